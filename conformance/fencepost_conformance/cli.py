@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
@@ -77,7 +78,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point of ``fencepost``. Exit status 0 held, 1 found something, 2 could not run."""
+    """Entry point of ``fencepost``. Exit status: that of the outcome (``verdict.outcome_of``), 2 if it could not
+    run or if the suite itself failed."""
     if arguments is None:
         survive_closed_pipe()
         listen_to_sigterm()
@@ -108,10 +110,13 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         status = app(args=rest, prog_name=f"fencepost {name}", standalone_mode=False)
     except CannotRun as reason:
-        _cannot(name, str(reason), as_json=as_json and not reason.told)
+        _cannot(name, str(reason), as_json=as_json)
     except usage_error as reason:
         told = getattr(reason, "format_message", reason.__str__)().rstrip(".")
         _cannot(name, f"{told}; fencepost {name} --help tells its options", as_json=as_json)
+    except Exception as raised:  # a fault of the suite: nothing was decided
+        traceback.print_exc()
+        _cannot(name, f"a fault of the suite: {type(raised).__name__}: {raised}", as_json=as_json)
     raise SystemExit(status or 0)
 
 
@@ -165,7 +170,7 @@ def _cannot(name: str, reason: str, *, as_json: bool) -> NoReturn:
     speaker = f"fencepost {name}" if name else "fencepost"
     print(f"{speaker}: {reason}", file=sys.stderr)
     if as_json:
-        print(json.dumps({"command": name, "error": reason, "status": 2}))
+        print(json.dumps({"command": name, "error": reason, "passed": False, "status": 2}))
     raise SystemExit(2) from None
 
 

@@ -1,6 +1,7 @@
 """How every command speaks: one result, one error, one progress bar.
 
-Exit status: 0 all held, 1 something was found, 2 could not run (bad input, missing component).
+Exit status: that of the run's outcome (``verdict.outcome_of``); 2 if the command cannot run (bad input, missing
+component).
 """
 
 from __future__ import annotations
@@ -8,80 +9,139 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import Any, NoReturn
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from .counting import counted
+from .listing import Listing
+from .verdict import Outcome, Tally, Unsettled, Verdict, gaps, outcome_of
 
 #: seconds between two lines of progress where there is no terminal
 EVERY = 5.0
+#: of what was not decided, on a terminal: reasons, their length, and the names of each
+_REASONS, _LONGEST, _NAMED = 10, 400, 3
+_COLOURS = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.INCOMPLETE: "yellow"}
 
 
 class CannotRun(Exception):
-    """The command cannot do its work; the message says what to do. Exit status 2.
-
-    ``told``: under ``--json`` the object on standard output has the reason already.
-    """
-
-    def __init__(self, reason: str, *, told: bool = False) -> None:
-        super().__init__(reason)
-        self.told = told
+    """The command cannot do its work; the message says what to do. Exit status 2."""
 
 
 @dataclass(slots=True)
 class Result:
-    """What a command found. ``held``: None where nothing was to hold, as of a command that only shows, measures or
-    records; JSON then says true. ``counts``: what was done, in numbers; ``details``: anything else that JSON can hold;
-    ``done``: the words for what such a command did."""
+    """The result of a command. ``tally``: the verdicts; None of a command that only shows, measures or records.
+    ``counts``: what was done, in numbers; ``details``: anything else that JSON can hold; ``things``: the plural of what
+    was judged; ``unsettled``: each judged thing that was undecided or broken; ``stopped``: why the run ended before
+    its end."""
 
     command: str
-    held: bool | None
+    tally: Tally | None
     counts: dict[str, int | float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  #: what was not run, and what to install or do
-    done: str = ""
+    done: str = ""  #: what a command without a tally did
     words: Mapping[str, str] = field(default_factory=dict)  #: for counts whose names say too little on a terminal
+    things: str = "traces"
+    unsettled: Sequence[Unsettled] = ()
+    stopped: str | None = None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """None if the command judges nothing."""
+        return None if self.tally is None else outcome_of(self.tally, stopped=bool(self.stopped))
+
+    @property
+    def gaps(self) -> list[str]:
+        """Why not everything was decided, a sentence for each reason."""
+        if self.tally is None:
+            return [self.stopped] if self.stopped else []
+        return gaps(self.tally, self.unsettled, self.things, self.stopped)
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        if self.outcome is None:
+            return 2 if self.stopped else 0
+        return self.outcome.status
 
     def as_json(self) -> dict[str, Any]:
+        """The object that ``--json`` prints."""
+        outcome = self.outcome
         return {
             "command": self.command,
-            "held": self.held is not False,
-            "counts": self.counts,
+            "verdict": outcome,
+            "passed": None if outcome is None else outcome is Outcome.PASSED,
+            "status": self.status,
+            "counts": self.all_counts(),
             "skipped": self.skipped,
+            **({} if outcome is None else unsettled_as_json(self.unsettled)),
+            **({"error": "; ".join(self.gaps)} if self.gaps else {}),
             **self.details,
         }
 
+    def all_counts(self) -> dict[str, int | float]:
+        """The counts with those of the tally behind the first, which is of what was judged."""
+        names = list(self.counts)
+        first = {name: self.counts[name] for name in names[:1]}
+        tally = {} if self.tally is None else self.tally.as_counts()
+        return {**first, **tally, **{name: self.counts[name] for name in names[1:]}}
 
-def finish(
-    result: Result, *, as_json: bool, table: RenderableType | None = None, incomplete: str | None = None
-) -> NoReturn:
-    """Print the result and leave with its status; raise ``CannotRun`` if it is ``incomplete``, and why."""
+
+def unsettled_as_json(unsettled: Sequence[Unsettled]) -> dict[str, Any]:
+    """What was undecided and what was broken, as JSON data."""
+    return {
+        verdict.value: [each.as_json() for each in unsettled if each.verdict is verdict]
+        for verdict in (Verdict.UNDECIDED, Verdict.BROKEN)
+    }
+
+
+def finish(result: Result, *, as_json: bool, table: RenderableType | None = None) -> NoReturn:
+    """Print the result, and why it is incomplete if it is; leave with its exit status."""
     if as_json:
-        trouble = {} if incomplete is None else {"error": incomplete, "status": 2}
-        print(json.dumps(result.as_json() | trouble, default=str))
+        print(json.dumps(result.as_json(), default=str))
     else:
         console = Console()
         if table is not None:
             console.print(table)
+        if result.unsettled:
+            console.print(_listing(result.unsettled, result.things))
         for name, reason in result.skipped.items():
             console.print(f"[yellow]skipped[/] {name}: {reason}")
         counts = ", ".join(
-            counted(value, result.words.get(name, name.replace("_", " "))) for name, value in result.counts.items()
+            counted(value, result.words.get(name, name.replace("_", " ")))
+            for name, value in result.all_counts().items()
         )
-        verdict = {True: "[green]held[/]", False: "[red]does not hold[/]", None: result.done}[result.held]
-        if incomplete is not None:
-            verdict = "[yellow]incomplete[/]"
+        verdict = result.done if result.outcome is None else f"[{_COLOURS[result.outcome]}]{result.outcome}[/]"
         numbers = f"({counts})" if verdict else counts
         console.print(" ".join(part for part in (f"{result.command}:", verdict, counts and numbers) if part))
-    if incomplete is not None:
-        raise CannotRun(incomplete, told=True)
-    raise SystemExit(1 if result.held is False else 0)
+    if result.gaps:
+        print(f"fencepost {result.command}: {'; '.join(result.gaps)}", file=sys.stderr)
+    raise SystemExit(result.status)
+
+
+def _listing(unsettled: Sequence[Unsettled], things: str) -> Listing:
+    """What was not decided, by its reason; the first few of each."""
+    alike: dict[tuple[Verdict, str], list[str]] = {}
+    for each in unsettled:
+        alike.setdefault((each.verdict, each.why[:_LONGEST]), []).append(each.what)
+    listing = Listing(
+        ("verdict", things, "first", "why"),
+        title=f"Not decided: {counted(len(unsettled), things)}",
+        numbers=frozenset((things,)),
+    )
+    for (verdict, why), names in list(alike.items())[:_REASONS]:
+        shown = ", ".join(map(escape, names[:_NAMED]))
+        listing.add(verdict.value, f"{len(names):,}", shown, escape(why))
+    if len(alike) > _REASONS:
+        listing.caption = f"and {counted(len(alike) - _REASONS, 'more reasons')} (--json has all)"
+    return listing
 
 
 class Meter:

@@ -8,9 +8,10 @@ A command whose work can be told in part takes what it has at the first of the t
     with interruptible() as cut:
         for rows in work():
             summary.add(rows)
-    finish(result, incomplete=cut.told(f"{summary.traces} of {counted(plan.count, 'traces')} done"))
+    result.stopped = cut.told(f"{summary.traces} of {counted(plan.count, 'traces')} done")
+    finish(result, as_json=as_json)
 
-A second Ctrl-C ends the command where it is. Both end with status 2 (``docs/conformance.md``).
+A second Ctrl-C ends the command where it is. Neither passes (``docs/command-line.md``).
 """
 
 from __future__ import annotations

@@ -12,12 +12,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from . import repository, seeds
 from .console import CannotRun
@@ -25,6 +26,7 @@ from .counting import counted
 from .interruption import interruptible, listen_to_sigterm
 from .jvm.releases import NEWEST
 from .listing import Listing
+from .verdict import Outcome, Tally, Verdict, outcome_of
 
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
 
@@ -49,13 +51,21 @@ class Stage:
 
 @dataclass(slots=True)
 class Finding:
-    """What became of a stage. ``verdict``: held, does not hold, could not run, skipped or interrupted; ``result``: what
-    the command printed as JSON."""
+    """What became of a stage. ``verdict``: None if it was skipped; ``interrupted``: it did not come to its end;
+    ``result``: what the command printed as JSON."""
 
     stage: Stage
-    verdict: str
+    verdict: Verdict | None
     seconds: float = 0.0
     result: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def word(self) -> str:
+        """The verdict for the table."""
+        if self.verdict is None:
+            return "skipped"
+        return "interrupted" if self.interrupted and self.verdict is not Verdict.FAILED else self.verdict.value
 
 
 #: seconds that an interrupted command may take to end what it started and to tell what it did
@@ -102,23 +112,29 @@ def run_stage(stage: Stage, folder: Path) -> Finding:
             except subprocess.TimeoutExpired:
                 command.kill()
     seconds = time.monotonic() - began
-    verdict = {0: "held", 1: "does not hold"}.get(command.returncode, "could not run")
     try:
         result = json.loads(said)
     except json.JSONDecodeError:
         result = {}
-    return Finding(stage, "interrupted" if cut.happened else verdict, seconds, result)
+    return Finding(stage, verdict_of(command.returncode, result), seconds, result, cut.happened)
+
+
+def verdict_of(status: int, result: dict[str, Any]) -> Verdict:
+    """The verdict on a stage from its exit status and JSON: a command without a result could not run."""
+    if status in (0, 1):
+        return Verdict.FAILED if status else Verdict.PASSED
+    return Verdict.UNDECIDED if "verdict" in result else Verdict.BROKEN
 
 
 def table_of(findings: list[Finding]) -> Listing:
     columns = ("what", "verdict", "seconds", "done")
     table = Listing(columns, title="Fencepost: the chain of evidence", numbers=frozenset(("seconds",)))
-    colours = {"held": "green", "skipped": "yellow"}
+    colours = {Verdict.PASSED: "green", None: "yellow"}
     for each in findings:
         done = each.result.get("counts", {})
         counts = ", ".join(counted(value, name.replace("_", " ")) for name, value in done.items())
         colour = colours.get(each.verdict, "red")
-        table.add(each.stage.title, f"[{colour}]{each.verdict}[/]", f"{each.seconds:.0f}", counts)
+        table.add(each.stage.title, f"[{colour}]{each.word}[/]", f"{each.seconds:.0f}", counts)
     return table
 
 
@@ -139,27 +155,37 @@ def main() -> None:
     findings: list[Finding] = []
     for number, stage in enumerate(stages(out, seed), 1):
         if stage.needs_jdk and not has_jdk:
-            findings.append(Finding(stage, "skipped"))
+            findings.append(Finding(stage, None))
             continue
         console.print(f"[bold]{number}. {stage.title}[/]  fencepost {' '.join(stage.words)}")
         findings.append(run_stage(stage, root))
-        if findings[-1].verdict == "interrupted":
+        if findings[-1].interrupted:
             break
     console.print(table_of(findings))
-    for each in findings:
-        if each.verdict == "skipped":
-            console.print(f"[yellow]skipped[/] {each.stage.title}: {NEEDS_JDK}")
-    for command in dict.fromkeys(command for each in findings for command in replays(each.result)):
-        console.print(f"[red]differs[/] see it: {command}", soft_wrap=True, highlight=False)
+    for note in notes_of(findings):
+        console.print(note, soft_wrap=True, highlight=False)
     summary = [
-        {"what": each.stage.title, "verdict": each.verdict, "seconds": round(each.seconds, 1), "result": each.result}
+        {"what": each.stage.title, "verdict": each.word, "seconds": round(each.seconds, 1), "result": each.result}
         for each in findings
     ]
-    told = {"seed": seed, "stages": summary}
+    told = {"seed": seed, "verdict": outcome_of_stages(findings), "stages": summary}
     (out / "summary.json").write_text(json.dumps(told, indent=1, default=str), encoding="utf-8")
     console.print(f"report: {out.relative_to(root)}/ (summary.json, a report.html for each protocol and profile)")
     console.print(f"the command is {command_of(root)}; {command_of(root)} --help tells what else it does")
-    raise SystemExit(status_of(findings))
+    outcome = outcome_of_stages(findings)
+    console.print(f"make run: {outcome}")
+    raise SystemExit(outcome.status)
+
+
+def notes_of(findings: Sequence[Finding]) -> Iterator[str]:
+    """Below the table: what was skipped, why a stage did not decide everything, and how to see what differs."""
+    for each in findings:
+        if each.verdict is None:
+            yield f"[yellow]skipped[/] {each.stage.title}: {NEEDS_JDK}"
+        elif each.result.get("error"):
+            yield f"[yellow]{each.word}[/] {each.stage.title}: {escape(str(each.result['error']))}"
+    for command in dict.fromkeys(command for each in findings for command in replays(each.result)):
+        yield f"[red]see it:[/] {command}"
 
 
 def command_of(root: Path) -> str:
@@ -179,12 +205,10 @@ def replays(result: Any) -> Iterator[str]:
             yield from replays(each)
 
 
-def status_of(findings: list[Finding]) -> int:
-    """1 if something was found, else 2 if something could not run, else 0."""
-    verdicts = {each.verdict for each in findings}
-    if "does not hold" in verdicts:
-        return 1
-    return 0 if verdicts <= {"held", "skipped"} else 2
+def outcome_of_stages(findings: Sequence[Finding]) -> Outcome:
+    """The outcome of all stages; one that was skipped for want of a JDK is named and does not count."""
+    tally = Tally.of(each.verdict for each in findings if each.verdict is not None)
+    return outcome_of(tally, stopped=any(each.interrupted for each in findings))
 
 
 if __name__ == "__main__":

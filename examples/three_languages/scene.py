@@ -319,7 +319,7 @@ def main() -> None:
                 told = sorted(scene.lines(), key=lambda line: line["at"])
                 given.lines.write_text("".join(json.dumps(line) + "\n" for line in told))
     if given.json:
-        print(json.dumps({"held": not found, "faults": found, "counts": counts}))
+        print(json.dumps({"passed": not found, "faults": found, "counts": counts}))
     else:
         print(", ".join(f"{count:,} {name}" for name, count in counts.items()))
         print(

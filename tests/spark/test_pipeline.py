@@ -107,13 +107,13 @@ def test_traces_that_could_not_be_run_are_neither_held_nor_failed(
 ) -> None:
     rows = expected[GroupProtocol.CLASSIC]
     lost = {rows[2].seed, rows[9].seed}
-    rows = [replace(row, verdict="broken", left="it ended") if row.seed in lost else row for row in rows]
+    rows = [replace(row, outcome="broken", left="it ended") if row.seed in lost else row for row in rows]
     by_hand = Summary(PLAN.job)
     by_hand.add_all(rows)
     with started(Place(cores=1), needs.TRACES) as running:
         values = as_arrow(rows).to_pylist()
         told = summarise(PLAN, running.session.createDataFrame(values, _SCHEMA), "here")
-    assert (told, told.broken, [row.seed for row in told.unrun]) == (by_hand, 2, sorted(lost))
+    assert (told, told.tally.broken, [row.seed for row in told.unsettled_rows]) == (by_hand, 2, sorted(lost))
 
 
 GONE = "fencepost_conformance.jvm.process.ProcessFault: 10 traces in a row could not be run; the last, of seed 7: gone"

@@ -22,7 +22,7 @@ from fencepost_conformance.compare.lockstep import as_far_as_told, first_differe
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.pipeline.check import Checker, as_row
-from fencepost_conformance.pipeline.job import Job, Verdict
+from fencepost_conformance.pipeline.job import Job, TraceOutcome
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.ids import MemberIds, kafka_uuid
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
@@ -449,7 +449,7 @@ def test_the_core_does_what_kafka_does(
         rows += [as_row(trace, found) for trace, found in zip(odd, checker.examine(odd), strict=True)]
     finally:
         checker.close()
-    assert [(row.seed, row.verdict, row.field) for row in rows if row.verdict != Verdict.AGREED] == []
+    assert [(row.seed, row.outcome, row.field) for row in rows if row.outcome != TraceOutcome.AGREED] == []
 
 
 def _hard(view: ConsumerGroupView) -> tuple[object, ...]:

@@ -48,15 +48,15 @@ def folder(tmp_path: Path) -> Path:
 def test_good_traces(tmp_path: Path) -> None:
     status, result, _ = validate(GOOD, CORPUS / "alone-*.gz")
     assert status == 0
-    assert result["held"] is True
-    assert result["counts"]["accepted"] == result["counts"]["traces"] == 4
+    assert result["passed"] is True
+    assert result["counts"]["passed"] == result["counts"]["traces"] == 4
     assert result["counts"]["events_per_second"] > 0
 
 
 def test_a_folder_with_all_sorts(folder: Path) -> None:
     status, result, _ = validate(folder)
     assert status == 1
-    assert [verdict["outcome"] for verdict in result["verdicts"]] == ["accepted", "refused", "broken"]
+    assert [verdict["verdict"] for verdict in result["verdicts"]] == ["passed", "failed", "broken"]
     good, wrong, broken = result["verdicts"]
     assert good["events"] > 10
     (refusal,) = wrong["refusals"]
@@ -72,7 +72,7 @@ def test_what_could_not_be_checked_is_status_2(folder: Path) -> None:
     (folder / "b-wrong.jsonl").unlink()
     status, result, error = validate(folder)
     assert status == 2
-    assert result["counts"]["accepted"] == 1
+    assert result["counts"]["passed"] == 1
     assert "c-broken.jsonl:7" in error
 
 
@@ -82,7 +82,7 @@ def test_a_group_that_was_alive_before_is_not_judged(tmp_path: Path) -> None:
     (tmp_path / "late.jsonl").write_text("\n".join([text[0], *text[joins[-1] :]]))
     status, result, error = validate(tmp_path / "late.jsonl")
     assert status == 2
-    assert result["verdicts"][0]["outcome"] == "undecided"
+    assert result["verdicts"][0]["verdict"] == "undecided"
     assert "was alive before the trace began" in error
 
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_done_is_said_in_one_line(words: tuple[str, ...], said: s
 def test_processes_say_the_same_as_one() -> None:
     one = validate(CORPUS, "--workers", "1")[1]["verdicts"]
     two = validate(CORPUS, "--workers", "2")[1]["verdicts"]
-    assert [(v["path"], v["outcome"], v["steps"]) for v in one] == [(v["path"], v["outcome"], v["steps"]) for v in two]
+    assert [(v["path"], v["verdict"], v["steps"]) for v in one] == [(v["path"], v["verdict"], v["steps"]) for v in two]
 
 
 @pytest.mark.spark
@@ -122,4 +122,4 @@ def test_spark_says_the_same(folder: Path) -> None:
     pytest.importorskip("pyspark", reason="needs PySpark: pip install -e '.[spark]'")
     status, result, _ = validate(folder, "--engine", "spark")
     assert status == 1
-    assert [verdict["outcome"] for verdict in result["verdicts"]] == ["accepted", "refused", "broken"]
+    assert [verdict["verdict"] for verdict in result["verdicts"]] == ["passed", "failed", "broken"]

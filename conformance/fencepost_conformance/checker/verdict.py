@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from .. import verdict as verdicts
 from .instead import Instead
 
+#: the checker's word, as the field says it; ``Verdict.verdict`` is the same in the words of all commands
 Outcome: TypeAlias = Literal["accepted", "refused", "broken", "undecided"]
+
+_VERDICTS: Final[dict[Outcome, verdicts.Verdict]] = {
+    "accepted": verdicts.Verdict.PASSED,
+    "refused": verdicts.Verdict.FAILED,
+    "undecided": verdicts.Verdict.UNDECIDED,
+    "broken": verdicts.Verdict.BROKEN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +60,15 @@ class Verdict:
     steps: int = 0
     seconds: float = 0.0
 
+    @property
+    def verdict(self) -> verdicts.Verdict:
+        return _VERDICTS[self.outcome]
+
     def as_json(self) -> dict[str, Any]:
         return {
             "path": self.path,
             "name": self.name,
-            "outcome": self.outcome,
+            "verdict": self.verdict,
             "line": self.line,
             "reason": self.reason,
             "groups": self.groups,

@@ -84,11 +84,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One schedule: how many events agreed, and the first that did not."""
+    """One schedule: how many events agreed, and the first that did not. ``broken``: why Kafka's client could not run
+    it, so that nothing is known of it."""
 
     seed: int
     steps: int
     difference: Difference | None
+    broken: str = ""
 
 
 class Judge:

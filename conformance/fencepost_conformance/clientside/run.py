@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,7 +11,10 @@ from typing import Any
 from fencepost.protocol.profiles import PROFILES
 
 from ..jvm.builds import Build
+from ..jvm.process import NoStart, ProcessFault, in_a_line
+from ..pipeline.check import IN_A_ROW
 from ..processes import worker_processes
+from ..verdict import Tally
 from .judge import Difference, Half, Judge, Judged, MemberProtocol
 
 CHUNK = 20
@@ -48,6 +52,7 @@ class Found:
     schedules: int = 0
     steps: int = 0
     groups: dict[str, Group] = field(default_factory=dict)
+    broken: list[Judged] = field(default_factory=list)  #: schedules that could not be run
 
     @property
     def differing(self) -> int:
@@ -56,11 +61,19 @@ class Found:
     def add(self, judged: Judged) -> None:
         self.schedules += 1
         self.steps += judged.steps
+        if judged.broken:
+            self.broken.append(judged)
         if judged.difference is not None:
             group = self.groups.setdefault(judged.difference.group, Group())
             group.schedules += 1
             if len(group.first) < KEPT:
                 group.first.append(judged.difference)
+
+    def tally(self, accepted: Container[str] = ()) -> Tally:
+        """The verdicts; a schedule of an ``accepted`` group has passed."""
+        failed = sum(group.schedules for name, group in self.groups.items() if name not in accepted)
+        broken = len(self.broken)
+        return Tally(passed=self.schedules - failed - broken, failed=failed, broken=broken)
 
     def ordered(self) -> list[tuple[str, Group]]:
         """The groups, the commonest first."""
@@ -89,33 +102,57 @@ class Found:
 
 
 def run(job: Job, seeds: range, workers: int) -> Iterator[list[Judged]]:
-    """What came of a few schedules at a time, in order of seeds. Raises ``ProcessFault`` when a JVM fails."""
+    """What came of a few schedules at a time, in order of seeds. Raises ``ProcessFault`` when no JVM starts, or when
+    many schedules in a row cannot be run."""
     chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
     if workers < 2 or len(chunks) < 2:
-        with job.judge() as judge:
+        try:
             for chunk in chunks:
-                yield [judge.judge(seed) for seed in chunk]
+                yield _judged(job, chunk)
+        finally:
+            forget(job)
         return
     with worker_processes(min(workers, len(chunks))) as pool:
         yield from pool.map(partial(_judged, job), chunks)
 
 
 _judges: dict[Job, Judge] = {}
+_broken: Counter[Job] = Counter()  #: schedules in a row that could not be run
 
 
 def _judged(job: Job, chunk: range) -> list[Judged]:
     """In a worker, which keeps its JVM as long as it lives."""
-    return [judge_of(job).judge(seed) for seed in chunk]
+    return [_attempt(job, seed) for seed in chunk]
+
+
+def _attempt(job: Job, seed: int) -> Judged:
+    try:
+        judged = judge_of(job).judge(seed)
+    except NoStart:
+        raise
+    except ProcessFault as fault:
+        forget(job)  # the next schedule has a new JVM
+        _broken[job] += 1
+        if _broken[job] == IN_A_ROW:
+            raise ProcessFault(
+                f"{IN_A_ROW} schedules in a row could not be run; the last, of seed {seed}: {in_a_line(fault)}"
+            ) from None
+        return Judged(seed, 0, None, in_a_line(fault))
+    _broken[job] = 0
+    return judged
 
 
 def judge_of(job: Job) -> Judge:
-    """The JVM of this process for that job, started when it is first asked for."""
+    """The JVM of this process for that job, started when it is first asked for. Raises ``NoStart`` if it cannot be."""
     if job not in _judges:
-        _judges[job] = job.judge()
+        try:
+            _judges[job] = job.judge()
+        except ProcessFault as fault:
+            raise NoStart(str(fault)) from None
     return _judges[job]
 
 
 def forget(job: Job) -> None:
-    """The JVM for that job has failed: the next one is another."""
+    """End the JVM for that job; the next one is another."""
     if job in _judges:
         _judges.pop(job).close()

@@ -69,7 +69,7 @@ def bench(
             raise CannotRun(f"{output} cannot be written: {wrong.strerror}") from None
     result = Result(
         "bench",
-        held=None,
+        None,
         counts={"figures": len(rows)},
         details={"rows": [{field: getattr(row, field) for field in Row.__slots__} for row in rows]},
         skipped=skipped,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from enum import StrEnum
 from functools import partial
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn, TypeAlias
 
 import typer
 from rich.console import Console
@@ -27,11 +27,16 @@ from ..counting import counted
 from ..interruption import interruptible
 from ..nearest import unknown
 from ..processes import worker_processes
-from ..report.checked import catalogue, entry_as_json, table
+from ..report.checked import catalogue, entry_as_json, row_as_json, table, unsettled, verdict_of
+from ..verdict import Tally, Verdict
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
-#: What a row says when Ctrl-C ended its exploration.
-INTERRUPTED = "stopped early: interrupted"
+#: Why an exploration stopped that Ctrl-C ended.
+INTERRUPTED = "interrupted"
+
+
+#: shown two figures of an exploration's progress
+Watching: TypeAlias = Callable[[int, int], None]
 
 
 class Engine(StrEnum):
@@ -71,7 +76,7 @@ def check(  # noqa: PLR0917
     cores = workers or os.cpu_count() or 1
     rows: list[Row] = []
     with progress("checking", len(entries)) as meter, interruptible() as cut:
-        explorer = partial(check_python, profile=chosen, symmetry=symmetry)
+        explorer = partial(explored, profile=chosen, symmetry=symmetry)
         work: Iterable[Row]
         if engine is Engine.python:
             work = explore_all(entries, explorer, cores, meter)
@@ -87,20 +92,25 @@ def check(  # noqa: PLR0917
         "transitions": sum(row.transitions for row in rows),
         "graphs_compared": sum(row.compared for row in rows),
     }
-    details = {"engine": engine.value, "configurations": [row.as_json() for row in rows]}
-    held = not cut.happened and all(row.held for row in rows)
-    result = Result("check", held=held, counts=counts, details=details)
+    result = Result(
+        "check",
+        Tally.of(verdict_of(row) for row in rows),
+        counts,
+        {"engine": engine.value, "configurations": [row_as_json(row) for row in rows]},
+        things="configurations",
+        unsettled=[unsettled(row) for row in rows if verdict_of(row) in (Verdict.UNDECIDED, Verdict.BROKEN)],
+        stopped=cut.told(f"{len(rows)} of {counted(len(entries), 'configurations')} checked"),
+    )
     if not as_json:
         explain(rows, named=bool(configs))
-    missing = cut.told(f"{len(rows)} of {counted(len(entries), 'configurations')} checked")
     shown = table(rows, {entry.name: entry for entry in entries}, each=each or bool(configs))
-    finish(result, as_json=as_json, table=shown, incomplete=missing)
+    finish(result, as_json=as_json, table=shown)
 
 
 def _list(entries: list[Entry], *, as_json: bool) -> NoReturn:
     details = {"configurations": [entry_as_json(entry) for entry in entries]}
     finish(
-        Result("check --list", held=None, counts={"configurations": len(entries)}, details=details),
+        Result("check --list", None, counts={"configurations": len(entries)}, details=details),
         as_json=as_json,
         table=catalogue(entries),
     )
@@ -145,18 +155,36 @@ def run(work: Iterable[Row]) -> Iterator[Row]:
     """The rows of an engine as they come. Raises CannotRun for what it lacks."""
     try:
         yield from work
-    except (TlcMissing, TlcBroke, BadManifest) as reason:
+    except (TlcMissing, BadManifest) as reason:
         raise CannotRun(str(reason)) from reason
+
+
+def attempt(explore: Callable[..., Row], entry: Entry, engine: Engine, **options: Any) -> Row:
+    """The row of one configuration; a broken one if the engine or the model raises. Raises what makes every
+    configuration impossible: ``TlcMissing``, ``BadManifest``, ``CannotRun``."""
+    try:
+        return explore(entry, **options)
+    except (TlcMissing, BadManifest, CannotRun):
+        raise
+    except Exception as raised:
+        why = str(raised) if isinstance(raised, TlcBroke) else f"{type(raised).__name__}: {raised}"
+        return Row(entry.name, engine.value, entry.expected, entry.breaks, 0, 0, 0, 0.0, broken=why)
+
+
+def explored(entry: Entry, **options: Any) -> Row:
+    """``attempt`` with Python; of the module, so that a worker process can be given it."""
+    return attempt(check_python, entry, Engine.python, **options)
 
 
 def tlc_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
     """Those that hold one after the other on all cores; those that must fail, on one core each, side by side."""
     for entry in entries:
         if entry.expected == "holds":
-            yield check_tlc(entry, workers=cores, watch=telling(meter, entry, "generated", "states"))
+            watch = telling(meter, entry, "generated", "states")
+            yield attempt(check_tlc, entry, Engine.tlc, workers=cores, watch=watch)
             meter.advance()
     with ThreadPoolExecutor(cores) as pool:
-        pending = [pool.submit(check_tlc, entry) for entry in entries if entry.expected != "holds"]
+        pending = [pool.submit(attempt, check_tlc, entry, Engine.tlc) for entry in entries if entry.expected != "holds"]
         try:
             for done in as_completed(pending):
                 yield done.result()
@@ -166,7 +194,7 @@ def tlc_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
             raise
 
 
-def telling(meter: Meter, entry: Entry, first: str, second: str) -> Callable[[int, int], None]:
+def telling(meter: Meter, entry: Entry, first: str, second: str) -> Watching:
     """Shows the two figures of a configuration's progress."""
 
     def watch(one: int, two: int) -> None:
@@ -182,7 +210,8 @@ def spread_all(entries: list[Entry], place: Place, meter: Meter) -> Iterator[Row
         copies = 2 if running.cluster else 1  # so that what an executor held is not lost with it
         for entry in entries:
             watch = telling(meter, entry, "states", "levels")
-            yield check_spark(entry, running.session, workers=running.cores, copies=copies, watch=watch)
+            options = {"session": running.session, "workers": running.cores, "copies": copies, "watch": watch}
+            yield attempt(check_spark, entry, Engine.spark, **options)
             meter.advance()
 
 
@@ -196,7 +225,7 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
                 meter.update(description=f"{name}: {counted(found, 'states')}, {found - expanded:,} to expand")
 
             row = explorer(entry, watch=watch)
-            if INTERRUPTED in row.wrong:  # the explorer ends with what it found; no other one begins
+            if row.stopped == INTERRUPTED:  # the explorer ends with what it found; no other one begins
                 raise KeyboardInterrupt
             yield row
             meter.advance()
@@ -213,7 +242,7 @@ def explain(rows: list[Row], *, named: bool) -> None:
     """Print the traces of what is wrong, and of what was asked for by name."""
     console = Console()
     for row in rows:
-        if row.trace and (named or not row.held):
+        if row.trace and (named or not row.as_expected):
             console.print(f"[bold]{row.name}[/]: {', '.join(row.violated) or '; '.join(row.wrong)}", highlight=False)
             for number, line in enumerate(row.trace):
                 console.print(f"  {number:>3}  {line}", highlight=False, markup=False)

@@ -29,6 +29,7 @@ from ..report.files import write_report
 from ..report.terminal import WORDS, counts, details, tables
 from ..targets.broker import BrokerFault
 from ..targets.registry import absolute, parse_target, profiles_for, tell_build
+from ..verdict import Tally
 from ..wire.access import OPTION_HELP as ACCESS_HELP
 from ..wire.settings import OPTION_HELP, given
 from .conform_member import conform_member
@@ -37,9 +38,7 @@ from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 #: of a group, of which one is under test
 SIDES = ("coordinator", *Half)
 #: counts that mean the same for every protocol
-_ADDED = (
-    "traces", "steps", "replies", "records", "timers", "failed", "diverged", "undecided", "broken", "choices_followed",
-)  # fmt: skip
+_ADDED = ("traces", "steps", "replies", "records", "timers", "diverged", "known", "choices_followed")
 
 
 def conform(  # noqa: PLR0917 — options of a command line
@@ -111,9 +110,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     tell_build(named, profiles[0])
     accepted = {} if known is None else read_known(known)
     met: set[str] = set()
-    missing: list[str] = []
-    unrun: list[str] = []
-    failed = False
+    stops: list[str] = []
     found: dict[str, dict[str, Result]] = {}
     shown: list[RenderableType] = []
     plans = list(product(profiles, protocols))
@@ -125,17 +122,20 @@ def conform(  # noqa: PLR0917 — options of a command line
             own = None if out is None else out.joinpath(*[name] * (len(profiles) > 1), *[each] * (len(protocols) > 1))
             summary, seconds = _run(plan, run, workers or os.cpu_count() or 1, own)
             if summary.stopped:
-                missing.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")
-            elif summary.gaps:
-                unrun += summary.gaps
+                stops.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")
             summary.accepted = accepted
-            failed |= not summary.held
             met |= summary.groups.keys()
             if own is not None:
-                missing += _report(own, summary, seconds)
-            held = summary.held and not summary.gaps
-            result = Result("conform", held, counts(summary, seconds), details(summary), words=WORDS)
-            found.setdefault(name, {})[each] = result
+                summary.folder = own
+                stops += _report(own, summary, seconds)
+            found.setdefault(name, {})[each] = Result(
+                "conform",
+                summary.tally,
+                counts(summary, seconds),
+                details(summary),
+                words=WORDS,
+                unsettled=summary.unsettled(),
+            )
             title = [f"{each} groups"] * (len(protocols) > 1) + [f"profile {name}"] * (len(profiles) > 1)
             shown += [f"[bold]{', '.join(title)}[/]"] * bool(title) + [tables(summary)]
             if summary.stopped:
@@ -144,8 +144,8 @@ def conform(  # noqa: PLR0917 — options of a command line
     if known is not None:
         result.details["never_met"] = [key for key in accepted if key not in met]
         shown += [never_met(entry) for key, entry in accepted.items() if key not in met]
-    missing += [] if failed else unrun  # what was found says more than what could not be run
-    finish(result, as_json=as_json, table=None if as_json else Group(*shown), incomplete="; ".join(missing) or None)
+    result.stopped = "; ".join(stops) or None
+    finish(result, as_json=as_json, table=None if as_json else Group(*shown))
 
 
 def require_folder(out: Path) -> None:
@@ -194,10 +194,15 @@ def _run(plan: Plan, engine: Engine, workers: int, out: Path | None) -> tuple[Su
 
 
 def _together(by: str, results: dict[str, Result]) -> Result:
-    """One result of several: what was done is added up, what was found stands under each name, ``by`` what they are."""
+    """One result of several: verdicts and counts are added up, the details are under each name; ``by``: what these
+    are."""
     if len(results) == 1:
         return next(iter(results.values()))
     total = {name: sum(result.counts[name] for result in results.values()) for name in _ADDED}
-    found = {name: {"counts": result.counts, **result.details} for name, result in results.items()}
-    held = all(result.held for result in results.values())
-    return Result("conform", held, total, {by: found}, words=WORDS)
+    found = {
+        name: {"verdict": result.outcome, "counts": result.all_counts(), **result.details}
+        for name, result in results.items()
+    }
+    tally = sum((result.tally or Tally() for result in results.values()), Tally())
+    unsettled = [each for result in results.values() for each in result.unsettled]
+    return Result("conform", tally, total, {by: found}, words=WORDS, unsettled=unsettled)

@@ -22,8 +22,9 @@ from ..jvm.process import ProcessFault, in_a_line
 from ..known import Accepted, never_met
 from ..nearest import unknown
 from ..targets.registry import TargetName, profile_for, tell_build
+from ..verdict import Tally, Unsettled, Verdict
 
-WORDS = {"traces": "schedules", "steps": "events"}
+WORDS = {"traces": "schedules", "steps": "events", "known": "with accepted differences"}
 
 
 def conform_member(  # noqa: PLR0917 — options of a command line
@@ -64,10 +65,10 @@ def conform_member(  # noqa: PLR0917 — options of a command line
             stopped = in_a_line(fault)
     result = _result(half, found, accepted, time.monotonic() - began)
     done = f"{result.counts['traces']:,} of {counted(len(seeds) * len(named_protocols), 'schedules')} done"
-    missing = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
+    result.stopped = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
     if out is not None:
         (out / f"{half}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
-    finish(result, as_json=as_json, table=None if as_json else _tables(half, found, accepted), incomplete=missing)
+    finish(result, as_json=as_json, table=None if as_json else _tables(half, found, accepted))
 
 
 def _protocols(half: Half, name: str) -> list[MemberProtocol]:
@@ -85,13 +86,13 @@ def _result(half: Half, found: dict[MemberProtocol, Found], accepted: dict[str, 
     counts: dict[str, int | float] = {
         "traces": sum(each.schedules for each in found.values()),
         "steps": sum(each.steps for each in found.values()),
-        "failed": sum(each.differing for each in found.values()),
+        "known": sum(each.differing - each.tally(accepted).failed for each in found.values()),
         "groups": len(groups),
         "seconds": round(seconds, 1),
     }
     told: dict[str, Any] = {
         protocol: {
-            "counts": {"traces": each.schedules, "steps": each.steps, "failed": each.differing},
+            "counts": {"traces": each.schedules, **each.tally(accepted).as_counts(), "steps": each.steps},
             **each.as_json(),
         }
         for protocol, each in found.items()
@@ -99,7 +100,13 @@ def _result(half: Half, found: dict[MemberProtocol, Found], accepted: dict[str, 
     details: dict[str, Any] = {"side": half.value, "protocols": told}
     if accepted:
         details["never_met"] = [key for key in accepted if key not in groups]
-    return Result("conform", groups <= accepted.keys(), counts, details, words=WORDS)
+    tally = sum((each.tally(accepted) for each in found.values()), Tally())
+    unsettled = [
+        Unsettled(Verdict.BROKEN, f"{protocol} seed {row.seed}", row.broken, {"protocol": protocol, "seed": row.seed})
+        for protocol, each in found.items()
+        for row in each.broken
+    ]
+    return Result("conform", tally, counts, details, words=WORDS, things="schedules", unsettled=unsettled)
 
 
 def _tables(half: Half, found: dict[MemberProtocol, Found], accepted: dict[str, Accepted]) -> RenderableType:

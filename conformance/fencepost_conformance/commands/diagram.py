@@ -47,4 +47,4 @@ def diagram(
         raise SystemExit(0)
     counts: dict[str, int | float] = {"states": len(spec.states), "transitions": sum(1 for _ in spec.expand())}
     details = {"machine": machine, "format": form.value, "file": str(output) if output else None}
-    finish(Result("diagram", True, counts, details | ({} if output else {"picture": picture})), as_json=as_json)
+    finish(Result("diagram", None, counts, details | ({} if output else {"picture": picture})), as_json=as_json)

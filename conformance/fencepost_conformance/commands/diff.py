@@ -72,19 +72,11 @@ def diff(  # noqa: PLR0917 — options of a command line
             stopped = in_a_line(fault)
     result = _result(sides, found, small, accepted, time.monotonic() - began)
     done = f"{found.traces:,} of {counted(total, 'traces')} done"
-    missing = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
-    if result.held:  # what was found says more than what could not be run
-        missing = missing or found.unrun
-    result.held = result.held and not missing
+    result.stopped = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
     if out is not None:
         book = read_book(repository.root() / "docs" / "rules")
         write_files(out, sides, found, small, accepted, result.as_json(), book)
-    finish(
-        result,
-        as_json=as_json,
-        table=None if as_json else tables(sides, found, small, accepted),
-        incomplete=missing,
-    )
+    finish(result, as_json=as_json, table=None if as_json else tables(sides, found, small, accepted))
 
 
 def _compare(jobs: list[Job], seeds: range, workers: int, found: Groups) -> None:
@@ -116,9 +108,9 @@ def _result(
         "steps": found.steps,
         "traces_that_differ": found.differing,
         "groups": len(found.groups),
-        "broken": len(found.broken),
         "known": sum(key in accepted for key in found.groups),
         "following": sum(group.following for group in found.groups.values()),
         "seconds": round(seconds),
     }
-    return Result("diff", found.groups.keys() <= accepted.keys(), counts, details(sides, found, small, accepted))
+    told = details(sides, found, small, accepted)
+    return Result("diff", found.tally(accepted), counts, told, unsettled=found.unsettled())

@@ -16,6 +16,7 @@ from ..findings.outcome import Outcome, release_of
 from ..findings.run import judge_all, opened
 from ..findings.table import Pinned, as_markdown, read_pinned, read_tickets, write_pinned
 from ..interruption import interruptible
+from ..jvm.process import ProcessFault, in_a_line
 from ..jvm.releases import RELEASES
 from ..nearest import unknown
 
@@ -42,21 +43,17 @@ def findings(
     if pin:
         _can_be_pinned(names or [], targets)
     found: dict[str, dict[str, Judged]] = {}
+    broken: dict[str, str] = {}
     with interruptible() as cut:
-        _play(chosen, folder, targets, found)
-    if pin and not cut.happened:
+        _play(chosen, folder, targets, found, broken)
+    nothing = ", and nothing was pinned" if pin else ""
+    if pin and not cut.happened and not broken:
         pinned = _pinned_anew(pinned, found)
         write_pinned(folder, pinned)
-    outcome = Outcome(chosen, found, pinned, tickets, explained=bool(names))
+    outcome = Outcome(chosen, found, pinned, tickets, broken, explained=bool(names))
     result = outcome.result()
-    result.held = result.held and not cut.happened
-    nothing = ", and nothing was pinned" if pin else ""
-    finish(
-        result,
-        as_json=as_json,
-        table=None if as_json else outcome.shown(),
-        incomplete=cut.told(f"{len(found)} of {counted(len(targets), 'targets')} done{nothing}"),
-    )
+    result.stopped = cut.told(f"{len(found)} of {counted(len(targets), 'targets')} done{nothing}")
+    finish(result, as_json=as_json, table=None if as_json else outcome.shown())
 
 
 def _chosen(names: list[str]) -> list[Finding]:
@@ -75,13 +72,22 @@ def _can_be_pinned(names: list[str], targets: list[str]) -> None:
             raise CannotRun(f"{each} cannot be pinned; what is pinned are the releases {', '.join(RELEASES)}")
 
 
-def _play(chosen: list[Finding], folder: Path, targets: list[str], found: dict[str, dict[str, Judged]]) -> None:
-    """One target after the other; ``found`` is what was found so far."""
+def _play(
+    chosen: list[Finding],
+    folder: Path,
+    targets: list[str],
+    found: dict[str, dict[str, Judged]],
+    broken: dict[str, str],
+) -> None:
+    """One target after the other; ``found`` is what was found so far, ``broken``: why a target could not be run."""
     with progress("findings") as meter:
         for name in targets:
             meter.update(description=name)
-            with opened(name) as run:
-                found[name] = judge_all(chosen, folder, run, told=meter.advance)
+            try:
+                with opened(name) as run:
+                    found[name] = judge_all(chosen, folder, run, told=meter.advance)
+            except ProcessFault as fault:
+                broken[name] = in_a_line(fault)
 
 
 def _pinned_anew(pinned: Pinned, found: dict[str, dict[str, Judged]]) -> Pinned:

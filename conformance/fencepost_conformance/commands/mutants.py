@@ -23,6 +23,7 @@ from ..mutants.page import as_markdown, shown
 from ..mutants.replacement import DoesNotApply
 from ..mutants.table import as_row, details
 from ..nearest import unknown
+from ..verdict import Tally, Unsettled, Verdict
 
 
 def mutants(  # noqa: PLR0917 — options of a command line
@@ -65,12 +66,12 @@ def mutants(  # noqa: PLR0917 — options of a command line
             verdicts.append(verdict)
             meter.advance()
     if pin:
-        killers.pin(verdicts, MUTANTS, kafka=kafka is not None)
-    survivors = [verdict.mutant for verdict in verdicts if not verdict.killed]
+        killers.pin([each for each in verdicts if not each.broken], MUTANTS, kafka=kafka is not None)
+    survivors = [verdict.mutant for verdict in verdicts if not verdict.killed and not verdict.broken]
     strange = {
         verdict.mutant: told
         for verdict in verdicts
-        if (told := killers.otherwise(verdict, quick=quick, kafka=kafka is not None)) is not None
+        if not verdict.broken and (told := killers.otherwise(verdict, quick=quick, kafka=kafka is not None)) is not None
     }
     table = Listing(("mutant", "source", "found by"))
     for verdict in verdicts:
@@ -81,16 +82,25 @@ def mutants(  # noqa: PLR0917 — options of a command line
         )
     counts = {
         "mutants": len(verdicts),
-        "killed": len(verdicts) - len(survivors),
+        "killed": sum(verdict.killed for verdict in verdicts),
         "found_otherwise": len(strange),
         "false_alarms": len(false_alarms),
         "seconds": round(time.monotonic() - began, 1),
     }
-    held = not survivors and not false_alarms and not strange and not cut.happened
-    missing = cut.told(f"{len(verdicts)} of {counted(len(chosen), 'mutants')} tried")
     found = {"survivors": survivors, "found_otherwise": strange, **details(verdicts, false_alarms)}
+    broken = [
+        Unsettled(Verdict.BROKEN, verdict.mutant, verdict.broken, {"mutant": verdict.mutant})
+        for verdict in verdicts
+        if verdict.broken
+    ]
+    failed = len(survivors) + len(strange)
+    # the program without a fault is judged too: each false alarm is a failure
+    tally = Tally(len(verdicts) - failed - len(broken), failed + len(false_alarms), broken=len(broken))
+    stopped = cut.told(f"{len(verdicts)} of {counted(len(chosen), 'mutants')} tried")
     finish(
-        Result("mutants", held, counts, found), as_json=as_json, table=None if as_json else table, incomplete=missing
+        Result("mutants", tally, counts, found, things="mutants", unsettled=broken, stopped=stopped),
+        as_json=as_json,
+        table=None if as_json else table,
     )
 
 

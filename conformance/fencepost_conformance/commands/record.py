@@ -53,7 +53,7 @@ def record(  # noqa: PLR0917
     finish(
         Result(
             "record",
-            held=None,
+            None,
             counts={
                 "events": summary.events,
                 "connections": summary.connections,

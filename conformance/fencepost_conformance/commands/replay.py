@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,13 +12,13 @@ from rich.console import Console
 
 from ..checker.check import check_trace
 from ..compare.lockstep import as_far_as_told, first_difference
-from ..console import CannotRun
+from ..console import CannotRun, Result, finish
 from ..counting import counted
 from ..generate.plan import GroupProtocol
 from ..interruption import interruptible
 from ..jvm.process import ProcessFault
 from ..pipeline.check import Checker, Examined
-from ..pipeline.job import Job, Verdict
+from ..pipeline.job import Job, TraceOutcome
 from ..replay.graph import WIDTH, text_chart
 from ..replay.load import Loaded, load
 from ..replay.show import as_json as json_of
@@ -27,7 +27,8 @@ from ..report.chart import Chart, chart_html, chart_svg
 from ..report.page import page
 from ..shrink.shrinker import kind_of, shrink
 from ..targets.registry import absolute, build_found, parse_target, profile_for, tell_build
-from ..trace import BrokenTrace, EventTrace, itf, write_traces
+from ..trace import BrokenTrace, EventTrace, WireTrace, itf, write_traces
+from ..verdict import Tally, Unsettled, Verdict
 
 #: characters of a note on the terminal; a whole group can differ
 _NOTE = 500
@@ -56,66 +57,91 @@ def replay(  # noqa: PLR0917 — options of a command line
     if named.kind == "broker":
         raise CannotRun("a trace of events cannot be replayed against a broker; use core, kafka:RELEASE or kafka:DIR")
     tell_build(named, job.profile)
-    charts: list[Chart] = []
-    told: list[dict[str, Any]] = []
-    kept: list[EventTrace] = []
-    broken: list[str] = []
-    held = True
-    checker = Checker(job)
+    replayed = Replayed(Checker(job), trace, model=model, shortest=shortest)
     items = load(trace, job.profile, steps, protocol)
     try:
         with interruptible() as cut:
             for item in items:
-                if isinstance(item, BrokenTrace):
-                    broken.append(str(item))
-                    continue
-                if isinstance(item, Loaded):
-                    shown, found, cut.happened = _examine(checker, item, shortest=shortest)
-                    if found.verdict is Verdict.BROKEN and found.difference is not None:
-                        broken.append(f"{item.name}: {found.difference.left}")
-                        continue
-                    held &= found.verdict.held
-                    chart = chart_of(shown.name, shown, found, model=model)
-                    told.append(json_of(shown, found, chart))
-                    kept.append(failing_trace(shown, found))
-                else:
-                    verdict = check_trace(item, trace) if model else None
-                    chart = chart_of_wire(item, trace, verdict)
-                    told.append(wire_as_json(item, chart, verdict))
-                    held &= verdict is None or verdict.outcome != "refused"
-                charts.append(chart)
-                if not as_json:
+                chart, cut.happened = replayed.add(item)
+                if chart is not None and not as_json:
                     _print(chart)
                 if cut.happened:
                     break
     except ProcessFault as fault:
         raise CannotRun(str(fault)) from None
     finally:
-        checker.close()
-    if cut.happened:
-        broken.append(f"interrupted; {len(charts)} of {counted(len(items), 'traces')} shown")
-    if broken and not charts:
-        raise CannotRun("; ".join(broken))
-    if html is not None:
+        replayed.checker.close()
+    charts = replayed.charts
+    if html is not None and charts:
         html.write_text(page(f"Fencepost: {trace}", "".join(chart_html(chart) for chart in charts)), encoding="utf-8")
     if picture is not None:
         if len(charts) != 1:
             raise CannotRun(f"{picture}: a picture shows one trace; there are {len(charts)}")
         picture.write_text(chart_svg(charts[0]), encoding="utf-8")
     if out is not None:
-        _write(out, kept)
-    if as_json:
-        trouble = {"error": "; ".join(broken), "status": 2} if broken and held else {}
-        found_all = {
-            "command": "replay", "held": held and not broken, "traces": told, "broken": broken,
-            **build_found(named, job.profile),
-        }  # fmt: skip
-        print(json.dumps(found_all | trouble))
-    if broken and held:
-        raise CannotRun("; ".join(broken), told=True)
-    for reason in broken:
-        print(f"fencepost replay: {reason}", file=sys.stderr)
-    raise typer.Exit(0 if held else 1)
+        _write(out, replayed.kept)
+    result = Result(
+        "replay",
+        Tally.of(replayed.verdicts) if replayed.verdicts or model else None,
+        {"traces": len(replayed.verdicts) if model else len(charts)},
+        {"traces": replayed.told, **build_found(named, job.profile)},
+        done="shown, not judged",
+        unsettled=replayed.unsettled,
+        stopped=cut.told(f"{len(charts)} of {counted(len(items), 'traces')} shown"),
+    )
+    finish(result, as_json=as_json)
+
+
+@dataclass(slots=True)
+class Replayed:
+    """The traces so far: as charts, as JSON, as they are written to a file, and what is said of them. Without the
+    ``model`` a trace that no other target ran is shown and not judged."""
+
+    checker: Checker
+    source: str  #: the seed or file
+    model: bool
+    shortest: bool
+    charts: list[Chart] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+    kept: list[EventTrace] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    unsettled: list[Unsettled] = field(default_factory=list)
+
+    def add(self, item: Loaded | WireTrace | BrokenTrace) -> tuple[Chart | None, bool]:
+        """The chart of the trace, None if there is nothing to draw; and whether shrinking it was interrupted."""
+        if isinstance(item, BrokenTrace):
+            self._judged(Verdict.BROKEN, f"{item.path}:{item.line}", item.reason)
+            return None, False
+        if isinstance(item, WireTrace):
+            return self._wire(item), False
+        return self._events(item)
+
+    def _events(self, item: Loaded) -> tuple[Chart | None, bool]:
+        shown, found, interrupted = _examine(self.checker, item, shortest=self.shortest)
+        verdict = found.outcome.verdict
+        if self.model or verdict is not Verdict.UNDECIDED:
+            self._judged(verdict, item.name, "" if found.difference is None else found.difference.left)
+        if verdict is Verdict.BROKEN:
+            return None, interrupted
+        chart = chart_of(shown.name, shown, found, model=self.model)
+        self.told.append(json_of(shown, found, chart))
+        self.kept.append(failing_trace(shown, found))
+        self.charts.append(chart)
+        return chart, interrupted
+
+    def _wire(self, item: WireTrace) -> Chart:
+        checked = check_trace(item, self.source) if self.model else None
+        if checked is not None:
+            self._judged(checked.verdict, f"{self.source}:{checked.line}", checked.reason)
+        chart = chart_of_wire(item, self.source, checked)
+        self.told.append(wire_as_json(item, chart, checked))
+        self.charts.append(chart)
+        return chart
+
+    def _judged(self, verdict: Verdict, what: str, why: str) -> None:
+        self.verdicts.append(verdict)
+        if verdict in (Verdict.UNDECIDED, Verdict.BROKEN):
+            self.unsettled.append(Unsettled(verdict, what, why))
 
 
 def _print(chart: Chart) -> None:
@@ -142,9 +168,13 @@ def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded
     if shortest and kind_of(found) is not None:
         small = shrink(shown.trace, lambda candidate: checker.examine([candidate])[0])
         return Loaded(f"{shown.name}, shrunk", small.trace, ()), small.found, small.interrupted
-    if found.verdict.held and shown.recorded and None not in shown.recorded:
+    if found.outcome.verdict in (Verdict.PASSED, Verdict.UNDECIDED) and shown.recorded and None not in shown.recorded:
         recorded = [seen for seen in shown.recorded if seen is not None]
         difference = first_difference(as_far_as_told(found.ours, recorded), recorded)
         if difference is not None:
-            return shown, Examined(Verdict.DIFFERED, difference.event, difference, "", found.ours, recorded, 0), False
+            return (
+                shown,
+                Examined(TraceOutcome.DIFFERED, difference.event, difference, "", found.ours, recorded, 0),
+                False,
+            )
     return shown, found, False

@@ -20,6 +20,7 @@ from ..listing import Listing
 from ..rulebook.scope import out_of_scope
 from ..rulebook.standing import COLUMNS, Standing, read_standings
 from ..rulebook.texts import chosen, rule_book, source
+from ..verdict import Tally
 
 #: as many rules are shown with their texts, more as a table
 _WHOLE: Final = 12
@@ -66,8 +67,9 @@ def rules(
         shown = Group(*(part for each in rows for part in whole(each)))
     else:
         shown = by_rule(rows) if missing or everything or words else summary(standings)
-    held = False if unrealised else None if words else True  # what was only asked for is shown, not judged
-    result = Result("rules", held, counts=counts, details={"rules": [_as_json(each) for each in rows]})
+    # rules that are only asked for are shown, not judged
+    tally = Tally(len(standings) - len(unrealised), len(unrealised)) if unrealised or not words else None
+    result = Result("rules", tally, counts, {"rules": [_as_json(each) for each in rows]}, things="rules")
     finish(result, as_json=as_json, table=shown)
 
 

@@ -175,7 +175,7 @@ def serve(  # noqa: PLR0917
         raise CannotRun(str(reason)) from None
     except Refused as reason:
         raise CannotRun(f"--topic: {reason}") from None
-    finish(Result("serve", held=None, done="ended"), as_json=as_json)
+    finish(Result("serve", None, done="ended"), as_json=as_json)
 
 
 def _address(text: str, option: str) -> Address:

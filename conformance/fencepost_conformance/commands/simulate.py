@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from ..console import CannotRun, Result, finish, progress
+from ..counting import counted
 from ..interruption import interruptible
 from ..listing import Listing
 from ..seeds import seed_of_run
 from ..simulate.cluster import ClusterReport, draw_cluster_plan, simulate_cluster
+from ..verdict import Tally, Unsettled, Verdict
 
 WORDS = {"runs": "runs", "loads_with_a_tail": "loads with records that were not replicated"}
 
@@ -29,33 +31,39 @@ def simulate(
     live through it; every promise is checked all the time, and in the end every group must settle."""
     first = seed_of_run() if seed is None else seed
     counts: Counter[str] = Counter()
-    broken: list[ClusterReport] = []
+    failed: list[ClusterReport] = []
+    broken: list[Unsettled] = []
     done = 0
     with progress("simulating", total=runs) as meter, interruptible() as cut:
         for number in range(first, first + runs):
-            report = simulate_cluster(draw_cluster_plan(number, brokers=brokers, partitions=partitions))
-            counts.update({"events": report.events, **report.counts})
-            broken += [report] if report.broken is not None else []
             done += 1
+            try:
+                report = simulate_cluster(draw_cluster_plan(number, brokers=brokers, partitions=partitions))
+            except Exception as raised:  # of the core or of the simulation: nothing is known of this run
+                why = f"{type(raised).__name__}: {raised}"
+                broken.append(Unsettled(Verdict.BROKEN, f"seed {number}", why, {"seed": number}))
+                continue
+            counts.update({"events": report.events, **report.counts})
+            failed += [report] if report.broken is not None else []
             meter.advance()
     result = Result(
         "simulate",
-        held=not broken,
+        Tally(passed=done - len(failed) - len(broken), failed=len(failed), broken=len(broken)),
         counts={"runs": done, **counts},
-        details={"seed": first, "broken": [_as_row(each) for each in broken]},
+        details={"seed": first, "failures": [_as_row(each) for each in failed]},
         words=WORDS,
+        things="runs",
+        unsettled=broken,
+        stopped=cut.told(f"{done} of {counted(runs, 'runs')} done"),
     )
     table = None
-    if broken:
+    if failed:
         table = Listing(("seed", "rule", "what"), title=f"Promises that do not hold (seeds from {first})")
-        for each in broken:
+        for each in failed:
             table.add(str(each.plan.seed), each.broken.rule if each.broken else "", str(each.broken))
-    incomplete = None
-    if cut.happened or not done:
-        incomplete = f"interrupted after {done} of {runs} runs"
-    elif not broken and not as_json:
+    if done and not as_json:
         typer.echo(f"seeds {first} to {first + done - 1}; the same again: fencepost simulate --seed {first}")
-    finish(result, as_json=as_json, table=table, incomplete=incomplete)
+    finish(result, as_json=as_json, table=table)
 
 
 def _as_row(report: ClusterReport) -> dict[str, object]:

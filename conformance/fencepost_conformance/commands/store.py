@@ -12,6 +12,7 @@ from fencepost.store.checking import check_file
 from fencepost.store.shared import StoreError
 
 from ..console import CannotRun, Result, finish
+from ..verdict import Tally
 
 
 class Action(StrEnum):
@@ -32,6 +33,7 @@ def store(
     except StoreError as reason:
         raise CannotRun(str(reason)) from None
     counts: dict[str, int | float] = {
+        "stores": 1,
         "partitions": found.partitions,
         "records": found.records,
         "record_sets": found.batches,
@@ -40,5 +42,6 @@ def store(
     if not as_json:
         for fault in found.faults:
             print(fault)
-    result = Result("store", not found.faults, counts, {"file": str(file), "faults": list(found.faults)})
+    tally = Tally(failed=1) if found.faults else Tally(passed=1)
+    result = Result("store", tally, counts, {"file": str(file), "faults": list(found.faults)}, things="stores")
     finish(result, as_json=as_json)

@@ -13,23 +13,20 @@ from ..checker.search import Limits
 from ..checker.verdict import Verdict
 from ..cluster.folder import is_url
 from ..console import Result, finish
-from ..counting import counted
 from ..listing import Listing
 from ..rulebook.texts import told
+from ..verdict import Tally, Unsettled
 from ..wire.settings import given
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 
 def table(verdicts: list[Verdict]) -> Listing | None:
-    wanting = [verdict for verdict in verdicts if verdict.outcome != "accepted"]
-    if not wanting:
+    failed = [verdict for verdict in verdicts if verdict.refusals]
+    if not failed:
         return None
     columns = ("trace", "line", "group", "what was seen", "what could have been seen", "rules")
-    listing = Listing(columns, title="Traces that were not accepted")
-    for verdict in wanting:
-        if verdict.reason:
-            why = f"{verdict.outcome}: {escape(verdict.reason)}"
-            listing.add(escape(verdict.path), str(verdict.line), "", why, "", "")
+    listing = Listing(columns, title="Traces that failed")
+    for verdict in failed:
         for refusal in verdict.refusals:
             allowed = "\n".join(map(escape, refusal.allowed))
             if refusal.hint:
@@ -62,29 +59,23 @@ def validate(  # noqa: PLR0917
     urls = tuple(filter(is_url, traces))
     plan = Plan(files, engine, profile, Limits(slack_ms=slack_ms), workers, urls, place, given(setting))
     verdicts, seconds, interrupted = validate_traces(plan)
-    outcomes = [verdict.outcome for verdict in verdicts]
     events = sum(verdict.events for verdict in verdicts)
-    unread = [verdict for verdict in verdicts if verdict.outcome in ("broken", "undecided")]
     result = Result(
         "validate",
-        held=not interrupted and not any(outcome != "accepted" for outcome in outcomes),
+        Tally.of(verdict.verdict for verdict in verdicts),
         counts={
             "traces": len(verdicts),
-            "accepted": outcomes.count("accepted"),
-            "refused": outcomes.count("refused"),
-            "broken": outcomes.count("broken"),
-            "undecided": outcomes.count("undecided"),
             "events": events,
             "events_per_second": round(events / seconds) if seconds else 0,
         },
         details={"verdicts": [verdict.as_json() for verdict in verdicts]},
+        unsettled=[unsettled(verdict) for verdict in verdicts if verdict.outcome in ("undecided", "broken")],
+        stopped=f"interrupted; {len(verdicts)} traces looked at" if interrupted else None,
     )
-    unsure = f"interrupted; {len(verdicts)} traces looked at" if interrupted else None
-    if not interrupted and unread and "refused" not in outcomes:
-        # Nothing was found wrong, but not everything could be looked at: that is neither 0 nor 1.
-        first = unread[0]
-        unsure = (
-            f"{len(unread)} of {counted(len(verdicts), 'traces')} could not be checked; "
-            f"the first is {first.path}:{first.line}: {first.reason}"
-        )
-    finish(result, as_json=as_json, table=table(verdicts), incomplete=unsure)
+    finish(result, as_json=as_json, table=table(verdicts))
+
+
+def unsettled(verdict: Verdict) -> Unsettled:
+    """A trace that was undecided or broken, by its file and line."""
+    place = {"path": verdict.path, "name": verdict.name, "line": verdict.line}
+    return Unsettled(verdict.verdict, f"{verdict.path}:{verdict.line}", verdict.reason, place)

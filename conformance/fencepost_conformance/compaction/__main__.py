@@ -16,9 +16,12 @@ from ..console import CannotRun, progress
 from ..counting import counted
 from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
+from ..interruption import interruptible, listen_to_sigterm
+from ..jvm.process import ProcessFault
 from ..processes import worker_processes
 from ..targets.kafka_jvm import KafkaJvm
 from ..targets.registry import TargetName, parse_target, profile_for
+from ..verdict import Tally, outcome_of
 from .core import STEPS, Checked, check
 from .kafka import OnKafka, check_on_kafka
 
@@ -63,20 +66,25 @@ def compaction(
     kafka: Annotated[str, typer.Option(help="a release to ask instead of the core: 4.4.0")] = "",
 ) -> None:
     """Load what random traces wrote, found in each way that a log can be found, and compare with what was live."""
-    held = True
+    failed = loads = 0
     try:
-        for line, found in on_kafka(traces, seed, kafka) if kafka else on_core(traces, seed, profile):
-            print(line)
-            for name, times in sorted(found.named.items()):
-                print(f"  {times:6} of them otherwise because of {name}")
-            for complaint in found.complaints:
-                print(f"  {complaint}")
-            held = held and not found.complaints
-    except CannotRun as reason:
+        with interruptible() as cut:
+            for line, found in on_kafka(traces, seed, kafka) if kafka else on_core(traces, seed, profile):
+                print(line)
+                for name, times in sorted(found.named.items()):
+                    print(f"  {times:6} of them otherwise because of {name}")
+                for complaint in found.complaints:
+                    print(f"  {complaint}")
+                failed += len(found.complaints)
+                loads += found.loads.total()
+    except (CannotRun, ProcessFault) as reason:
         print(f"compaction: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
-    raise SystemExit(0 if held else 1)
+    outcome = outcome_of(Tally(passed=max(0, loads - failed), failed=failed), stopped=cut.happened)
+    print(outcome)
+    raise SystemExit(outcome.status)
 
 
 if __name__ == "__main__":
+    listen_to_sigterm()
     typer.run(compaction)

@@ -42,7 +42,9 @@ def write_files(  # noqa: PLR0917 — what there is to write
         if group.key in small:
             traces.mkdir(exist_ok=True)
             write_traces(traces / f"{number:02}.jsonl", _traces(small[group.key]))
-    (directory / "report.html").write_text(_page(sides, found, groups, small, accepted, book), encoding="utf-8")
+    (directory / "report.html").write_text(
+        _page(sides, found, groups, small, accepted, book, told.get("error", "")), encoding="utf-8"
+    )
 
 
 def _traces(shown: Shortest) -> list[EventTrace]:
@@ -70,21 +72,36 @@ def _page(  # noqa: PLR0917 — as ``write_files``
     small: Mapping[str, Shortest],
     accepted: Mapping[str, Accepted],
     book: Mapping[str, Rule],
+    incomplete: str,
 ) -> str:
+    """``incomplete``: why not everything was decided."""
     one, other = sides
     left = [group for group in groups if group.key not in accepted]
-    verdict = '<b class="broken">differ</b>' if left else '<b class="held">do the same, but for what is known</b>'
+    verdict = '<b class="bad">differ</b>' if left else '<b class="good">do the same, but for what is known</b>'
     if not groups:
-        verdict = '<b class="held">do the same</b>'
+        verdict = '<b class="good">do the same</b>' if not incomplete else "did the same"
     body = [
         f"<p><code>{escape(one.name)}</code> (A) and <code>{escape(other.name)}</code> (B) {verdict}: "
         f"{counted(len(groups), 'groups')} of differences in {found.differing:,} of {counted(found.traces, 'traces')}, "
         f"{counted(found.steps, 'steps')}.</p>",
-        "" if found.unrun is None else f'<p class="broken">{escape(found.unrun)}</p>',
+        f'<p class="bad">Not everything was decided: {escape(incomplete)}.</p>' if incomplete else "",
+        *_unsettled(found),
         _table(groups, accepted),
         *(_section(number, group, small.get(group.key), accepted, book) for number, group in enumerate(groups, 1)),
     ]
     return page(f"Fencepost: {one.name} and {other.name}", "\n".join(body))
+
+
+def _unsettled(found: Groups) -> list[str]:
+    unsettled = found.unsettled()
+    if not unsettled:
+        return []
+    rows = (
+        f"<tr><td>{each.verdict}</td><td>{escape(each.what)}</td><td><code>{escape(each.why)}</code></td></tr>"
+        for each in unsettled
+    )
+    head = f"<h2>Not decided ({len(unsettled):,})</h2><p>Nothing is known of these traces.</p>"
+    return [head + "<table><tr><th>verdict</th><th>trace</th><th>why</th></tr>", *rows, "</table>"]
 
 
 def _table(groups: Sequence[Group], accepted: Mapping[str, Accepted]) -> str:
@@ -93,7 +110,7 @@ def _table(groups: Sequence[Group], accepted: Mapping[str, Accepted]) -> str:
     rows = "".join(
         f'<tr><td class="n">{number}</td><td class="n">{group.traces:,}</td><td class="n">{group.following:,}</td>'
         f'<td><a href="#group-{number}"><code>{escape(group.key)}</code></a>'
-        f"{' <span class=held>known</span>' if group.key in accepted else ''}</td></tr>"
+        f"{' <span class=good>known</span>' if group.key in accepted else ''}</td></tr>"
         for number, group in enumerate(groups, 1)
     )
     return f"<table><tr><th></th><th>traces</th><th>following</th><th>what, where, how</th></tr>{rows}</table>"
@@ -104,7 +121,7 @@ def _section(
 ) -> str:
     parts = [f'<h2 id="group-{number}">{number}. <code>{escape(group.key)}</code></h2>']
     if group.key in accepted:
-        parts.append(f'<p class="held">known: {escape(accepted[group.key].reason)}</p>')
+        parts.append(f'<p class="good">known: {escape(accepted[group.key].reason)}</p>')
     parts.append(f"<p>{escape(_where(group))}</p>")
     if group.beside:
         names = ", ".join(f"<code>{escape(name)}</code>" for name, _ in group.beside.most_common(6))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from ..counting import counted
 from ..generate.plan import GroupProtocol
+from ..verdict import Tally, Unsettled, Verdict
 from .job import Found, Row
 
 
@@ -62,6 +62,7 @@ class Groups:
     traces: int = 0
     steps: int = 0
     differing: int = 0  #: traces with a difference
+    sets: Counter[frozenset[str]] = field(default_factory=Counter)  #: how many traces differ in which groups
     broken: list[Row] = field(default_factory=list)  #: traces that a side could not run
 
     def add(self, row: Row) -> None:
@@ -70,6 +71,8 @@ class Groups:
         if row.broken:
             self.broken = sorted([*self.broken, row], key=lambda kept: (_ORDER.index(kept.protocol), kept.seed))
         self.differing += bool(row.found)
+        if row.found:
+            self.sets[frozenset(found.key for found in row.found)] += 1
         for found in row.found:
             self._group(found.key).add(row, found)
         for key, count in row.following.items():
@@ -82,16 +85,23 @@ class Groups:
     def _group(self, key: str) -> Group:
         return self.groups.setdefault(key, Group(key))
 
-    @property
-    def unrun(self) -> str | None:
-        """That some could not be run, and why the first."""
-        if not self.broken:
-            return None
-        first = self.broken[0]
-        return (
-            f"{counted(len(self.broken), 'traces')} could not be run (first: {first.protocol} {first.seed}, "
-            f"{first.broken})"
-        )
+    def tally(self, accepted: Container[str]) -> Tally:
+        """The verdicts; a trace that differs in ``accepted`` groups alone has passed."""
+        failed = sum(traces for keys, traces in self.sets.items() if any(key not in accepted for key in keys))
+        broken = len(self.broken)
+        return Tally(passed=self.traces - failed - broken, failed=failed, broken=broken)
+
+    def unsettled(self) -> list[Unsettled]:
+        """The traces that a side could not run."""
+        return [
+            Unsettled(
+                Verdict.BROKEN,
+                f"{row.protocol} seed {row.seed}",
+                row.broken,
+                {"protocol": row.protocol.value, "seed": row.seed},
+            )
+            for row in self.broken
+        ]
 
     def ordered(self) -> list[Group]:
         """Those in most traces first."""

@@ -9,7 +9,7 @@ from ..compare.difference import Difference
 from ..generate.generator import Generated
 from ..jvm.process import ProcessFault
 from ..pipeline.check import Examined
-from ..pipeline.job import Verdict
+from ..pipeline.job import TraceOutcome
 from ..shrink.references import Shrinkable
 from ..shrink.shrinker import shrink
 from .job import Found
@@ -51,9 +51,9 @@ class Shortened:
         cause = next((each for each in pair.causes if each.key == self._key), None)
         ours = [mine for mine, _ in pair.seen]
         if cause is None:
-            return Examined(Verdict.AGREED, pair.steps, None, "", ours, None, 0)
+            return Examined(TraceOutcome.AGREED, pair.steps, None, "", ours, None, 0)
         told = Difference(cause.event, cause.leaf.path, cause.leaf.left, cause.leaf.right)
-        return Examined(Verdict.DIFFERED, cause.event, told, cause.key, ours, None, 0)
+        return Examined(TraceOutcome.DIFFERED, cause.event, told, cause.key, ours, None, 0)
 
     def _run(self, trace: Generated) -> Pair:
         """Both sides over the events; a candidate has just been run as it was put together."""

@@ -22,8 +22,6 @@ _SHOWN = 40
 _VALUE = 60
 #: what else differed, of a group, in JSON
 _BESIDE = 6
-#: traces that could not be run, in JSON and on the page
-_BROKEN = 100
 
 
 def details(
@@ -34,9 +32,6 @@ def details(
         "a": _side(sides[0]),
         "b": _side(sides[1]),
         "groups": [as_json(group, small.get(group.key), accepted) for group in found.ordered()],
-        "broken": [
-            {"protocol": row.protocol.value, "seed": row.seed, "error": row.broken} for row in found.broken[:_BROKEN]
-        ],
         "never_met": [entry.key for entry in _never_met(found, accepted)],
     }
 
@@ -93,8 +88,6 @@ def tables(
         parts.append(_listing(sides, found, groups, small, accepted))
     if len(groups) > _SHOWN:
         parts.append(f"and {len(groups) - _SHOWN} groups more (--json and -o have all)")
-    if found.unrun is not None:
-        parts.append(f"[yellow]{escape(found.unrun)}[/]")
     return Parts(*parts, *(never_met(entry) for entry in _never_met(found, accepted)))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from functools import partial
 from typing import Annotated
 
@@ -13,10 +12,11 @@ import typer
 from ..checker.run import find_traces
 from ..console import CannotRun, progress
 from ..counting import counted
-from ..interruption import listen_to_sigterm
+from ..interruption import interruptible, listen_to_sigterm
 from ..processes import worker_processes
+from ..verdict import gaps, outcome_of
 from .falsehoods import KINDS
-from .judge import judge  # not of this module: a worker cannot import a ``__main__``
+from .judge import Judged, judge  # not of this module: a worker cannot import a ``__main__``
 
 
 def falsify(
@@ -25,25 +25,33 @@ def falsify(
     workers: Annotated[int, typer.Option(min=0, help="processes; 0: one a core")] = 0,
 ) -> None:
     """Falsify traces in every way and check that each copy is refused where it breaks."""
-    total: Counter[str] = Counter()
-    wrong: list[str] = []
+    total = Judged()
     try:
         files = find_traces(traces or ["tests/corpus"])
         some = min(workers or os.cpu_count() or 1, len(files))
-        with worker_processes(some) as pool, progress("falsifying", len(files)) as meter:
-            for made, complaints in pool.map(partial(judge, per_kind=per_kind or None), files):
-                total += made
-                wrong += complaints
+        with interruptible() as cut, worker_processes(some) as pool, progress("falsifying", len(files)) as meter:
+            for found in pool.map(partial(judge, per_kind=per_kind or None), files):
+                total.add(found)
                 meter.advance()
     except CannotRun as reason:
         print(f"falsify: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
     for kind in KINDS:
-        print(f"{total[kind]:6} {kind}")
-    print(*wrong, sep="\n", end="\n" if wrong else "")
-    right = total.total() - len(wrong)
-    print(f"{right} of {total.total()} falsified copies of {counted(len(files), 'files')} refused where they break")
-    raise SystemExit(1 if wrong else 0)
+        print(f"{total.made[kind]:6} {kind}")
+    for complaint in total.wrong:
+        print(f"failed: {complaint}")
+    for each in total.unsettled:
+        print(f"{each.verdict}: {each.what}: {each.why}")
+    tally = total.tally()
+    stopped = cut.told(f"{counted(meter.completed, 'files')} of {len(files):,} done")
+    outcome = outcome_of(tally, stopped=cut.happened)
+    print(
+        f"{outcome}: {tally.passed} of {total.made.total()} falsified copies of {counted(len(files), 'files')} "
+        "refused where they break"
+    )
+    for gap in gaps(tally, total.unsettled, "falsified copies and broken traces", stopped):
+        print(f"falsify: {gap}", file=sys.stderr)
+    raise SystemExit(outcome.status)
 
 
 if __name__ == "__main__":

@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..checker.check import check_trace
-from ..trace.files import WireTrace, read_traces
+from ..trace.files import BrokenTrace, EventTrace, read_traces
+from ..verdict import Tally, Unsettled, Verdict
 from .falsehoods import falsehoods
 
 
-def judge(path: Path, per_kind: int | None) -> tuple[Counter[str], list[str]]:
-    """How many copies of each kind were made of a file's traces, and what is wrong with the verdict about some."""
-    made: Counter[str] = Counter()
-    wrong: list[str] = []
+@dataclass(slots=True)
+class Judged:
+    """``made``: how many copies of each kind; ``wrong``: what is wrong with the verdict about some; ``unsettled``:
+    copies that the checker could not decide, and traces that cannot be read."""
+
+    made: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    unsettled: list[Unsettled] = field(default_factory=list)
+
+    def add(self, other: Judged) -> None:
+        self.made += other.made
+        self.wrong += other.wrong
+        self.unsettled += other.unsettled
+
+    def tally(self) -> Tally:
+        """A copy passes if it is refused where it breaks."""
+        open_ = Tally.of(each.verdict for each in self.unsettled)
+        passed = self.made.total() - len(self.wrong) - open_.undecided
+        return replace(open_, passed=passed, failed=len(self.wrong))
+
+
+def judge(path: Path, per_kind: int | None) -> Judged:
+    """What came of the falsified copies of a file's traces."""
+    found = Judged()
     for trace in read_traces(path):
-        if not isinstance(trace, WireTrace):
+        if isinstance(trace, BrokenTrace):
+            found.unsettled.append(Unsettled(Verdict.BROKEN, f"{trace.path}:{trace.line}", trace.reason))
+        if isinstance(trace, BrokenTrace | EventTrace):
             continue
         for false in falsehoods(trace, per_kind):
-            made[false.kind] += 1
-            verdict = check_trace(false.trace)
-            if verdict.outcome != "refused":
-                wrong.append(f"{path}: {false.kind} at event {false.first}: {verdict.outcome}")
-            elif not false.first <= verdict.refusals[0].line <= false.last:
-                at = verdict.refusals[0].line
-                wrong.append(f"{path}: {false.kind}: refused at {at}, not within {false.first}…{false.last}")
-    return made, wrong
+            found.made[false.kind] += 1
+            what = f"{path}: {false.kind} at event {false.first}"
+            checked = check_trace(false.trace)
+            if checked.outcome in ("undecided", "broken"):
+                found.unsettled.append(Unsettled(Verdict.UNDECIDED, what, checked.reason))
+            elif checked.outcome == "accepted":
+                found.wrong.append(f"{what}: accepted")
+            elif not false.first <= checked.refusals[0].line <= false.last:
+                at = checked.refusals[0].line
+                found.wrong.append(f"{what}: refused at {at}, not within {false.first}…{false.last}")
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rich.console import Group
@@ -12,6 +12,8 @@ from rich.text import Text
 
 from ..console import Result
 from ..listing import Listing
+from ..verdict import Tally, Unsettled
+from ..verdict import Verdict as Passes
 from .catalogue import Finding
 from .judge import Judged, Verdict
 from .table import MARKS, Pinned, Tickets, changed
@@ -23,12 +25,14 @@ _HEADING: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``found``: the verdicts by target and finding. ``explained``: say on the terminal what each judge saw."""
+    """``found``: the verdicts by target and finding; ``broken``: why a target could not be run. ``explained``: say on
+    the terminal what each judge saw."""
 
     chosen: Sequence[Finding]
     found: Mapping[str, Mapping[str, Judged]]
     pinned: Pinned
     tickets: Tickets
+    broken: Mapping[str, str] = field(default_factory=dict)
     explained: bool = False
 
     def changed(self, target: str) -> list[str]:
@@ -67,7 +71,33 @@ class Outcome:
                 target: self._unpinned(target) for target in self.found if release_of(target) not in self.pinned
             },
         }
-        return Result("findings", not differing, counts, details)
+        return Result("findings", self._tally(), counts, details, things="findings", unsettled=self._unsettled())
+
+    def _tally(self) -> Tally:
+        judged = Tally.of(self._verdict(target, name) for target, rows in self.found.items() for name in rows)
+        return judged + Tally(broken=len(self.broken) * len(self.chosen))
+
+    def _verdict(self, target: str, name: str) -> Passes:
+        """Passed if the fault is or is not there as is pinned, or, where nothing is pinned, if that was decided."""
+        found, pinned = self.found[target][name].verdict, self.pinned.get(release_of(target))
+        if pinned is not None and pinned.get(name) == found:
+            return Passes.PASSED
+        if found is Verdict.DIFFERENT:
+            return Passes.UNDECIDED
+        return Passes.PASSED if pinned is None else Passes.FAILED
+
+    def _unsettled(self) -> list[Unsettled]:
+        undecided = [
+            Unsettled(Passes.UNDECIDED, f"{target} {name}", row.why, {"target": target, "finding": name})
+            for target, rows in self.found.items()
+            for name, row in rows.items()
+            if self._verdict(target, name) is Passes.UNDECIDED
+        ]
+        return undecided + [
+            Unsettled(Passes.BROKEN, f"{target} {each.name}", why, {"target": target, "finding": each.name})
+            for target, why in self.broken.items()
+            for each in self.chosen
+        ]
 
     def _unpinned(self, target: str) -> dict[str, Any]:
         unlike = self.unlike(target)

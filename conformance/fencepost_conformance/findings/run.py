@@ -13,7 +13,6 @@ from fencepost.protocol.profiles import INTENDED, PROFILES
 from fencepost.protocol.settings import Settings
 
 from ..console import CannotRun
-from ..jvm.process import ProcessFault
 from ..nearest import unknown
 from ..targets.base import Observation
 from ..targets.core import Core
@@ -45,7 +44,7 @@ def judge_all(
 def opened(target: str) -> Iterator[RunMany]:
     """The target by its name: a build of Kafka, or the core (``core:PROFILE``; ``intended`` if none is named).
 
-    Raises ``CannotRun`` if there is no such target, or it cannot be started, or ends on its own."""
+    Raises ``CannotRun`` if there is no such target, and ``ProcessFault`` if it cannot be started or ends on its own."""
     head, _, tail = target.partition(":")
     if head == "core":
         name = tail or INTENDED.name
@@ -58,11 +57,8 @@ def opened(target: str) -> Iterator[RunMany]:
         raise CannotRun(f"{target}: findings are traces of events; use kafka:RELEASE, kafka:DIR or core:PROFILE")
     if named.folder:
         print(f"{named.folder} holds Kafka {named.release}", file=sys.stderr)
-    try:
-        with KafkaJvm(named.build) as kafka:
-            yield kafka.run_many
-    except ProcessFault as fault:
-        raise CannotRun(str(fault)) from None
+    with KafkaJvm(named.build) as kafka:
+        yield kafka.run_many
 
 
 def core(profile: Profile) -> RunMany:

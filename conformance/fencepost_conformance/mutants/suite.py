@@ -26,6 +26,7 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
 
 from ..compare.model import follow
+from ..console import CannotRun
 from ..generate.generator import generate
 from ..generate.plan import GroupProtocol
 from ..jvm.serde.kept import wrongs
@@ -78,10 +79,12 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The first kill of each check; none at all is a mutant that survived."""
+    """The first kill of each check; none at all is a mutant that survived. ``broken``: what a check raised, so that the
+    suite was not run to its end."""
 
     mutant: str
     kills: tuple[Kill, ...]
+    broken: str = ""
 
     @property
     def killed(self) -> bool:
@@ -92,12 +95,18 @@ def run(mutant: Mutant, *, quick: bool = False, kafka: str | None = None) -> Ver
     """Plant the fault and let every check of its side try to find it; ``quick``: until one has. ``kafka``: the release
     whose own client is a check too, the last one. Raises ``CannotRun`` if that cannot be had."""
     kills: list[Kill] = []
-    with planted(mutant):
-        for check in (*CHECKS[mutant.side], *_by_kafka(kafka, mutant.side)):
-            kills += islice(check(), 1)
-            if quick and kills:
-                break
-    return Verdict(mutant.name, tuple(kills))
+    broken = ""
+    try:
+        with planted(mutant):
+            for check in (*CHECKS[mutant.side], *_by_kafka(kafka, mutant.side)):
+                kills += islice(check(), 1)
+                if quick and kills:
+                    break
+    except CannotRun:
+        raise
+    except Exception as raised:
+        broken = f"{type(raised).__name__}: {raised}"
+    return Verdict(mutant.name, tuple(kills), broken)
 
 
 def _by_kafka(release: str | None, *sides: Side) -> Iterator[Check]:

@@ -18,8 +18,10 @@ def as_row(verdict: Verdict, strange: str | None = None) -> tuple[str, ...]:
     found = "\n".join(
         f"{kill.check}: {kill.by}, after {counted(kill.steps, 'steps')} (seed {kill.seed})" for kill in verdict.kills
     )
-    mark = "[red]✗[/]" if strange or not verdict.killed else "[green]✓[/]"
-    cell = escape(found) or "[red]nothing: it survived[/]"
+    mark = "[red]✗[/]" if strange or verdict.broken or not verdict.killed else "[green]✓[/]"
+    cell = escape(found) or ("" if verdict.broken else "[red]nothing: it survived[/]")
+    if verdict.broken:
+        cell += f"\n[red]broken: {escape(verdict.broken)}[/]"
     if strange:
         cell += f"\n[red]{escape(strange)}[/]"
     return f"{mark} {verdict.mutant}", MUTANTS[verdict.mutant].source, cell

@@ -20,23 +20,25 @@ from ..jvm.process import ProcessFault, in_a_line
 from ..targets.base import Observation
 from ..targets.kafka_jvm import KafkaJvm
 from ..targets.registry import TargetName, parse_target
+from ..verdict import Verdict
 from .group import group_of
-from .job import Job, Row, Verdict
+from .job import Job, Row, TraceOutcome
 
 #: traces in a row that may not be run before the run ends: it is not for them then
 IN_A_ROW = 10
+NOT_COMPARED = "the core ran alone: neither the model nor another target was compared with it"
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
     """What became of one trace. ``steps`` agreed; ``difference`` is at the step after them, or says in ``left`` why
-    the target could not run the trace.
+    the trace was undecided or broken.
 
     ``ours`` are the core's observations, ``other`` the target's if it is not the core. ``rules``: what decides at a
     step that the model refused, if it says so.
     """
 
-    verdict: Verdict
+    outcome: TraceOutcome
     steps: int
     difference: Difference | None
     divergence: str
@@ -68,7 +70,7 @@ class Checker:
             rows = self._rows(seeds)
             gc.collect(0)
         for row in rows:
-            self._broken = self._broken + 1 if row.verdict == Verdict.BROKEN else 0
+            self._broken = self._broken + 1 if row.verdict is Verdict.BROKEN else 0
             if self._broken == IN_A_ROW:
                 raise ProcessFault(
                     f"{IN_A_ROW} traces in a row could not be run; the last, of seed {row.seed}: {row.left}"
@@ -100,24 +102,25 @@ class Checker:
             other = other[: len(ours)]
             found = compare(trace.settings, trace.profile, trace.events, ours, other)
             ours = found.ours
-        verdict, difference = Verdict.AGREED, found.difference
+        outcome, difference = TraceOutcome.AGREED, found.difference
         if difference is not None:
-            verdict = Verdict.DIVERGED if found.divergence else Verdict.DIFFERED
+            outcome = TraceOutcome.DIVERGED if found.divergence else TraceOutcome.DIFFERED
         elif trace.failure is not None:
-            verdict, difference = Verdict.RAISED, Difference(len(ours), "core", trace.failure, "")
+            outcome, difference = TraceOutcome.RAISED, Difference(len(ours), "core", trace.failure, "")
         elif other is not None and not found.followed and len(other) < len(ours):
-            verdict, difference = Verdict.DIFFERED, Difference(len(other), "trace", "goes on", "ends")
+            outcome, difference = TraceOutcome.DIFFERED, Difference(len(other), "trace", "goes on", "ends")
+        elif other is None and not self._job.model:
+            outcome, difference = TraceOutcome.UNDECIDED, Difference(-1, "target", NOT_COMPARED, "")
         if self._job.model:
             followed = follow(trace.settings, trace.profile, trace.events, ours[: found.steps])
             if followed.refused is not None:
-                return Examined(
-                    Verdict.REFUSED, followed.steps, followed.refused, "", ours, other, found.followed, followed.rules
-                )
-        return Examined(verdict, found.steps, difference, found.divergence or "", ours, other, found.followed)
+                outcome, difference = TraceOutcome.REFUSED, followed.refused
+                return Examined(outcome, followed.steps, difference, "", ours, other, found.followed, followed.rules)
+        return Examined(outcome, found.steps, difference, found.divergence or "", ours, other, found.followed)
 
 
 def _not_run(fault: ProcessFault) -> Examined:
-    return Examined(Verdict.BROKEN, 0, Difference(-1, "target", in_a_line(fault), ""), "", (), None, 0)
+    return Examined(TraceOutcome.BROKEN, 0, Difference(-1, "target", in_a_line(fault), ""), "", (), None, 0)
 
 
 def as_row(trace: Generated, found: Examined) -> Row:
@@ -126,7 +129,7 @@ def as_row(trace: Generated, found: Examined) -> Row:
     difference = found.difference
     return Row(
         seed=trace.seed,
-        verdict=found.verdict.value,
+        outcome=found.outcome.value,
         divergence=found.divergence,
         event=-1 if difference is None else difference.event,
         field="" if difference is None else difference.field,
@@ -144,9 +147,9 @@ def as_row(trace: Generated, found: Examined) -> Row:
 
 
 def _group(trace: Generated, found: Examined) -> str:
-    if not found.verdict.failed or found.difference is None:
+    if not found.outcome.failed or found.difference is None:
         return ""
-    return group_of(found.verdict, found.difference, trace.events, found.ours, found.other)
+    return group_of(found.outcome, found.difference, trace.events, found.ours, found.other)
 
 
 def digest(observations: Sequence[Observation]) -> str:

@@ -19,13 +19,13 @@ from ..compare.key import key_of, kind_of_event
 from ..compare.leaves import Seen, base_of, leaves
 from ..targets.base import Observation
 from ..targets.kafka_jvm import follow
-from .job import Verdict
+from .job import TraceOutcome
 
 _NUMBERS = re.compile(r"\[[^]]*\]|\d+")
 
 
 def group_of(
-    verdict: Verdict,
+    outcome: TraceOutcome,
     difference: Difference,
     events: Sequence[ev.Event],
     ours: Sequence[Observation],
@@ -34,9 +34,9 @@ def group_of(
     """The key of a trace's failure; ``ours`` and ``other`` are what was observed up to it, at least."""
     at = difference.event
     happened = kind_of_event(events[at]) if at < len(events) else "end"
-    if verdict is Verdict.RAISED:
+    if outcome is TraceOutcome.RAISED:
         return f"{happened}: core raises {difference.left.split(':')[0]}"
-    if verdict is Verdict.REFUSED:
+    if outcome is TraceOutcome.REFUSED:
         part = difference.field.removeprefix("model").removeprefix(": ") or difference.right
         return f"{happened}: model refuses {plain(part)}"
     if other is not None and at < min(len(ours), len(other), len(events)):

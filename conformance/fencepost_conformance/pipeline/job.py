@@ -10,27 +10,36 @@ from typing import Any
 
 from ..generate.plan import GroupProtocol
 from ..trace.lines import Setting
+from ..verdict import Verdict
 
 
-class Verdict(StrEnum):
-    """What became of a trace."""
+class TraceOutcome(StrEnum):
+    """How a trace ended."""
 
     AGREED = "agreed"
     DIVERGED = "diverged"  #: at a difference that is known by name
     DIFFERED = "differed"  #: core and target
     REFUSED = "refused"  #: the model does not allow a step
     RAISED = "raised"  #: the core raised
-    BROKEN = "broken"  #: the target could not run it; nothing is known of it
-    UNDECIDED = "undecided"  #: too much was in flight at once for the checker to say
+    BROKEN = "broken"  #: the target could not run it, or the checker could not read it
+    UNDECIDED = "undecided"  #: the checker cannot say, or nothing was compared
 
     @property
-    def held(self) -> bool:
-        return self in (Verdict.AGREED, Verdict.DIVERGED, Verdict.UNDECIDED)
+    def verdict(self) -> Verdict:
+        """A difference that is known by name passes."""
+        return _VERDICTS.get(self, Verdict.FAILED)
 
     @property
     def failed(self) -> bool:
-        """Something was found. A trace that could not be run has neither held nor failed."""
-        return not self.held and self is not Verdict.BROKEN
+        return self.verdict is Verdict.FAILED
+
+
+_VERDICTS = {
+    TraceOutcome.AGREED: Verdict.PASSED,
+    TraceOutcome.DIVERGED: Verdict.PASSED,
+    TraceOutcome.BROKEN: Verdict.BROKEN,
+    TraceOutcome.UNDECIDED: Verdict.UNDECIDED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +62,25 @@ class Job:
         config = None if self.client_config is None else str(self.client_config)
         return {**asdict(self), "given": given, "client_config": config}
 
+    def replay(self, seed: int) -> str:
+        """The command that shows the trace of that seed again."""
+        return (
+            f"fencepost replay {seed} --target {self.target} --profile {self.profile} "
+            f"--protocol {self.protocol} --steps {self.steps}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One trace. Counts are of the steps that agreed; ``event`` is the index of the first step that did not, else -1.
 
     ``coverage`` is a bitmap over ``coverage.catalogue``; ``digest`` stands for all replies and records of the trace.
-    ``group`` is the key of a failure (``group_of``), ``""`` of a trace that held. Of a trace that the target could not
-    run ``left`` says why, and there is nothing else.
+    ``group`` is the key of a failure (``group_of``), ``""`` of a trace that did not fail. ``outcome`` is a
+    ``TraceOutcome``. Of a trace that was undecided or broken, ``left`` says why.
     """
 
     seed: int
-    verdict: str
+    outcome: str
     divergence: str
     event: int
     field: str
@@ -80,9 +96,13 @@ class Row:
     group: str
 
     @property
+    def verdict(self) -> Verdict:
+        return TraceOutcome(self.outcome).verdict
+
+    @property
     def failed(self) -> bool:
-        return Verdict(self.verdict).failed
+        return self.verdict is Verdict.FAILED
 
 
-def failure_kind(verdict: str, field: str) -> tuple[str, str]:
-    return verdict, re.sub(r"\[[^]]*\]|\d+", "", field)
+def failure_kind(outcome: str, field: str) -> tuple[str, str]:
+    return outcome, re.sub(r"\[[^]]*\]|\d+", "", field)

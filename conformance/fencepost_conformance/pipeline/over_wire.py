@@ -24,6 +24,7 @@ from fencepost.server.wire.frames import API_KEYS, MalformedFrame
 from ..answers import errors_of
 from ..checker.check import check_trace
 from ..checker.coordination import COORDINATED, NODES
+from ..checker.verdict import Outcome
 from ..console import CannotRun
 from ..coverage.catalogue import PLACE, bitmap
 from ..coverage.wire import visible
@@ -42,7 +43,7 @@ from .cast import Cast, Player
 from .classic_cast import ClassicCast
 from .connection import LATE_S, Connection, Notes
 from .consumer_cast import ConsumerCast
-from .job import Job, Row, Verdict
+from .job import Job, Row, TraceOutcome
 from .mixed_cast import MixedCast
 from .plan import Plan
 from .summary import Judged, Summary
@@ -58,6 +59,13 @@ _CASTS: Final[dict[GroupProtocol, Callable[[Random, str, Offer, int], Cast]]] = 
     GroupProtocol.CLASSIC: ClassicCast,
     GroupProtocol.CONSUMER: ConsumerCast,
     GroupProtocol.MIXED: MixedCast,
+}
+#: the checker's words
+_OUTCOMES: Final[dict[Outcome, TraceOutcome]] = {
+    "accepted": TraceOutcome.AGREED,
+    "refused": TraceOutcome.REFUSED,
+    "undecided": TraceOutcome.UNDECIDED,
+    "broken": TraceOutcome.BROKEN,
 }
 _ALL: Final = frozenset(BROKER_NAMES)
 _SETTINGS: Final = {GroupProtocol.CLASSIC: OF_CLASSIC, GroupProtocol.CONSUMER: _ALL, GroupProtocol.MIXED: _ALL}
@@ -264,9 +272,9 @@ async def _forger(stage: _Stage, rng: Random) -> None:
 
 
 def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
-    """The checker's word on a trace, as a row; a trace that broke off by a ``fault`` of the broker is refused."""
+    """What the checker says of a trace, as a row; a trace that ended early by a ``fault`` of the broker is refused."""
     told = check_trace(trace)
-    verdict = {"accepted": Verdict.AGREED, "refused": Verdict.REFUSED}.get(told.outcome, Verdict.UNDECIDED)
+    outcome = _OUTCOMES[told.outcome]
     received = [line for line in trace.lines if isinstance(line, ReceivedLine)]
     event, field, left, right, hint = -1, "", told.reason, "", ""
     if told.refusals:
@@ -274,10 +282,10 @@ def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
         event, left, right, hint = refusal.line, refusal.seen, " or ".join(refusal.allowed), refusal.hint
         field = f"rules {', '.join(refusal.rules)}" if refusal.rules else ""
     elif fault:
-        verdict, event, field, left, right = Verdict.REFUSED, len(trace.lines), "no answer", fault, "an answer"
+        outcome, event, field, left, right = TraceOutcome.REFUSED, len(trace.lines), "no answer", fault, "an answer"
     row = Row(
         seed=seed,
-        verdict=verdict.value,
+        outcome=outcome.value,
         divergence="",
         event=event,
         field=field,
@@ -290,7 +298,7 @@ def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
         followed=0,
         coverage=bitmap(name for name in _features(trace) if name in PLACE),
         digest="",
-        group="" if not verdict.failed else f"refused: {field}" if field else "refused",
+        group="" if not outcome.failed else f"refused: {field}" if field else "refused",
     )
     return Judged(row, trace, hint)
 

@@ -24,10 +24,11 @@ from ..coverage import catalogue
 from ..interruption import INTERRUPTED, interruptible
 from ..jvm.process import NoStart, ProcessFault
 from ..targets.registry import TargetName, parse_target
-from .job import Row, Verdict
+from ..verdict import Verdict
+from .job import Row, TraceOutcome
 from .kept import kept_checker
 from .plan import Plan, claim
-from .summary import KEPT, FailureGroup, Summary
+from .summary import KEPT, UNSETTLED_KEPT, FailureGroup, Summary
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,14 +40,14 @@ _TASKS = 4
 _WAVE = 4_000
 _COMMITTED = "_SUCCESS"
 _SCHEMA = (
-    "seed bigint, verdict string, divergence string, event int, field string, left string, right string, steps int, "
+    "seed bigint, outcome string, divergence string, event int, field string, left string, right string, steps int, "
     "replies int, records int, timers int, followed int, coverage array<int>, digest string, "
     "group string"
 )
 _ARROW = pa.schema(
     [
         ("seed", pa.int64()),
-        *((name, pa.string()) for name in ("verdict", "divergence")),
+        *((name, pa.string()) for name in ("outcome", "divergence")),
         ("event", pa.int32()),
         *((name, pa.string()) for name in ("field", "left", "right")),
         *((name, pa.int32()) for name in ("steps", "replies", "records", "timers", "followed")),
@@ -170,27 +171,32 @@ def summarise(plan: Plan, rows: DataFrame, where: str) -> Summary:
     summary.traces = total["traces"]
     for name in sums:
         setattr(summary, name, total[name] or 0)
-    for row in rows.groupBy("verdict", "divergence").count().collect():
-        if row["verdict"] == Verdict.DIVERGED:
+    for row in rows.groupBy("outcome", "divergence").count().collect():
+        outcome = TraceOutcome(row["outcome"])
+        summary.verdicts[outcome.verdict] += row["count"]
+        if outcome is TraceOutcome.DIVERGED:
             summary.divergences[row["divergence"]] += row["count"]
-        elif row["verdict"] == Verdict.BROKEN:
-            summary.broken += row["count"]
-        elif Verdict(row["verdict"]).failed:
-            summary.failed += row["count"]
     reached = rows.select(f.explode("coverage").alias("place")).distinct().collect()
     summary.reached = catalogue.bitmap(catalogue.FEATURES[row["place"]] for row in reached)
-    failed = rows.where(f.col("verdict").isin([verdict.value for verdict in Verdict if verdict.failed]))
-    summary.failures = _first(failed)
-    if summary.broken:
-        summary.unrun = _first(rows.where(f.col("verdict") == Verdict.BROKEN.value))
+    failed = _of(rows, Verdict.FAILED)
+    summary.failures = _first(failed, KEPT)
+    if summary.verdicts[Verdict.UNDECIDED] or summary.verdicts[Verdict.BROKEN]:
+        summary.unsettled_rows = _first(_of(rows, Verdict.UNDECIDED, Verdict.BROKEN), UNSETTLED_KEPT)
     first = f.struct("seed", "event", "left", "right")
     for row in failed.groupBy("group").agg(f.count("*").alias("traces"), f.min(first).alias("first")).collect():
         summary.groups[row["group"]] = FailureGroup(row["group"], row["traces"], *row["first"])
     return summary
 
 
-def _first(rows: DataFrame) -> list[Row]:
-    return [from_spark(row.asDict()) for row in rows.orderBy("seed").limit(KEPT).collect()]
+def _of(rows: DataFrame, *verdicts: Verdict) -> DataFrame:
+    """The rows with one of these verdicts."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    return rows.where(f.col("outcome").isin([each.value for each in TraceOutcome if each.verdict in verdicts]))
+
+
+def _first(rows: DataFrame, most: int) -> list[Row]:
+    return [from_spark(row.asDict()) for row in rows.orderBy("seed").limit(most).collect()]
 
 
 def from_spark(values: dict[str, Any]) -> Row:

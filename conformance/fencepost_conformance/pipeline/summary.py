@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from fencepost.protocol.profiles import PROFILES
 
-from ..counting import counted
 from ..coverage import catalogue, wire
 from ..known import Accepted
 from ..trace import WireTrace
+from ..verdict import Outcome, Tally, Unsettled, Verdict, gaps, outcome_of
 from ..wire.settings import Known
-from .job import Job, Row, Verdict
+from .job import Job, Row, TraceOutcome
 
 #: how many failures are kept with their details
 KEPT = 100
+#: how many traces that were not decided are listed; a run that is so far from a verdict needs no more
+UNSETTLED_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +61,21 @@ class Summary:
     divergences: Counter[str] = field(default_factory=Counter)
     reached: bytes = b"\0" * ((len(catalogue.FEATURES) + 7) // 8)
     failures: list[Row] = field(default_factory=list)
-    failed: int = 0
+    verdicts: Counter[Verdict] = field(default_factory=Counter)  #: before anything is accepted
     groups: dict[str, FailureGroup] = field(default_factory=dict)
     accepted: Mapping[str, Accepted] = field(default_factory=dict)  #: groups that are no failure, with a reason
-    undecided: int = 0
-    broken: int = 0  #: traces that the target could not run: they have neither held nor failed
-    unrun: list[Row] = field(default_factory=list)  #: of those, the first
+    unsettled_rows: list[Row] = field(default_factory=list)  #: of traces that were undecided or broken, by seed
     stopped: str = (
         ""  #: why not every trace of the plan was done, such as "interrupted"; the rows are of those that were
     )
     recorded: dict[int, WireTrace] = field(
         default_factory=dict
-    )  #: refused traces of a broker, which no seed makes again
+    )  #: traces of a broker that did not pass, which no seed makes again
+    folder: Path | None = None  #: where these are written
     hints: dict[int, str] = field(default_factory=dict)  #: of those, what the refusal may come from instead
     known: Known | None = None  #: the settings of a broker, as far as it told them
     absent: tuple[str, ...] = ()  #: names of APIs that a broker does without, so that nobody asked for them
+    over_wire: bool = False  #: no seed makes these traces again
     visible: tuple[str, ...] | None = None  #: the features that a run over the wire can see; None: all
 
     def add(self, row: Row) -> None:
@@ -81,22 +86,21 @@ class Summary:
         self.timers += row.timers
         self.followed += row.followed
         self.reached = catalogue.union((self.reached, row.coverage))
-        if row.verdict == Verdict.DIVERGED:
+        verdict = row.verdict
+        self.verdicts[verdict] += 1
+        if row.outcome == TraceOutcome.DIVERGED:
             self.divergences[row.divergence] += 1
-        elif row.verdict == Verdict.UNDECIDED:
-            self.undecided += 1
-        elif row.verdict == Verdict.BROKEN:
-            self.broken += 1
-            self.unrun = sorted([*self.unrun, row], key=lambda kept: kept.seed)[:KEPT]
-        elif row.failed:
-            self.failed += 1
-            self.failures = sorted([*self.failures, row], key=lambda kept: kept.seed)[:KEPT]
+        if verdict is Verdict.FAILED:
+            _keep(self.failures, row, KEPT)
             self._group(row)
+        elif verdict is not Verdict.PASSED:
+            _keep(self.unsettled_rows, row, UNSETTLED_KEPT)
 
     def add_judged(self, judged: Judged) -> None:
         """A row that is about a trace of a broker."""
+        self.over_wire = True
         self.add(judged.row)
-        if judged.row.failed:
+        if judged.row.verdict is not Verdict.PASSED:
             self.recorded[judged.row.seed] = judged.trace
             if judged.hint:
                 self.hints[judged.row.seed] = judged.hint
@@ -113,18 +117,40 @@ class Summary:
         self.groups[row.group] = here
 
     @property
-    def held(self) -> bool:
-        """Nothing failed but what is accepted."""
-        return self.groups.keys() <= self.accepted.keys()
+    def known_traces(self) -> int:
+        """Traces that differ in a group that is accepted."""
+        return sum(group.traces for key, group in self.groups.items() if key in self.accepted)
+
+    @property
+    def tally(self) -> Tally:
+        """The verdicts; a trace that differs only as is accepted has passed."""
+        found, known = Tally(**{verdict.value: number for verdict, number in self.verdicts.items()}), self.known_traces
+        return replace(found, passed=found.passed + known, failed=found.failed - known)
+
+    @property
+    def outcome(self) -> Outcome:
+        return outcome_of(self.tally, stopped=bool(self.stopped))
 
     @property
     def gaps(self) -> list[str]:
-        """What was planned and is not known: why not all was done, and what could not be run."""
-        told = [self.stopped] if self.stopped else []
-        if self.broken:
-            first = self.unrun[0]
-            told.append(f"{counted(self.broken, 'traces')} could not be run (first: seed {first.seed}, {first.left})")
-        return told
+        """Why not everything was decided, a sentence for each reason."""
+        return gaps(self.tally, self.unsettled(), "traces", self.stopped)
+
+    def unsettled(self) -> list[Unsettled]:
+        """The traces that were undecided or broken, each with its seed, its reason and how to see it."""
+        return [self._unsettled(row) for row in self.unsettled_rows]
+
+    def _unsettled(self, row: Row) -> Unsettled:
+        place = {"seed": row.seed, "protocol": self.job.protocol.value, "profile": self.job.profile}
+        if row.seed not in self.recorded:
+            return Unsettled(row.verdict, f"seed {row.seed}", row.left, place | {"replay": self.job.replay(row.seed)})
+        file = None if self.folder is None else str(self.folder / file_of(row))
+        where = "" if file is None else f", {file}"
+        return Unsettled(row.verdict, f"seed {row.seed}{where}", row.left, place | {"file": file})
+
+    def rejected(self) -> list[FailureGroup]:
+        """The groups that are not accepted."""
+        return [group for group in self.in_order() if group.key not in self.accepted]
 
     def in_order(self) -> list[FailureGroup]:
         """The groups, those in most traces first."""
@@ -150,3 +176,14 @@ class Summary:
             "unreached": [name for name in missing if name not in reasons],
             "with_reason": {name: reasons[name] for name in missing if name in reasons},
         }
+
+
+def file_of(row: Row) -> Path:
+    """Where a trace of a broker is written, below the folder of the run."""
+    return Path("failures" if row.failed else row.verdict.value) / f"seed-{row.seed}.jsonl"
+
+
+def _keep(rows: list[Row], row: Row, most: int) -> None:
+    """Put the row in its place; of more than ``most``, the last goes."""
+    insort(rows, row, key=attrgetter("seed"))
+    del rows[most:]

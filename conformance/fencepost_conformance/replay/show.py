@@ -7,7 +7,7 @@ from typing import Any
 
 from ..checker.verdict import Verdict as WireVerdict
 from ..pipeline.check import Examined
-from ..pipeline.job import Verdict
+from ..pipeline.job import TraceOutcome
 from ..report.chart import Chart
 from ..report.steps import Teller
 from ..report.wire_words import wire_lanes, wire_steps
@@ -22,7 +22,7 @@ def chart_of(name: str, shown: Loaded, found: Examined, *, model: bool = True) -
     made = shown.trace
     rules = rules_of_steps(made.settings, made.profile, made.events, found.ours) if model else []
     teller = Teller(made.events, found.ours, rules)
-    marked = None if found.difference is None else found.difference.event
+    marked = None if found.difference is None or found.difference.event < 0 else found.difference.event
     return Chart(name, notes(found), teller.lanes(), teller.steps(), marked)
 
 
@@ -40,9 +40,11 @@ def notes(found: Examined) -> tuple[str, ...]:
     """What there is to say about the whole trace."""
     if found.difference is None:
         return ()
-    other = "model" if found.other is None or found.verdict is Verdict.REFUSED else "target"
+    if found.difference.event < 0:
+        return (f"{found.outcome.value}: {found.difference.left}",)
+    other = "model" if found.other is None or found.outcome is TraceOutcome.REFUSED else "target"
     told = [
-        f"{found.verdict.value}{f' ({found.divergence})' if found.divergence else ''} "
+        f"{found.outcome.value}{f' ({found.divergence})' if found.divergence else ''} "
         f"at event {found.difference.event}, {found.difference.field}",
         f"core: {found.difference.left}",
         f"{other}: {found.difference.right}",
@@ -58,7 +60,8 @@ def as_json(shown: Loaded, found: Examined, chart: Chart) -> dict[str, Any]:
         "name": shown.name,
         "settings": asdict(shown.trace.settings),
         "profile": shown.trace.profile.name,
-        "verdict": found.verdict.value,
+        "verdict": found.outcome.verdict,
+        "outcome": found.outcome.value,
         "divergence": found.divergence,
         "difference": None if found.difference is None else asdict(found.difference),
         "rules": list(found.rules),
@@ -88,7 +91,7 @@ def step_of_line(trace: WireTrace, line: int) -> int:
 def wire_notes(verdict: WireVerdict) -> tuple[str, ...]:
     """What the checker says about a trace, a line for each thing."""
     if verdict.reason:
-        return (f"{verdict.outcome}: line {verdict.line}: {verdict.reason}",)
+        return (f"{verdict.verdict}: line {verdict.line}: {verdict.reason}",)
     told: list[str] = []
     for refusal in verdict.refusals:
         told += [
@@ -103,11 +106,12 @@ def wire_notes(verdict: WireVerdict) -> tuple[str, ...]:
 
 
 def wire_as_json(trace: WireTrace, chart: Chart, verdict: WireVerdict | None) -> dict[str, Any]:
-    """The trace and the checker's word on it, as JSON data; ``marked``: the index of the refused step."""
+    """The trace and what the checker says of it, as JSON data; ``marked``: the index of the refused step."""
     return {
         "name": trace.name,
         "profile": trace.profile.name,
-        "verdict": None if verdict is None else verdict.as_json(),
+        "verdict": None if verdict is None else verdict.verdict,
+        "checked": None if verdict is None else verdict.as_json(),
         "marked": chart.marked,
         "steps": [asdict(step) for step in chart.steps],
     }

@@ -11,6 +11,7 @@ from fencepost_model.system.checking import Row
 from fencepost_model.system.manifest import Entry
 
 from ..listing import Listing
+from ..verdict import Unsettled, Verdict
 
 #: more rows than these are summed up, unless each is asked for
 MOST = 20
@@ -21,7 +22,7 @@ def table(rows: list[Row], entries: Mapping[str, Entry], *, each: bool) -> Rende
     """Each configuration on a row; of many, only those that are not as expected, below sums by protocol."""
     if each or len(rows) <= MOST:
         return _rows(rows)
-    wrong = [row for row in rows if not row.held]
+    wrong = [row for row in rows if not row.as_expected]
     sums = _sums(rows, entries)
     return Group(sums, _rows(wrong)) if wrong else sums
 
@@ -29,10 +30,35 @@ def table(rows: list[Row], entries: Mapping[str, Entry], *, each: bool) -> Rende
 def _rows(rows: Iterable[Row]) -> Listing:
     listing = Listing(("configuration", "found", "states", "transitions", "depth", "seconds"), numbers=_NUMBERS)
     for row in rows:
-        found = " ".join(_found(row)) if row.held else f"[red]{escape('; '.join(row.wrong))}[/]"
+        found = " ".join(_found(row)) if row.as_expected else f"[red]{escape(why(row))}[/]"
         numbers = (f"{row.states:,}", f"{row.transitions:,}", str(row.depth), f"{row.seconds:.1f}")
-        listing.add(f"{'[green]✓[/]' if row.held else '[red]✗[/]'} {row.name}", found, *numbers)
+        listing.add(f"{'[green]✓[/]' if row.as_expected else '[red]✗[/]'} {row.name}", found, *numbers)
     return listing
+
+
+def verdict_of(row: Row) -> Verdict:
+    """A violation that is not expected fails, however the exploration ended."""
+    if row.wrong:
+        return Verdict.FAILED
+    if row.broken:
+        return Verdict.BROKEN
+    return Verdict.UNDECIDED if row.stopped else Verdict.PASSED
+
+
+def why(row: Row) -> str:
+    """Why a row has not passed."""
+    return "; ".join(row.wrong) or row.broken or f"stopped early: {row.stopped}"
+
+
+def row_as_json(row: Row) -> dict[str, object]:
+    """As JSON data."""
+    told = row.as_json()
+    return {"name": told.pop("name"), "verdict": verdict_of(row), **told}
+
+
+def unsettled(row: Row) -> Unsettled:
+    """Of a row that was undecided or broken."""
+    return Unsettled(verdict_of(row), row.name, why(row), {"configuration": row.name})
 
 
 def _found(row: Row) -> Iterable[str]:
@@ -53,13 +79,13 @@ def _sums(rows: list[Row], entries: Mapping[str, Entry]) -> Listing:
     for protocol in dict.fromkeys(entries[row.name].protocol for row in rows):
         own = [row for row in rows if entries[row.name].protocol == protocol]
         holding = sum(row.expected == "holds" for row in own)
-        held = sum(row.held for row in own)
+        right = sum(row.as_expected for row in own)
         listing.add(
             protocol,
             str(len(own)),
             str(holding),
             str(len(own) - holding),
-            "[green]✓ all[/]" if held == len(own) else f"[red]✗ all but {len(own) - held}[/]",
+            "[green]✓ all[/]" if right == len(own) else f"[red]✗ all but {len(own) - right}[/]",
             f"{sum(row.states for row in own):,}",
             f"{sum(row.seconds for row in own):.0f}",
         )

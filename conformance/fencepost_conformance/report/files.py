@@ -9,15 +9,16 @@ from pathlib import Path
 from fencepost.protocol.profiles import PROFILES
 
 from ..compare.difference import Difference
+from ..console import unsettled_as_json
 from ..counting import counted
 from ..generate.generator import generate
 from ..pipeline.check import Checker, Examined
-from ..pipeline.job import Job, Row, Verdict
-from ..pipeline.summary import Summary
+from ..pipeline.job import Job, Row, TraceOutcome
+from ..pipeline.summary import Summary, file_of
 from ..replay.load import Loaded
 from ..replay.show import chart_of, failing_trace, step_of_line
 from ..shrink.shrinker import shrink
-from ..trace import write_traces
+from ..trace import WireTrace, write_traces
 from .chart import Chart
 from .html import report_page
 from .junit import junit
@@ -30,10 +31,18 @@ _SHOWN = 5
 
 def write_report(directory: Path, summary: Summary, seconds: float) -> None:
     """Write ``summary.json``, ``report.html``, ``junit.xml`` and ``failures/seed-N.jsonl`` (shrunk, until
-    somebody interrupts that)."""
+    somebody interrupts that); of a broker also the traces that were not decided (``undecided/``, ``broken/``)."""
     directory.mkdir(parents=True, exist_ok=True)
     charts = _failures(directory, summary)
-    told = {"counts": counts(summary, seconds), **details(summary)}
+    if summary.over_wire:
+        for row in summary.unsettled_rows:
+            _write_recorded(directory, summary, row)
+    told = {
+        "verdict": summary.outcome,
+        "counts": counts(summary, seconds) | summary.tally.as_counts(),
+        **unsettled_as_json(summary.unsettled()),
+        **details(summary),
+    }
     (directory / "summary.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     (directory / "report.html").write_text(report_page(summary, seconds, charts), encoding="utf-8")
     (directory / "junit.xml").write_text(junit(summary, seconds), encoding="utf-8")
@@ -42,7 +51,7 @@ def write_report(directory: Path, summary: Summary, seconds: float) -> None:
 def _failures(directory: Path, summary: Summary) -> list[Chart]:
     if not summary.failures:
         return []
-    if summary.recorded:
+    if summary.over_wire:
         return _recorded_failures(directory, summary)
     if summary.stopped:
         return _whole_failures(directory, summary.job, summary.failures[:_SHOWN])
@@ -77,7 +86,7 @@ def _whole_failures(directory: Path, job: Job, rows: Sequence[Row]) -> list[Char
     for row in rows:
         whole = generate(row.seed, PROFILES[job.profile], job.steps, job.protocol, offsets=None)
         found = Examined(
-            Verdict(row.verdict), row.steps, Difference(row.event, row.field, row.left, row.right), row.divergence,
+            TraceOutcome(row.outcome), row.steps, Difference(row.event, row.field, row.left, row.right), row.divergence,
             whole.observations, None, row.followed,
         )  # fmt: skip
         charts.append(_kept(directory, row, Loaded(f"seed {row.seed}", whole, ()), found, model=False))
@@ -91,14 +100,20 @@ def _kept(directory: Path, row: Row, shown: Loaded, found: Examined, *, model: b
     return chart_of(shown.name, shown, found, model=model)
 
 
+def _write_recorded(directory: Path, summary: Summary, row: Row) -> WireTrace:
+    """Write the trace of that row; the trace."""
+    file, trace = directory / file_of(row), summary.recorded[row.seed]
+    file.parent.mkdir(exist_ok=True)
+    write_traces(file, [trace])
+    return trace
+
+
 def _recorded_failures(directory: Path, summary: Summary) -> list[Chart]:
     """Traces of a broker are kept whole: to leave something out of them would be to invent a run. All of them are
     written, since no seed makes them again; the first few are drawn."""
     charts: list[Chart] = []
-    (directory / "failures").mkdir(exist_ok=True)
     for row in summary.failures:
-        trace = summary.recorded[row.seed]
-        write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [trace])
+        trace = _write_recorded(directory, summary, row)
         if len(charts) == _SHOWN:
             continue
         # the row counts the lines after the header from 1, the file that is written has the header before them

@@ -7,6 +7,7 @@ from html import escape
 
 from ..counting import counted
 from ..pipeline.summary import Summary
+from ..verdict import Outcome
 from .chart import Chart, chart_html
 from .page import page
 from .terminal import asides, counts, sides_of
@@ -15,9 +16,10 @@ from .terminal import asides, counts, sides_of
 def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> str:
     """The page; ``charts`` show failures, shrunk."""
     job = summary.job
-    verdict = '<b class="held">held</b>' if summary.held else '<b class="broken">does not hold</b>'
+    outcome = summary.outcome
+    verdict = f'<b class="{"good" if outcome is Outcome.PASSED else "bad"}">{outcome}</b>'
     if summary.gaps:
-        verdict += ' of what was done; <b class="broken">not all was</b>: ' + escape("; ".join(summary.gaps))
+        verdict += f"; not everything was decided: {escape('; '.join(summary.gaps))}"
     body = [
         f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>, "
         f"{job.protocol} groups, {counted(job.steps, 'events')} a trace, "
@@ -25,13 +27,13 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
         "<table>",
         *(
             f'<tr><th>{escape(name.replace("_", " "))}</th><td class="n">{value:,}</td></tr>'
-            for name, value in counts(summary, seconds).items()
+            for name, value in (summary.tally.as_counts() | counts(summary, seconds)).items()
         ),
         "</table>",
         *(f"<p>{escape(words)}.</p>" for words in asides(summary)),
         *_divergences(summary),
         *_failures(summary),
-        *_unrun(summary),
+        *_unsettled(summary),
         *(chart_html(chart) for chart in charts),
         *_coverage(summary),
     ]
@@ -52,7 +54,7 @@ def _failures(summary: Summary) -> list[str]:
     if not summary.failures:
         return []
     rows = (
-        f'<tr><td class="n">{row.seed}</td><td>{row.verdict}</td><td class="n">{row.event}</td>'
+        f'<tr><td class="n">{row.seed}</td><td>{row.outcome}</td><td class="n">{row.event}</td>'
         f"<td>{escape(row.field)}</td><td><code>{escape(row.left)}</code></td><td><code>{escape(row.right)}</code></td></tr>"
         for row in summary.failures
     )
@@ -62,18 +64,25 @@ def _failures(summary: Summary) -> list[str]:
         for group in summary.in_order()
     )
     common = f"<table><tr><th>traces</th><th>what, where, how</th><th>known</th></tr>{groups}</table>"
-    head = "<tr><th>seed</th><th>verdict</th><th>event</th><th>field</th>"
+    head = "<tr><th>seed</th><th>outcome</th><th>event</th><th>field</th>"
     sides = sides_of(summary)
     head += f"<th>{sides[0]}</th><th>{sides[1]}</th></tr>"
-    return [f"<h2>Failures ({summary.failed:,})</h2>{common}<h3>The first of them</h3><table>{head}", *rows, "</table>"]
+    known = f", {summary.known_traces:,} known" if summary.known_traces else ""
+    title = f"<h2>Differences ({summary.tally.failed:,} failed{known})</h2>"
+    return [f"{title}{common}<h3>The first of them</h3><table>{head}", *rows, "</table>"]
 
 
-def _unrun(summary: Summary) -> list[str]:
-    if not summary.unrun:
+def _unsettled(summary: Summary) -> list[str]:
+    unsettled = summary.unsettled()
+    if not unsettled:
         return []
-    rows = (f'<tr><td class="n">{row.seed}</td><td><code>{escape(row.left)}</code></td></tr>' for row in summary.unrun)
-    head = f"<h2>Could not be run ({summary.broken:,})</h2><p>Nothing is known of these traces.</p>"
-    return [head + "<table><tr><th>seed</th><th>why</th></tr>", *rows, "</table>"]
+    rows = (
+        f"<tr><td>{each.verdict}</td><td>{escape(each.what)}</td><td><code>{escape(each.why)}</code></td></tr>"
+        for each in unsettled
+    )
+    number = summary.tally.undecided + summary.tally.broken
+    head = f"<h2>Not decided ({number:,})</h2><p>Nothing is known of these traces, so the run does not pass.</p>"
+    return [head + "<table><tr><th>verdict</th><th>trace</th><th>why</th></tr>", *rows, "</table>"]
 
 
 def _coverage(summary: Summary) -> list[str]:

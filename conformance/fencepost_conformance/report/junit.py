@@ -1,5 +1,8 @@
-"""A run as JUnit XML, for whoever collects test results: one case for each failure and for each trace that could not be
-run, one for all that held."""
+"""A run as JUnit XML, for tools that collect test results.
+
+One case counts the traces that passed. Each failure is a case with ``failure``; each trace that was undecided or broken
+is a case with ``error``, and so is a run that stopped early: a CI system shows both as red.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +13,45 @@ from ..pipeline.summary import Summary
 
 
 def junit(summary: Summary, seconds: float) -> str:
-    """The XML text. Kept failures are cases of their own; the rest is one case that counts them."""
-    job = summary.job
+    """The XML text. Of the failures of a group at least one is a case, of more than are kept the rest is counted."""
+    job, tally, unsettled = summary.job, summary.tally, summary.unsettled()
     name = f"fencepost conform {job.target} {job.profile} {job.protocol}"
+    suite = ET.Element("testsuite", name=name)
+
+    def case(title: str, kind: str = "", cause: str = "", message: str = "") -> None:
+        added = ET.SubElement(suite, "testcase", classname=name, name=title)
+        if kind:
+            ET.SubElement(added, kind, type=cause, message=_printable(message))
+
+    known = f" ({summary.known_traces:,} with accepted differences)" if summary.known_traces else ""
+    case(f"{tally.passed} of {counted(summary.traces, 'traces')} passed{known}")
     failures = [row for row in summary.failures if row.group not in summary.accepted]
-    suite = ET.Element(
-        "testsuite",
-        name=name,
-        tests=str(len(failures) + len(summary.unrun) + 1 + bool(summary.stopped)),
-        failures=str(len(failures)),
-        errors=str(len(summary.unrun) + bool(summary.stopped)),
-        skipped="0",
-        time=f"{seconds:.3f}",
-    )
-    known = sum(group.traces for key, group in summary.groups.items() if key in summary.accepted)
-    held = summary.traces - summary.failed - summary.broken + known
-    ET.SubElement(suite, "testcase", classname=name, name=f"{held} of {counted(summary.traces, 'traces')} held")
     for row in failures:
-        case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
         text = f"{row.group}; event {row.event}, {row.field}: {row.left} / {row.right}"
-        ET.SubElement(case, "failure", type=row.verdict, message=_printable(text))
-    for row in summary.unrun:
-        case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
-        ET.SubElement(case, "error", type=row.verdict, message=_printable(row.left))
+        case(f"seed {row.seed}", "failure", row.outcome, text)
+    shown = {row.group for row in failures}
+    for group in summary.rejected():
+        if group.key not in shown:
+            text = f"{group.key}; event {group.event}: {group.left} / {group.right}"
+            case(f"{counted(group.traces, 'traces')} from seed {group.seed}", "failure", "group", text)
+    for each in unsettled:
+        case(each.what, "error", each.verdict.value, each.why)
+    rest = tally.undecided + tally.broken - len(unsettled)
+    if rest:
+        case(f"{counted(rest, 'more traces')}", "error", "undecided", "undecided or broken, like those before")
     if summary.stopped:
-        case = ET.SubElement(suite, "testcase", classname=name, name="the whole run")
-        ET.SubElement(case, "error", type="incomplete", message=_printable(f"{summary.stopped}; the rest was not done"))
+        case("the whole run", "error", "incomplete", f"{summary.stopped}; the rest was not done")
+    elif not summary.traces:
+        case("the whole run", "error", "incomplete", "nothing was decided")
+    kinds = [child.tag for each in suite for child in each]
+    for attribute, number in (
+        ("tests", len(suite)),
+        ("failures", kinds.count("failure")),
+        ("errors", kinds.count("error")),
+        ("skipped", 0),
+    ):
+        suite.set(attribute, str(number))
+    suite.set("time", f"{seconds:.3f}")
     suites = ET.Element("testsuites")
     suites.append(suite)
     ET.indent(suites)

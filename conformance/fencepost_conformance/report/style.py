@@ -64,7 +64,7 @@ code, .picture, .panel { font-family: ui-monospace, "DejaVu Sans Mono", monospac
 table { border-collapse: collapse; }
 th, td { text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; }
 td.n { text-align: right; }
-.held { color: var(--good); }
+.good { color: var(--good); }
 .broken, .bad { color: var(--bad); }
 .dim { color: var(--soft); font-weight: 400; }
 .note { border-left: 3px solid var(--bad); padding: .2rem .6rem; margin: .4rem 0; overflow-wrap: anywhere; }

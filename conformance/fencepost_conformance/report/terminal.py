@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,32 +11,30 @@ from rich.markup import escape
 from ..counting import counted
 from ..listing import Listing
 from ..pipeline.asking import absent_words
-from ..pipeline.job import Job
 from ..pipeline.summary import Summary
 from ..targets.registry import build_found, parse_target
+from ..verdict import Verdict
 from ..wire.settings import assumed_words, settings_json
 
 _SHOWN = 15
 #: counts in words
 WORDS = {
     "diverged": "ended at known differences",
-    "broken": "that could not be run",
+    "known": "with accepted differences",
     "choices_followed": "choices taken over from the target",
 }
 
 
 def counts(summary: Summary, seconds: float) -> dict[str, int | float]:
-    """What was done, in numbers; ``seconds`` is the time it took."""
+    """What was done, in numbers, without the verdicts; ``seconds`` is the time it took."""
     return {
         "traces": summary.traces,
         "steps": summary.steps,
         "replies": summary.replies,
         "records": summary.records,
         "timers": summary.timers,
-        "failed": summary.failed,
         "diverged": sum(summary.divergences.values()),
-        "undecided": summary.undecided,
-        "broken": summary.broken,
+        "known": summary.known_traces,
         "choices_followed": summary.followed,
         "steps_a_second": round(summary.steps / max(seconds, 0.001)),
     }
@@ -52,10 +49,6 @@ def details(summary: Summary) -> dict[str, Any]:
         "protocol": summary.job.protocol.value,
         **build_found(parse_target(summary.job.target), summary.job.profile),
         "stopped": summary.stopped,
-        "broken": [
-            {"seed": row.seed, "error": row.left, "replay": replay_command(summary.job, row.seed)}
-            for row in summary.unrun
-        ],
         "divergences": dict(sorted(summary.divergences.items())),
         "assumed": {} if summary.known is None else settings_json(summary.known)["assumed"],
         "coverage": summary.coverage(),
@@ -71,23 +64,15 @@ def details(summary: Summary) -> dict[str, Any]:
             for group in summary.in_order()
         ],
         "failures": [
-            {name: getattr(row, name) for name in ("seed", "verdict", "event", "field", "left", "right", "digest")}
+            {name: getattr(row, name) for name in ("seed", "outcome", "event", "field", "left", "right", "digest")}
             | (
                 {"hint": summary.hints.get(row.seed, "")}
-                if summary.recorded
-                else {"replay": replay_command(summary.job, row.seed)}
+                if summary.over_wire
+                else {"replay": summary.job.replay(row.seed)}
             )
             for row in summary.failures
         ],
     }
-
-
-def replay_command(job: Job, seed: int) -> str:
-    """The command that shows the trace of that seed again."""
-    return (
-        f"fencepost replay {seed} --target {job.target} --profile {job.profile} "
-        f"--protocol {job.protocol} --steps {job.steps}"
-    )
 
 
 def tables(summary: Summary) -> Group:
@@ -97,8 +82,6 @@ def tables(summary: Summary) -> Group:
         parts.append(_divergences(summary))
     if summary.failures:
         parts.append(_failures(summary))
-    if summary.unrun:
-        parts.append(_unrun(summary))
     parts += [f"[yellow]{escape(words)}[/]" for words in asides(summary)]
     return Group(*parts)
 
@@ -135,7 +118,7 @@ def _divergences(summary: Summary) -> Listing:
     listing = Listing(
         ("known difference", "traces"),
         numbers=frozenset(("traces",)),
-        caption="A trace that meets a difference known by name ends there, and holds: docs/divergences.md tells them.",
+        caption="A trace that meets a difference known by name ends there and passes; docs/divergences.md lists them.",
     )
     for name, count in sorted(summary.divergences.items()):
         listing.add(name, f"{count:,}")
@@ -146,41 +129,27 @@ def _failures(summary: Summary) -> Listing:
     """What failed, by what it has in common."""
     listing = Listing(
         ("what", "traces", "first", *sides_of(summary), "known"),
-        title=f"what differs, in {counted(summary.failed, 'traces')}",
+        title=f"what differs, in {counted(summary.verdicts[Verdict.FAILED], 'traces')}",
         numbers=frozenset(("traces",)),
     )
     groups = summary.in_order()
-    if not summary.recorded:  # over the wire a seed names no trace
-        listing.caption = f"see one: {replay_command(summary.job, groups[0].seed)}"
+    if not summary.over_wire:  # over the wire a seed names no trace
+        listing.caption = f"see one: {summary.job.replay(groups[0].seed)}"
     if len(groups) > _SHOWN:
         listing.caption = f"and {counted(len(groups) - _SHOWN, 'groups')} more (--json has all). {listing.caption}"
     for group in groups[:_SHOWN]:
         values = (escape(text[:160]) for text in (group.left, group.right))
         known = summary.accepted.get(group.key)
-        place = f"seed {group.seed}, {'line' if summary.recorded else 'event'} {group.event}"
+        place = f"seed {group.seed}, {'line' if summary.over_wire else 'event'} {group.event}"
         listing.add(
             escape(group.key), f"{group.traces:,}", place, *values, "" if known is None else escape(known.reason)
         )
     return listing
 
 
-def _unrun(summary: Summary) -> Listing:
-    """What the target could not run, by its words."""
-    listing = Listing(
-        ("not run", "traces", "first"),
-        title=f"what {escape(summary.job.target)} could not run, in {counted(summary.broken, 'traces')}",
-        numbers=frozenset(("traces",)),
-    )
-    words = Counter(row.left[:400] for row in summary.unrun)
-    for text, traces in words.most_common(_SHOWN):
-        first = next(row.seed for row in summary.unrun if row.left[:400] == text)
-        listing.add(escape(text), f"{traces:,}", f"seed {first}")
-    return listing
-
-
 def sides_of(summary: Summary) -> tuple[str, str]:
     """Whose a failure's two values are. Where the core runs beside Kafka, the field says if it is the model that
     refuses a step."""
-    if summary.recorded:
+    if summary.over_wire:
         return summary.job.target, "allowed"
     return "core", "model" if summary.job.target == "core" else f"{summary.job.target}, or the model"

@@ -34,15 +34,15 @@ class Shrunk:
     interrupted: bool = False
 
 
-#: what makes two failures the same; None if the trace held
+#: what makes two failures the same; None if the trace did not fail
 KindOf = Callable[[Examined], Hashable | None]
 
 
 def kind_of(found: Examined) -> tuple[str, str] | None:
     """What makes two failures the same; None if the trace did not fail."""
-    if not found.verdict.failed or found.difference is None:
+    if not found.outcome.failed or found.difference is None:
         return None
-    return failure_kind(found.verdict, found.difference.field)
+    return failure_kind(found.outcome, found.difference.field)
 
 
 def shrink(

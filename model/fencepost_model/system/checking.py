@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Row:
-    """What came of one configuration. ``wrong`` says what is not as expected; empty: all is."""
+    """What came of one configuration. ``wrong`` says what is not as expected; ``stopped`` why the exploration ended
+    before its end, ``broken`` why it could not be done. All empty: everything is as expected."""
 
     name: str
     engine: str
@@ -46,16 +47,17 @@ class Row:
     wrong: list[str] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)  #: of the first violation, a line a step
     compared: bool = False  #: the graph was compared with TLC's
+    stopped: str = ""
+    broken: str = ""
 
     @property
-    def held(self) -> bool:
-        return not self.wrong
+    def as_expected(self) -> bool:
+        return not (self.wrong or self.stopped or self.broken)
 
     def as_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "engine": self.engine,
-            "held": self.held,
             "expected": self.expected,
             "property": self.breaks,
             "violated": self.violated,
@@ -115,7 +117,7 @@ def check_python(
         first = found.violations[0]
         row.trace = describe(first.trace, first.loop)
     if found.stopped is not None and not found.violations:
-        row.wrong.append(f"stopped early: {found.stopped}")
+        row.stopped = found.stopped
     _judge(
         row,
         entry,
@@ -156,10 +158,11 @@ def _judge(row: Row, entry: Entry, trace: int | None, *, pinned: bool = True) ->
     if row.expected == "holds":
         if row.violated:
             row.wrong.append(f"{row.violated[0]} does not hold")
-        elif pinned and entry.distinct is not None and entry.distinct != row.states:
+        elif pinned and not row.stopped and entry.distinct is not None and entry.distinct != row.states:
             row.wrong.append(f"{entry.distinct:,} states are expected, {row.states:,} were found")
     elif not row.violated:
-        row.wrong.append(f"{entry.breaks} holds, and should not")
+        if not row.stopped:
+            row.wrong.append(f"{entry.breaks} holds, and should not")
     elif entry.breaks not in row.violated and row.violated != [UNNAMED]:
         row.wrong.append(f"{row.violated[0]} is broken, and {entry.breaks} should be")
     elif pinned and entry.trace is not None and trace is not None and trace != entry.trace:

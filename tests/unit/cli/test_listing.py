@@ -35,6 +35,8 @@ from fencepost_conformance.pipeline.summary import Summary
 from fencepost_conformance.report import checked, terminal
 from fencepost_conformance.rulebook.standing import Standing
 from fencepost_conformance.rulebook.texts import rule_book
+from fencepost_conformance.verdict import Tally
+from fencepost_conformance.verdict import Verdict as Passes
 from fencepost_model.system.checking import Row
 from fencepost_model.system.manifest import read_manifest
 
@@ -58,11 +60,11 @@ def summary() -> Summary:
     plain = {"steps": 17, "replies": 0, "records": 0, "timers": 0, "followed": 0, "digest": ""}
     group = "JoinGroup: reply.member_id differs"
     gathered.add_all(
-        [TraceRow(seed=4, verdict="differed", divergence="", coverage=b"", group=group, **failed, **plain)]
+        [TraceRow(seed=4, outcome="differed", divergence="", coverage=b"", group=group, **failed, **plain)]
     )
     known = failed | {"event": 3, "field": "", "left": "", "right": ""}
     gathered.add_all(
-        [TraceRow(seed=5, verdict="diverged", divergence="heap-order", coverage=b"", group="", **known, **plain)]
+        [TraceRow(seed=5, outcome="diverged", divergence="heap-order", coverage=b"", group="", **known, **plain)]
     )
     return gathered
 
@@ -119,7 +121,7 @@ SHOWN: dict[str, tuple[Callable[[], RenderableType], tuple[str, ...]]] = {
     "mutants --list": (mutants.catalogue, (MUTANT, MUTANTS[MUTANT].words.split()[-1])),
     "validate": (
         lambda: validate.table(VERDICTS),
-        ("C-JOIN-43", "REBALANCE_IN_PROGRESS", "orders-of-the-day", "broken: no JSON [a]"),
+        ("C-JOIN-43", "REBALANCE_IN_PROGRESS", "orders-of-the-day"),
     ),
     "bench": (lambda: bench.table([FIGURE]), ("12,000,000.0 states/s", "4.00")),
     "findings": (
@@ -130,8 +132,8 @@ SHOWN: dict[str, tuple[Callable[[], RenderableType], tuple[str, ...]]] = {
     "rules, summed up": (lambda: rules.summary(STANDINGS), ("C-JOIN-*", "out of scope, because")),
     "rules, one": (lambda: Group(*rules.whole(STANDINGS[0])), ("C-JOIN-43", "quiet", "impl/fencepost/x.py:3,14")),
     "make run": (
-        lambda: table_of([Finding(STAGE, "does not hold", 12, {"counts": {"traces": 3}})]),
-        ("does not hold", "3 traces"),
+        lambda: table_of([Finding(STAGE, Passes.FAILED, 12, {"counts": {"traces": 3}})]),
+        ("failed", "3 traces"),
     ),
 }  # fmt: skip
 
@@ -175,11 +177,11 @@ def test_hundreds_of_configurations_are_summed_up() -> None:
 
 
 def test_a_table_where_it_fits_and_blocks_where_it_does_not() -> None:
-    listing = Listing(("name", "verdict"), [("one", "[red]does not hold[/]"), ("another", "held")])
+    listing = Listing(("name", "verdict"), [("one", "[red]does not pass[/]"), ("another", "passed")])
     table = [line.split() for line in lines(listing, 80)]
     assert table[1] == ["name", "verdict"]
-    assert table[3:5] == [["one", "does", "not", "hold"], ["another", "held"]]
-    assert lines(listing, 12) == ["one", "  verdict:", "  does not", "  hold", "another", "  verdict:", "  held"]
+    assert table[3:5] == [["one", "does", "not", "pass"], ["another", "passed"]]
+    assert lines(listing, 12) == ["one", "  verdict:", "  does not", "  pass", "another", "  verdict:", "  passed"]
     listing = Listing(("traces", "what"), [("13", "a word " * 9)], numbers=frozenset(("traces",)))
     assert lines(listing, 20)[0] == "traces: 13"
 
@@ -190,23 +192,23 @@ def test_brackets_of_a_value_are_no_markup() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "done", "line", "status"),
+    ("tally", "done", "line", "status"),
     [
-        (True, "", "it: held (2 steps)", 0),
-        (False, "", "it: does not hold (2 steps)", 1),
+        (Tally(1), "", "it: passed (2 steps, 1 passed, 0 failed, 0 undecided, 0 broken)", 0),
+        (Tally(1, 3), "", "it: failed (2 steps, 1 passed, 3 failed, 0 undecided, 0 broken)", 1),
         (None, "", "it: 2 steps", 0),
         (None, "wrote t.jsonl", "it: wrote t.jsonl (2 steps)", 0),
     ],
 )
-def test_only_what_could_have_failed_is_said_to_have_held(
-    held: bool | None, done: str, line: str, status: int, capsys: pytest.CaptureFixture[str]
+def test_only_what_could_have_failed_is_said_to_have_passed(
+    tally: Tally | None, done: str, line: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        speech.finish(speech.Result("it", held, {"steps": 2}, done=done), as_json=False)
-    assert (capsys.readouterr().out, ended.value.code) == (f"{line}\n", status)
+        speech.finish(speech.Result("it", tally, {"steps": 2}, done=done), as_json=False)
+    assert (" ".join(capsys.readouterr().out.split()), ended.value.code) == (line, status)
 
 
 def test_a_count_that_says_too_little_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        speech.finish(speech.Result("conform", True, {"diverged": 63}, words=terminal.WORDS), as_json=False)
-    assert capsys.readouterr().out == "conform: held (63 ended at known differences)\n"
+        speech.finish(speech.Result("conform", None, {"diverged": 63}, words=terminal.WORDS), as_json=False)
+    assert capsys.readouterr().out == "conform: 63 ended at known differences\n"

@@ -64,7 +64,7 @@ def test_commands_say_so_beside_their_one_object(
         main([*line.split(), "--json"])
     told = capsys.readouterr()
     assert ended.value.code == 0
-    assert json.loads(told.out)["held"]
+    assert json.loads(told.out)["passed"]
     assert re.search(said, told.err)
 
 

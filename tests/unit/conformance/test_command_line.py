@@ -17,11 +17,12 @@ from fencepost_conformance.commands import conform
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import harness
 from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.mainjob import Finding, Stage, status_of
+from fencepost_conformance.mainjob import Finding, Stage, outcome_of_stages
 from fencepost_conformance.pipeline.engines import ENGINES
 from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.pipeline.plan import Plan
 from fencepost_conformance.processes import worker_processes
+from fencepost_conformance.verdict import Verdict
 
 ROOT = Path(__file__).parents[3]
 
@@ -173,16 +174,22 @@ def test_without_a_jdk_spark_is_told_to_need_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "status"),
+    ("verdicts", "interrupted", "status"),
     [
-        (["held", "skipped"], 0),
-        (["held", "could not run"], 2),
-        (["held", "interrupted"], 2),
-        (["could not run", "does not hold"], 1),
+        ([Verdict.PASSED, None], False, 0),
+        ([None], False, 2),
+        ([Verdict.PASSED, Verdict.BROKEN], False, 2),
+        ([Verdict.PASSED, Verdict.UNDECIDED], False, 2),
+        ([Verdict.PASSED], True, 2),
+        ([Verdict.BROKEN, Verdict.FAILED], True, 1),
     ],
 )
-def test_the_main_job_tells_by_its_status_what_its_stages_told(verdicts: list[str], status: int) -> None:
-    assert status_of([Finding(Stage("a stage", ()), verdict) for verdict in verdicts]) == status
+def test_the_status_of_the_main_job_follows_from_its_stages(
+    verdicts: list[Verdict | None], interrupted: bool, status: int
+) -> None:
+    findings = [Finding(Stage("a stage", ()), verdict) for verdict in verdicts]
+    findings[-1].interrupted = interrupted
+    assert outcome_of_stages(findings).status == status
 
 
 def test_replay_shows_what_it_can_read_and_names_what_it_cannot(

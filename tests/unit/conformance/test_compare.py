@@ -179,4 +179,4 @@ def test_a_target_that_stops_in_the_middle_has_not_agreed(monkeypatch: pytest.Mo
     checker = Checker(Job("core", KAFKA_4_3.name, 50, False))
     monkeypatch.setattr(checker, "kafka", Stops())
     (row,) = checker.check(range(3, 4))
-    assert (row.verdict, row.event, row.right) == ("differed", 30, "ends")
+    assert (row.outcome, row.event, row.right) == ("differed", 30, "ends")

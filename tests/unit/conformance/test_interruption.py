@@ -124,11 +124,11 @@ def test_conform_tells_and_keeps_what_was_done(number: signal.Signals, workers: 
     result = json.loads(said.splitlines()[0])
     done = result["counts"]["traces"]
     assert done == int(told[1].replace(",", "")) > 0
-    assert (result["held"], result["stopped"]) == (False, "interrupted")
+    assert (result["passed"], result["stopped"]) == (False, "interrupted")
     assert result["error"] == told[0]
     kept = json.loads((out / "summary.json").read_text())
     assert (kept["counts"]["traces"], kept["stopped"]) == (done, "interrupted")
-    assert "not all was</b>: interrupted" in (out / "report.html").read_text()
+    assert "not everything was decided: interrupted" in (out / "report.html").read_text()
     assert 'errors="1"' in (out / "junit.xml").read_text()
 
 
@@ -140,12 +140,12 @@ def test_failures_that_were_found_are_kept_as_they_are(tmp_path: Path, monkeypat
         from dataclasses import replace  # noqa: PLC0415
 
         rows = next(iter(run_local(plan, 1)))
-        yield [replace(row, verdict="differed", event=3, field="replies", left="a", right="b") for row in rows[:3]]
+        yield [replace(row, outcome="differed", event=3, field="replies", left="a", right="b") for row in rows[:3]]
         raise KeyboardInterrupt
 
     monkeypatch.setattr(engines, "run_local", cut_short)
     summary = engines.ENGINES["local"](plan, 1, None, lambda _: None)
-    assert (summary.traces, summary.failed, summary.stopped) == (3, 3, "interrupted")
+    assert (summary.traces, summary.tally.failed, summary.stopped) == (3, 3, "interrupted")
     conform_command.write_report(tmp_path, summary, 1.0)
     assert sorted(path.name for path in (tmp_path / "failures").iterdir()) == [f"seed-{n}.jsonl" for n in range(3)]
     assert (tmp_path / "report.html").read_text().count('class="trace"') == 3
@@ -160,7 +160,7 @@ from fencepost_conformance.mainjob import Stage, run_stage
 listen_to_sigterm()
 words = ("conform", "--profile", "intended", "--traces", "1000000", "--workers", "1")
 found = run_stage(Stage("a stage", words), Path.cwd())
-print(found.verdict, found.result["counts"]["traces"], found.result["error"], sep="|")
+print(found.word, found.result["counts"]["traces"], found.result["error"], sep="|")
 """
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -237,5 +237,5 @@ def test_validate_tells_what_it_had_looked_at(
     told = capsys.readouterr()
     result = json.loads(told.out.splitlines()[0])
     assert ended.value.code == 2
-    assert (result["counts"]["accepted"], result["held"]) == (2, False)
+    assert (result["counts"]["passed"], result["passed"]) == (2, False)
     assert result["error"] == "interrupted; 2 traces looked at"

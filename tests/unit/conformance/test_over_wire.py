@@ -121,6 +121,6 @@ def test_a_real_broker_does_what_the_model_allows(capsys: pytest.CaptureFixture[
     if left.value.code == 2:
         pytest.skip(told.err.strip())
     result = json.loads(told.out)
-    assert result["held"], result["failures"]
+    assert result["passed"], result["failures"]
     assert result["counts"]["traces"] == 4
     assert result["counts"]["replies"] > 80

@@ -1,4 +1,4 @@
-"""A trace that the target cannot run costs that trace: it has neither held nor failed, and everything says so."""
+"""A trace that the target cannot run is broken: it has neither passed nor failed, and every report says so."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from fencepost_conformance.diff.side import CoreLive, Live
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.jvm.process import NoStart, ProcessFault
 from fencepost_conformance.pipeline import check, engines
-from fencepost_conformance.pipeline.job import Verdict
 from fencepost_conformance.processes import worker_processes
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.core import Core
@@ -71,27 +70,27 @@ def run(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, 
     return int(ended.value.code or 0), json.loads(capsys.readouterr().out)
 
 
-def test_it_is_told_beside_what_held(
+def test_it_is_listed_beside_what_passed(
     kafka: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kafka(unrun=(3, 17))
     status, told = run(capsys, "-o", str(tmp_path))
-    assert (status, told["held"], told["status"]) == (2, False, 2)
+    assert (status, told["passed"], told["status"]) == (2, False, 2)
     assert told["counts"].items() >= {"traces": 60, "broken": 2, "failed": 0}.items()  # type: ignore[attr-defined]
     assert [row["seed"] for row in told["broken"]] == [3, 17]  # type: ignore[attr-defined]
-    assert "2 traces could not be run (first: seed 3, java: it ended. Out of memory)" in str(told["error"])
+    assert "2 of 60 traces broken (first: seed 3: java: it ended. Out of memory)" in str(told["error"])
     suite = ET.parse(tmp_path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "2")
-    assert suite[0].get("name") == "58 of 60 traces held"
+    assert suite[0].get("name") == "58 of 60 traces passed"
     page = (tmp_path / "report.html").read_text()
-    assert "Could not be run (2)" in page
-    assert "not all was" in page
+    assert "Not decided (2)" in page
+    assert "not everything was decided" in page
 
 
 def test_what_was_found_beside_says_more(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     kafka(unrun=(3,), otherwise=(5,))
     status, told = run(capsys)
-    assert (status, told["held"]) == (1, False)
+    assert (status, told["passed"]) == (1, False)
     assert told["counts"].items() >= {"traces": 60, "broken": 1, "failed": 1}.items()  # type: ignore[attr-defined]
 
 
@@ -121,8 +120,9 @@ def test_on_the_terminal(kafka: Callable[..., None], capsys: pytest.CaptureFixtu
         main(RUN)
     told = capsys.readouterr()
     assert ended.value.code == 2
-    assert "what kafka:4.3.1 could not run, in 1 trace" in told.out
-    assert "1 trace could not be run" in told.err
+    assert "Not decided: 1 trace" in told.out
+    assert "seed 3" in told.out
+    assert "1 of 60 traces broken" in told.err
 
 
 def test_replay_tells_it_too(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,13 +168,16 @@ def test_diff_goes_on_without_it(  # noqa: PLR0917 — fixtures
     with pytest.raises(SystemExit) as ended:
         main(["diff", *words, "--no-shrink", "-o", str(tmp_path)])
     told = json.loads(capsys.readouterr().out)
-    assert (ended.value.code, told["held"], told["counts"]["traces"], told["counts"]["broken"]) == (status, False, 9, 2)
+    assert (ended.value.code, told["passed"], told["counts"]["traces"], told["counts"]["broken"]) == (
+        status,
+        False,
+        9,
+        2,
+    )
     assert [row["seed"] for row in told["broken"]] == [1, 2]
-    assert "2 traces could not be run (first: consumer 1, " in (tmp_path / "report.html").read_text()
-
-
-def test_neither_held_nor_failed() -> None:
-    assert [verdict for verdict in Verdict if not verdict.held and not verdict.failed] == [Verdict.BROKEN]
+    page = (tmp_path / "report.html").read_text()
+    assert "2 of 9 traces broken (first: consumer seed 1: " in page
+    assert "Not decided (2)" in page
 
 
 def test_workers_that_cannot_read_their_work_end_the_run_with_one_line(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_what_is_not_pinned_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "wedged-group", "starving", "--target", "core:kafka-4.2", "--json")
     told = json.loads(out)
-    assert (code, told["held"], told["changed"], told["not_pinned"]) == (0, True, [], {"core:kafka-4.2": {}})
+    assert (code, told["passed"], told["changed"], told["not_pinned"]) == (0, True, [], {"core:kafka-4.2": {}})
     verdicts = {row["name"]: row["verdicts"]["core:kafka-4.2"]["verdict"] for row in told["findings"]}
     assert verdicts == {"wedged-group": "present", "starving": "gone"}
 
@@ -109,7 +110,7 @@ def test_pinning_one_release_leaves_the_others(
     write_pinned(tmp_path, {"4.0.2": {"wedged-group": Verdict.PRESENT}, "4.4.0": {"wedged-group": Verdict.PRESENT}})
     monkeypatch.setattr(command, "read_pinned", lambda _: read_pinned(tmp_path))
     monkeypatch.setattr(command, "write_pinned", lambda _, pinned: write_pinned(tmp_path, pinned))
-    monkeypatch.setattr(command, "_play", lambda *told: told[-1].update({"kafka:4.4.0": _verdicts(Verdict.GONE)}))
+    monkeypatch.setattr(command, "_play", lambda *told: told[3].update({"kafka:4.4.0": _verdicts(Verdict.GONE)}))
     code, _, _ = run(capsys, "--pin", "--target", "kafka:4.4.0", "--json")
     assert code == 0
     pinned = read_pinned(tmp_path)
@@ -123,7 +124,7 @@ def test_interrupted_it_tells_what_was_done_and_pins_nothing(
     write_pinned(tmp_path, {"4.4.0": {"wedged-group": Verdict.PRESENT}})
     before = read_pinned(tmp_path)
 
-    def cut_short(chosen: object, folder: object, targets: object, found: dict[str, dict[str, Judged]]) -> None:
+    def cut_short(chosen: object, folder: object, targets: object, found: dict[str, Any], broken: object) -> None:
         found["kafka:4.4.0"] = _verdicts(Verdict.GONE)
         raise Terminated
 
@@ -132,7 +133,7 @@ def test_interrupted_it_tells_what_was_done_and_pins_nothing(
     monkeypatch.setattr(command, "_play", cut_short)
     code, out, _ = run(capsys, "--pin", "--target", "kafka:4.4.0", "--target", "kafka:4.3.1", "--json")
     told = json.loads(out)
-    assert (code, told["held"]) == (2, False)
+    assert (code, told["passed"]) == (1, False)  # a finding is not as pinned
     assert told["error"] == "interrupted; 1 of 2 targets done, and nothing was pinned"
     assert read_pinned(tmp_path) == before
 
@@ -144,7 +145,7 @@ def test_a_build_of_ones_own_is_told_against_the_newest_release(
     mine = {name: Judged(verdict) for name, verdict in pinned[RELEASES[-1]].items()} | {
         "starving": Judged(Verdict.GONE)
     }
-    monkeypatch.setattr(command, "_play", lambda *told: told[-1].update({"kafka:/a/build/of/my/own": mine}))
+    monkeypatch.setattr(command, "_play", lambda *told: told[3].update({"kafka:/a/build/of/my/own": mine}))
     code, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own")
     assert code == 0
     assert f"nothing is pinned to hold it to; it is as {RELEASES[-1]}, but starving is gone" in " ".join(out.split())

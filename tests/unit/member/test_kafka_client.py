@@ -62,10 +62,10 @@ def conformed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dic
 def test_the_command_tells_what_differs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("--target", f"kafka:{NEWEST}", "--traces", "8", "--protocol", "classic")
     status, told = conformed(capsys, *words)
-    assert (status, told["held"], told["counts"]["failed"]) == (0, True, 0)
+    assert (status, told["passed"], told["counts"]["failed"]) == (0, True, 0)
     with planted(MUTANTS["lost-told-as-nothing"]):
         status, told = conformed(capsys, *words, "-o", str(tmp_path))
-        assert (status, told["held"]) == (1, False)
+        assert (status, told["passed"]) == (1, False)
         groups = told["protocols"]["classic"]["groups"]
         assert sum(each["schedules"] for each in groups) == told["counts"]["failed"] > 0
         assert json.loads((tmp_path / "member.json").read_text()) == told

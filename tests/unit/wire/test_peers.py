@@ -21,7 +21,7 @@ from fencepost_conformance.coverage.wire import reasons, visible
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.pipeline import asking, over_wire
 from fencepost_conformance.pipeline.connection import Connection, Notes
-from fencepost_conformance.pipeline.job import Job, Verdict
+from fencepost_conformance.pipeline.job import Job, TraceOutcome
 from fencepost_conformance.pipeline.summary import Summary
 from fencepost_conformance.record.addresses import Address
 from fencepost_conformance.record.output import Output
@@ -122,7 +122,7 @@ def test_a_request_that_is_never_answered_ends_its_trace() -> None:
     assert [line.type for line in notes.lines] == ["connected", "sent", "disconnected"]
     trace = WireTrace(over_wire.settle({}, {}).settings, over_wire.PROFILES["kafka-4.3"], tuple(notes.lines))
     row = over_wire.judge(Job("a:1", "kafka-4.3", 9), 3, trace, "no answer to Heartbeat v4").row
-    assert (row.verdict, row.left, row.failed) == (Verdict.REFUSED, "no answer to Heartbeat v4", True)
+    assert (row.outcome, row.left, row.failed) == (TraceOutcome.REFUSED, "no answer to Heartbeat v4", True)
 
 
 def test_a_broker_that_goes_away_costs_nothing_of_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_a_file_of_a_header_alone_says_so_and_the_others_are_checked(
         main(["validate", str(tmp_path), "--json"])
     told = json.loads(capsys.readouterr().out)
     assert left.value.code == 2
-    assert (told["counts"]["accepted"], told["counts"]["undecided"]) == (1, 1)
+    assert (told["counts"]["passed"], told["counts"]["undecided"]) == (1, 1)
     assert "empty.jsonl:1: it holds no events: there is nothing to check" in told["error"]
 
 
@@ -248,7 +248,7 @@ def test_replay_tells_and_marks_what_a_wire_trace_is_refused_for(
             assert "C-HB-" in told
         else:
             first, second = json.loads(told)["traces"]
-            assert (first["verdict"]["outcome"], first["marked"], second["marked"]) == ("refused", at, at)
+            assert (first["verdict"], first["marked"], second["marked"]) == ("failed", at, at)
     assert page.read_text().count(f'data-marked="{at}"') == 2
 
 

@@ -197,7 +197,7 @@ def test_a_run_says_what_it_assumed_and_what_that_explains() -> None:
     summary = Summary(job, known=settle({}, {}, over_wire.OF_CLASSIC))
     judged: Judged = over_wire.judge(job, 4, replace(trace, numbers=()))
     summary.add_judged(judged)
-    assert summary.failed == 1
+    assert summary.tally.failed == 1
     told = details(summary)
     assert told["assumed"][DELAY] == 3_000
     assert f"{DELAY}=0" in told["failures"][0]["hint"]

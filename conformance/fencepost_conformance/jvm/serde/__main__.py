@@ -22,6 +22,7 @@ from ...console import CannotRun
 from ...repository import root
 from ...rulebook.standing import RECORDS_EVIDENCE as EVIDENCE
 from ...rulebook.standing import evidence_folder
+from ...verdict import Tally, outcome_of
 from . import compare, kept
 from .client import KafkaSerde
 
@@ -30,10 +31,7 @@ BATCH = 2_000
 
 @contextmanager
 def opened(release: str) -> Iterator[KafkaSerde]:
-    try:
-        kafka = KafkaSerde(release)
-    except CannotRun as reason:
-        raise SystemExit(f"records: {reason}") from None
+    kafka = KafkaSerde(release)
     try:
         yield kafka
     finally:
@@ -90,11 +88,15 @@ def shown(release: str, found: Sequence[compare.Difference]) -> int:
 
 
 def main(words: Sequence[str]) -> int:
-    if not words:
-        return int(write() > 0)
-    if len(words) > 1 or not words[0].isdecimal():
-        raise SystemExit("records: name nothing, or how many records are to be compared")
-    return int(compared(int(words[0])) > 0)
+    """The exit status: 1 if a record differs, 2 if a release could not be asked."""
+    try:
+        if len(words) > 1 or not all(word.isdecimal() for word in words):
+            raise CannotRun("name nothing, or how many records are to be compared")
+        differ = compared(int(words[0])) if words else write()
+    except CannotRun as reason:
+        print(f"records: {reason}", file=sys.stderr)
+        return 2
+    return outcome_of(Tally(failed=differ) if differ else Tally(passed=1)).status
 
 
 if __name__ == "__main__":

@@ -1,0 +1,643 @@
+"""Passed means decided: every command that judges gives its exit status, JSON, text and reports by one definition.
+
+``FORMS`` has each form of each command. A form plants things of each verdict in the command's own work and runs the
+command. Where a verdict cannot occur, ``absent`` says why.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fencepost_conformance import cli, mainjob, testall
+from fencepost_conformance.checker.verdict import Verdict as Checked
+from fencepost_conformance.clientside import run as member_run
+from fencepost_conformance.clientside.judge import Difference, Half
+from fencepost_conformance.clientside.judge import Judged as JudgedSchedule
+from fencepost_conformance.commands import check, conform, findings, mutants, rules, simulate, store
+from fencepost_conformance.compaction import __main__ as compaction
+from fencepost_conformance.compaction.core import Checked as CheckedLoads
+from fencepost_conformance.diff import run as diff_run
+from fencepost_conformance.diff.job import Found
+from fencepost_conformance.diff.job import Row as DiffRow
+from fencepost_conformance.falsify import __main__ as falsify
+from fencepost_conformance.falsify import judge as falsify_judge
+from fencepost_conformance.falsify.falsehoods import falsehoods
+from fencepost_conformance.findings.judge import Judged as JudgedFinding
+from fencepost_conformance.findings.judge import Verdict as Presence
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.jvm import harness
+from fencepost_conformance.jvm.process import ProcessFault
+from fencepost_conformance.mutants import killers, suite
+from fencepost_conformance.pipeline import check as pipeline_check
+from fencepost_conformance.pipeline import engines, local, over_wire
+from fencepost_conformance.pipeline.job import Job, Row, TraceOutcome
+from fencepost_conformance.pipeline.summary import Summary
+from fencepost_conformance.report import files as report_files
+from fencepost_conformance.rulebook.standing import Standing
+from fencepost_conformance.rulebook.texts import rule_book
+from fencepost_conformance.simulate.broken import Broken
+from fencepost_conformance.trace.files import WireTrace, read_traces, write_traces
+from fencepost_conformance.verdict import Outcome, Tally, Verdict, outcome_of
+from fencepost_model.system import checking
+from fencepost_model.tlc.run import TlcBroke
+
+PASSED, FAILED, UNDECIDED, BROKEN = Verdict
+CORPUS = Path(__file__).parents[2] / "corpus"
+ROOT = Path(__file__).parents[3]
+WHY = "planted for the test"
+
+Kinds: TypeAlias = Sequence[Verdict]
+Plant: TypeAlias = Callable[[pytest.MonkeyPatch, Path, Kinds], list[str]]
+
+
+@dataclass(frozen=True)
+class Form:
+    """``plant``: prepares things of these verdicts, one of each; the words of the command. ``run``: what to call with
+    them. ``absent``: verdicts that cannot occur, and why. ``report``: it writes JUnit XML and a page under ``-o``.
+    ``why``: the reasons that are to be shown. ``one``: it judges a single thing, which has failed or passed."""
+
+    command: str
+    plant: Plant
+    absent: Mapping[Verdict, str] = field(default_factory=dict)
+    report: bool = False
+    run: Callable[[list[str]], None] = cli.main
+    has_json: bool = True
+    why: Mapping[Verdict, str] = field(default_factory=lambda: dict.fromkeys(Verdict, WHY))
+    one: bool = False
+
+
+# --- conform ---------------------------------------------------------------------------------------------------------
+
+OUTCOMES = {
+    PASSED: TraceOutcome.AGREED,
+    FAILED: TraceOutcome.DIFFERED,
+    UNDECIDED: TraceOutcome.UNDECIDED,
+    BROKEN: TraceOutcome.BROKEN,
+}
+
+
+def row(seed: int, kind: Verdict) -> Row:
+    group = "JoinGroup: reply differs" if kind is FAILED else ""
+    return Row(seed, OUTCOMES[kind].value, "", 0, "", WHY, "", 1, 1, 0, 0, 0, b"", "", group)
+
+
+def rows_instead(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    monkeypatch.setattr(local, "_check", lambda _, chunk: [row(seed, kinds[seed]) for seed in chunk])
+    monkeypatch.setattr(report_files, "_shrunk_failures", lambda *_: [])  # these traces do not fail again
+    return ["conform", "--profile", "intended", "--traces", str(len(kinds)), "--workers", "1"]
+
+
+def on_kafka(monkeypatch: pytest.MonkeyPatch, path: Path, kinds: Kinds) -> list[str]:
+    monkeypatch.setattr(engines, "_require_harness", lambda _: None)
+    words = rows_instead(monkeypatch, path, kinds)
+    return [word for word in words if word not in ("--profile", "intended")] + ["--target", "kafka:4.4.0"]
+
+
+def on_spark(monkeypatch: pytest.MonkeyPatch, path: Path, kinds: Kinds) -> list[str]:
+    """How Spark sums rows up is tested in ``tests/spark/test_pipeline.py``."""
+
+    def run(plan: Any, *_: object) -> Summary:
+        summary = Summary(plan.job)
+        summary.add_all(row(seed, kind) for seed, kind in enumerate(kinds))
+        return summary
+
+    @contextmanager
+    def spark_at(*_: object) -> Iterator[engines.Engine]:
+        yield run
+
+    monkeypatch.setattr(engines, "_spark_at", spark_at)
+    return [*rows_instead(monkeypatch, path, kinds), "--engine", "spark"]
+
+
+def wire_traces() -> dict[Verdict, WireTrace]:
+    (good,) = read_traces(CORPUS / "alone-java.jsonl.gz")
+    assert isinstance(good, WireTrace)
+    false = next(each.trace for each in falsehoods(good) if each.kind == "heartbeat-unknown-member")
+    return {PASSED: good, FAILED: false, UNDECIDED: replace(good, lines=()), BROKEN: good}
+
+
+def over_the_wire(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    """Traces as a broker would have answered them, each given to the judge. The word "broken" is planted."""
+    traces, look = wire_traces(), over_wire.check_trace
+
+    async def play_all(plan: Any, _: object, summary: Summary, advance: Callable[[int], None]) -> None:
+        for seed, kind in enumerate(kinds):
+            broken = Checked("", "", "broken", 0, WHY)
+            monkeypatch.setattr(over_wire, "check_trace", look if kind is not BROKEN else lambda _, b=broken: b)
+            summary.add_judged(over_wire.judge(plan.job, seed, traces[kind]))
+            advance(1)
+
+    monkeypatch.setattr(over_wire, "_all", play_all)
+    words = ["conform", "--target", "127.0.0.1:9", "--profile", "kafka-4.4", "--traces", str(len(kinds))]
+    monkeypatch.setattr(over_wire, "require_open", lambda _: None)
+    return words
+
+
+def beside_kafkas_client(half: Half) -> Plant:
+    def plant(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+        def judge(seed: int) -> JudgedSchedule:
+            if kinds[seed] is BROKEN:
+                raise ProcessFault(WHY)
+            differs = Difference(seed, 0, {"kind": "poll"}, {"commands": (1, 2)})
+            return JudgedSchedule(seed, 1, differs if kinds[seed] is FAILED else None)
+
+        monkeypatch.setattr(member_run, "judge_of", lambda _: SimpleNamespace(judge=judge))
+        monkeypatch.setattr("fencepost_conformance.commands.conform_member.clients.command", lambda *_: [])
+        words = ["conform", "--side", half.value, "--target", "kafka:4.4.0", "--protocol", "classic", "--workers", "1"]
+        return [*words, "--traces", str(len(kinds))]
+
+    return plant
+
+
+# --- validate, replay, falsify ---------------------------------------------------------------------------------------
+
+
+def files(folder: Path, kinds: Kinds) -> list[Path]:
+    (good,) = read_traces(CORPUS / "alone-java.jsonl.gz")
+    lines = gzip.decompress((CORPUS / "alone-java.jsonl.gz").read_bytes()).decode().splitlines()
+    texts = {
+        PASSED: "\n".join(lines),
+        UNDECIDED: lines[0],
+        BROKEN: "\n".join([*lines[:6], lines[6].replace('"type":', '"tipe":')]),
+    }
+    paths = []
+    for number, kind in enumerate(kinds):
+        paths.append(folder / f"{number}-{kind}.jsonl")
+        if kind is FAILED:
+            write_traces(paths[-1], [wire_traces()[FAILED]])
+        else:
+            paths[-1].write_text(texts[kind] + "\n")
+    assert isinstance(good, WireTrace)
+    return paths
+
+
+def validated(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
+    del monkeypatch
+    return ["validate", "--workers", "1", *map(str, files(folder, kinds))]
+
+
+def validated_on_spark(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
+    """On the same files; that Spark gives the same verdicts is tested in ``tests/wire/test_validate.py``."""
+    from fencepost_conformance.checker import on_spark as spark  # noqa: PLC0415
+    from fencepost_conformance.checker.plan import Plan, check_one  # noqa: PLC0415
+
+    def verdicts(plan: Plan, _: object) -> Iterator[list[Checked]]:
+        yield from (check_one(path, plan.limits, plan.profile, plan.given) for path in plan.files)
+
+    monkeypatch.setattr(spark, "on_spark", verdicts)
+    return [*validated(monkeypatch, folder, kinds), "--engine", "spark"]
+
+
+def replayed(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
+    del monkeypatch
+    file = folder / "all.jsonl"
+    file.write_text("".join(path.read_text() for path in files(folder, kinds)))
+    return ["replay", str(file)]
+
+
+def falsified(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
+    """One falsified copy for each verdict but broken, which is a file that cannot be read."""
+    copies = [kind for kind in kinds if kind is not BROKEN]
+    copy = next(each for each in falsehoods(wire_traces()[PASSED]) if each.kind == "heartbeat-unknown-member")
+    words = iter({PASSED: "refused", FAILED: "accepted", UNDECIDED: "undecided"}[kind] for kind in copies)
+    refusal = SimpleNamespace(line=copy.first)
+
+    def look(_: object) -> Any:
+        word = next(words)
+        return SimpleNamespace(outcome=word, refusals=[refusal] if word == "refused" else [], reason=WHY)
+
+    @contextmanager
+    def here(_: int) -> Iterator[Any]:
+        yield SimpleNamespace(map=map)
+
+    monkeypatch.setattr(falsify, "worker_processes", here)
+    monkeypatch.setattr(falsify_judge, "falsehoods", lambda *_: [copy] * len(copies))
+    monkeypatch.setattr(falsify_judge, "check_trace", look)
+    (folder / "traces").mkdir()
+    made = files(folder / "traces", [PASSED] * bool(copies) + [BROKEN] * (BROKEN in kinds))
+    return [str(path) for path in made]
+
+
+def run_falsify(words: list[str]) -> None:
+    falsify.falsify(words, 0, 1)
+
+
+# --- diff, check, findings, mutants, simulate, rules, store ----------------------------------------------------------
+
+
+def side_by_side(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    differs = (Found("JoinGroup: reply differs", 0, "a", "b", (), 1),)
+
+    def compared(_: object, seed: int) -> DiffRow:
+        kind = kinds[seed]
+        found, broken = (differs if kind is FAILED else ()), (WHY if kind is BROKEN else "")
+        return DiffRow(seed, GroupProtocol.CLASSIC, 1, found, {}, broken)
+
+    monkeypatch.setattr(diff_run.Runner, "row", compared)
+    monkeypatch.setattr(harness, "command", lambda *_: [])
+    words = ["diff", "core", "core:kafka-4.2", "--protocol", "classic", "--no-shrink", "--workers", "1"]
+    return [*words, "--traces", str(len(kinds))]
+
+
+CONFIGURATIONS = ("EagerQuiet", "EagerFaults", "ConsumerQuiet", "ConsumerAlone")
+
+
+def configuration(entry: Any, kind: Verdict, engine: str) -> checking.Row:
+    made = checking.Row(entry.name, engine, "holds", None, 1, 1, 1, 0.0)
+    made.wrong = [WHY] if kind is FAILED else []
+    made.stopped = WHY if kind is UNDECIDED else ""
+    return made
+
+
+def explored(engine: str) -> Plant:
+    def plant(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+        names = CONFIGURATIONS[: len(kinds)]
+
+        def one(entry: Any, **_: object) -> checking.Row:
+            kind = kinds[names.index(entry.name)]
+            if kind is BROKEN:
+                raise TlcBroke(WHY) if engine == "tlc" else ValueError(WHY)
+            return configuration(entry, kind, engine)
+
+        @contextmanager
+        def no_spark(*_: object) -> Iterator[Any]:
+            yield SimpleNamespace(cluster=False, session=None, cores=1)
+
+        for name in ("check_python", "check_tlc", "check_spark"):
+            monkeypatch.setattr(check, name, one)
+        monkeypatch.setattr(check, "started", no_spark)
+        return ["check", *names, "--engine", engine, "--workers", "1"]
+
+    return plant
+
+
+def played(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    """One target for each verdict; what is pinned for each is that the fault is there."""
+    targets = {f"core:{kind}": kind for kind in kinds}
+    presence = {PASSED: Presence.PRESENT, FAILED: Presence.GONE, UNDECIDED: Presence.DIFFERENT}
+
+    @contextmanager
+    def opened(target: str) -> Iterator[Verdict]:
+        if targets[target] is BROKEN:
+            raise ProcessFault(WHY)
+        yield targets[target]
+
+    def judged(chosen: Any, folder: object, kind: Verdict, *, told: object) -> dict[str, JudgedFinding]:
+        del folder, told
+        return {each.name: JudgedFinding(presence[kind], WHY) for each in chosen}
+
+    monkeypatch.setattr(findings, "opened", opened)
+    monkeypatch.setattr(findings, "judge_all", judged)
+    monkeypatch.setattr(findings, "read_pinned", lambda _: {each: {"wedged-group": "present"} for each in targets})
+    return ["findings", "wedged-group", *(word for each in targets for word in ("--target", each))]
+
+
+def planted_mutants(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    names = list(mutants.MUTANTS)[: len(kinds)]
+    now: list[Verdict] = []
+
+    @contextmanager
+    def planted(mutant: Any) -> Iterator[None]:
+        now[:] = [kinds[names.index(mutant.name)]]
+        yield
+
+    def the_check() -> Iterator[suite.Kill]:
+        if now == [BROKEN]:
+            raise LookupError(WHY)
+        if now == [PASSED]:
+            yield suite.Kill("product", "E2", 1, 0, "")
+
+    monkeypatch.setattr(suite, "planted", planted)
+    monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, (the_check,)))
+    monkeypatch.setattr(suite, "ALL_CHECKS", ())
+    monkeypatch.setattr(killers, "pinned", lambda: dict.fromkeys(names, ("product: E2",)))
+    return ["mutants", *names, "--workers", "1"]
+
+
+def simulated(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    def run(plan: Any) -> Any:
+        if kinds[plan.seed] is BROKEN:
+            raise LookupError(WHY)
+        broken = Broken("LIV-05", "a group does not settle") if kinds[plan.seed] is FAILED else None
+        return simulate.ClusterReport(plan, 1, 1, {}, broken)
+
+    monkeypatch.setattr(simulate, "simulate_cluster", run)
+    return ["simulate", "--seed", "0", "--runs", str(len(kinds))]
+
+
+def standings(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    there = ("impl/fencepost/x.py:3",)
+    places = dict.fromkeys(("specified", "modelled", "implemented", "tested"), there)
+    missing = {"C-JOIN-43"} if FAILED in kinds else set()
+    found = [Standing(rule, {} if rule.id in missing else places, {}, None) for rule in rule_book().values()]
+    monkeypatch.setattr(rules, "read_standings", lambda _: found)
+    return ["rules"]
+
+
+def stored(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    faults = ("a checksum is wrong",) if FAILED in kinds else ()
+    found = SimpleNamespace(partitions=1, records=1, batches=1, values=1, faults=faults)
+    monkeypatch.setattr(store, "check_file", lambda _: found)
+    return ["store", "check", "a.sqlite"]
+
+
+# --- make run, make test-all, and programs without a command ---------------------------------------------------------
+
+STATUS = {PASSED: 0, FAILED: 1, UNDECIDED: 2, BROKEN: 2}
+
+
+def staged(module: Any) -> Plant:
+    def plant(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
+        stages = [mainjob.Stage(kind.value, ("check",)) for kind in kinds]
+
+        def run(stage: mainjob.Stage, _: Path) -> mainjob.Finding:
+            kind = Verdict(stage.title)
+            result = {} if kind is BROKEN else {"verdict": "any", "error": WHY if kind is UNDECIDED else ""}
+            return mainjob.Finding(stage, mainjob.verdict_of(STATUS[kind], result), 0.0, result)
+
+        monkeypatch.setattr(module, "stages", lambda *_: stages)
+        monkeypatch.setattr(module, "run_stage", run)
+        monkeypatch.setattr(module.repository, "root", lambda: folder)
+        monkeypatch.setattr(module, "listen_to_sigterm", lambda: None)
+        if module is testall:
+            monkeypatch.setattr(
+                testall, "run_tests", lambda _: mainjob.Finding(mainjob.Stage("every test", ()), PASSED)
+            )
+        return []
+
+    return plant
+
+
+def loaded(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    found = CheckedLoads(complaints=[WHY] if FAILED in kinds else [])
+    found.loads["whole"] = len(kinds)  # type: ignore[index]
+    monkeypatch.setattr(compaction, "on_core", lambda *_: iter([("classic: loads", found)]))
+    return []
+
+
+#: of traces in files, and of stages of which one could not run
+OF_FILES = {UNDECIDED: "there is nothing to check", BROKEN: "'type'"}
+STAGE = {UNDECIDED: WHY, BROKEN: "broken"}
+
+FORMS = {
+    "conform": Form("conform", rows_instead, report=True),
+    "conform on Kafka in a JVM": Form("conform", on_kafka, report=True),
+    "conform over the wire": Form("conform", over_the_wire, report=True, why={**OF_FILES, BROKEN: WHY}),
+    "conform --engine spark": Form("conform", on_spark, report=True),
+    **{
+        f"conform --side {half}": Form(
+            "conform",
+            beside_kafkas_client(half),
+            {UNDECIDED: "both clients answer each event of a schedule, and the answers are equal or not"},
+        )
+        for half in Half
+    },
+    "validate": Form("validate", validated, why=OF_FILES),
+    "validate --engine spark": Form("validate", validated_on_spark, why=OF_FILES),
+    "replay": Form("replay", replayed, why=OF_FILES),
+    "falsify": Form("falsify", falsified, run=run_falsify, has_json=False, why={**OF_FILES, UNDECIDED: WHY}),
+    "diff": Form("diff", side_by_side, {UNDECIDED: "two sides that ran are equal or not"}),
+    "check --engine python": Form("check", explored("python")),
+    "check --engine tlc": Form("check", explored("tlc"), {UNDECIDED: "TLC comes to its end or breaks"}),
+    "check --engine spark": Form("check", explored("spark"), {UNDECIDED: "it has no limits that stop it early"}),
+    "findings": Form("findings", played),
+    "mutants": Form("mutants", planted_mutants, {UNDECIDED: "the checks find a mutant or do not"}),
+    "simulate": Form("simulate", simulated, {UNDECIDED: "a group that does not settle in time breaks a promise"}),
+    "rules": Form(
+        "rules",
+        standings,
+        dict.fromkeys((UNDECIDED, BROKEN), "a rule is cited or not; a broken book cannot be read"),
+    ),
+    "store": Form(
+        "store",
+        stored,
+        dict.fromkeys((UNDECIDED, BROKEN), "a store that cannot be opened is bad input (CannotRun)"),
+        one=True,
+    ),
+    "make run": Form("make run", staged(mainjob), run=lambda _: mainjob.main(), has_json=False, why=STAGE),
+    "make test-all": Form("make test-all", staged(testall), run=lambda _: testall.main(), has_json=False, why=STAGE),
+    "compaction": Form(
+        "compaction",
+        loaded,
+        dict.fromkeys((UNDECIDED, BROKEN), "a log gives the live state or not; a JVM that dies is CannotRun"),
+        run=lambda _: compaction.compaction(1, 0, "intended", ""),
+        has_json=False,
+    ),
+}
+
+#: what judges nothing, and why
+NOT_JUDGING = {
+    "serve": "serves until it is stopped",
+    "record": "writes a trace, which validate judges",
+    "diagram": "draws",
+    "bench": "measures; nothing is asserted",
+}
+#: modules that are run by name
+MODULES = {
+    "cli": "the command line itself",
+    "submit": "the command line for spark-submit",
+    "mainjob": "make run",
+    "testall": "make test-all",
+    "falsify": "falsify",
+    "compaction": "compaction",
+    "compiled": "builds",
+    "corpus": "records the corpus; validate and falsify judge it",
+    "jvm.values": "writes values",
+    "jvm.serde": "writes what Kafka's serde said; tests/unit/codec judges it",
+    "generate.digests": "prints digests",
+    "rulebook.core_evidence": "writes evidence, which rules shows",
+    "rulebook.member_evidence": "writes evidence, which rules shows",
+    "rulebook.evidence": "writes evidence, which rules shows",
+    "bench.core_probe": "measures",
+    "bench.load_probe": "measures",
+    "bench.records_probe": "measures",
+    "corpus.member": "a client",
+    "corpus.admin": "a client",
+    "trace": "prints a schema",
+}
+
+SETS = ((PASSED,), (PASSED, FAILED), (PASSED, UNDECIDED), (PASSED, BROKEN), (UNDECIDED,), (BROKEN,), tuple(Verdict))
+RUNS = [
+    pytest.param(form, kinds, id=f"{name}: {', '.join(kinds)}")
+    for name, form in FORMS.items()
+    for kinds in dict.fromkeys(tuple(kind for kind in each if kind not in form.absent) for each in SETS)
+    if kinds
+]
+
+
+@dataclass(frozen=True)
+class Ran:
+    status: object
+    out: str
+    err: str
+
+
+def ran(form: Form, words: list[str]) -> Ran:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        form.run(words)
+    return Ran(ended.value.code, out.getvalue(), err.getvalue())
+
+
+@pytest.mark.parametrize(("form", "kinds"), RUNS)
+def test_the_outcome_follows_from_the_verdicts(
+    form: Form, kinds: Kinds, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    expected = Outcome.FAILED if FAILED in kinds else Outcome.INCOMPLETE if {*kinds} > {PASSED} else Outcome.PASSED
+    expected = Outcome.INCOMPLETE if expected is Outcome.PASSED and kinds != (PASSED,) else expected
+    words = form.plant(monkeypatch, tmp_path, kinds)
+    shown = ran(form, words)
+    assert shown.status == expected.status, shown
+    plain = " ".join(shown.out.split())
+    assert (f"{form.command}: {expected}" if form.has_json or form.command.startswith("make") else expected) in plain
+    for kind in {UNDECIDED, BROKEN}.intersection(kinds):
+        assert kind in plain
+        assert form.why[kind] in plain
+    if {UNDECIDED, BROKEN}.intersection(kinds) and form.has_json:
+        assert "Not decided" in plain
+        assert shown.err.strip().splitlines()[-1].startswith(f"fencepost {form.command}: ")
+
+    if not form.has_json:
+        return
+    out = tmp_path / "out"
+    monkeypatch.undo()
+    more = ["-o", str(out)] if form.report else []
+    (tmp_path / "again").mkdir()
+    told = json.loads(ran(form, [*form.plant(monkeypatch, tmp_path / "again", kinds), *more, "--json"]).out)
+    assert (told["verdict"], told["passed"], told["status"]) == (
+        expected,
+        expected is Outcome.PASSED,
+        expected.status,
+    )
+    for kind in Verdict:
+        assert (told["counts"][kind] > 0) == (kind in kinds and not (form.one and kind is PASSED and FAILED in kinds))
+    for kind in (UNDECIDED, BROKEN):
+        assert len(told[kind]) == told["counts"][kind]
+        assert all(each["what"] and each["why"] for each in told[kind])
+    assert ("error" in told) == bool({UNDECIDED, BROKEN}.intersection(kinds))
+    if form.report:
+        is_reported(out, told)
+
+
+def is_reported(out: Path, told: dict[str, Any]) -> None:
+    """JUnit and the page say the same as JSON."""
+    root = ET.parse(out / "junit.xml").getroot()
+    (suite_,) = root
+    open_ = told["counts"]["undecided"] + told["counts"]["broken"]
+    assert (suite_.get("errors"), suite_.get("failures")) == (str(open_), str(told["counts"]["failed"]))
+    assert (len(root.findall(".//error")), len(root.findall(".//failure"))) == (open_, told["counts"]["failed"])
+    assert root.findall(".//skipped") == []
+    assert {each.get("type") for each in root.findall(".//error")} == {
+        kind for kind in (UNDECIDED, BROKEN) if told[kind]
+    }
+    page = (out / "report.html").read_text()
+    assert f'<b class="{"good" if told["passed"] else "bad"}">{told["verdict"]}</b>' in page
+    assert ("Not decided" in page) == bool(open_)
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["verdict"], summary["undecided"], summary["broken"]) == tuple(
+        told[name] for name in ("verdict", "undecided", "broken")
+    )
+    for each in (*told["undecided"], *told["broken"]):
+        assert each["what"] in page
+        assert Path(each["file"]).exists() if "file" in each else each["replay"].startswith("fencepost replay ")
+
+
+def test_no_command_is_forgotten() -> None:
+    judging = {form.command for form in FORMS.values()}
+    assert judging & NOT_JUDGING.keys() == set()
+    others = {"make run", "make test-all", "falsify", "compaction"}
+    assert (judging - others) | NOT_JUDGING.keys() == cli.COMMANDS.keys()
+    package = Path(cli.__file__).parent
+    run_by_name = {
+        ".".join(path.relative_to(package).with_suffix("").parts).removesuffix(".__main__")
+        for path in package.rglob("*.py")
+        if path.name == "__main__.py" or '__name__ == "__main__"' in path.read_text()
+    }
+    assert run_by_name == MODULES.keys()
+
+
+def test_no_engine_or_side_is_forgotten() -> None:
+    assert {f"conform --side {side}" for side in conform.SIDES if side != "coordinator"} <= FORMS.keys()
+    assert {f"check --engine {engine}" for engine in check.Engine} <= FORMS.keys()
+    for command in ("conform", "validate"):
+        assert {command} | {
+            f"{command} --engine {engine}" for engine in engines.ENGINES if engine != "local"
+        } <= FORMS.keys()
+
+
+def test_what_cannot_occur_has_a_reason() -> None:
+    assert all(reason for form in FORMS.values() for reason in form.absent.values())
+    assert not any({PASSED, FAILED} & form.absent.keys() for form in FORMS.values())
+
+
+@pytest.mark.parametrize(
+    ("tally", "stopped", "expected"),
+    [
+        (Tally(3), False, Outcome.PASSED),
+        (Tally(), False, Outcome.INCOMPLETE),
+        (Tally(3), True, Outcome.INCOMPLETE),
+        (Tally(3, undecided=1), False, Outcome.INCOMPLETE),
+        (Tally(3, broken=1), False, Outcome.INCOMPLETE),
+        (Tally(3, 1, 1, 1), True, Outcome.FAILED),
+    ],
+)
+def test_the_definition(tally: Tally, stopped: bool, expected: Outcome) -> None:
+    assert outcome_of(tally, stopped=stopped) is expected
+
+
+def test_a_core_that_ran_alone_is_undecided(tmp_path: Path) -> None:
+    words = ["conform", "--profile", "intended", "--traces", "3", "--steps", "5", "--workers", "1", "--no-model"]
+    shown = ran(FORMS["conform"], [*words, "--json"])
+    told = json.loads(shown.out)
+    assert (shown.status, told["counts"]["undecided"], told["undecided"][0]["why"]) == (
+        2,
+        3,
+        pipeline_check.NOT_COMPARED,
+    )
+
+
+def test_accepted_differences_pass_and_are_listed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    known = tmp_path / "known"
+    known.write_text("JoinGroup: reply differs -- as written down\n")
+    for name in ("conform", "diff"):
+        words = FORMS[name].plant(monkeypatch, tmp_path, (PASSED, FAILED))
+        told = json.loads(ran(FORMS[name], [*words, "--known", str(known), "--json"]).out)
+        assert (told["status"], told["counts"]["passed"], told["counts"]["failed"]) == (0, 2, 0)
+        assert told["groups"][0]["known"] == "as written down"
+        monkeypatch.undo()
+
+
+def test_junit_is_red_where_only_accepted_failures_are_kept(tmp_path: Path) -> None:
+    """Of more failures than are kept, the first may all be accepted."""
+    from fencepost_conformance.known import Accepted  # noqa: PLC0415
+    from fencepost_conformance.pipeline.summary import KEPT  # noqa: PLC0415
+    from fencepost_conformance.report.junit import junit  # noqa: PLC0415
+
+    summary = Summary(Job("core", "intended", 5))
+    summary.add_all(row(seed, FAILED) for seed in range(KEPT))
+    summary.add(replace(row(KEPT, FAILED), group="SyncGroup: another"))
+    summary.accepted = {"JoinGroup: reply differs": Accepted("JoinGroup: reply differs", "known", 1)}
+    suite_ = ET.fromstring(junit(summary, 1.0))[0]
+    assert (summary.outcome, suite_.get("failures")) == (Outcome.FAILED, "1")
+
+
+def test_a_fault_of_the_suite_is_no_failure_of_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise LookupError(WHY)
+
+    monkeypatch.setattr(local, "_check", fails)
+    shown = ran(FORMS["conform"], ["conform", "--traces", "1", "--workers", "1", "--json"])
+    assert (shown.status, json.loads(shown.out)["passed"]) == (2, False)
+    assert WHY in shown.err
