@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, AppendFailed, Load, Request, TaskDone, TimerFired, Unload
 from fencepost.protocol.profiles import INTENDED
+from fencepost_conformance.generate.carried import as_carried
 from fencepost_conformance.simulate import Broken
 from fencepost_conformance.simulate.choices import Smallest
 from fencepost_conformance.simulate.session import WatchedSession
@@ -63,7 +64,8 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     def ask(self, body, version):
         self.requests += 1
-        self.feed(Request(self.now, id=self.requests, version=version, client_id="c", client_host="/h", body=body))
+        carried = as_carried(body, version)
+        self.feed(Request(self.now, id=self.requests, version=version, client_id="c", client_host="/h", body=carried))
 
     @precondition(lambda self: self.core.armed)
     @rule(which=st.sampled_from([0, 0, 1, 2]))

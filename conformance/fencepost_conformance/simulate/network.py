@@ -18,6 +18,7 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
 )
 
+from ..generate.carried import as_carried
 from .host import AnyHost
 from .plan import NetworkPlan
 from .world import World
@@ -72,8 +73,6 @@ class Network:
 
     def _arrive(self, host: AnyHost, process: int, number: int, body: RequestBody) -> None:
         version = (_OLD if host.plan.old else _NEW)[type(body)]
-        if host.plan.old and isinstance(body, SyncGroupRequest):
-            body = replace(body, protocol_type=None, protocol_name=None)  # fields of v5 (G-WIRE-02)
         self._requests += 1
         copy = (host.plan.name, process, number) in self._heard
         if host.plan.is_consumer:
@@ -88,7 +87,7 @@ class Network:
                 version=version,
                 client_id=host.plan.name,
                 client_host="/host",
-                body=body,
+                body=as_carried(body, version),
             )
         )
 

@@ -19,7 +19,8 @@ class FencedEpoch(MisuseError):
     """Another leader has been elected since: nothing was appended (F-CONS-07)."""
 
     def __init__(self, epoch: int, newest: int) -> None:
-        super().__init__(f"leader epoch {epoch} is over, the log knows of {newest}; load again before you write")
+        over = "is over" if epoch < newest else "was never given"
+        super().__init__(f"leader epoch {epoch} {over}, the log knows of {newest}; load again before you write")
 
 
 class BehindLog(MisuseError):
@@ -120,7 +121,7 @@ def append(log: PartitionLog, records: Iterable[Record], leader_epoch: int) -> P
 def replicated(log: PartitionLog, offset: int) -> PartitionLog:
     """All below the offset is on every copy that counts: it may be answered for, and read (F-RT-04, F-RT-11). The high
     watermark never goes back. Raises ``BehindLog`` beyond the end."""
-    if offset > log.end:
+    if not 0 <= offset <= log.end:
         raise BehindLog(f"the log ends at {log.end}, so {offset} cannot be replicated")
     return log if offset <= log.committed else replace(log, committed=offset)
 
@@ -134,6 +135,7 @@ def read(log: PartitionLog, offset: int, most: int | None = None) -> tuple[Row, 
     """The rows from an offset on, or from the first that is left behind it; whole batches, ``most`` of them. Who goes
     on behind the end of the last batch while the log is compacted may find that later records of what he has read are
     gone, but never the last of a key (F-REPLAY-18)."""
+    _require_count(most)
     found = [batch for batch in log.batches if batch.rows[-1].offset >= offset]  # none is kept empty
     return tuple(row for batch in found[:most] for row in batch.rows if row.offset >= offset)
 
@@ -171,6 +173,7 @@ def catch_up(log: PartitionLog, leader: PartitionLog, most: int | None = None) -
     replicated, which no election of a copy that was in sync brings about."""
     if leader.leader_epoch < log.leader_epoch:
         raise FencedEpoch(leader.leader_epoch, log.leader_epoch)
+    _require_count(most)
     mine = truncate(log, parting(log, leader))
     lacking = [batch for batch in leader.batches if batch.end > mine.end]
     fetched = lacking[:most]
@@ -184,6 +187,12 @@ def catch_up(log: PartitionLog, leader: PartitionLog, most: int | None = None) -
         leader_epoch=leader.leader_epoch,
         epochs=epochs,
     )
+
+
+def _require_count(most: int | None) -> None:
+    """Raises ``BehindLog`` for a negative number of batches, which Python would count from the end."""
+    if most is not None and most < 0:
+        raise BehindLog(f"a read takes 0 batches or more (got {most})")
 
 
 def _begun(epochs: tuple[Epoch, ...], number: int, start: int) -> tuple[Epoch, ...]:

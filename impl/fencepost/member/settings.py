@@ -17,6 +17,17 @@ from .assignors.sticky import CooperativeStickyAssignor
 _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
 
+#: The longest time that Kafka's configuration of a client takes.
+_LONGEST_MS = (1 << 31) - 1
+
+
+def _require_time(name: str, value: object) -> None:
+    """Raises ``BadSettings`` for a time that is not an integer of 32 bits from 0 on; the poll interval begins at 1."""
+    least = int(name == "max_poll_interval_ms")
+    if type(value) is not int or not least <= value <= _LONGEST_MS:
+        raise BadSettings(f"{name} must be an integer from {least} to {_LONGEST_MS} (got {value!r})")
+
+
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
     """What members of both protocols configure. Raises ``BadSettings`` where Kafka's consumer refuses it."""
@@ -35,6 +46,9 @@ class ClientSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "quirks", quirks_of(self.profile))
+        for name in self.__dataclass_fields__:
+            if name.endswith("_ms"):
+                _require_time(name, getattr(self, name))
         instance = self.group_instance_id
         if instance is not None and (instance in (".", "..") or not _INSTANCE_ID.match(instance)):
             raise BadSettings(f"{instance!r} cannot be an instance id")  # G-WIRE-26

@@ -18,7 +18,7 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 BITS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("at_ms", "id", "operation", "offset", "version", "timestamp", "metadata_hash"), 64),
     **dict.fromkeys(("assignment_timestamp", "current_state_timestamp", "commit_timestamp", "expire_timestamp"), 64),
-    **dict.fromkeys(("committed_offset", "producer_id", "retention_time_ms", "record_offset"), 64),
+    **dict.fromkeys(("committed_offset", "producer_id", "retention_time_ms", "record_offset", "base", "below"), 64),
     "producer_epoch": 16,
     "state": 8,
 }

@@ -7,7 +7,7 @@ from .kept import Change, DropBatches, Kept, Put, PutBatch
 from .lease import NodeInUse, Peer, PostgresLease, Seen
 from .memory import MemoryStore
 from .postgres import PostgresStore
-from .shared import PARTITIONS, ClosedStore, OnePartition, OtherPartitions, SharedStore, StoreError
+from .shared import PARTITIONS, ClosedStore, NotInStore, OnePartition, OtherPartitions, SharedStore, StoreError
 from .shared_memory import SharedMemoryStore
 from .sqlite import ForeignFile, LockedStore, NewerFormat, SQLiteStore
 from .tables import DamagedStore
@@ -28,6 +28,7 @@ __all__ = [
     "MemoryStore",
     "NewerFormat",
     "NodeInUse",
+    "NotInStore",
     "OnePartition",
     "OtherPartitions",
     "Peer",

@@ -9,6 +9,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 
 from .base import AppendError
+from .shared import unfit
 
 
 class MemoryStore:
@@ -32,6 +33,9 @@ class MemoryStore:
         """Keeps the records, unless it is to fail. Who loads is handed the log at once, so no reader is under way."""
         if self.failing is not None:
             raise AppendError(self.failing)
+        wrong = unfit(records)
+        if wrong is not None:
+            raise AppendError(ErrorCode.UNKNOWN_SERVER_ERROR, wrong)
         longer = append(self._log, records, self._log.leader_epoch)
         longer = replicated(longer, longer.end)
         self._log = compact(longer, 0, readers=()) if due(longer) else longer

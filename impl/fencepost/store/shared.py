@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from fencepost.protocol.errors import MisuseError
 from fencepost.protocol.records import Record
+from fencepost.protocol.shapes import bounds, fault
 
-from .kept import Change, Kept
+from .kept import Change, DropBatches, Kept, PutBatch
 
 #: As many partitions has Kafka's offsets topic.
 PARTITIONS: Final = 50
@@ -36,6 +37,41 @@ class ClosedStore(MisuseError):
         super().__init__("the store is not open; use it within 'async with store:', or between open() and close()")
 
 
+class NotInStore(MisuseError, ValueError):
+    """A partition that the store does not have, or a number that no store can hold; the message says what fits."""
+
+
+def require_partition(number: int, partitions: int) -> None:
+    """Raises ``NotInStore`` for a partition of groups that the store does not have."""
+    if not 0 <= number < partitions:
+        raise NotInStore(f"the store has the partitions 0 to {partitions - 1} (got {number})")
+
+
+def require_changes(changes: Iterable[Change]) -> None:
+    """Raises ``NotInStore`` for a change with a number that no store can hold."""
+    for change in changes:
+        wrong = fault(change)
+        if wrong is not None:
+            raise NotInStore(wrong)
+        if isinstance(change, PutBatch):
+            require_place(change.partition, change.base)
+        elif isinstance(change, DropBatches):
+            require_place(change.partition or 0, change.below)
+
+
+def require_place(partition: int, offset: int) -> None:
+    """Raises ``NotInStore`` for a place that no batch of a topic can have."""
+    for name, number, field in (("partition", partition, "partition"), ("offset", offset, "offset")):
+        most = bounds(field)[1]
+        if not 0 <= number <= most:
+            raise NotInStore(f"the {name} of a batch must be from 0 to {most} (got {number})")
+
+
+def unfit(records: Iterable[Record]) -> str | None:
+    """The first number in these records that their bytes have no room for, in words; None if all fit."""
+    return next((wrong for record in records if (wrong := fault(record)) is not None), None)
+
+
 def partitions_of(asked: int | None, has: int | None) -> int:
     """How many partitions a store has that is opened with a number, or with none. Raises ``OtherPartitions``, and
     ``ValueError`` for less than one."""
@@ -49,7 +85,8 @@ def partitions_of(asked: int | None, has: int | None) -> int:
 class SharedStore(Protocol):
     """The logs of the coordinators of one broker, by partition of the offsets topic, and what the broker keeps beside
     them. It is made for a number of partitions, 50 if none is named, and keeps it. Of each log one leader writes at a
-    time: who was elected last (F-CONS-07)."""
+    time: the one elected last (F-CONS-07). Every call raises ``ClosedStore`` while the store is closed, and
+    ``NotInStore`` for a partition that it does not have."""
 
     async def open(self) -> int:
         """Open it, or make it; if it is open, nothing more. Says how many partitions it has. Raises ``StoreError`` for

@@ -12,7 +12,7 @@ from fencepost.protocol.records import Record
 
 from .base import AppendError
 from .kept import Change, DropBatches, Kept, Put, PutBatch
-from .shared import ClosedStore, partitions_of
+from .shared import ClosedStore, partitions_of, require_changes, require_partition, require_place, unfit
 
 
 class _Log:
@@ -66,14 +66,21 @@ class SharedMemoryStore:
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
         log = self._log(partition)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if leader_epoch < log.epoch:
-            done.set_exception(FencedEpoch(leader_epoch, log.epoch))
-        elif self.failing is not None:
-            done.set_exception(AppendError(self.failing))
-        else:
+        failure = self._refusal(log, records, leader_epoch)
+        if failure is None:
             log.records.extend(records)
             done.set_result(None)
+        else:
+            done.set_exception(failure)
         return done
+
+    def _refusal(self, log: _Log, records: Sequence[Record], leader_epoch: int) -> Exception | None:
+        if leader_epoch != log.epoch:
+            return FencedEpoch(leader_epoch, log.epoch)
+        if self.failing is not None:
+            return AppendError(self.failing)
+        wrong = unfit(records)
+        return None if wrong is None else AppendError(ErrorCode.UNKNOWN_SERVER_ERROR, wrong)
 
     def due(self, partition: int) -> bool:
         log = self._log(partition)
@@ -90,6 +97,7 @@ class SharedMemoryStore:
     async def write(self, changes: Sequence[Change]) -> None:
         if not self._open:
             raise ClosedStore
+        require_changes(changes)
         if self.failing is not None:
             raise AppendError(self.failing)
         for change in changes:
@@ -126,6 +134,7 @@ class SharedMemoryStore:
     async def batches(
         self, topic_id: bytes, partition: int, offset: int, most: int, *, within: bool = True
     ) -> Sequence[bytes]:
+        require_place(partition, offset)
         place = topic_id, partition
         bases, rows = self._bases.get(place, []), self._batches.get(place, {})
         begin = bisect_left(bases, offset)
@@ -143,4 +152,5 @@ class SharedMemoryStore:
     def _log(self, partition: int) -> _Log:
         if not self._open:
             raise ClosedStore
+        require_partition(partition, len(self._logs))
         return self._logs[partition]

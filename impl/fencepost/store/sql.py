@@ -16,7 +16,7 @@ from . import tables
 from .base import AppendError
 from .kept import Change, Kept
 from .packed import Run, encoded
-from .shared import ClosedStore
+from .shared import ClosedStore, require_changes, require_partition, require_place, unfit
 from .tables import Bytes, Statements
 from .worker import Database, Worker
 
@@ -85,11 +85,13 @@ class SqlStore:
             await closing
 
     async def lead(self, partition: int) -> int:
+        require_partition(partition, self._partitions_open())
         epoch = await self._within(lambda: tables.lead(self._connection, partition), partition)
         self._epochs[partition] = epoch
         return epoch
 
     async def load(self, partition: int) -> Sequence[Record]:
+        require_partition(partition, self._partitions_open())
         known, rows = await self._open().alone(lambda: self._at_once(lambda: tables.read(self._connection, partition)))
         self._rows[partition], self._left[partition] = known.row_count, known.compacted
         return await asyncio.to_thread(tables.decoded, partition, known, rows)
@@ -103,11 +105,12 @@ class SqlStore:
             self._connection.rollback()
 
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
+        require_partition(partition, self._partitions_open())
         runs: list[Run] | None
         try:
             runs, reason = encoded(records), ""
         except Unwritable as failure:
-            runs, reason = None, str(failure)
+            runs, reason = None, unfit(records) or str(failure)
 
         def act() -> None:
             if runs is None:  # in its turn, so that nothing passes it
@@ -125,6 +128,7 @@ class SqlStore:
         """What nobody needs goes first, then what only said that it is gone: between two transactions the log gives the
         same as before."""
         worker = self._open()
+        require_partition(partition, self._partitions)
         seen: list[Bytes] = []
         while True:
             after = seen[-1].place if seen else -1
@@ -149,6 +153,7 @@ class SqlStore:
 
     async def write(self, changes: Sequence[Change]) -> None:
         """Who has led partition 0 must still lead it: another host may write these by now."""
+        require_changes(changes)
         epoch = self._epochs.get(0)
 
         def act() -> None:
@@ -165,6 +170,8 @@ class SqlStore:
     async def batches(
         self, topic_id: bytes, partition: int, offset: int, most: int, *, within: bool = True
     ) -> Sequence[bytes]:
+        require_place(partition, offset)
+
         def read() -> list[tuple[int, bytes]]:
             return tables.batches(self._connection, topic_id, partition, offset, most, within=within)
 
@@ -178,6 +185,11 @@ class SqlStore:
             return act()
 
         return self._open().within(behind, line)
+
+    def _partitions_open(self) -> int:
+        """How many partitions there are. Raises ``ClosedStore``."""
+        self._open()
+        return self._partitions
 
     def _open(self) -> Worker:
         if self._worker is None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from fencepost.protocol.partitions import TopicPartition
 
 from .problems import ShareLost
+
+_GREATEST: Final = (1 << 63) - 1
 
 
 class Offsets(Protocol):
@@ -74,10 +76,13 @@ class Share:
         """Say how far the work has come: the offset is that of the next thing to do. Returns when the coordinator has
         it in its log. Fenced: of a worker that has lost the share none is accepted (O-COMMIT-25, O-COMMIT-32).
 
-        Raises ``ShareLost``, ``CommitFailed``; ``ValueError`` for a partition that is not of this share."""
+        Raises ``ShareLost``, ``CommitFailed``; ``ValueError`` for a partition that is not of this share, and for an
+        offset that is negative or beyond 64 bits; ``TypeError`` for one that is not an integer."""
         strange = sorted(offsets.keys() - self.partitions)
         if strange:
             raise ValueError(f"{strange[0].topic}-{strange[0].partition} is not of this share")
+        for partition, offset in offsets.items():
+            _require_offset(partition, offset)
         if self.lost:
             raise ShareLost("the share is lost")
         if offsets:
@@ -91,3 +96,13 @@ class Share:
         """The worker's: it is over."""
         self.lost = self.lost or lost
         self._over.set()
+
+
+def _require_offset(partition: TopicPartition, offset: Any) -> None:
+    """Kafka's coordinator stores negative offsets, and its consumer refuses them, as here. Raises ``ValueError``,
+    ``TypeError``."""
+    where = f"the offset of {partition.topic}-{partition.partition}"
+    if type(offset) is not int:
+        raise TypeError(f"{where} must be an int (got {offset!r})")
+    if not 0 <= offset <= _GREATEST:
+        raise ValueError(f"{where} must be from 0 to {_GREATEST} (got {offset})")

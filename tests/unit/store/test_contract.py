@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TypeAlias
@@ -21,11 +22,14 @@ from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCo
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
+from fencepost.protocol.shapes import bounds
 from fencepost.store import (
     PARTITIONS,
     AppendError,
+    Change,
     ClosedStore,
     DropBatches,
+    NotInStore,
     OnePartition,
     PostgresStore,
     Put,
@@ -346,3 +350,65 @@ def test_a_record_that_has_no_bytes_is_refused_in_its_turn(tmp_path: Path) -> No
         assert list(await store.load(0)) == [offset(1, 1), offset(1, 3)]
 
     run(scene, SQLiteStore(tmp_path / "groups.db", 3))
+
+
+_WIDE = Record(OffsetCommitKey("g", "t", 0), OffsetCommitValue(2**63, commit_timestamp=0))
+_PUT, _DROP = PutBatch(bytes(16), 0, 0, b"data"), DropBatches(bytes(16), 0, 1)
+
+
+def test_a_number_that_does_not_fit_is_refused_alike(stores: Stores) -> None:
+    """The append fails with value and bound, and the next one is written."""
+
+    async def scene(store: SharedStore) -> None:
+        epoch = await store.lead(0)
+        with pytest.raises(AppendError, match=r"offset must be an integer of 64 bits, .* \(got 9223372036854775808\)"):
+            await store.append(0, [_WIDE], leader_epoch=epoch)
+        await store.append(0, [offset(0, 2**63 - 1), offset(1, -(2**63))], leader_epoch=epoch)
+        assert list(await store.load(0)) == [offset(0, 2**63 - 1), offset(1, -(2**63))]
+
+    run(scene, stores())
+
+
+@pytest.mark.parametrize("number", [-1, 3, 2**31])
+def test_a_partition_that_is_not_there_is_refused_alike(stores: Stores, number: int) -> None:
+    async def scene(store: SharedStore) -> None:
+        told = rf"partitions 0 to 2 \(got {number}\)"
+        for call in (store.lead, store.load, store.compact):
+            with pytest.raises(NotInStore, match=told):
+                await call(number)
+        with pytest.raises(NotInStore, match=told):
+            await store.append(number, [offset(0, 1)], leader_epoch=1)
+
+    run(scene, stores())
+
+
+@pytest.mark.parametrize("change", [_PUT, _DROP], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("name", ["partition", "base", "below"])
+def test_the_place_of_a_batch_has_bounds(stores: Stores, change: Change, name: str) -> None:
+    if not hasattr(change, name):
+        return
+    most = bounds(name)[1]
+
+    async def scene(store: SharedStore) -> None:
+        await store.lead(0)
+        for number in (-1, most + 1):
+            with pytest.raises(NotInStore, match=rf"{most}.* \(got {number}\)"):
+                await store.write([replace(change, **{name: number})])
+        await store.write([replace(change, **{name: most})])
+        for number in (-1, 2**63):
+            with pytest.raises(NotInStore, match=rf"offset .* \(got {number}\)"):
+                await store.batches(bytes(16), 0, number, 1)
+
+    run(scene, stores())
+
+
+def test_an_epoch_that_nobody_was_given_is_fenced(stores: Stores) -> None:
+    """F-CONS-07: also one above the newest."""
+
+    async def scene(store: SharedStore) -> None:
+        epoch = await store.lead(0)
+        for other in (epoch - 1, epoch + 1, 2**31 - 1):
+            with pytest.raises(FencedEpoch):
+                await store.append(0, [offset(0, 1)], leader_epoch=other)
+
+    run(scene, stores())
