@@ -21,7 +21,7 @@ def test_every_promise_holds_and_much_happens() -> None:
         assert report.broken is None, str(report)
         counts.update(report.counts)
     least = {"elections": 60, "stale_appends": 3, "truncations": 3, "compactions": 15, "loads_with_a_tail": 3}
-    least |= {"commits": 3_000, "reads": 300, "transactions": 30, "rows": 800}
+    least |= {"commits": 3_000, "reads": 300, "transactions": 30, "rows": 800, "unstable": 5}
     assert {name: counts[name] for name, number in least.items() if counts[name] < number} == {}
 
 
@@ -55,6 +55,14 @@ FAULTS = {
     "an offset that is pending is shown": (
         Replacement("coordinator/offsets/replay.py", "change", "elif producer is None:", "elif True:"),
         "INV-TXN-01",
+    ),
+    "of several groups no stable offsets are asked for": (
+        Replacement("host/parts.py", "split", "require_stable=body.require_stable", "require_stable=False"),
+        "O-FETCH-08",
+    ),
+    "all are told that offsets are unstable": (
+        Replacement("host/parts.py", "split", "require_stable=body.require_stable", "require_stable=True"),
+        "O-FETCH-08",
     ),
     "what the leader has counts as replicated": (
         Replacement("log/partition.py", "high_watermark", "min((log.end, *in_sync))", "log.end"),

@@ -28,6 +28,20 @@ _ENDING: Final = 51
 _DRAWN: Final = ("topic_id", "member_id", "leader", "producer_id", "cluster_id")
 #: where it is, what it is called, and words: a broker's own matter
 _OWN: Final = ("host", "port", "node_id", "client_host", "error_message", "log_append_time_ms", "throttle_time_ms")
+#: Lists whose order means nothing, by API ("" for each API): Kafka shuffles them, fills them from hash tables, or puts
+#: refused rows first. All others are compared in their order.
+_UNORDERED: Final = frozenset(
+    {
+        ("", "members"),
+        ("list_groups", "groups"),
+        ("list_offsets", "partitions"),
+        ("metadata", "topics"),
+        ("describe_groups", "groups"),
+        ("consumer_group_describe", "groups"),
+        ("delete_groups", "results"),
+        ("delete_topics", "responses"),
+    }
+)
 _KEYS: Final = ("name", "topic", "topic_name", "group_id", "key", "partition_index", "partition", "index", "error_code")
 _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
 
@@ -45,13 +59,14 @@ class Told:
         if words.startswith("create_topics"):
             for row in told["topics"]:
                 row.pop("configs", None)  # Kafka lists all settings of a topic, which mean nothing elsewhere
-        self.answers.append((words, self._named(told)))
+        self.answers.append((words, self._named(told, words.partition(" ")[0])))
 
-    def _named(self, value: Any, field: str = "") -> Any:
+    def _named(self, value: Any, api: str, field: str = "") -> Any:
         if isinstance(value, dict):
-            return {key: self._named(item, key) for key, item in value.items() if key not in _OWN}
+            return {key: self._named(item, api, key) for key, item in value.items() if key not in _OWN}
         if isinstance(value, list):
-            return sorted([self._named(item, field) for item in value], key=_place)
+            rows = [self._named(item, api, field) for item in value]
+            return sorted(rows, key=_place) if {("", field), (api, field)} & _UNORDERED else rows
         if field == "records" and value:
             return _whole(base64.urlsafe_b64decode(value))
         if field in _DRAWN and value not in _NOBODY:
@@ -72,7 +87,7 @@ def _whole(data: bytes) -> str:
 
 
 def _place(row: Any) -> tuple[str, ...]:
-    """Rows are compared in an order of their own: a broker's may follow a hash table."""
+    """The order in which rows that have none are compared."""
     if not isinstance(row, dict):
         return ()
     return tuple(str(row.get(key, "")) for key in _KEYS)

@@ -113,7 +113,7 @@ class Engine:
     def ask(self, event: Callable[[int], HostEvent]) -> asyncio.Future[ResponseBody]:
         """Handle a request, now if nothing must land before; ``event`` makes it of its id. The answer."""
         answer: asyncio.Future[ResponseBody] = self._loop.create_future()
-        if self._busy or self._held or self._flying or self._holding:
+        if self._busy or self._held or self._flying:  # while all is to land, something is under way
             self._now_or_later(lambda: self._request(event, answer))
             return answer
         self._busy = True  # nobody waits, and nothing is under way that must land first
@@ -333,7 +333,7 @@ class Engine:
             self._careful.discard(led.partition)
         failed = led.flights[0] if led.flights and led.flights[0].done.done() else None
         failure = None if failed is None else failed.done.exception()
-        if failed is not None and isinstance(failure, AppendError) and self._newest(led, failed):
+        if isinstance(failure, AppendError) and self._newest(led, led.flights[0]):
             self._refused(led, failure)
             failure = None
         led.sinking = failure is not None
@@ -344,8 +344,8 @@ class Engine:
             self._failed(led, failure)
 
     def _newest(self, led: Led, flight: Flight) -> bool:
-        """Whether nothing was handled since it was asked for."""
-        return len(led.flights) == 1 and self.state(led.partition).handled == flight.handled
+        """Whether nothing was handled since it was asked for; so no other append was asked for either."""
+        return self.state(led.partition).handled == flight.handled
 
     def _refused(self, led: Led, failure: AppendError) -> None:
         """Nothing of the newest append is there: the core takes it back (F-RT-08)."""

@@ -22,7 +22,7 @@ from fencepost.protocol.consumer_records import (
     TopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
-from fencepost.protocol.events import Appended, AppendFailed, GroupConfig, Topic
+from fencepost.protocol.events import Appended, AppendFailed, GroupConfig, Request, Topic
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
@@ -246,6 +246,100 @@ def test_a_failed_append_is_taken_back_when_nothing_was_handled_since() -> None:
     play(scene, store)
 
 
+def test_what_has_landed_is_told_though_the_next_has_not() -> None:
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        store.slow = True
+        first, second = (groups.submit(commit("g", each), version=9) for each in (1, 2))
+        later = store.asked.pop()
+        await store.land()
+        assert first.done()
+        assert not second.done()
+        store.asked.append(later)
+        await store.land()
+        assert second.done()
+
+    play(scene, store)
+
+
+def test_a_failed_append_is_not_taken_back_when_something_was_read_since() -> None:
+    """What was read stands on it; and the core takes back its last step alone (F-RT-08, F-RT-12)."""
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        assert await committed(groups, "g", 1) is ErrorCode.NONE
+        store.slow = True
+        answer = groups.submit(commit("g", 2), version=9)
+        read = groups.submit(o.OffsetFetchRequest((o.OffsetFetchRequestGroup("g"),), require_stable=True), version=9)
+        assert len(store.asked) == 1
+        await store.land(AppendError(ErrorCode.KAFKA_STORAGE_ERROR))
+        store.slow = False
+        told = [await asyncio.wait_for(each, 5) for each in (answer, read)]
+        assert told[0].topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        assert told[1].groups[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        while await committed(groups, "g", 3) is not ErrorCode.NONE:
+            await asyncio.sleep(0)
+        assert (offsets(groups, "g"), groups.counts.loaded) == ([3], 1)
+
+    play(scene, store)
+
+
+def asked_of(event: Any) -> str | None:
+    """The group of a request; None for another event."""
+    return event.body.group_id if isinstance(event, Request) else None
+
+
+def test_what_is_asked_in_a_watcher_is_handled_after_the_step() -> None:
+    async def scene(groups: GroupBroker) -> None:
+        seen: list[str] = []
+
+        def asks(event: Any, served: host.Served) -> None:
+            if asked_of(event) == "g":
+                groups.submit(commit("h", 1), version=9)
+
+        groups.watch(asks)
+        groups.watch(lambda event, served: seen.append(name) if (name := asked_of(event)) else None)
+        beat = m.HeartbeatRequest("g", generation_id=1, member_id="nobody")
+        await groups.submit(beat)  # it writes nothing, so that nothing is under way
+        assert seen == ["g", "h"]
+
+    play(scene)
+
+
+def test_requests_keep_their_order_while_the_last_compaction_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is under way any more then, but one that came before still waits."""
+    store, compacted = SlowStore(), asyncio.Event()
+
+    async def compact(partition: int) -> int:
+        await compacted.wait()
+        return 0
+
+    async def scene(groups: GroupBroker) -> None:
+        seen: list[str] = []
+        groups.watch(lambda event, served: seen.append(name) if (name := asked_of(event)) else None)
+        monkeypatch.setattr(store, "due", lambda partition: True)
+        monkeypatch.setattr(store, "compact", compact)
+        store.slow = True
+        asked = [groups.submit(commit("g", 1), version=9)]
+        draining = asyncio.ensure_future(groups.drain())
+        await asyncio.sleep(0)
+        asked.append(groups.submit(commit("h", 1), version=9))
+        await store.land()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert groups.led == frozenset()
+        assert not draining.done()
+        asked.append(groups.submit(commit("i", 1), version=9))
+        compacted.set()
+        await draining
+        codes = [(await each).topics[0].partitions[0].error_code for each in asked]  # type: ignore[union-attr]
+        assert codes == [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_COORDINATOR]
+        assert seen == ["g", "h", "i"]
+
+    play(scene, store)
+
+
 @pytest.mark.parametrize("failure", [AppendError(ErrorCode.KAFKA_STORAGE_ERROR), OSError("the disk is gone")])
 def test_a_partition_is_loaded_again_when_steps_stand_on_what_is_not_there(failure: Exception) -> None:
     store = SlowStore()
@@ -316,6 +410,55 @@ def test_what_a_landed_append_leads_to_does_not_go_behind_one_that_has_failed(mo
         while groups.counts.loaded == 0:
             await asyncio.sleep(0)
         assert offsets(groups, "g") == [2]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert (groups.counts.failed, groups.counts.loaded) == (1, 1)
+
+    play(scene, store)
+
+
+class Compacted(SharedMemoryStore):
+    """Is to be compacted as ``wanted`` says; ``began`` counts, and each takes until it is told to end, or fails."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        self.wanted, self.began, self.end = False, 0, asyncio.Event()
+        self.fails = False
+
+    def due(self, partition: int) -> bool:
+        return self.wanted
+
+    async def compact(self, partition: int) -> int:
+        self.began += 1
+        await self.end.wait()
+        if self.fails:
+            raise OSError("the disk is full")
+        return 3
+
+
+def test_one_partition_at_a_time_is_compacted_if_it_is_due() -> None:
+    store = Compacted()
+
+    async def commits(groups: GroupBroker) -> None:
+        for group in GROUPS[:6]:
+            assert await committed(groups, group, 1) is ErrorCode.NONE
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def scene(groups: GroupBroker) -> None:
+        await commits(groups)
+        assert store.began == 0
+        store.wanted = True
+        await commits(groups)
+        assert store.began == 1
+        store.end.set()
+        await commits(groups)
+        assert groups.counts.compacted >= 3
+        store.fails = True
+        await commits(groups)
+        began, compacted = store.began, groups.counts.compacted
+        await commits(groups)
+        assert (store.began, groups.counts.compacted) == (began, compacted)  # it rests for a while
 
     play(scene, store)
 

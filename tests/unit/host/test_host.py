@@ -99,6 +99,26 @@ def test_a_request_for_many_is_answered_once_in_its_order() -> None:
     assert not play.broker.waiting
 
 
+@pytest.mark.parametrize("stable", [False, True])
+def test_a_request_for_stable_offsets_of_many_is_one_in_each_partition(stable: bool) -> None:
+    """O-FETCH-08: of two groups in partitions of their own, one is in the midst of a transaction."""
+    play = Play()
+    fill(play)
+    held, free = (name for name in NAMES[:4] if partition_for(name, PARTS) in (0, 1))
+    rows = (o.OffsetCommitRequestPartition(0, committed_offset=7),)
+    topics = (o.OffsetCommitRequestTopic(name="t", partitions=rows),)
+    body = o.TxnOffsetCommitRequest(held, transactional_id="x", producer_id=1, producer_epoch=0, topics=topics)
+    assert play.answered(body, 5).topics[0].partitions[0].error_code is ErrorCode.NONE
+    asked = tuple(
+        o.OffsetFetchRequestGroup(name, topics=(o.OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),))
+        for name in (free, held)
+    )
+    fetched = play.answered(o.OffsetFetchRequest(asked, require_stable=stable), 9).groups
+    told = [(row.group_id, row.topics[0].partitions[0].error_code) for row in fetched]
+    of_held = ErrorCode.UNSTABLE_OFFSET_COMMIT if stable else ErrorCode.NONE
+    assert told == [(free, ErrorCode.NONE), (held, of_held)]
+
+
 def test_list_groups_passes_over_what_another_leads() -> None:
     play = Play()
     fill(play)

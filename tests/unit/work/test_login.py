@@ -119,29 +119,37 @@ def test_a_broker_that_only_pretends_is_refused(first: bytes, last: bytes, words
         broker_says()
 
 
-def test_a_login_that_ends_is_renewed_on_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """KIP-368, played by a server that lets logins last for 200 ms and counts them."""
-    logins: list[str] = []
+@pytest.mark.parametrize(("lifetime_ms", "renewed"), [(0, False), (60_000, False), (1, True)])
+def test_a_login_is_renewed_on_its_connection_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch, lifetime_ms: int, renewed: bool
+) -> None:
+    """KIP-368, played by a server that says how long logins last and counts them; 0: for ever."""
+    logins: list[object] = []
     handshake, authenticate = login.handshake, login.authenticate
 
     async def again(call: Any, request: Any) -> Any:
         call.session.logged_in = False
-        logins.append(str(call.session))
+        logins.append(call.session)
         return await handshake(call, request)
 
     async def for_a_while(call: Any, request: Any) -> Any:
-        return {**await authenticate(call, request), "session_lifetime": 200}
+        return {**await authenticate(call, request), "session_lifetime": lifetime_ms}
 
     for name, handler in {"sasl_handshake": again, "sasl_authenticate": for_a_while}.items():
         monkeypatch.setitem(TABLE, API_KEYS[name], replace(TABLE[API_KEYS[name]], handler=handler))
 
-    async def story() -> None:
+    async def story() -> list[int]:
+        counts = []
         async with guarded() as at:
             cluster = Cluster([(at.host, at.port)], "worker", None, Sasl("alice", "s,e=crét"))
-            for _ in range(6):
+            for _ in range(4):
                 await cluster.topics()
-                await asyncio.sleep(0.1)
+                counts.append(len(logins))
+                await asyncio.sleep(0.01)
             await cluster.close()
+        return counts
 
-    asyncio.run(story())
-    assert 3 <= len(logins) <= 6
+    first, *later = asyncio.run(story())
+    assert first >= 1
+    assert later == [first + more * renewed for more in (1, 2, 3)]
+    assert len({id(each) for each in logins}) == 1

@@ -144,6 +144,10 @@ def _topic(partition: TopicPartition, value: int) -> o.OffsetCommitRequestTopic:
     return o.OffsetCommitRequestTopic(name=partition.topic, partitions=(row,))
 
 
+def _partition(key: Key) -> o.OffsetFetchRequestTopic:
+    return o.OffsetFetchRequestTopic(name=key.topic, partition_indexes=(key.partition,))
+
+
 class Producer:
     """Commits the offsets of a group without members in one transaction after the other; ``open``: in the midst."""
 
@@ -177,12 +181,15 @@ class Producer:
         def then(answer: ResponseBody | None, elected: bool) -> None:
             code = answer.topics[0].partitions[0].error_code if isinstance(answer, o.TxnOffsetCommitResponse) else None
             committed = code is ErrorCode.NONE and desk.rng.random() < 0.7
-            desk.later(desk.rng.choice((0, 0, 1_500)), lambda: self._end(key, value, committed=committed))
+            if code is ErrorCode.NONE and elected:
+                desk.promises.pending[key] = value
+            desk.later(desk.rng.choice((0, 500, 3_000)), lambda: self._end(key, value, committed=committed))
 
         desk.ask(node, _TXN, body, then)
 
     def _end(self, key: Key, value: int, *, committed: bool) -> None:
         desk = self.desk
+        desk.promises.pending.pop(key, None)
         if committed:
             desk.promises.hidden.discard(value)
         body = o.WriteTxnMarkerRequest(
@@ -215,9 +222,10 @@ class Auditor:
         live = [node for node in desk.nodes() if node.alive]
         names = desk.rng.sample(desk.names(), len(desk.names()))
         node = desk.rng.choice(live)
+        self._fetch(node, names)
         match desk.rng.randrange(3):
             case 0:
-                self._fetch(node, names)
+                self._fetch(desk.rng.choice(live), names)
             case 1:
                 self._describe(node, names)
             case _:
@@ -227,6 +235,7 @@ class Auditor:
     def _fetch(self, node: Node, names: list[str]) -> None:
         desk = self.desk
         before = {key: desk.promises.known(key) for key in desk.promises.acknowledged}
+        stable, pending = desk.rng.random() < 0.5, dict(desk.promises.pending)
 
         def then(answer: ResponseBody | None, elected: bool) -> None:
             if not isinstance(answer, o.OffsetFetchResponse):
@@ -236,16 +245,24 @@ class Auditor:
                 demand(group.error_code in (ErrorCode.NONE, *_NOT_HERE), "F-FIND-05", f"{group} of {node.number}")
                 if group.error_code is not ErrorCode.NONE or not elected:
                     continue
-                read = {
-                    Key(group.group_id, topic.name, each.partition_index): each.committed_offset
+                rows = {
+                    Key(group.group_id, topic.name, each.partition_index): each
                     for topic in group.topics
                     for each in topic.partitions
                 }
-                for key in read.keys() | {key for key in before if key.group == group.group_id}:
-                    desk.promises.read(key, read.get(key, -1), before.get(key))
+                unstable = {key for key, each in rows.items() if each.error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT}
+                open_still = {key for key, value in desk.promises.pending.items() if pending.get(key) == value}
+                desk.promises.stable(rows.keys(), unstable, open_still if stable else set(), asked=stable)
+                for key in rows.keys() - unstable | {key for key in before if key.group == group.group_id} - unstable:
+                    offset = rows[key].committed_offset if key in rows else -1
+                    desk.promises.read(key, offset, before.get(key))
 
-        groups = tuple(o.OffsetFetchRequestGroup(name) for name in names)
-        desk.ask(node.number, _COMMIT, o.OffsetFetchRequest(groups), then)
+        named = {key.group: key for key in pending}  # nothing is committed there yet, perhaps, so it has to be named
+        groups = tuple(
+            o.OffsetFetchRequestGroup(name, topics=(_partition(named[name]),) if name in named else None)
+            for name in names
+        )
+        desk.ask(node.number, _COMMIT, o.OffsetFetchRequest(groups, require_stable=stable), then)
 
     def _describe(self, node: Node, names: list[str]) -> None:
         def then(answer: ResponseBody | None, elected: bool) -> None:

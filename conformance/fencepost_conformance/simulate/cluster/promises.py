@@ -26,13 +26,15 @@ class Key(NamedTuple):
 
 class Promises:
     """``acknowledged``: by key, the value of the last record in log order that somebody was told is committed, with its
-    place. ``hidden``: values of transactions that have not ended with a commit."""
+    place. ``hidden``: values of transactions that have not ended with a commit; ``pending``: by key, the value of one
+    that was acknowledged and has not begun to end."""
 
     def __init__(self, partitions: int) -> None:
         self.partitions = partitions
         self.acknowledged: dict[Key, tuple[int, int]] = {}
         self.hidden: set[int] = set()
-        self.commits = self.reads = 0
+        self.pending: dict[Key, int] = {}
+        self.commits = self.reads = self.unstable = 0
         self._places: dict[int, int] = {}  #: where the record of a value was written last
         self._high = [0] * partitions
         self._values = 0
@@ -100,6 +102,14 @@ class Promises:
         demand(place < high, "F-RT-11", f"{key} is {value} (at {place}), and {high} are replicated")
         if floor is not None:
             self._not_behind(key, value, *floor, "INV-COMMIT-02")
+
+    def stable(self, rows: Iterable[Key], unstable: set[Key], pending: set[Key], *, asked: bool) -> None:
+        """What a request for stable offsets was told of partitions, in transactions all the while or not
+        (O-FETCH-08): nobody else is told that an offset is unstable."""
+        self.unstable += len(unstable)
+        demand(asked or not unstable, "O-FETCH-08", f"{unstable} are unstable, and stable offsets were not asked for")
+        missed = pending & set(rows) - unstable
+        demand(not missed, "O-FETCH-08", f"{missed} have a transaction, and are told as stable")
 
     def _not_behind(self, key: Key, value: int, known: int, place: int, rule: str) -> None:
         found = self._places.get(value, -1)

@@ -184,6 +184,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
             "loads_with_a_tail": cluster.tails,
             "commits": self.promises.commits,
             "reads": self.promises.reads,
+            "unstable": self.promises.unstable,
             "transactions": sum(sum(each.ended) for each in producers),
             "rows": 0 if auditor is None else auditor.rows,
         }

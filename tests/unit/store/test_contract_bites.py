@@ -1,0 +1,59 @@
+"""The contract of stores fails for one that breaks it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from fencepost.protocol.records import Record
+from fencepost.store import SharedMemoryStore
+
+from . import test_contract as contract
+
+Promise = Callable[[contract.Stores], None]
+
+
+class Forgets(SharedMemoryStore):
+    """The last record of a load is missing."""
+
+    async def load(self, partition: int) -> Sequence[Record]:
+        return (await super().load(partition))[:-1]
+
+
+class Reorders(SharedMemoryStore):
+    """Records come back in another order."""
+
+    async def load(self, partition: int) -> Sequence[Record]:
+        return (await super().load(partition))[::-1]
+
+
+class Mixes(SharedMemoryStore):
+    """Partitions 0 and 1 change places when they are loaded."""
+
+    async def load(self, partition: int) -> Sequence[Record]:
+        return await super().load(partition if partition > 1 else 1 - partition)
+
+
+class TakesAll(SharedMemoryStore):
+    """A leader of before may append."""
+
+    def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
+        return super().append(partition, records, leader_epoch=self._log(partition).epoch)
+
+
+@pytest.mark.parametrize(
+    ("kind", "promise"),
+    [
+        (Forgets, contract.test_what_was_appended_is_loaded_by_partition_and_in_order),
+        (Reorders, contract.test_what_was_appended_is_loaded_by_partition_and_in_order),
+        (Mixes, contract.test_what_was_appended_is_loaded_by_partition_and_in_order),
+        (TakesAll, contract.test_an_old_leader_appends_nothing),
+    ],
+)
+def test_a_store_that_breaks_a_promise_is_found(kind: type[SharedMemoryStore], promise: Promise) -> None:
+    sound, broken = SharedMemoryStore(3), kind(3)
+    promise(lambda: sound)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        promise(lambda: broken)
