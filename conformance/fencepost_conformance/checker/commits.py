@@ -33,6 +33,10 @@ _OF_GROUP: Final = frozenset(
         ErrorCode.STALE_MEMBER_EPOCH,
     }
 )
+#: Errors of a partition that the broker finds before it asks the coordinator.
+_BY_BROKER: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,13 @@ def read_commit(version: int, body: Mapping[str, Any]) -> Commit | None:
         for topic in body["topics"]
     )
     return Commit(group_id, generation, body.get("member_id") or "", body.get("group_instance_id"), version, topics)
+
+
+def asked_the_group(body: Mapping[str, Any]) -> bool:
+    """Whether a commit with this answer got to the coordinator: the broker itself turns unknown topics away, and if
+    nothing is left, the group is not asked (O-COMMIT-02 to 04)."""
+    codes = {row.get("error_code") for topic in body.get("topics", ()) for row in topic.get("partitions", ())}
+    return not codes or not codes <= set(map(int, _BY_BROKER))
 
 
 def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:

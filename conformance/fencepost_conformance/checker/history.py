@@ -30,7 +30,7 @@ from ..trace.convert import odd_codes, wire_request, wire_response
 from ..trace.files import WireTrace
 from ..trace.lines import DisconnectedLine, ReceivedLine, SentLine
 from .answers import seen
-from .commits import OFFSET_COMMIT, Commit, CommitAnswer, read_commit, read_commit_answer
+from .commits import OFFSET_COMMIT, Commit, CommitAnswer, asked_the_group, read_commit, read_commit_answer
 from .coordination import Coordination, coordinations, proves
 
 NEVER: Final = 1 << 62
@@ -175,6 +175,10 @@ class _Histories:
             return
         answer: Any = read_commit_answer(line.body) if line.api_key == OFFSET_COMMIT else wire_response(line)
         for group_id, op in opened:
+            if isinstance(op.body, Commit) and not asked_the_group(line.body):
+                history = self.groups[group_id]
+                history.events = [event for event in history.events if event.op is not op]
+                continue
             typed = line.api_key != OFFSET_COMMIT
             odd = _odd_of(line.body, group_id) if answer is None and (typed or "undecoded" in line.body) else ()
             if answer is None and not odd:

@@ -44,7 +44,9 @@ class TestRecording:
 
     def test_a_topic_has_its_name_where_that_is_known(self) -> None:
         known, other = UUID(int=7), UUID(int=8)
-        names = reading.names_of(Some(topics=(Some(topic_id=known, name="t"), Some(topic_id=other, name=None))))
+        names = reading.names_of(
+            "metadata", Some(topics=(Some(topic_id=known, name="t"), Some(topic_id=other, name=None)))
+        )
         row = Some(partition=3, fetch_offset=9)
         fetch = Some(topics=[Some(topic_id=each, partitions=[row]) for each in (known, other)])
         assert [(topic["topic_id"], topic["name"]) for topic in reading.asked(fetch, names)["topics"]] == [

@@ -50,7 +50,7 @@ class Coverage:
 
     def answered(self, known: Knowledge, op: Op) -> None:
         """Raises Wrong if the group is at rest and something is missing."""
-        rest = self._at_rest(known) if self.plain and not known.topics.uncertain else ()
+        rest = self._at_rest(known) if self.plain and known.deletions_settled(op.sent_ms) else ()
         settled_ms = self.changed_ms + known.settings.group_consumer_assignment_interval_ms + known.limits.slack_ms
         if rest != self._rest or known.now < settled_ms:
             self._rest, self._heard = rest, set()
@@ -68,7 +68,8 @@ class Coverage:
         for member in known.members.values():
             if known.surely_out(member.member_id):
                 continue
-            if not known.surely_in(member) or not _settled(known, member):
+            away = any(topic in known.topics.gone for topic, _ in member.held)
+            if away or not known.surely_in(member) or not _settled(known, member):
                 return ()
             rows.append((member.member_id, member.epoch, frozenset(member.held)))
         return tuple(rows)

@@ -165,10 +165,15 @@ class Knowledge:
         The uniform assignor fails on a partition of a classic leader's assignment that its topic does not have
         (A-UHET-06, X-UP-05), as far as the coordinator knows yet.
         """
-        if not self.surely_consumer(op) or self.topics.uncertain:
+        if not self.surely_consumer(op) or self.topics.unsettled(op.sent_ms, self.limits.slack_ms):
             return True
         fails = self.profile.fault_absent_partition_fails and self.classic_seen
         return fails and self.topics.may_lack(op.sent_ms, self.limits.slack_ms)
+
+    def deletions_settled(self, since_ms: int) -> bool:
+        """Every target that was computed since then knows which topics were deleted (M-TGT-08)."""
+        settle_ms = self.limits.slack_ms + self.settings.group_consumer_max_assignment_interval_ms
+        return not self.topics.unsettled(since_ms, settle_ms)
 
     def least(self) -> int:
         return sum(self.surely_in(member) for member in self.members.values())

@@ -284,6 +284,8 @@ def _subscribed(known: Knowledge, op: Op, member: Member, given: frozenset[Parti
     """What it is given are existing partitions of what it subscribes to (next(x, A) of 7.6)."""
     if member.names is None or not member.regex_known or known.profile.old_whole_target:
         return
+    if not known.deletions_settled(op.sent_ms):
+        return
     for topic in sorted({topic for topic, _ in given}):
         if known.topics.foreign(topic, member.names, member.regex):
             name = known.topics.names.get(topic, topic.hex())

@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from fencepost.member.consumer_protocol import decode_assignment
+from fencepost.protocol.errors import ErrorCode
 
 from ...trace.files import WireTrace
 from ...trace.lines import ReceivedLine, SentLine
@@ -57,12 +58,15 @@ def topic_events(trace: WireTrace) -> list[TopicEvent]:
 
 @dataclass(slots=True)
 class Topics:
-    """What is known so far. ``counts``: the most partitions that a topic can have by now."""
+    """What is known so far. ``counts``: the most partitions that a topic can have by now. ``gone``: ids of topics that
+    were deleted. ``deleting``: DeleteTopics requests that are open, or that the broker gave up waiting for."""
 
     ids: dict[str, bytes] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     counts: dict[bytes, int] = field(default_factory=dict)
-    uncertain: bool = False  #: topics were deleted
+    gone: set[bytes] = field(default_factory=set)
+    deleting: int = 0
+    deleted_ms: int = -NEVER  #: the last DeleteTopics, or answer to one
     grown_ms: int = -NEVER  #: when a topic was made, or got partitions, last
     odd_assignment: bool = False  #: a leader may have assigned a partition that its topic does not have
 
@@ -82,13 +86,18 @@ class Topics:
 
         It learns of new topics and partitions a little later than the client that made them.
         """
-        return self.uncertain or self.odd_assignment or sent_ms <= self.grown_ms + slack_ms
+        deleted = self.deleting > 0 or self.deleted_ms > -NEVER  # what a leader has assigned stays in the target
+        return deleted or self.odd_assignment or sent_ms <= self.grown_ms + slack_ms
+
+    def unsettled(self, at_ms: int, settle_ms: int) -> bool:
+        """Whether groups may not have heard of a deletion yet, which they do within this time."""
+        return self.deleting > 0 or at_ms <= self.deleted_ms + settle_ms
 
     def take(self, event: TopicEvent) -> None:
         if event.api_key != DELETE_TOPICS:
             self.grown_ms = max(self.grown_ms, event.at_ms)
         if event.api_key == DELETE_TOPICS:
-            self.uncertain = True
+            self._delete(event)
         elif event.told is None:
             for name, count in event.counts.items():
                 if name in self.ids:
@@ -102,13 +111,33 @@ class Topics:
                     self.names[topic] = row["name"]
                     self.counts[topic] = event.counts[row["name"]]
 
+    def _delete(self, event: TopicEvent) -> None:
+        self.deleted_ms = event.at_ms
+        if event.told is None:
+            self.deleting += 1
+            return
+        rows: Any = event.told.get("responses")
+        if rows is None:  # it could not be decoded
+            return
+        for row in rows:
+            if row.get("error_code") != 0:
+                continue
+            told = row.get("topic_id")
+            topic = UUID(told).bytes if told else self.ids.get(row.get("name") or "")
+            if topic is not None:
+                self.gone.add(topic)
+                self.counts.pop(topic, None)
+                name = self.names.pop(topic, "")
+                if self.ids.get(name) == topic:
+                    del self.ids[name]
+        if not any(row.get("error_code") == ErrorCode.REQUEST_TIMED_OUT for row in rows):
+            self.deleting -= 1
+
     def foreign(self, topic: bytes, names: frozenset[str], regex: str | None) -> bool:
         """True if a member that subscribes so certainly does not subscribe to this topic.
 
         A regex is RE2's on the broker (M-RX-01). Where this one's Python reading might differ, nothing is told.
         """
-        if self.uncertain:
-            return False
         name = self.names.get(topic)
         if name is None:  # one from before the recording, but not if all that it asks for was made in it
             return not regex and names <= self.ids.keys()

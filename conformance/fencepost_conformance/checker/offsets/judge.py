@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.settings import Settings
@@ -33,7 +33,6 @@ _PERHAPS: Final = frozenset(
         E.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     }
 )
-Key = tuple[str, Place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,11 @@ class _Ledger:
         self.every = every
         self.names = names
         self._times = bounds
-        self._registers: dict[Key, Register] = {}
+        self._registers: dict[str, dict[Place, Register]] = {}  #: by group
+        self._ends: dict[Any, list[Exchange]] = {}  #: what may end a transaction, by its id
+        for each in every:
+            if each.api in (reading.END_TXN, reading.INIT_PRODUCER_ID):
+                self._ends.setdefault(each.ask.get("transactional_id"), []).append(each)
         for each in every:
             if each.api in (reading.OFFSET_COMMIT, reading.TXN_OFFSET_COMMIT):
                 self._commit(each)
@@ -88,20 +91,20 @@ class _Ledger:
             self._delete(each)
 
     def _register(self, group_id: str, place: Place) -> Register:
-        key = group_id, place
-        if key not in self._registers:
+        of_group = self._registers.setdefault(group_id, {})
+        if place not in of_group:
             # nothing was committed before the trace for a topic that was created in it; anything else may be old
             value = NOTHING if place[0] in self.names.created else None
             before = Write(value, 0, 0, 0, 0, old_from=0)
-            self._registers[key] = Register([before], [], several=self.names.several_ids(place[0]))
-        return self._registers[key]
+            of_group[place] = Register([before], [], several=self.names.several_ids(place[0]))
+        return of_group[place]
 
     # ---- reads ------------------------------------------------------------------------------------------------------
 
     def judge(self, each: Exchange, asked: reading.Asked) -> Refusal | None:
         """The first row of an answer that has no explanation."""
         stable = bool(each.ask.get("require_stable"))
-        others = [at for group, at in self._registers if group == asked.group_id]
+        others = list(self._registers.get(asked.group_id, ()))
         places = asked.places
         if places is None:
             places = tuple(dict.fromkeys([*asked.rows, *others]))
@@ -170,12 +173,7 @@ class _Ledger:
 
         One that overlaps the commit may have ended this transaction, or the one before.
         """
-        of_id = commit.ask["transactional_id"]
-        ends = [
-            each
-            for each in self.every
-            if each.api in (reading.END_TXN, reading.INIT_PRODUCER_ID) and each.ask.get("transactional_id") == of_id
-        ]
+        ends = self._ends.get(commit.ask["transactional_id"], [])
         earlier = [each for each in ends if each.begin < commit.begin]
         timeout_ms = next(
             (each.ask["transaction_timeout_ms"] for each in reversed(earlier) if each.api == reading.INIT_PRODUCER_ID),
@@ -215,22 +213,29 @@ class _Ledger:
             for topic in each.ask.get("topics") or ():
                 for row in topic.get("partitions") or ():
                     place = self.names.place(topic, row["partition_index"])
-                    register = self._registers.get((each.ask["group_id"], place))
+                    register = self._registers.get(each.ask["group_id"], {}).get(place)
                     if register is not None and (each.answer is None or codes.get(place) in (E.NONE, *_PERHAPS)):
                         self._erase(register, each, by=each.end if codes.get(place) == E.NONE else NEVER)
         elif each.api == reading.DELETE_GROUPS:
             told = {row["group_id"]: row["error_code"] for row in (each.answer or {}).get("results") or ()}
-            for (group, _), register in self._registers.items():
-                if group in each.ask["groups_names"] and told.get(group) in (None, E.NONE, *_PERHAPS):
-                    self._erase(register, each, by=each.end if told.get(group) == E.NONE else NEVER)
+            for group in dict.fromkeys(each.ask["groups_names"]):
+                if told.get(group) in (None, E.NONE, *_PERHAPS):
+                    for register in self._registers.get(group, {}).values():
+                        self._erase(register, each, by=each.end if told.get(group) == E.NONE else NEVER)
         elif each.api == reading.DELETE_TOPICS:
             rows = (each.answer or {}).get("responses") or ()
             codes_by_topic = {self.names.topic(row): row["error_code"] for row in rows}
             gone = {self.names.topic(row) for row in each.ask.get("topics") or ()}
-            gone |= set(each.ask.get("topic_names") or ())
-            for (_, (topic, _)), register in self._registers.items():
+            gone |= {*(each.ask.get("topic_names") or ()), *codes_by_topic}
+            of_topics = [
+                (place[0], register)
+                for registers in self._registers.values()
+                for place, register in registers.items()
+                if place[0] in gone
+            ]
+            for topic, register in of_topics:
                 code = codes_by_topic.get(topic)
-                if topic in gone and (code is None or code == E.NONE or code in _PERHAPS):
+                if code is None or code == E.NONE or code in _PERHAPS:
                     # later, by the coordinator itself (O-EXP-23)
                     self._erase(register, each, by=self._times.known_by(each.end_ms) if code == E.NONE else NEVER)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
@@ -37,6 +38,10 @@ class Names:
     names: Mapping[str, str]
     created: Mapping[str, int]
     deleted: frozenset[str]
+    _ids: Counter[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ids", Counter(self.names.values()))
 
     def place(self, topic: Mapping[str, Any], number: int) -> Place:
         """A partition of the topic in a row of a request or an answer."""
@@ -51,7 +56,7 @@ class Names:
 
     def several_ids(self, name: str) -> bool:
         """Whether the topic has had several ids, or may have."""
-        return name in self.deleted or sum(each == name for each in self.names.values()) > 1
+        return name in self.deleted or self._ids[name] > 1
 
     def may_be_one(self, place: Place, other: Place) -> bool:
         """Whether these are, or may be, one partition."""
@@ -74,7 +79,7 @@ class Names:
         """A name of which not all ids may be known."""
         if self._nameless(topic):
             return False
-        return topic in self.deleted or all(each != topic for each in self.names.values())
+        return topic in self.deleted or not self._ids[topic]
 
 
 def names_of(trace: WireTrace) -> Names:
