@@ -63,6 +63,7 @@ _ABSENT: dict[str, Any] = {
     "group_instance_id": None,
     "protocol_type": None,
     "protocol_name": None,
+    "group_state": "",  # ListGroups v0–3 (G-WIRE-13)
     "group_type": "",
 }
 

@@ -1,0 +1,49 @@
+"""Every message of the group APIs, in every version, is one that a trace can hold: a field that a version lacks has its
+default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kio.schema.index import schema_name_map
+
+from fencepost.server.wire.convert import GROUP_APIS, plain, to_request, to_response
+from fencepost.server.wire.fill import fill
+from fencepost.server.wire.frames import API_KEYS, request_schema, response_schema
+from fencepost.server.wire.later import LATER
+from fencepost.server.wire.shape import shape
+from fencepost_conformance.trace.convert import wire_request, wire_response
+from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+
+VERSIONS = [
+    (api, version)
+    for api in GROUP_APIS
+    for version in sorted({*schema_name_map[api], *(number for name, number, _ in LATER if name == api)})
+]
+
+
+def filled(schema: Any) -> dict[str, Any]:
+    """One row in every list, and nothing else."""
+    return {
+        field.name: [filled(field.entity)] if field.array else filled(field.entity)
+        for field in shape(schema)
+        if field.entity
+    }
+
+
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+@pytest.mark.parametrize("rows", [True, False])
+def test_a_trace_can_hold_it(api: str, version: int, *, rows: bool) -> None:
+    where: dict[str, Any] = {
+        "at_ms": 0,
+        "connection": 1,
+        "correlation_id": 1,
+        "api_key": API_KEYS[api],
+        "api_version": version,
+    }
+    asked, told = request_schema(api, version), response_schema(api, version)
+    request = plain(to_request(api, fill(asked, filled(asked) if rows else {})))
+    answer = plain(to_response(api, fill(told, filled(told) if rows else {})))
+    assert wire_request(SentLine(**where, body=request)) is not None
+    assert wire_response(ReceivedLine(**where, body=answer)) is not None
