@@ -448,6 +448,8 @@ async def rest(ask: Ask) -> None:
         else:
             rows = [{"name": "nobody", "topic_id": bytes(16)}, {"name": None, "topic_id": b"\x07" * 16}]
             await ask("delete_topics", version, topics=rows, timeout=1_000)
+            neither, both = {"name": None, "topic_id": bytes(16)}, {"name": "nobody", "topic_id": b"\x07" * 16}
+            await ask("delete_topics", version, topics=[neither, both], timeout=1_000)
     await ask("sasl_handshake", 1, mechanism="PLAIN")
     for version in (0, 1, 2):
         await ask("describe_cluster", version)

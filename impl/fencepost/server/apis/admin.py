@@ -76,6 +76,10 @@ async def _create(call: Call, row: Any, *, validate_only: bool) -> Topic | None:
     return None if validate_only else await node.create_topic(str(row.name), partitions, config)
 
 
+_NEITHER: Final = "Neither topic name nor id were specified."
+_BOTH: Final = "You may not specify both topic name and topic id."
+
+
 async def delete_topics(call: Call, request: Any) -> Any:
     """Topics go with all their data; offsets that were committed for them go too."""
     node = call.node
@@ -88,6 +92,10 @@ async def delete_topics(call: Call, request: Any) -> Any:
     for name, topic_id in asked:
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
         answer: dict[str, Any] = {"name": name, "topic_id": topic_id}
+        if (name is None) is (topic_id == bytes(16)):
+            answer.update(error_code=Code.invalid_request, error_message=_NEITHER if name is None else _BOTH)
+            answers.append(answer)
+            continue
         shown = name if name is not None else topic.name if topic is not None else ""
         if shown and not call.may(Operation.DELETE, Resource.TOPIC, shown):
             answer["error_code"] = Code.topic_authorization_failed
