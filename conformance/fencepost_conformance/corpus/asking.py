@@ -8,6 +8,10 @@ from typing import Any
 
 from kio.schema.consumer_group_describe.v1.request import ConsumerGroupDescribeRequest
 from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.describe_groups.v6.request import DescribeGroupsRequest
+from kio.schema.list_groups.v5.request import ListGroupsRequest
+from kio.schema.offset_fetch.v9 import request as by_name
+from kio.schema.offset_fetch.v10 import request as by_id
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
@@ -42,3 +46,15 @@ def describe(address: Address, group: str) -> None:
     """Have a consumer group described; the answer is for the recorder."""
     request = ConsumerGroupDescribeRequest(group_ids=(GroupId(group),), include_authorized_operations=False)
     _ask(address, "consumer_group_describe", request)
+
+
+def monitor(address: Address, group: str) -> None:
+    """Ask for a group as a tool does that does not know its kind: described by both APIs, listed, and all that it has
+    committed, by name (OffsetFetch v9) and by topic id (v10)."""
+    describe(address, group)
+    described = DescribeGroupsRequest(groups=(GroupId(group),), include_authorized_operations=False)
+    _ask(address, "describe_groups", described)
+    _ask(address, "list_groups", ListGroupsRequest(states_filter=(), types_filter=()))
+    for fetch, row in ((by_name, by_name.OffsetFetchRequestGroup), (by_id, by_id.OffsetFetchRequestGroup)):
+        everything = row(group_id=GroupId(group), topics=None)
+        _ask(address, "offset_fetch", fetch.OffsetFetchRequest(groups=(everything,), require_stable=False))

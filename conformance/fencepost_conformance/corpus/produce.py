@@ -15,6 +15,7 @@ from ..record.addresses import Address, parse_address
 from ..record.output import part_of
 from ..record.run import record
 from ..targets.broker import DEFAULT_VERSION, HOST, Broker
+from .asking import create_topic
 from .scenarios import SCENARIOS, Scenario
 from .stage import Java, Stage, Stuck
 
@@ -85,6 +86,11 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
     stage = Stage("", group, {}, take.library, take.scenario.assignors, java, take.scenario.protocol)
     stage.broker = broker if take.scenario.own_broker else None
+    names = {f"{group}-{letter}": number for letter, number in zip("ab", PARTITIONS, strict=True)}
+    if take.scenario.topics_before:
+        for name, number in names.items():
+            await asyncio.to_thread(create_topic, parse_address(broker.bootstrap, "bootstrap"), name, number)
+        stage.topics.update(names)
     provenance = {
         "broker": f"Apache Kafka {broker.version}",
         "scenario": take.scenario.about,
@@ -109,8 +115,9 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
     )
     stage.bootstrap = str(await ready.get())
     try:
-        for letter, number in zip("ab", PARTITIONS, strict=True):
-            await stage.create_topic(f"{group}-{letter}", number)
+        for name, number in names.items():
+            if name not in stage.topics:
+                await stage.create_topic(name, number)
         await take.scenario.play(stage)
     finally:
         await stage.clear()

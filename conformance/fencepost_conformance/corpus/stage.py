@@ -15,7 +15,7 @@ from fencepost.server.wire.frames import RequestHeader
 
 from ..record.addresses import Address
 from ..targets.broker import Broker
-from .asking import create_topic, describe
+from .asking import create_topic, describe, monitor
 from .config import MemberConfig
 
 #: How long anything that must happen may take before the scenario is given up, in seconds.
@@ -245,6 +245,10 @@ class Stage:
     async def describe(self) -> None:
         """Let an administrator have the consumer group described."""
         await asyncio.to_thread(describe, self._address, self.group)
+
+    async def monitor(self) -> None:
+        """Let an administrator's tool ask for the group: see ``asking.monitor``."""
+        await asyncio.to_thread(monitor, self._address, self.group)
 
     async def member(
         self,

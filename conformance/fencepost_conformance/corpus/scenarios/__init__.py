@@ -1,6 +1,7 @@
 """What the members of a recorded group do. Each scenario ends with every member gone."""
 
 from . import (
+    administration,
     assignors,
     consumer,
     consumer_static,
@@ -21,6 +22,7 @@ __all__ = [
     "ALL",
     "SCENARIOS",
     "Scenario",
+    "administration",
     "assignors",
     "consumer",
     "consumer_static",

@@ -31,6 +31,7 @@ class Scenario:
     initial_delay_ms: int  #: of the broker
     protocol: str = "classic"  #: of members that are not told another
     own_broker: bool = False  #: it does to the broker what nobody else could bear
+    topics_before: bool = False  #: its topics are there before the recording begins
     seeks: bool = False  #: its members read from where they are told to, not from where the group's offsets say
 
     @property
@@ -49,6 +50,7 @@ def scenario(  # noqa: PLR0917
     protocol: str = "classic",
     own_broker: bool = False,
     seeks: bool = False,
+    topics_before: bool = False,
 ) -> Callable[[_Play], _Play]:
     """Registers the function below it as a scenario."""
 
@@ -56,7 +58,7 @@ def scenario(  # noqa: PLR0917
         name = getattr(play, "__name__", "")
         about = (play.__doc__ or "").strip().removesuffix(".")
         SCENARIOS[name] = Scenario(
-            name, play, libraries, assignors, about, initial_delay_ms, protocol, own_broker, seeks
+            name, play, libraries, assignors, about, initial_delay_ms, protocol, own_broker, topics_before, seeks
         )
         return play
 
