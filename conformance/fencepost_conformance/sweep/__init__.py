@@ -1,0 +1,1 @@
+"""The sweep: every API of groups, offsets, transactions and topics, in every version and form, through the recorder."""

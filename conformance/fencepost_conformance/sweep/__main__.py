@@ -1,0 +1,63 @@
+"""Run the sweep: ``python -m fencepost_conformance.sweep [BROKER …] [--short]``.
+
+A full sweep that passes puts its column into ``docs/sweep.md``. Exit status: 0 if all have passed, 1 if one has not,
+2 if one cannot run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from .. import repository
+from ..console import CannotRun
+from ..counting import counted
+from ..targets.broker import BrokerFault
+from . import matrix
+from .brokers import ALL, profile_of, running
+from .run import Outcome, sweep
+
+
+def main(words: Sequence[str]) -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(prog="python -m fencepost_conformance.sweep", description=__doc__.splitlines()[0])
+    parser.add_argument("brokers", nargs="*", metavar="BROKER", help=f"of {', '.join(ALL)}; all by default")
+    parser.add_argument("--short", action="store_true", help="one form of each version")
+    parser.add_argument("-o", metavar="FOLDER", type=Path, help="keep the traces, as BROKER/sweep.jsonl.gz")
+    options = parser.parse_args(words)
+    if unknown := [name for name in options.brokers if name not in ALL]:
+        parser.error(f"no broker is called {unknown[0]!r}; there are {', '.join(ALL)}")
+    status = 0
+    for name in options.brokers or ALL:
+        began = time.monotonic()
+        try:
+            with tempfile.TemporaryDirectory() as thrown_away, running(name) as address:
+                folder = options.o / name if options.o else Path(thrown_away)
+                folder.mkdir(parents=True, exist_ok=True)
+                outcome = asyncio.run(sweep(address, folder, profile_of(name), full=not options.short))
+        except (CannotRun, BrokerFault, OSError) as reason:
+            print(f"sweep: {name}: {reason}", file=sys.stderr)
+            return 2
+        wrong = outcome.wrong
+        exchanges = counted(sum(outcome.books.counts.values()), "exchanges")
+        print(f"{name}: {'passed' if not wrong else 'failed'}, {exchanges}, {time.monotonic() - began:.0f} s")
+        print("".join(f"  {each}\n" for each in wrong), end="", flush=True)
+        if wrong:
+            status = 1
+        elif not options.short:
+            _keep(name, outcome)
+    return status
+
+
+def _keep(name: str, outcome: Outcome) -> None:
+    root = repository.root()
+    matrix.write(root, {**matrix.read(root), name: matrix.column(outcome)})
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
