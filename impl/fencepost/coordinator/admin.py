@@ -80,10 +80,10 @@ def _delete(step: Step, name: str) -> ErrorCode:
 def remove(step: Step, group: Group) -> None:
     """An empty group goes, by its own tombstones (F-ORD-09, F-ORD-13), also one that no record backs (C-ADM-10)."""
     if isinstance(group, ConsumerGroup):
-        access.write(step, removed_group(group))
+        access.write(step, removed_group(group))  # F-ORD-09
         return
     step.change_map(group.group_id, None)
-    step.log.records.append(records.tombstone(group.group_id))
+    step.log.records.append(records.tombstone(group.group_id))  # F-ORD-13
 
 
 def expire(step: Step) -> None:

@@ -74,22 +74,22 @@ def loaded(step: Step, event: Load) -> None:
     step.memory.incarnations = work.incarnations
     step.reset(groups, len(log), stored)
     if kept < len(log):
-        _await_replication(step, kept, *before)
+        _await_replication(step, kept, *before)  # F-LOAD-01
     step.status = Status.ACTIVE
     step.topics = step.topics._replace(created=step.topics.version)
     for name in to_watch(step):
         loaded_group = step.memory.groups[name]
         if isinstance(loaded_group, ConsumerGroup):
-            timers.watch_loaded(step, loaded_group)
+            timers.watch_loaded(step, loaded_group)  # F-LOAD-05
             continue
         assert isinstance(loaded_group, ClassicGroup)
         group = GroupDraft(loaded_group)
         for member in group.members.values():
-            access.arm_session(step, group, member)
+            access.arm_session(step, group, member)  # F-LOAD-04
         if len(group.members) > step.settings.group_max_size:
             rebalance.prepare(step, group)
             access.keep(step, group)
-    expiry.schedule(step)
+    expiry.schedule(step)  # F-LOAD-07
 
 
 def _apply(step: Step, work: Replay, log: Sequence[Record], first: int, end: int) -> None:

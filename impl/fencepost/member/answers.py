@@ -67,15 +67,15 @@ def joined(turn: Turn, sent: Sent, body: JoinGroupResponse) -> None:
         case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
             _fail(turn, error, Retry.BACK_OFF)
             lookup.forget(turn)
-        case ErrorCode.UNKNOWN_MEMBER_ID:  # K-ERR-04, C-REJ-09
+        case ErrorCode.UNKNOWN_MEMBER_ID:  # K-ERR-04
             if unchanged:
-                turn.reset(f"encountered {error.name} from JOIN_GROUP response", keep_id=False)
+                turn.reset(f"encountered {error.name} from JOIN_GROUP response", keep_id=False)  # C-REJ-09
             _fail(turn, error, Retry.AT_ONCE)
         case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
             _fail(turn, error, Retry.AT_ONCE)
-        case ErrorCode.MEMBER_ID_REQUIRED:  # K-ERR-07, K-ST-17, C-REJ-02
-            turn.member = turn.member._replace(generation=Generation(member_id=body.member_id))
-            turn.request_rejoin(f"need to re-join with the given member-id: {body.member_id}")
+        case ErrorCode.MEMBER_ID_REQUIRED:  # K-ERR-07
+            turn.member = turn.member._replace(generation=Generation(member_id=body.member_id))  # C-REJ-02
+            turn.request_rejoin(f"need to re-join with the given member-id: {body.member_id}")  # K-ST-17
             _fail(turn, error, Retry.AT_ONCE)
         case _ if error in _JOIN_FATAL:
             _fail(turn, error, Retry.NEVER)
@@ -91,7 +91,7 @@ def _accepted(turn: Turn, body: JoinGroupResponse) -> None:
         turn.fail_join("UnjoinedGroupException", Retry.BACK_OFF)
         return
     generation = Generation(body.generation_id, body.member_id, body.protocol_name)
-    turn.member = turn.member._replace(state=MemberState.COMPLETING_REBALANCE, generation=generation)
+    turn.member = turn.member._replace(state=MemberState.COMPLETING_REBALANCE, generation=generation)  # K-ST-11
     heartbeats.enable(turn)  # K-HB-01
     if body.leader == body.member_id:  # G-WIRE-25
         leading.elected(turn, body)
@@ -115,7 +115,7 @@ def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
             if unchanged:
                 turn.reset(
                     f"encountered {error.name} from SYNC_GROUP response",
-                    keep_id=error is ErrorCode.ILLEGAL_GENERATION,
+                    keep_id=error is ErrorCode.ILLEGAL_GENERATION,  # C-REJ-10
                 )
             _fail(turn, error, Retry.AT_ONCE)
         case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06

@@ -91,7 +91,7 @@ def _commit_over(turn: Turn) -> bool:
     commit_id = member.next_request_id
     turn.member = turn.member._replace(
         prepare_commit=PrepareCommit.OPEN, prepare_commit_id=commit_id, next_request_id=commit_id + 1
-    )
+    )  # K-CB-01
     turn.emit(Commit(commit_id, owned))
     return False
 
@@ -126,12 +126,12 @@ def complete(turn: Turn, data: bytes) -> Progress:
     except SchemaError as reason:
         return _unusable(turn, str(reason))
     if not all(member.subscription.accepts(partition.topic) for partition in assignment.partitions):
-        turn.request_rejoin("received assignment does not match the current subscription")  # K-CB-08, K-JOIN-04
+        turn.request_rejoin("received assignment does not match the current subscription")  # K-CB-08
         return Progress.OVER
     revoked = member.subscription.owned - _partitions(assignment)
     if revoked and member.settings.protocol is RebalanceProtocol.COOPERATIVE:
         waiting = Waiting(Stage.COMPLETE_REVOKED, assignment=assignment, generation=member.generation)
-        turn.call(Call.REVOKED, revoked, waiting)
+        turn.call(Call.REVOKED, revoked, waiting)  # K-CB-06
         return Progress.LISTENER
     return _adopt(turn, assignment, member.generation, None)
 
@@ -141,7 +141,7 @@ def revoked(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
 
     Nothing is committed here for what was given up (K-CB-12)."""
     assert waiting.assignment is not None
-    turn.request_rejoin("need to revoke partitions and re-join")
+    turn.request_rejoin("need to revoke partitions and re-join")  # K-JOIN-04
     failure = None if error is None else Failure(FailureKind.LISTENER, text=error)
     return _adopt(turn, waiting.assignment, waiting.generation, failure)
 
@@ -161,7 +161,7 @@ def _adopt(turn: Turn, assignment: Assignment, generation: Generation, failure: 
     except Exception as reason:  # a plug-in may raise anything; the join is completed all the same (K-CB-09)
         failure = failure or Failure(FailureKind.ASSIGNOR, text=str(reason))
     added = _partitions(assignment) - subscription.owned
-    turn.member = turn.member._replace(subscription=subscription.assign(assignment.partitions))
+    turn.member = turn.member._replace(subscription=subscription.assign(assignment.partitions))  # K-CB-05
     waiting = Waiting(Stage.COMPLETE_ASSIGNED, assignment=assignment, failure=failure)
     turn.call(Call.ASSIGNED, added, waiting)
     return Progress.LISTENER

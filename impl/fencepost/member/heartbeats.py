@@ -33,7 +33,8 @@ def have_turn(turn: Turn) -> None:
     """The heartbeat thread does the first thing that applies, until nothing is due (K-HB-02).
 
     Who is out of the group, or waits for the answer to its JoinGroup, sends no heartbeats (K-ST-01, K-ST-02); while
-    listeners run before that request the member is still stable, and heartbeats go on (K-HB-06)."""
+    listeners run before that request the member is still stable, and heartbeats go on (K-HB-06).
+    When the poll timer has expired the assignment stays until the next poll (K-HB-04)."""
     if turn.member.thread.enabled and not thread_works(turn.member):
         turn.member = turn.member._replace(
             thread=replace(turn.member.thread, enabled=False)
@@ -45,8 +46,7 @@ def have_turn(turn: Turn) -> None:
         if not turn.running(MemberTimer.SESSION):
             lookup.forget(turn)
         elif not turn.running(MemberTimer.POLL):
-            # K-HB-03. The assignment stays until the next poll (K-HB-04).
-            leaving.leave(turn, CloseOption.DEFAULT, "consumer poll timeout has expired.")
+            leaving.leave(turn, CloseOption.DEFAULT, "consumer poll timeout has expired.")  # K-HB-03
         elif not turn.running(MemberTimer.HEARTBEAT):
             turn.set_deadline(MemberTimer.HEARTBEAT, turn.member.settings.heartbeat_interval_ms)  # K-HB-08
             requests.send_heartbeat(turn)
@@ -63,9 +63,9 @@ def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
         case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
             lookup.forget(turn)
             heartbeat_failed(turn)
-        case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06, C-REJ-03
+        case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
             if member.state is MemberState.STABLE:
-                turn.request_rejoin("group is already rebalancing")
+                turn.request_rejoin("group is already rebalancing")  # C-REJ-03
             _good(turn)
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION | ErrorCode.FENCED_INSTANCE_ID:
             if member.generation != sent.generation:  # K-ST-15
@@ -75,7 +75,7 @@ def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
             turn.reset(
                 f"encountered {error.name} from HEARTBEAT response", keep_id=error is ErrorCode.ILLEGAL_GENERATION
             )
-            if error is ErrorCode.FENCED_INSTANCE_ID:
+            if error is ErrorCode.FENCED_INSTANCE_ID:  # K-ERR-08
                 failure = Failure(FailureKind.ANSWER, error)
                 turn.member = turn.member._replace(thread=replace(turn.member.thread, failure=failure))  # K-HB-10
             else:

@@ -19,19 +19,21 @@ from .turn import Turn
 
 
 def poll(turn: Turn) -> None:
-    """The application polls: join if need be, and tell it what has come of joins (K-POLL-01)."""
+    """The application polls: join if need be, and tell it what has come of joins (K-POLL-01). The poll timer
+    starts again even if the coordinator cannot be found (K-POLL-02). A new heartbeat thread counts failures from where
+    the old one was (K-HB-05)."""
     leading.take_in_metadata(turn)  # K-POLL-01, 1
     if not turn.member.subscription.subscribed:
         turn.returns()
         return
     thread = turn.member.thread
     if thread.failure is not None:
-        # K-HB-10: a new thread, that counts failures from where the old one was (K-HB-05)
+        # K-HB-10: a new thread
         turn.member = turn.member._replace(thread=HeartbeatThread(failed_attempts=thread.failed_attempts))
         turn.returns(thread.failure)
         return
     if thread.exists:
-        turn.set_deadline(MemberTimer.POLL, turn.member.settings.max_poll_interval_ms)  # K-HB-09, K-POLL-02
+        turn.set_deadline(MemberTimer.POLL, turn.member.settings.max_poll_interval_ms)  # K-HB-09
     if not _coordinator_known(turn):
         return
     if rejoin_needed_or_pending(turn):
@@ -68,9 +70,9 @@ def rejoin_needed_or_pending(turn: Turn) -> bool:
         return False
     reason = None
     if member.assignment_snapshot is not None and not member.assignment_snapshot.matches(member.snapshot):
-        reason = "cached metadata has changed"
+        reason = "cached metadata has changed"  # K-JOIN-02
     elif member.joined_topics is not None and member.joined_topics != member.subscription.topics:
-        reason = "subscription has changed"
+        reason = "subscription has changed"  # K-JOIN-03
     if reason is not None:
         if not member.rejoin_needed:
             turn.request_rejoin(reason)

@@ -10,11 +10,14 @@ from .turn import Turn
 
 
 def leave(turn: Turn, option: CloseOption, reason: str) -> None:
-    """Tell the coordinator if it is known and this kind of member does (C-LEAVE-26, K-LEAVE-01), and forget the
+    """Tell the coordinator if it is known and this kind of member does (K-LEAVE-01, K-LEAVE-05), and forget the
     generation."""
     member = turn.member
     dynamic = member.settings.group_instance_id is None
-    asked = option is CloseOption.LEAVE_GROUP or (option is CloseOption.DEFAULT and dynamic)  # K-LEAVE-03, K-LEAVE-05
+    asked = (
+        option is CloseOption.LEAVE_GROUP  # K-LEAVE-03
+        or (option is CloseOption.DEFAULT and dynamic)  # C-LEAVE-26
+    )
     joined = member.state is not MemberState.UNJOINED and bool(member.generation.member_id)
     if asked and joined and member.coordinator.node is not None:
         requests.send_leave(turn, reason)
@@ -83,5 +86,5 @@ def _give_up(turn: Turn, waiting: Waiting) -> bool:
         return False
     outside = member.generation.generation_id == -1 or not member.generation.member_id
     rebalancing = member.state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
-    turn.call(Call.LOST if outside or rebalancing else Call.REVOKED, owned, waiting)
+    turn.call(Call.LOST if outside or rebalancing else Call.REVOKED, owned, waiting)  # K-CB-07
     return True

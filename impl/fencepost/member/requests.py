@@ -35,7 +35,7 @@ def send_join(turn: Turn) -> None:
 
     What is owned goes with the newest generation, also on a retry without join prepare, when it was never given in that
     one (K-ERR-16)."""
-    turn.member = turn.member._replace(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())
+    turn.member = turn.member._replace(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())  # K-ST-10
     member = turn.member
     if member.coordinator.node is None:  # forgotten while the listener ran
         turn.fail_join("CoordinatorNotAvailableException", Retry.BACK_OFF)
@@ -58,7 +58,7 @@ def send_join(turn: Turn) -> None:
         )
         for assignor in member.assignors
     )
-    turn.member = turn.member._replace(joined_topics=subscription.topics)
+    turn.member = turn.member._replace(joined_topics=subscription.topics)  # K-JOIN-03
     body = JoinGroupRequest(
         group_id=settings.group_id,
         session_timeout_ms=settings.session_timeout_ms,

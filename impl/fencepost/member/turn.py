@@ -176,10 +176,10 @@ class Turn(AnyTurn[Member]):
 
     def reset(self, reason: str, *, keep_id: bool) -> None:
         """The member is out of the generation, and join prepare runs again (K-ST-13, K-ST-14, K-ERR-15)."""
-        member_id = self.member.generation.member_id if keep_id else ""
+        member_id = self.member.generation.member_id if keep_id else ""  # K-ST-14
         self.member = self.member._replace(
             state=MemberState.UNJOINED, generation=Generation(member_id=member_id), needs_prepare=True
-        )
+        )  # K-ST-13
         self.request_rejoin(reason)
 
     def fail_join(
@@ -187,7 +187,7 @@ class Turn(AnyTurn[Member]):
     ) -> None:
         """The join under way has failed; the next poll sees it (K-ERR-14)."""
         if isinstance(self.member.join, JoinOpen):
-            self.member = self.member._replace(join=JoinFailed(cause, retry, failure, error), electing=None)
+            self.member = self.member._replace(join=JoinFailed(cause, retry, failure, error), electing=None)  # K-ERR-14
 
     # --- the application's thread ---
 

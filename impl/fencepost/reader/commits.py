@@ -72,7 +72,7 @@ def maybe_auto_commit(turn: Turn) -> None:
         run_callbacks(turn)
         if turn.reader.consumed:
             turn.check_coordinator()
-    start(turn, Cause.INTERVAL, turn.reader.consumed)
+    start(turn, Cause.INTERVAL, turn.reader.consumed)  # K-OFF-04
 
 
 def restart_interval(turn: Turn) -> None:
@@ -194,7 +194,7 @@ def answered(turn: Turn, request_id: int, sent: SentCommit, body: OffsetCommitRe
 def _deciding(body: OffsetCommitResponse) -> ErrorCode:
     """The first error decides; that a topic is denied counts if there is no other (K-OFF-17)."""
     errors = [each.error_code for topic in body.topics for each in topic.partitions if each.error_code is not _E.NONE]
-    others = [each for each in errors if each is not _E.TOPIC_AUTHORIZATION_FAILED]
+    others = [each for each in errors if each is not _E.TOPIC_AUTHORIZATION_FAILED]  # K-OFF-17
     return next(iter(others or errors), _E.NONE)
 
 
@@ -209,19 +209,22 @@ def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
     """Some errors may pass (K-OFF-10), some by another coordinator (K-OFF-11); some are thrown as they are (K-OFF-15),
     and the rest as one that nobody expects (K-OFF-16)."""
     plain = Problem(_K.API, error)
-    if error in _FORGET or error in _RETRIABLE:
+    if (
+        error in _FORGET  # K-OFF-11
+        or error in _RETRIABLE  # K-OFF-10
+    ):
         return Outcome(plain, retriable=True)
     if error in _THROWN:
-        return Outcome(plain)
+        return Outcome(plain)  # K-OFF-15
     if turn.client is not Client.CONSUMER:
         return Outcome(_classic_problem(turn, commit.identity, error))
     match error:  # N-CMT-02, N-CMT-03, N-CMT-06
         case ErrorCode.UNKNOWN_TOPIC_ID:
             return Outcome(plain, retriable=topic_id_passes(turn))
         case ErrorCode.STALE_MEMBER_EPOCH:
-            return Outcome(plain, stale=True)
+            return Outcome(plain, stale=True)  # N-CMT-02
         case ErrorCode.UNKNOWN_MEMBER_ID:
-            return Outcome(Problem(_K.COMMIT_FAILED, error))
+            return Outcome(Problem(_K.COMMIT_FAILED, error))  # N-CMT-03
     return Outcome(Problem(_K.KAFKA, error))
 
 
@@ -238,16 +241,16 @@ def _classic_problem(turn: Turn, identity: tuple[str, int], error: ErrorCode) ->
     match error:
         case ErrorCode.FENCED_INSTANCE_ID:
             if not changed:
-                return Problem(_K.FENCED_INSTANCE, error)
+                return Problem(_K.FENCED_INSTANCE, error)  # K-OFF-14
             return Problem(_K.REBALANCE if preparing else _K.COMMIT_FAILED, error)
         case ErrorCode.REBALANCE_IN_PROGRESS:
             _tell_refused(turn, error)
-            return Problem(_K.REBALANCE, error)
+            return Problem(_K.REBALANCE, error)  # K-OFF-12
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
             if changed and preparing:
                 return Problem(_K.REBALANCE, error)
             _tell_refused(turn, error)
-            return Problem(_K.COMMIT_FAILED, error)
+            return Problem(_K.COMMIT_FAILED, error)  # K-OFF-13
     return Problem(_K.KAFKA, error)
 
 
@@ -282,11 +285,11 @@ def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
         if outcome.retriable:
             delay = turn.backoff(commit.attempts)
             again = replace(commit, request_id=None, attempts=commit.attempts + 1, retry_at=turn.now + delay)
-            _put(turn, again)
+            _put(turn, again)  # K-OFF-18
             return
         if outcome.stale:  # N-CMT-02
             outcome = Outcome(Problem(_K.COMMIT_FAILED, _E.STALE_MEMBER_EPOCH))
-    elif commit.cause is Cause.ASYNC and outcome.retriable and outcome.problem is not None:
+    elif commit.cause is Cause.ASYNC and outcome.retriable and outcome.problem is not None:  # N-CMT-06
         outcome = Outcome(replace(outcome.problem, kind=_K.RETRIABLE_COMMIT))
     elif commit.cause is Cause.INTERVAL and turn.client is Client.CONSUMER:
         _drop(turn, commit)
@@ -312,7 +315,7 @@ def _comes_again(turn: Turn, commit: Commit, outcome: Outcome) -> bool:
 def _interval_over(turn: Turn, outcome: Outcome) -> None:
     """After what may pass the next automatic commit of the old consumer comes sooner (K-OFF-19)."""
     if outcome.retriable and turn.client is not Client.CONSUMER:
-        turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.retry_backoff_ms)
+        turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.retry_backoff_ms)  # K-OFF-19
 
 
 # --- telling ---

@@ -111,7 +111,7 @@ def _look(turn: Turn, head: Buffered) -> Buffered | None:
         _failed(turn, head)
         return None
     if state.valid.offset != head.offset:
-        return None
+        return None  # K-FETCH-03
     turn.change(
         partition,
         replace(
@@ -165,7 +165,7 @@ def _out_of_range(turn: Turn, head: Buffered) -> None:
     elif state.position is not None and state.position.offset == head.offset:
         if policy.reset is Reset.NONE:
             raise Thrown(Problem(ProblemKind.OUT_OF_RANGE, _E.OFFSET_OUT_OF_RANGE, (head.partition,)))
-        turn.change(head.partition, state.await_reset(policy))
+        turn.change(head.partition, state.await_reset(policy))  # K-POS-04
 
 
 def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
@@ -176,7 +176,7 @@ def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
     position = None if state is None or not turn.reader.fetchable(head.partition) else state.valid
     if state is None or position is None or position.offset != head.offset:
         _drained(turn, head, rest)
-        return
+        return  # K-POS-06
     taken, left = head.records[: got.left], head.records[got.left :]
     over = not left and len(taken) < got.left  # nothing more was found, so also what follows the last record is read
     offset = head.next_offset if over else taken[-1].offset + 1
@@ -184,7 +184,7 @@ def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
         last = head.fetched.records[-1:] if over else taken[-1:]  # what is read through ends with its last batch
         epoch = last[0].leader_epoch if last else position.epoch
         moved = Position(offset, epoch, position.leader)
-        turn.change(head.partition, replace(state, position=moved))
+        turn.change(head.partition, replace(state, position=moved))  # K-FETCH-02
         got.advanced = True
     if taken:
         got.records.setdefault(head.partition, []).extend(taken)

@@ -60,7 +60,7 @@ def reset_initializing(turn: Turn, partitions: tuple[TopicPartition, ...]) -> No
     if missing and policy.reset is Reset.NONE:
         raise Thrown(Problem(ProblemKind.NO_OFFSET, partitions=missing))
     for each in missing:
-        turn.change(each, turn.reader.partitions[each].await_reset(policy))
+        turn.change(each, turn.reader.partitions[each].await_reset(policy))  # K-POS-02
 
 
 def send_resets(turn: Turn) -> None:

@@ -80,13 +80,13 @@ def told(turn: Turn, event: MembershipChanged) -> None:
     before = turn.reader.membership.owned
     turn.reader = turn.reader._replace(membership=event.membership)
     if turn.reader.mode.automatic and event.membership.owned != before:
-        _own(turn, event.membership.owned)
+        _own(turn, event.membership.owned)  # K-SUB-02
 
 
 def adopted(turn: Turn) -> None:
     """What is assigned is assigned anew, be it the same: fetches begin with the first of it (K-SUB-14)."""
     if turn.reader.mode.automatic:
-        _own(turn, turn.reader.membership.owned)
+        _own(turn, turn.reader.membership.owned)  # K-SUB-14
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
@@ -140,7 +140,7 @@ def pause(turn: Turn, partitions: tuple[TopicPartition, ...], *, paused: bool) -
     """Only records are held back, nothing else (K-SUB-05). Raises ``Refused`` unless all are assigned."""
     states = {each: assigned(turn, each) for each in partitions}
     for each, state in states.items():
-        turn.change(each, replace(state, paused=paused))
+        turn.change(each, replace(state, paused=paused))  # K-SUB-05
 
 
 def seek(turn: Turn, event: Seek) -> None:
@@ -164,4 +164,4 @@ def seek_to_end(turn: Turn, partitions: tuple[TopicPartition, ...], to: Reset) -
     chosen = partitions or tuple(turn.reader.partitions)
     states = {each: assigned(turn, each) for each in chosen}
     for each, state in states.items():
-        turn.change(each, state.await_reset(ResetPolicy(to)))
+        turn.change(each, state.await_reset(ResetPolicy(to)))  # K-POS-03

@@ -18,7 +18,7 @@ def apply(replay: Replay, record: Record) -> None:
     """A record of a classic group replaces whatever has its name, a consumer group too (F-REPLAY-16); a tombstone takes
     it away (F-REPLAY-01). The group is Stable if it has members, else Empty (F-SURV-03)."""
     name, value = record.key.group, record.group_metadata
-    replay.put(name, None if value is None else _group(name, value, replay.new_incarnation()))
+    replay.put(name, None if value is None else _group(name, value, replay.new_incarnation()))  # F-REPLAY-01
 
 
 def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGroup:

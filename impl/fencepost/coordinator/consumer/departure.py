@@ -48,7 +48,7 @@ def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) ->
     """M-LEAVE-05, M-PE-04, M-PE-07: what it has stays its own, for every epoch; its timers run on (M-TMR-09). One
     record tells of it (F-ORD-11)."""
     gone = member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=held(member.assigned.items(), 0), revoking=NOTHING)
-    access.write(step, [records.current_assignment(step, group.group_id, gone)])
+    access.write(step, [records.current_assignment(step, group.group_id, gone)])  # F-ORD-11
 
 
 def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
@@ -67,7 +67,7 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
     written.append(records.group_epoch(name, next_epoch(group.epoch), facts.hash))
     if len(leaving) == len(group.members):
         written += emptied(step, group)
-    access.write(step, written)
+    access.write(step, written)  # F-ORD-07
     for member in members:
         timers.unwatch(step, name, member.member_id)
 

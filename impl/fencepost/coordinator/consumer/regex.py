@@ -128,7 +128,7 @@ def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
         epoch = next_epoch(group.epoch)
         written.append(records.group_epoch(group.group_id, epoch, facts.hash))
         metadata.note(step, group, epoch)
-    access.write(step, written)
+    access.write(step, written)  # F-ORD-15
 
 
 def _matches(step: Step, regex: str, names: Iterable[str]) -> frozenset[str]:

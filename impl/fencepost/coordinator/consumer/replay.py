@@ -80,7 +80,7 @@ def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
     """Apply one record of the group; False if the group is gone with it."""
     match record.key, record.value:
         case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue() as value:
-            draft.epoch = value.epoch
+            draft.epoch = value.epoch  # F-REPLAY-11
             draft.metadata_hash = metadata_hash(replay, value)
         case ConsumerGroupMetadataKey(), None:
             if draft.members or draft.target or draft.assignment_epoch != LEAVE_EPOCH:
@@ -90,9 +90,10 @@ def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
             topics = value.topics if isinstance(value, ConsumerGroupPartitionMetadataValue) else None
             draft.partition_metadata = topics  # F-REPLAY-12
         case ConsumerGroupMemberMetadataKey(member_id=member_id), value:
+            # F-REPLAY-07
             _member(draft, member_id, value if isinstance(value, ConsumerGroupMemberMetadataValue) else None)
         case ConsumerGroupTargetAssignmentMetadataKey(), ConsumerGroupTargetAssignmentMetadataValue() as value:
-            draft.assignment_epoch = value.assignment_epoch
+            draft.assignment_epoch = value.assignment_epoch  # F-REPLAY-10
             draft.assignment_timestamp = assignment_timestamp(replay, value)
         case ConsumerGroupTargetAssignmentMetadataKey(), None:
             if draft.target:
@@ -101,10 +102,10 @@ def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
             draft.assignment_timestamp = NO_TIMESTAMP
         case ConsumerGroupTargetAssignmentMemberKey(member_id=member_id), value:
             target = value if isinstance(value, ConsumerGroupTargetAssignmentMemberValue) else None
-            draft.aim(member_id, None if target is None else _share(target.topic_partitions))
+            draft.aim(member_id, None if target is None else _share(target.topic_partitions))  # F-REPLAY-09
         case ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), value:
             current = value if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue) else None
-            _current(replay, draft, member_id, current)
+            _current(replay, draft, member_id, current)  # F-REPLAY-08
         case ConsumerGroupRegularExpressionKey(regular_expression=regex), value:
             resolution = None
             if isinstance(value, ConsumerGroupRegularExpressionValue):

@@ -37,7 +37,7 @@ def replacement(step: Step, group: ConsumerGroup, member: ConsumerMember, replac
         records.member_metadata(name, member),
         records.target_member(name, member.member_id, group.target.get(old_id, {})),
         records.current_assignment(step, name, member),
-    ]
+    ]  # F-ORD-10
 
 
 def metadata_of(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> list[Record]:

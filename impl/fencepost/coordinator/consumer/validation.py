@@ -38,7 +38,7 @@ def wrong_at_once(state: CoordinatorState, request: Request, body: ConsumerGroup
 
 def invalid(version: int, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:
     """What is wrong with a heartbeat's own fields, the first that applies (M-VAL-05…07, M-VAL-09…15, in the order of
-    the rows)."""
+    the rows). So no dynamic member leaves with epoch −2 (M-LEAVE-06)."""
     epoch = body.member_epoch
     needs_id = version >= MEMBER_ID_GIVEN_SINCE or epoch > 0 or epoch == LEAVE_EPOCH
     if (
@@ -47,7 +47,7 @@ def invalid(version: int, body: ConsumerGroupHeartbeatRequest, settings: Setting
         or (body.instance_id is not None and _blank(body.instance_id))
         or (body.rack_id is not None and _blank(body.rack_id))
         or (epoch == JOIN_EPOCH and _incomplete(body))
-        or (epoch == STATIC_LEAVE_EPOCH and body.instance_id is None)  # M-VAL-13, M-LEAVE-06
+        or (epoch == STATIC_LEAVE_EPOCH and body.instance_id is None)  # M-VAL-13
         or epoch < STATIC_LEAVE_EPOCH
     ):
         return ErrorCode.INVALID_REQUEST

@@ -115,7 +115,7 @@ def fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> Non
     """Callback first, then whoever still waits for an answer (F-RT-13)."""
     request, callback = operation.request, _callback(operation)
     if callback is not None:
-        callback.failed(step, request, error)
+        callback.failed(step, request, error)  # F-RT-13
     if request is not None:
         if not step.requests.operations[number].answered and answers_failure(step, operation):
             step.reply(number, refusal(request, operation_error(error)))

@@ -20,7 +20,7 @@ def done(step: Step, request: Request, *, reply: ResponseBody | None = None, cal
     """
     if not step.log.all_replicated:
         answered = reply is None and step.requests.answered(request.id)
-        _wait(step, request.id, Operation(request, step.log.end, reply, callback, answered))
+        _wait(step, request.id, Operation(request, step.log.end, reply, callback, answered))  # F-RT-07
     elif reply is not None:
         step.reply(request.id, reply)  # F-RT-16
 

@@ -179,7 +179,7 @@ class OffsetDraft:
         group, partition = self._group(key.group), (key.topic, key.partition)
         if partition in group.committed:
             del group.own_committed()[partition]
-        for producer in group.drop_pending(partition):
+        for producer in group.drop_pending(partition):  # O-TXN-10
             self._left(producer, key.group)
 
     def end(self, producer: int, *, committed: bool) -> None:

@@ -69,7 +69,7 @@ def converted(step: Step, group: ClassicGroup, written: list[Record]) -> Consume
     work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     for record in said:
         work.apply(record)
-    written += [classic_records.tombstone(group.group_id), *said]
+    written += [classic_records.tombstone(group.group_id), *said]  # F-ORD-08
     result = work.groups()[group.group_id]
     assert isinstance(result, ConsumerGroup)
     return result

@@ -49,7 +49,7 @@ class OffsetsWritten(AppendCallback):
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """Nobody waits for an answer; the commit may yet take effect (O-COMMIT-11)."""
-        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)  # O-COMMIT-12
 
 
 def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
@@ -68,9 +68,9 @@ def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
         except Refused as refused:
             error = refused.error
         else:
-            access.write(step, records)
+            access.write(step, records)  # F-ORD-12
             reply = OffsetCommitResponse(admitted.answer(results))
-            operations.done(step, request, reply=reply, callback=OffsetsWritten(admitted))
+            operations.done(step, request, reply=reply, callback=OffsetsWritten(admitted))  # O-COMMIT-11
             return
     step.reply(request.id, OffsetCommitResponse(admitted.failed(error or ErrorCode.NONE)))  # O-COMMIT-04…07
 

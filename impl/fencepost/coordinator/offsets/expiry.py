@@ -68,19 +68,22 @@ def _expire(step: Step, name: str, group: Group) -> bool:
     gone = [
         partition
         for partition, stored in sorted(offsets.committed.items())
-        if partition[0] not in kept and partition not in offsets.unstable and old(stored.value)
+        if partition[0] not in kept  # O-EXP-10
+        and partition not in offsets.unstable  # O-EXP-11
+        and old(stored.value)
     ]
     access.write(step, access.tombstones(name, gone))
     return len(gone) == len(offsets.committed) and not offsets.unstable
 
 
 def _condition(step: Step, group: Group) -> Callable[[OffsetCommitValue], bool] | None:
-    """Which offsets of a group are too old; None if none is whatever its age (O-EXP-01…06). A consumer group that
-    became empty has no clock of its own (O-EXP-14)."""
+    """Which offsets of a group are too old; None if none is whatever its age (O-EXP-01…06). All offsets of
+    an Empty classic group are as old as its being Empty, also those committed since (O-EXP-13, O-EXP-15). A consumer
+    group that became empty has no clock of its own (O-EXP-14)."""
     since: int | None = None
     if isinstance(group, ClassicGroup) and group.protocol_type is not None:
         if group.state is GroupState.EMPTY:
-            since = group.timestamp  # O-EXP-02, O-EXP-13, O-EXP-15
+            since = group.timestamp  # O-EXP-02
         elif not _is_stable_of_known_topics(group):
             return None  # O-EXP-06
     now, retention = step.at_ms, step.settings.offsets_retention_ms
@@ -96,7 +99,7 @@ def _condition(step: Step, group: Group) -> Callable[[OffsetCommitValue], bool] 
 def _is_stable_of_known_topics(group: ClassicGroup) -> bool:
     """O-EXP-03."""
     stable = group.state is GroupState.STABLE and group.protocol_type == PROTOCOL_TYPE
-    return stable and known_topics(group) is not None
+    return stable and known_topics(group) is not None  # O-EXP-03
 
 
 def is_empty(group: Group) -> bool:

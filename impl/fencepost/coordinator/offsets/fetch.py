@@ -60,7 +60,7 @@ class StableRead(AppendCallback):
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
         """What was read is not in the log, or nobody can tell (O-FETCH-09)."""
         assert request is not None
-        told = ErrorCode.NOT_COORDINATOR if error in _LATE else operation_error(error)
+        told = ErrorCode.NOT_COORDINATOR if error in _LATE else operation_error(error)  # O-FETCH-09
         groups = tuple(
             fetch_refusal(read.asked, request.version, told) if read.waits else read.answer for read in self.reads
         )

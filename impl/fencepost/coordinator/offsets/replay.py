@@ -65,12 +65,12 @@ def change(offsets: OffsetDraft, record: Record, place: int) -> None:
         if not isinstance(value, OffsetCommitValue):
             offsets.remove(key)
         elif producer is None:
-            offsets.put(key.group, (key.topic, key.partition), StoredOffset(value, place))
+            offsets.put(key.group, (key.topic, key.partition), StoredOffset(value, place))  # F-REPLAY-02
         else:
             offset = StoredOffset(value, place)
-            offsets.put_pending(producer.producer_id, key.group, (key.topic, key.partition), offset)
+            offsets.put_pending(producer.producer_id, key.group, (key.topic, key.partition), offset)  # F-REPLAY-03
     elif type(key) is ControlKey and producer is not None:
-        offsets.end(producer.producer_id, committed=key.committed)
+        offsets.end(producer.producer_id, committed=key.committed)  # F-REPLAY-05
 
 
 @varies
@@ -86,7 +86,7 @@ def settled(replay: Replay) -> OffsetStore:
     store = replay.offsets.freeze()
     for name in replay.ownerless:
         if name in store.groups and not replay.has(name):
-            replay.put(name, simple_group(name, replay.new_incarnation()))
+            replay.put(name, simple_group(name, replay.new_incarnation()))  # F-REPLAY-04
     return store
 
 

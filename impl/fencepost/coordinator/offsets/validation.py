@@ -49,7 +49,7 @@ class Older(NamedTuple):
         if since is None:
             since = self.member.revoking.get(topic_id, {}).get(partition)
         if since is None or self.epoch < since:
-            raise Refused(stale(self.member))
+            raise Refused(stale(self.member))  # O-COMMIT-41
 
 
 def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older | None:

@@ -47,7 +47,10 @@ def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) 
     elif error in THROWN_OUT:  # N-ERR-02
         heartbeats.skip_backoff(turn)
         _thrown_out(turn)
-    elif (gone and harmless(turn, error)) or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+    elif (
+        (gone and harmless(turn, error))  # N-TR-08
+        or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # N-ERR-03
+    ):
         pass
     elif error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:  # N-ERR-07
         turn.put(Failure(FailureKind.ANSWER, error))
@@ -81,9 +84,9 @@ def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
         target = LocalAssignment(0 if target is None else target.epoch + 1, received)
         turn.member = turn.member._replace(target=target, metadata_requested=False)
     if target != turn.member.current:
-        turn.move(ConsumerState.RECONCILING)
+        turn.move(ConsumerState.RECONCILING)  # N-TR-02
     elif state is ConsumerState.RECONCILING:
-        turn.move(ConsumerState.STABLE)
+        turn.move(ConsumerState.STABLE)  # N-TR-03
 
 
 @varies

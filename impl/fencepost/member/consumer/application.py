@@ -42,9 +42,9 @@ def work_off(turn: ConsumerTurn) -> None:
     reconciling.start(turn, polled=True)
     _match_pattern(turn)
     changed = turn.member.subscription_changed
-    turn.member = turn.member._replace(subscription_changed=False)
+    turn.member = turn.member._replace(subscription_changed=False)  # N-TR-14
     if changed and turn.member.state is ConsumerState.UNSUBSCRIBED:
-        turn.join()  # N-TR-01, N-TR-14
+        turn.join()  # N-TR-01
     turn.set_deadline(MemberTimer.POLL, turn.member.settings.max_poll_interval_ms)
     if turn.member.state is ConsumerState.STALE:  # N-TR-10
         turn.member = turn.member._replace(back=True)

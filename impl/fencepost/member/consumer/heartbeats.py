@@ -52,8 +52,10 @@ def _work(turn: ConsumerTurn) -> bool:
 def _due(turn: ConsumerTurn) -> bool:
     """Whether a heartbeat is due: none is under way, and the interval or the back-off has passed (N-HB-06, N-HB-07)."""
     member = turn.member
-    if not member.state.heartbeats or member.in_flight is not None:
+    if not member.state.heartbeats:
         return False
+    if member.in_flight is not None:
+        return False  # N-HB-06
     if member.state is ConsumerState.JOINING:
         return may_join(turn)
     return member.state in _AT_ONCE or not (turn.running(MemberTimer.BACKOFF) or turn.running(MemberTimer.HEARTBEAT))
@@ -90,7 +92,7 @@ def good(turn: ConsumerTurn, interval_ms: int) -> None:
 def failed(turn: ConsumerTurn) -> None:
     """Any error, or no answer: the next heartbeat tells everything (N-HB-04), after a back-off (N-HB-07)."""
     attempts = turn.member.failed_attempts
-    turn.member = turn.member._replace(last_sent=LastSent(), failed_attempts=attempts + 1)
+    turn.member = turn.member._replace(last_sent=LastSent(), failed_attempts=attempts + 1)  # N-HB-04
     turn.drop_deadline(MemberTimer.HEARTBEAT)
     turn.set_deadline(MemberTimer.BACKOFF, backoff(turn, attempts))
 
@@ -114,7 +116,7 @@ def lost(turn: ConsumerTurn) -> None:
     if all(sent.beat is Beat.IGNORED for sent in turn.member.sent):
         turn.member = turn.member._replace(sent=())
     else:
-        forget_coordinator(turn, disconnected=True)
+        forget_coordinator(turn, disconnected=True)  # N-ERR-06
 
 
 @varies

@@ -69,10 +69,10 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         self.move(_S.JOINING)
         self.member = self.member._replace(
             epoch=0, target=None, current=None, names=MappingProxyType({}), expired=False, back=False
-        )
+        )  # N-TR-15
         reconciliation = self.member.reconciliation
         if reconciliation is not None:
-            self.member = self.member._replace(reconciliation=replace(reconciliation, outdated=True))
+            self.member = self.member._replace(reconciliation=replace(reconciliation, outdated=True))  # N-REC-05
 
     def release(self) -> None:
         """Own nothing, and work on nothing."""
@@ -101,7 +101,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         self.put(failure)
         if _S.FATAL not in LEGAL[before]:
             return
-        self.move(_S.FATAL)
+        self.move(_S.FATAL)  # N-TR-11
         if before is _S.UNSUBSCRIBED and not (self.member.leaving or leaving):
             self.release()  # nothing is owned, but the application's thread hears of it once more
         elif not before.in_group:
