@@ -67,6 +67,11 @@ def protocols(half: Half) -> list[MemberProtocol]:
     return [protocol for each, protocol in _SCHEDULES if each is half]
 
 
+def schedule_of(half: Half, protocol: MemberProtocol, seed: int, length: int, profile: Profile) -> Schedule:
+    """The schedule of that seed, with what the core did."""
+    return _SCHEDULES[half, protocol](seed, length, profile)
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """``told``: the event as both were told it; ``fields``: of the outcome, to (core's, Kafka's)."""
@@ -112,7 +117,7 @@ class Judge:
 
     def outcomes(self, seed: int) -> tuple[Schedule, list[Outcome]]:
         """The schedule with what the core did, and what Kafka's did."""
-        made = _SCHEDULES[self.compared](seed, self.length, self.profile)
+        made = schedule_of(*self.compared, seed, self.length, self.profile)
         (line,) = self._process.exchange(json.dumps(made.as_json()).encode() + b"\n", 1)
         answer = json.loads(line)
         if "fault" in answer:

@@ -18,7 +18,7 @@ from ..console import CannotRun, Result, finish
 from ..counting import counted
 from ..listing import Listing
 from ..rulebook.scope import out_of_scope
-from ..rulebook.standing import COLUMNS, Standing, read_standings
+from ..rulebook.standing import COLUMNS, MEANINGS, Level, Standing, read_standings
 from ..rulebook.texts import chosen, rule_book, source
 from ..verdict import Tally
 
@@ -26,7 +26,8 @@ from ..verdict import Tally
 _WHOLE: Final = 12
 #: as many places of a kind are shown; JSON has all
 _PLACES: Final = 6
-_HEADINGS: Final = ("spec", "model", "core", "tests", "Kafka", "wire")
+_HEADINGS: Final = ("spec", "model", "core", "tests", "decided", "ran", "wire")
+_LEVELS: Final = "; ".join(f"{level}: {MEANINGS[level]}" for level in (Level.DECIDED, Level.RAN))
 _WORDS: Final = "an id (c-join-43), a range (C-JOIN-40..43) or a beginning (C-JOIN)"
 _NO_SOURCE: Final = (
     "where a rule is specified, modelled, implemented, tested and compared stands in the source; run this in a checkout"
@@ -40,16 +41,19 @@ def rules(
     ] = None,
     missing: Annotated[bool, typer.Option("--missing", help="only rules in scope that nothing realises")] = False,
     everything: Annotated[bool, typer.Option("--all", help="each rule on a line, also those out of scope")] = False,
+    only: Annotated[
+        Level | None,
+        typer.Option("--only", help="only rules in scope of this level"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """What rules say, and where each stands: specified, modelled, implemented, tested, compared with Kafka, seen on the
-    wire."""
+    """What rules say, and where each stands: specified, modelled, implemented, tested, compared with Kafka (decided, or
+    only ran), seen on the wire."""
     wanted = list(dict.fromkeys(rule.id for word in words or () for rule in chosen(word))) or list(rule_book())
     root = source()
     if root is None:
-        _without_source(
-            [rule_book()[rule_id] for rule_id in wanted], as_json=as_json, named=bool(words), missing=missing
-        )
+        needed = missing or only is not None
+        _without_source([rule_book()[rule_id] for rule_id in wanted], as_json=as_json, named=bool(words), needed=needed)
     known = {standing.rule.id: standing for standing in read_standings(root)}
     standings = [known[rule_id] for rule_id in wanted]
     in_scope = [each for each in standings if each.excused is None]
@@ -61,15 +65,23 @@ def rules(
         "missing": len(unrealised),
     }
     counts |= {column: sum(each.has(column) for each in in_scope) for column in COLUMNS}
+    counts["none"] = sum(each.level is Level.NONE for each in in_scope)
     rows = unrealised if missing else standings
+    if only is not None:
+        rows = [each for each in rows if each.level is only and each.excused is None]
     shown: RenderableType
     if words and len(rows) <= _WHOLE:
         shown = Group(*(part for each in rows for part in whole(each)))
     else:
-        shown = by_rule(rows) if missing or everything or words else summary(standings)
+        shown = by_rule(rows) if missing or everything or words or only is not None else summary(standings)
     # rules that are only asked for are shown, not judged
     tally = Tally(len(standings) - len(unrealised), len(unrealised)) if unrealised or not words else None
-    result = Result("rules", tally, counts, {"rules": [_as_json(each) for each in rows]}, things="rules")
+    details = {
+        "meanings": {level.value: meaning for level, meaning in MEANINGS.items()},
+        "families": {name: _levels(each) for name, each in by_family(in_scope).items()},
+        "rules": [_as_json(each) for each in rows],
+    }
+    result = Result("rules", tally, counts, details, things="rules")
     finish(result, as_json=as_json, table=shown)
 
 
@@ -78,7 +90,21 @@ def _as_json(standing: Standing) -> dict[str, object]:
         **_text_as_json(standing.rule),
         **{column: list(standing.places.get(column, ())) for column in COLUMNS[:4]},
         **{column: standing.observed.get(column, 0) for column in COLUMNS[4:]},
+        "level": standing.level.value,
+        "cannot_occur": standing.impossible,
     }
+
+
+def by_family(standings: Iterable[Standing]) -> dict[str, list[Standing]]:
+    """Rules by their prefix, in the order of the book."""
+    found: dict[str, list[Standing]] = {}
+    for each in standings:
+        found.setdefault(each.rule.id.rpartition("-")[0], []).append(each)
+    return found
+
+
+def _levels(standings: list[Standing]) -> dict[str, int]:
+    return {level.value: sum(each.level is level for each in standings) for level in Level}
 
 
 def _text_as_json(rule: Rule) -> dict[str, object]:
@@ -91,9 +117,9 @@ def _text_as_json(rule: Rule) -> dict[str, object]:
     }
 
 
-def _without_source(found: list[Rule], *, as_json: bool, named: bool, missing: bool) -> NoReturn:
-    """The texts alone."""
-    if missing:
+def _without_source(found: list[Rule], *, as_json: bool, named: bool, needed: bool) -> NoReturn:
+    """The texts alone. Raises ``CannotRun`` if the source is ``needed``."""
+    if needed:
         raise CannotRun(_NO_SOURCE)
     details = {"rules": [_text_as_json(rule) for rule in found], "note": _NO_SOURCE}
     shown: RenderableType
@@ -118,9 +144,9 @@ def whole(standing: Standing) -> Iterator[RenderableType]:
     listing = Listing(("", ""))
     for column in COLUMNS[:4]:
         listing.add(column, _some(standing.places.get(column, ())))
-    for column, words in zip(COLUMNS[4:], ("compared with Kafka", "seen on the wire"), strict=True):
-        times = standing.observed.get(column, 0)
-        listing.add(words, f"decided in {counted(times, 'steps')} that agreed" if times else "no")
+    listing.add("compared with Kafka", _compared(standing))
+    times = standing.observed.get("wire", 0)
+    listing.add("seen on the wire", f"decided in {counted(times, 'steps')} that agreed" if times else "no")
     if standing.excused is not None:
         listing.add("out of scope", escape(standing.excused))
     elif standing.missing:
@@ -128,6 +154,20 @@ def whole(standing: Standing) -> Iterator[RenderableType]:
     for name, cell in listing.rows:
         yield Padding(Text.from_markup(f"[dim]{name}:[/] {cell}"), (0, 0, 0, 2))
     yield ""
+
+
+def _compared(standing: Standing) -> str:
+    """The level, in words."""
+    if standing.impossible is not None:
+        return f"no; {escape(standing.impossible)}"
+    times = standing.observed.get(standing.level, 0)
+    match standing.level:
+        case Level.DECIDED:
+            return f"decided in {counted(times, 'steps')} that agreed"
+        case Level.RAN:
+            return f"a function that cites it ran in {counted(times, 'traces')} that agreed; it was not seen to decide"
+        case Level.NONE:
+            return "no"
 
 
 def _some(places: Iterable[str]) -> str:
@@ -143,10 +183,13 @@ def _some(places: Iterable[str]) -> str:
 
 def by_rule(standings: list[Standing]) -> Listing:
     """Each rule on a row, with a tick for each kind of evidence."""
-    table = Listing(("rule", *_HEADINGS, "note"), caption="fencepost rules ID shows a rule's text and its places.")
+    table = Listing(
+        ("rule", *_HEADINGS, "note"), caption=f"fencepost rules ID shows a rule's text and its places. {_LEVELS}."
+    )
     for each in standings:
         marks = ["✓" if each.has(column) else "" for column in COLUMNS]
-        table.add(each.rule.id, *marks, escape(each.excused or ("missing" if each.missing else "")))
+        note = each.excused or each.impossible or ("missing" if each.missing else "")
+        table.add(each.rule.id, *marks, escape(note))
     return table
 
 
@@ -164,12 +207,9 @@ def _by_prefix(standings: list[Standing]) -> Listing:
         ("rules", "in scope", *_HEADINGS, "missing"),
         title="How many rules in scope have each kind of evidence",
         numbers=frozenset(("in scope", *_HEADINGS, "missing")),
-        caption="core: implemented; Kafka: decided where Kafka's coordinator did the same; wire: in recorded traces.",
+        caption=f"core: implemented; {_LEVELS}; wire: in recorded traces.",
     )
-    groups: dict[str, list[Standing]] = {}
-    for each in standings:
-        groups.setdefault(each.rule.id.rpartition("-")[0], []).append(each)
-    for name, members in groups.items():
+    for name, members in by_family(standings).items():
         scope = [each for each in members if each.excused is None]
         if scope:
             cells = [str(sum(each.has(column) for each in scope)) for column in COLUMNS]

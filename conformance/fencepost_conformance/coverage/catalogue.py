@@ -12,8 +12,8 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.view import GroupState
 
 from ..generate.plan import GroupProtocol
-from .rules import RULES, UNREACHED_RULES
-from .rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
+from .rules import CLASSIC_CANNOT_OCCUR, RULES, UNREACHED_RULES
+from .rules_consumer import CONSUMER_CANNOT_OCCUR, CONSUMER_RULES, UNREACHED_CONSUMER_RULES
 from .rules_of_group import MIXED_RULES, UNREACHED_MIXED_RULES
 from .rules_offsets import OFFSET_RULES
 
@@ -209,6 +209,12 @@ _REASONS: dict[str, str] = {
         f"rule {rule}": reason
         for rule, reason in (UNREACHED_RULES | UNREACHED_CONSUMER_RULES | UNREACHED_MIXED_RULES).items()
     },
+}
+#: rules that cannot occur in any trace, and why: nothing may count for them
+CANNOT_OCCUR: dict[str, str] = {
+    **CLASSIC_CANNOT_OCCUR,
+    **CONSUMER_CANNOT_OCCUR,
+    "O-COMMIT-23": CLASSIC_CANNOT_OCCUR["C-ST-05"],
 }
 #: rules of groups of one kind that the other kind is needed for
 _ONLY_MIXED = {f"rule {rule}" for rule in MIXED_RULES if not rule.startswith("X-")}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -75,7 +75,13 @@ def lines_of(each: Replacement) -> tuple[list[str], list[str]]:
 def in_place(replacements: Sequence[Replacement]) -> Iterator[None]:
     """While this is entered, the replacements are in the program. Raises ``DoesNotApply`` before anything is changed,
     also for a core that is compiled."""
-    changes = exchanged_code(replacements)
+    with exchanged(exchanged_code(replacements)):
+        yield
+
+
+@contextmanager
+def exchanged(changes: Mapping[FunctionType, CodeType]) -> Iterator[None]:
+    """While this is entered, these functions have this code."""
     before = [(function, function.__code__, dict(vars(function))) for function in changes]
     try:
         for function, code in changes.items():
@@ -96,13 +102,21 @@ def exchanged_code(replacements: Sequence[Replacement]) -> dict[FunctionType, Co
             compiled = compile(source, str(_CORE / file), "exec", dont_inherit=True)
         except SyntaxError as reason:
             raise DoesNotApply(f"{file} is no Python with it, line {reason.lineno}: {reason.msg}") from None
-        module = import_module(_module_name(file))
         for where in dict.fromkeys(each.where for each in replacements if each.file == file):
-            function = _function(module, file, where)
-            code = _code(compiled, where)
-            _check(function, code, f"{where} in {file}")
+            function, code = code_from(compiled, file, where)
             changes[function] = code
     return changes
+
+
+def code_from(compiled: CodeType, file: str, where: str, given: Container[str] = ()) -> tuple[FunctionType, CodeType]:
+    """The function of the core of that qualified name, and the code that ``compiled`` has for it.
+
+    ``file``: within the package ``fencepost``; ``compiled``: the changed file; ``given``: names beside those of the
+    file that the code may use. Raises ``DoesNotApply`` if the function cannot have that code."""
+    function = _function(import_module(_module_name(file)), file, where)
+    code = _code(compiled, where)
+    _check(function, code, f"{where} in {file}", given)
+    return function, code
 
 
 def _module_name(file: str) -> str:
@@ -185,12 +199,12 @@ def _function(module: ModuleType, file: str, where: str) -> FunctionType:
     return function
 
 
-def _check(function: FunctionType, code: CodeType, each: str) -> None:
+def _check(function: FunctionType, code: CodeType, each: str, given: Container[str]) -> None:
     """Raises ``DoesNotApply`` if the function cannot have this code, or its names."""
     if code.co_freevars != function.__code__.co_freevars:
         raise DoesNotApply(f"{each} would need other variables from around it: {', '.join(code.co_freevars)}")
     unknown = sorted(_globals(code) - vars(builtins).keys() - function.__globals__.keys())
-    if unknown:
+    if unknown := [name for name in unknown if name not in given]:
         raise DoesNotApply(f"{each} would need names that its file does not have: {', '.join(unknown)}")
 
 

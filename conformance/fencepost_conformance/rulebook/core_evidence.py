@@ -1,9 +1,11 @@
-"""Observe which rules are at work in the core where Kafka's own coordinator does the same, and write that down.
+"""Observe which rules decide in the core where Kafka's own coordinator does the same, and write that down.
 
-Random traces, with offsets in them, are run on the core and on Kafka. In each trace that ends without a difference the
-functions of the core that ran are noted; a rule that is cited in the lines of one of them counts for that trace. As
-with members (``member_evidence``) that is less than the model's word for each step (``evidence``): a function may cite
-a rule that decided nothing there.
+Random traces, with offsets in them, run on the core and on Kafka. In each trace that ends without a difference the
+functions of the core that ran are noted. There are two levels:
+
+- ``rules``: the rule *decided*. Without the statement that cites it, or with a mutant that breaks it, an agreeing trace
+  comes out differently (``deletion``).
+- ``ran``: a function that cites the rule ran in an agreeing trace. It may cite a rule that decided nothing there.
 
 Run it with ``python -m fencepost_conformance.rulebook.core_evidence [TRACES]``.
 """
@@ -14,8 +16,9 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import CodeType
 from typing import Any, TypeAlias
 
 import fencepost
@@ -23,25 +26,34 @@ from fencepost.protocol.events import Event
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost.rulebook.book import cited_lines, read_book
 
 from .. import repository
 from ..compare.lockstep import compare
 from ..console import CannotRun, progress
 from ..counting import counted
 from ..generate.generator import generate
+from ..generate.java_order import JavaOrder
 from ..generate.plan import GroupProtocol
 from ..jvm.process import ProcessFault
+from ..mutants.catalogue import MUTANTS
+from ..mutants.mutant import Side
 from ..targets.base import Observation
-from ..targets.core import Core
+from ..targets.core import Core, CoreSession
+from ..targets.ids import MemberIds
 from ..targets.kafka_jvm import KafkaJvm
-from .member_evidence import noted, rules_of_functions
+from .deletion import Agreed, Deletion, deciding, deletions, of_mutants
+from .running import Ran, citations, levels, noted, rules_of_functions
 from .standing import CORE_EVIDENCE, evidence_folder
 
-#: what the newest release does, and what it did otherwise before
+#: the newest release, and the one before it
 RELEASES = {"4.4.0": KAFKA_4_4, "4.3.1": KAFKA_4_3}
 TRACES = 400
+#: seeds from here on; other evidence has those below
+FIRST_SEED = 100_000
 STEPS = 100
+#: a statement is deleted in at most so many agreeing traces, and until so many of them come out differently
+MOST, ENOUGH = 40, 3
+SIDES = (Side.COORDINATOR, Side.CONSUMER_GROUP, Side.MIXED_GROUP, Side.OFFSETS, Side.ASSIGNOR)
 _CHUNK = 50
 #: Where what a coordinator does is written.
 _COORDINATOR = Path(fencepost.__file__).parent / "coordinator"
@@ -50,22 +62,32 @@ _COORDINATOR = Path(fencepost.__file__).parent / "coordinator"
 Other: TypeAlias = Callable[[Sequence[tuple[Settings, Sequence[Event]]]], Sequence[Sequence[Observation]]]
 
 
-def observe(traces: int, other: Other, profile: Profile, told: Callable[[int], None]) -> dict[str, Any]:
-    """In how many traces each rule was at work; the traces are those of seeds 0, 1, … of each protocol. ``told`` hears
-    how many more are done."""
-    book = read_book(repository.root() / "docs" / "rules")
-    cited = rules_of_functions(_COORDINATOR, lambda text: iter(cited_lines(text, book)))
-    rules: Counter[str] = Counter()
+@dataclass(slots=True)
+class Observed:
+    """The result of the traces. ``ran`` counts, for each rule, those in which a function ran that cites it; ``agreed``
+    are those that can show which rules decide, when ``changes`` delete them."""
+
+    changes: list[Deletion]
+    ran: Counter[str] = field(default_factory=Counter)
+    agreed: list[Agreed] = field(default_factory=list)
+
+
+def observe(
+    seeds: range, other: Other, profile: Profile, into: Observed, told: Callable[[int], None]
+) -> dict[str, Any]:
+    """Run the traces of these seeds, of each protocol, and count them. ``told`` hears how many more are done."""
+    cited = rules_of_functions(_COORDINATOR, citations())
+    watched = {key for change in into.changes for key in change.functions}
     steps = differing = 0
-    planned = [(protocol, seed) for protocol in GroupProtocol for seed in range(traces)]
+    planned = [(protocol, seed) for seed in seeds for protocol in GroupProtocol]
     for start in range(0, len(planned), _CHUNK):
         chunk = [
             generate(seed, profile, STEPS, protocol, offsets=None) for protocol, seed in planned[start : start + _CHUNK]
         ]
         seen = other([(trace.settings, trace.events) for trace in chunk])
         for trace, theirs in zip(chunk, seen, strict=True):
-            ran: set[CodeType] = set()
-            with noted(ran, _COORDINATOR):
+            ran = Ran()
+            with noted(ran, _COORDINATOR, watched):
                 ours = Core().run(trace.settings, profile, trace.events)
             compared = compare(trace.settings, profile, trace.events, ours, theirs)
             steps += compared.steps
@@ -73,15 +95,28 @@ def observe(traces: int, other: Other, profile: Profile, told: Callable[[int], N
             if compared.difference is not None or compared.followed:
                 differing += compared.difference is not None
                 continue
-            rules.update({rule for code in ran for rule in cited.get((code.co_filename, code.co_firstlineno), ())})
+            into.ran.update({rule for key in ran.functions for rule in cited.get(key, ())})
+            into.agreed.append(Agreed(ran, partial(_differs, trace.settings, profile, trace.events, ours)))
         told(len(chunk))
     return {
         "profile": profile.name,
+        "seeds": f"{seeds[0]} to {seeds[-1]}",
         "traces": len(planned),
         "steps": steps,
         "differing": differing,
-        "rules": dict(sorted(rules.items())),
     }
+
+
+def _differs(settings: Settings, profile: Profile, events: Sequence[Event], before: Sequence[Observation]) -> bool:
+    """Whether some event now has another outcome in the core than before."""
+    session = CoreSession(settings, profile, JavaOrder(MemberIds()))
+    return any(session.offer(event) != seen for event, seen in zip(events, before, strict=True))
+
+
+def deleted() -> list[Deletion]:
+    """Every deletion of a place in the coordinator, and its mutants."""
+    mutants = [each for each in MUTANTS.values() if each.side in SIDES]
+    return [*deletions([_COORDINATOR], citations()), *of_mutants(mutants)]
 
 
 def main() -> None:
@@ -90,21 +125,23 @@ def main() -> None:
         if len(words) > 1 or not words[0].isdigit():
             raise CannotRun(f"{' '.join(words)!r} is no number of traces")
         count = int(words[0])
-        rules: Counter[str] = Counter()
-        runs = []
+        seeds = range(FIRST_SEED, FIRST_SEED + count)
+        runs, changes = [], deleted()
+        observed = Observed(changes)
         with progress("Kafka and the core", len(RELEASES) * len(GroupProtocol) * count) as meter:
             for release, profile in RELEASES.items():
                 with KafkaJvm(release) as kafka:
-                    found = observe(count, kafka.run_many, profile, meter.advance)
-                rules.update(found.pop("rules"))
-                runs.append({"kafka": release, **found})
+                    run = observe(seeds, kafka.run_many, profile, observed, meter.advance)
+                runs.append({"kafka": release, **run})
+        with progress("the core without a statement", len(changes)) as meter:
+            decided = deciding(changes, observed.agreed, most=MOST, enough=ENOUGH, advance=meter.advance)
+        found = levels(decided, observed.ran)
     except (CannotRun, ProcessFault) as reason:
         print(f"evidence: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
     path = evidence_folder(repository.root()) / CORE_EVIDENCE
-    told = {"runs": runs, "rules": dict(sorted(rules.items()))}
-    path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    print(f"{CORE_EVIDENCE}: {counted(len(rules), 'rules')}")
+    path.write_text(json.dumps({"runs": runs, **found}, indent=1) + "\n", encoding="utf-8")
+    print(f"{CORE_EVIDENCE}: {counted(len(found['rules']), 'rules')} decided, {len(found['ran'])} ran")
 
 
 if __name__ == "__main__":

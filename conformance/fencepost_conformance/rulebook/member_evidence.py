@@ -1,41 +1,54 @@
-"""Observe which rules of members are at work where Kafka's own client does the same, and write that down.
+"""Observe which rules of members decide where Kafka's own client does the same, and write that down.
 
 Random schedules go through the core's member and reader and through Kafka's client (``clientside``), and random calls
-through the reader's partitions and through Kafka's ``SubscriptionState`` (``jvm.positions``). In each that ends without
-a difference the functions of the core that ran are noted; a rule that is cited in the lines of one of them counts. That
-is less than the model's word for each step (``evidence``): a function may cite a rule that decided nothing there.
+through the reader's partitions and through Kafka's ``SubscriptionState`` (``jvm.positions``). There are two levels, as
+for the coordinator (``core_evidence``):
+
+- ``rules``: the rule *decided*. Without the statement that cites it, or with a mutant that breaks it, a schedule that
+  agrees comes out differently (``deletion``).
+- ``ran``: a function that cites the rule ran in a schedule that agrees. It may cite a rule that decided nothing there.
 
 Run it with ``python -m fencepost_conformance.rulebook.member_evidence [SCHEDULES]``.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any, Final
 
 import fencepost
 from fencepost.protocol.profiles import KAFKA_4_4
-from fencepost.rulebook.book import cited_lines, read_book
 
 from .. import repository
-from ..clientside.judge import Half, Judge, MemberProtocol, protocols
+from ..clientside.judge import Half, Judge, MemberProtocol, protocols, schedule_of
+from ..clientside.schedule import Schedule
 from ..console import CannotRun, progress
 from ..counting import counted
 from ..jvm.builds import Build
-from ..jvm.positions import KafkaPositions, differences
+from ..jvm.positions import KafkaPositions, differences, walk
 from ..jvm.process import ProcessFault
+from ..mutants.catalogue import MUTANTS
+from ..mutants.mutant import Side
+from .deletion import Agreed, Deletion, deciding, deletions, of_mutants
+from .places import FunctionKey
+from .running import Ran, citations, levels, noted, rules_of_functions
 from .standing import MEMBER_EVIDENCE, evidence_folder
 
 RELEASE = "4.4.0"
-SCHEDULES = 1_000
+SCHEDULES = 600
+#: seeds from here on; other checks have those below
+FIRST_SEED = 100_000
 LENGTH = 60
+#: a statement is deleted in at most so many schedules, and until so many of them come out differently
+MOST, ENOUGH = 40, 3
+SIDES = (Side.MEMBER, Side.CONSUMER_MEMBER, Side.READER, Side.ASSIGNOR)
 #: Where what a member does is written.
 _FOLDERS = ("member", "reader")
 #: What schedules of readers do not show, since they have no group, or one of the other protocol, and no kafka-python:
@@ -55,91 +68,105 @@ _UNSHOWN: Final[dict[tuple[Half, MemberProtocol], tuple[str, ...]]] = {
 _HOME = Path(fencepost.__file__).parent
 
 
-def rules_of_functions(
-    folder: Path, rules_in: Callable[[str], Iterator[tuple[str, int]]]
-) -> dict[tuple[str, int], set[str]]:
-    """The rules that each function below ``folder`` cites, by its file and first line as its code object has them.
+@dataclass(slots=True)
+class Observed:
+    """The result of the schedules and walks: ``ran`` counts those in which a function ran that cites a rule; ``agreed``
+    are those that can show which rules decide."""
 
-    ``rules_in``: the rules of a text, each with its line."""
-    found: dict[tuple[str, int], set[str]] = {}
-    for path in sorted(folder.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        cited = list(rules_in(text))
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef):
-                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-                inside = {rule for rule, line in cited if node.lineno <= line <= (node.end_lineno or node.lineno)}
-                if inside:
-                    found[str(path), first] = inside
-    return found
+    cited: dict[FunctionKey, set[str]]
+    watched: frozenset[FunctionKey]
+    ran: Counter[str] = field(default_factory=Counter)
+    agreed: list[Agreed] = field(default_factory=list)
+    steps: int = 0
+    differing: int = 0
 
-
-@contextmanager
-def noted(into: set[CodeType], home: Path) -> Iterator[None]:
-    """Every function of files below ``home`` that runs meanwhile."""
-    prefix = str(home)
-
-    def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(prefix):
-            into.add(frame.f_code)
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
+    def add(self, run: Agreed) -> None:
+        """One that ended as Kafka's did."""
+        rules = {rule for key in run.ran.functions for rule in self.cited.get(key, ())}
+        self.ran.update(rule for rule in rules if not rule.startswith(run.unshown))
+        self.agreed.append(run)
 
 
-def observe(schedules: int) -> dict[str, Any]:
-    """How many schedules of members and readers, and walks of calls, each rule was at work in; of seeds 0, 1, …
+def observe(schedules: int, changes: Sequence[Deletion]) -> tuple[dict[str, Any], Observed]:
+    """Run so many schedules of each kind of member and reader, and so many walks of calls, and watch what
+    ``changes`` delete.
 
     Raises ``CannotRun`` where no JVM or no client can be had."""
-    book = read_book(repository.root() / "docs" / "rules")
-    cited: dict[tuple[str, int], set[str]] = {}
+    cited: dict[FunctionKey, set[str]] = {}
     for folder in _FOLDERS:
-        cited |= rules_of_functions(_HOME / folder, lambda text: iter(cited_lines(text, book)))
-    rules: Counter[str] = Counter()
-    steps = differing = 0
-
-    def count(ran: set[CodeType], unshown: tuple[str, ...] = ()) -> None:
-        found = {rule for code in ran for rule in cited.get((code.co_filename, code.co_firstlineno), ())}
-        rules.update(rule for rule in found if not rule.startswith(unshown))
-
+        cited |= rules_of_functions(_HOME / folder, citations())
+    observed = Observed(cited, frozenset(key for change in changes for key in change.functions))
+    seeds = range(FIRST_SEED, FIRST_SEED + schedules)
     judged_with = [(half, protocol) for half in Half for protocol in protocols(half)]
     with progress(f"Kafka's client {RELEASE} and the core's", (len(judged_with) + 1) * schedules) as meter:
         for half, protocol in judged_with:
             with Judge(Build(RELEASE), KAFKA_4_4, protocol, LENGTH, half) as judge:
-                for seed in range(schedules):
-                    ran: set[CodeType] = set()
+                for seed in seeds:
                     try:
-                        with noted(ran, _HOME):
-                            judged = judge.judge(seed)
+                        _judge(judge, seed, observed)
                     except ProcessFault as fault:
                         raise CannotRun(str(fault)) from None
-                    steps += judged.steps
-                    differing += judged.difference is not None
-                    if judged.difference is None:
-                        count(ran, _UNSHOWN.get((half, protocol), ()))
                     meter.advance(1)
         with closing(KafkaPositions(RELEASE)) as kafka:
-            for seed in range(schedules):
-                ran = set()
-                with noted(ran, _HOME):
-                    found = list(differences(kafka, [seed], KAFKA_4_4))
-                differing += len(found)
-                if not found:
-                    count(ran, ("K-PY-",))
+            for seed in seeds:
+                _walk(kafka, seed, observed)
                 meter.advance(1)
-    return {
+    about = {
         "kafka": RELEASE,
         "profile": KAFKA_4_4.name,
+        "seeds": f"{seeds[0]} to {seeds[-1]}",
         "schedules": schedules * len(judged_with),
         "walks": schedules,
-        "steps": steps,
-        "differing": differing,
-        "rules": dict(sorted(rules.items())),
+        "steps": observed.steps,
+        "differing": observed.differing,
     }
+    return about, observed
+
+
+def _judge(judge: Judge, seed: int, observed: Observed) -> None:
+    ran = Ran()
+    again = partial(schedule_of, *judge.compared, seed, judge.length, judge.profile)
+    with noted(ran, _HOME, observed.watched):
+        before = again()
+    judged = judge.judge(seed)
+    observed.steps += judged.steps
+    observed.differing += judged.difference is not None
+    if judged.difference is None:
+        observed.add(Agreed(ran, lambda: other_outcome(before, again()), _UNSHOWN.get(judge.compared, ())))
+
+
+def _walk(kafka: KafkaPositions, seed: int, observed: Observed) -> None:
+    ran = Ran()
+    with noted(ran, _HOME, observed.watched):
+        before = walk(seed, KAFKA_4_4)
+    found = list(differences(kafka, [seed], KAFKA_4_4))
+    observed.differing += len(found)
+    if not found:
+        observed.add(Agreed(ran, lambda: _shows_other(before, walk(seed, KAFKA_4_4)), ("K-PY-",)))
+
+
+def other_outcome(before: Schedule, now: Schedule) -> bool:
+    """Whether an event has another outcome now. A schedule is made while the member takes it; so the events up to there
+    must be the same, else the two say nothing of each other."""
+    for ours, theirs in zip(before.outcomes, now.outcomes, strict=False):
+        if ours != theirs:
+            through = ours["event"] + 1
+            return before.events[:through] == now.events[:through]
+    return False
+
+
+def _shows_other(before: tuple[list[str], list[str]], now: tuple[list[str], list[str]]) -> bool:
+    """Likewise of a walk: the same calls, and another thing shown after the last of them."""
+    for number, (ours, theirs) in enumerate(zip(before[1], now[1], strict=False), 1):
+        if ours != theirs:
+            return before[0][:number] == now[0][:number]
+    return False
+
+
+def deleted() -> list[Deletion]:
+    """Every deletion of a place in members and readers, and their mutants."""
+    mutants = [each for each in MUTANTS.values() if each.side in SIDES]
+    return [*deletions([_HOME / folder for folder in _FOLDERS], citations()), *of_mutants(mutants)]
 
 
 def main() -> None:
@@ -147,13 +174,17 @@ def main() -> None:
     try:
         if len(words) > 1 or not words[0].isdigit():
             raise CannotRun(f"{' '.join(words)!r} is no number of schedules")
-        found = observe(int(words[0]))
+        changes = deleted()
+        about, observed = observe(int(words[0]), changes)
+        with progress("the core without a statement", len(changes)) as meter:
+            decided = deciding(changes, observed.agreed, most=MOST, enough=ENOUGH, advance=meter.advance)
+        found = levels(decided, observed.ran)
     except CannotRun as reason:
         print(f"evidence: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
     path = evidence_folder(repository.root()) / MEMBER_EVIDENCE
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"{MEMBER_EVIDENCE}: {counted(len(found['rules']), 'rules')}")
+    path.write_text(json.dumps({**about, **found}, indent=1) + "\n", encoding="utf-8")
+    print(f"{MEMBER_EVIDENCE}: {counted(len(found['rules']), 'rules')} decided, {len(found['ran'])} ran")
 
 
 if __name__ == "__main__":

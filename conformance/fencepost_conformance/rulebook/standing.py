@@ -1,10 +1,8 @@
 """Where each rule stands: specified, modelled, implemented, tested in process, compared with Kafka, seen on the wire.
 
-The first four are citations: a file of the spec, the model, the core or the tests names the rule's id. The last two are
-*observed*: the lockstep run with Kafka's own coordinator and the check of the recorded traces each write down which
-rules the model applied in steps that agreed, and the comparison with Kafka's serde by which rules records are read and
-written alike; and which rules the code cites that ran where Kafka's own client, or coordinator, did the same
-(``evidence/*.json``). A citation alone therefore never counts as compared.
+The first four are citations: a file of the spec, the model, the core or the tests names the rule's id. The others are
+*observed*, and written down in ``evidence/*.json``. A rule is compared with Kafka at one of three levels (``Level``).
+A rule that cannot occur (``coverage.catalogue.CANNOT_OCCUR``) counts at no level, whatever a file of evidence says.
 """
 
 from __future__ import annotations
@@ -12,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from fencepost.rulebook.book import Rule, cited_lines, read_book
 
 from ..console import CannotRun
+from ..coverage.catalogue import CANNOT_OCCUR
 from .scope import out_of_scope
 
 #: Evidence by citation: column, folder below the repository, file endings.
@@ -37,15 +37,38 @@ NOT_OF_RULES = (
 RECORDS_EVIDENCE = "records.json"
 MEMBER_EVIDENCE = "member.json"
 CORE_EVIDENCE = "core.json"
-#: Evidence by observation: column, file, and the module that writes it.
+#: Evidence by observation: column, file, the part of it, and the module that writes it.
 OBSERVED = (
-    ("compared", "lockstep.json", "rulebook.evidence"),
-    ("compared", RECORDS_EVIDENCE, "jvm.serde"),
-    ("compared", MEMBER_EVIDENCE, "rulebook.member_evidence"),
-    ("compared", CORE_EVIDENCE, "rulebook.core_evidence"),
-    ("wire", "wire.json", "rulebook.evidence"),
+    ("decided", "lockstep.json", "rules", "rulebook.evidence"),
+    ("decided", RECORDS_EVIDENCE, "rules", "jvm.serde"),
+    ("decided", MEMBER_EVIDENCE, "rules", "rulebook.member_evidence"),
+    ("decided", CORE_EVIDENCE, "rules", "rulebook.core_evidence"),
+    ("ran", MEMBER_EVIDENCE, "ran", "rulebook.member_evidence"),
+    ("ran", CORE_EVIDENCE, "ran", "rulebook.core_evidence"),
+    ("wire", "wire.json", "rules", "rulebook.evidence"),
 )
 COLUMNS = tuple(name for name, *_ in CITED) + tuple(dict.fromkeys(name for name, *_ in OBSERVED))
+
+
+class Level(StrEnum):
+    """How far a rule is compared with Kafka."""
+
+    DECIDED = "decided"
+    RAN = "ran"
+    NONE = "none"
+
+
+#: The meaning of each level, for the table and for JSON.
+MEANINGS = {
+    Level.DECIDED: (
+        "the rule determined the outcome of a step that agreed with Kafka: the model explains the step by it, the "
+        "situation and outcome of the step are those of the rule, records are read and written by it as Kafka's serde "
+        "does, or the step comes out differently when the statement that cites the rule is deleted or a mutant "
+        "breaks the rule"
+    ),
+    Level.RAN: "only a function that cites the rule ran in a trace that agreed; the rule may have decided nothing",
+    Level.NONE: "neither was seen",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +82,20 @@ class Standing:
     excused: str | None  #: why the rule is out of scope, None if it is in
 
     def has(self, column: str) -> bool:
+        """Whether there is such evidence; of ``decided`` and ``ran`` only the higher one counts."""
+        if column == Level.RAN:
+            return self.level is Level.RAN
         return bool(self.places.get(column)) or self.observed.get(column, 0) > 0
+
+    @property
+    def level(self) -> Level:
+        """How far the rule is compared with Kafka."""
+        return next((level for level in (Level.DECIDED, Level.RAN) if self.observed.get(level, 0)), Level.NONE)
+
+    @property
+    def impossible(self) -> str | None:
+        """Why the rule cannot occur in any trace, None if it can."""
+        return CANNOT_OCCUR.get(self.rule.id)
 
     @property
     def missing(self) -> bool:
@@ -74,7 +110,7 @@ def evidence_folder(root: Path) -> Path:
 def read_standings(root: Path) -> list[Standing]:
     """Every rule of the book below ``root``, in the order of the book, with its evidence.
 
-    Raises ``CannotRun`` if a file of evidence is not what ``rulebook.evidence`` and ``jvm.serde`` write.
+    Raises ``CannotRun`` if a file of evidence is not what the modules of ``OBSERVED`` write.
     """
     book = read_book(root / "docs" / "rules")
     cited: dict[str, dict[str, list[str]]] = {}
@@ -88,17 +124,17 @@ def read_standings(root: Path) -> list[Standing]:
                     for rule_id, line in dict.fromkeys(cited_lines(path.read_text(encoding="utf-8"), book)):
                         cited.setdefault(rule_id, {}).setdefault(column, []).append(f"{name}:{line}")
     observed: dict[str, dict[str, int]] = {}
-    for column, file, module in OBSERVED:
+    for column, file, part, module in OBSERVED:
         path = evidence_folder(root) / file
         if path.is_file():
             try:
-                counted: dict[str, int] = dict(json.loads(path.read_text(encoding="utf-8"))["rules"])
+                counted: dict[str, int] = dict(json.loads(path.read_text(encoding="utf-8"))[part])
             except (ValueError, KeyError, TypeError) as reason:
                 again = f"make it again: python -m fencepost_conformance.{module}"
                 raise CannotRun(f"{path} is no file of evidence ({type(reason).__name__}: {reason}); {again}") from None
-            for rule_id, steps in counted.items():
+            for rule_id in counted.keys() - CANNOT_OCCUR.keys():
                 row = observed.setdefault(rule_id, {})
-                row[column] = row.get(column, 0) + steps
+                row[column] = row.get(column, 0) + counted[rule_id]
     return [
         Standing(
             rule,

@@ -90,7 +90,7 @@ STAGE = Stage("core against model, random traces", ())
 AT = ("impl/fencepost/x.py:3", "impl/fencepost/x.py:14")
 EVERYWHERE = dict.fromkeys(("specified", "modelled", "implemented", "tested"), AT)
 STANDINGS = [
-    Standing(rule_book()["C-JOIN-43"], EVERYWHERE, {"compared": 5, "wire": 3}, None),
+    Standing(rule_book()["C-JOIN-43"], EVERYWHERE, {"decided": 5, "wire": 3}, None),
     Standing(rule_book()["C-JOIN-44"], {}, {}, None),
     Standing(rule_book()["O-TXN-01"], {}, {}, "transactional offset commits are not part of the project yet"),
 ]

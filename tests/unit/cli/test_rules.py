@@ -12,6 +12,7 @@ import venv
 import zipfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,42 @@ def test_a_rule_is_shown_with_its_text_and_its_places(word: str, capsys: pytest.
     assert "tested: tests/" in shown
     assert "compared with Kafka: decided in" in shown
     assert "seen on the wire:" in shown
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    with pytest.raises(SystemExit) as ended:
+        main(["rules", *words, "--json"])
+    assert ended.value.code == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_json_counts_what_decided_and_what_only_ran_also_of_each_family(capsys: pytest.CaptureFixture[str]) -> None:
+    found = as_json(capsys)
+    levels = ("decided", "ran", "none")
+    assert set(found["meanings"]) == set(levels)
+    assert sum(found["counts"][level] for level in levels) == found["counts"]["in_scope"]
+    for level in levels:
+        in_scope = [rule for rule in found["rules"] if rule["level"] == level and rule["out_of_scope"] is None]
+        assert len(in_scope) == found["counts"][level]
+        assert sum(family[level] for family in found["families"].values()) == found["counts"][level]
+
+
+def test_only_those_of_a_level_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = as_json(capsys, "--only", "ran")
+    assert len(ran["rules"]) == ran["counts"]["ran"] > 0
+    assert all(rule["level"] == "ran" and rule["decided"] == 0 < rule["ran"] for rule in ran["rules"])
+    first = ran["rules"][0]["id"]
+    shown = said(capsys, "--only", "ran")
+    assert first in shown
+    assert "C-JOIN-43" not in shown
+    assert "a function that cites it ran in" in said(capsys, first)
+
+
+def test_a_rule_that_cannot_occur_says_so_and_counts_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "compared with Kafka: no; cannot occur: an Empty group has no members" in said(capsys, "C-JOIN-56")
+    (rule,) = as_json(capsys, "C-JOIN-56")["rules"]
+    assert (rule["level"], rule["decided"], rule["ran"], rule["wire"]) == ("none", 0, 0, 0)
 
 
 @pytest.mark.parametrize(

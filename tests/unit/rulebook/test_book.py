@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from fencepost.rulebook.book import citations, cited_lines, read_book
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.rulebook.scope import REASONS, SHARE, out_of_scope
-from fencepost_conformance.rulebook.standing import Standing, evidence_folder, read_standings
+from fencepost_conformance.rulebook.standing import Level, Standing, evidence_folder, read_standings
 
 BOOK = read_book(Path(__file__).parents[3] / "docs" / "rules")
 
@@ -88,9 +90,36 @@ def test_both_protocols_are_in_scope(area: str) -> None:
 def test_a_rule_in_scope_that_nothing_realises_is_missing() -> None:
     rule = BOOK["M-PE-07"]
     assert Standing(rule, {}, {}, None).missing
-    assert not Standing(rule, {}, {"compared": 3}, None).missing
+    assert not Standing(rule, {}, {"decided": 3}, None).missing
     assert not Standing(rule, {"modelled": ("a.py",)}, {}, None).missing
     assert not Standing(rule, {}, {}, SHARE).missing
+
+
+@pytest.mark.parametrize(
+    ("observed", "level"),
+    [
+        ({"decided": 3, "ran": 5}, Level.DECIDED),
+        ({"ran": 5}, Level.RAN),
+        ({"wire": 5}, Level.NONE),
+        ({}, Level.NONE),
+    ],
+)
+def test_a_rule_has_the_highest_level_that_was_observed(observed: dict[str, int], level: Level) -> None:
+    standing = Standing(BOOK["M-PE-07"], {}, observed, None)
+    assert standing.level is level
+    assert [each for each in (Level.DECIDED, Level.RAN) if standing.has(each)] == [level] * (level is not Level.NONE)
+
+
+def test_what_cannot_occur_counts_nowhere_whatever_the_evidence_says(tmp_path: Path) -> None:
+    evidence_folder(tmp_path).mkdir(parents=True)
+    shutil.copytree(Path(__file__).parents[3] / "docs" / "rules", tmp_path / "docs" / "rules")
+    counts = {"C-JOIN-56": 1164, "C-JOIN-43": 7}
+    (evidence_folder(tmp_path) / "core.json").write_text(json.dumps({"rules": counts, "ran": counts}))
+    standings = {standing.rule.id: standing for standing in read_standings(tmp_path)}
+    assert standings["C-JOIN-56"].level is Level.NONE
+    assert not standings["C-JOIN-56"].observed
+    assert standings["C-JOIN-56"].impossible == "cannot occur: an Empty group has no members"
+    assert standings["C-JOIN-43"].observed == {"decided": 7, "ran": 7}
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"rules": 3}'])

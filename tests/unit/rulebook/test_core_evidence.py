@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fencepost.protocol.events import Event
 from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.rulebook.core_evidence import observe
+from fencepost_conformance.rulebook.core_evidence import Observed, observe
 from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.core import Core
 
@@ -22,14 +22,19 @@ def silent(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observ
 
 def test_what_ran_counts_where_the_other_agrees() -> None:
     done: list[int] = []
-    found = observe(2, same, KAFKA_4_4, done.append)
+    observed = Observed([])
+    found = observe(range(2), same, KAFKA_4_4, observed, done.append)
     assert (found["traces"], found["differing"], sum(done)) == (6, 0, 6)
     assert found["steps"] > 300
-    assert all(0 < count <= 6 for count in found["rules"].values())
-    assert "O-COMMIT-09" in found["rules"]
+    assert len(observed.agreed) == 6
+    assert all(0 < count <= 6 for count in observed.ran.values())
+    assert "O-COMMIT-09" in observed.ran
+    assert not any(each.differs() for each in observed.agreed)  # the core is whole
 
 
 def test_nothing_counts_where_the_other_differs() -> None:
-    found = observe(1, silent, KAFKA_4_4, lambda _: None)
+    observed = Observed([])
+    found = observe(range(1), silent, KAFKA_4_4, observed, lambda _: None)
     assert found["differing"] == 3
-    assert found["rules"] == {}
+    assert not observed.ran
+    assert not observed.agreed

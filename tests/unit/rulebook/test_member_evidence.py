@@ -7,7 +7,7 @@ from pathlib import Path
 from fencepost.rulebook import read_book
 from fencepost.rulebook.book import cited_lines
 from fencepost_conformance import repository
-from fencepost_conformance.rulebook.member_evidence import noted, rules_of_functions
+from fencepost_conformance.rulebook.running import Ran, noted, rules_of_functions
 
 TEXT = '''"""K-HB-01 of the whole file belongs to no function."""
 
@@ -40,8 +40,10 @@ def test_only_what_runs_is_noted_and_by_the_line_that_the_source_has(tmp_path: P
     path.write_text(TEXT)
     names: dict[str, object] = {}
     exec(compile(TEXT, str(path), "exec"), names)
-    ran: set[object] = set()
-    with noted(ran, tmp_path):  # type: ignore[arg-type]
+    ran, beats = Ran(), (str(path), 4)
+    with noted(ran, tmp_path, {beats}):
         names["beats"]()  # type: ignore[operator]
+        names["leaves"]()  # type: ignore[operator]
     names["silent"]()  # type: ignore[operator]
-    assert {(code.co_filename, code.co_firstlineno) for code in ran} == {(str(path), 4)}  # type: ignore[attr-defined]
+    assert ran.functions == {beats, (str(path), 9)}
+    assert ran.lines == {(str(path), 6)}  # only of what is watched

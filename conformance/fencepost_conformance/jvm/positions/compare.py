@@ -67,14 +67,15 @@ class KafkaPositions:
 def differences(kafka: KafkaPositions, seeds: Sequence[int], profile: Profile = INTENDED) -> Iterator[Difference]:
     """The first difference of each seed that has one."""
     for seed in seeds:
-        calls, ours = _walk(seed, profile)
+        calls, ours = walk(seed, profile)
         for number, (own, theirs) in enumerate(zip(ours, kafka.ask(calls), strict=True)):
             if own != theirs:
                 yield Difference(seed, tuple(calls[: number + 1]), own, theirs)
                 break
 
 
-def _walk(seed: int, profile: Profile) -> tuple[list[str], list[str]]:
+def walk(seed: int, profile: Profile) -> tuple[list[str], list[str]]:
+    """The calls of that seed, and what the reader shows after each."""
     rng = Random(f"positions {seed}")
     policy = rng.choice(("earliest", "latest", "none"))
     place = _Place(policy, profile)

@@ -1,0 +1,210 @@
+"""Delete statements that cite rules from the core, one at a time, and see which runs then come out differently.
+
+A run that agreed with Kafka shows the rule of a statement that ran in it if, without the statement, the run has another
+outcome: another reply, record, timer or state. Then the rule decided a step that agreed. A statement that ran and whose
+deletion changes nothing decided nothing there. A core that raises an error without the statement shows nothing either.
+
+The mutants (``mutants``) name the rules that they break, and count in the same way.
+"""
+
+from __future__ import annotations
+
+import ast
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, Final, NoReturn
+
+import fencepost
+
+from ..mutants.mutant import Mutant, planted
+from ..mutants.replacement import DoesNotApply, code_from, exchanged, exchanged_code
+from .places import ALTERED, Change, Citations, FunctionKey, Place, places
+from .running import Ran
+
+_CORE: Final = Path(fencepost.__file__).parent
+#: A run without the statement may use as many seconds of the processor before it counts as endless.
+_MOST_SECONDS: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """A run that ended as Kafka's did. ``ran``: what ran in it. ``differs``: run again, whether the outcome is another
+    one. ``unshown``: beginnings of rule ids that the run says nothing about."""
+
+    ran: Ran
+    differs: Callable[[], bool]
+    unshown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A change of the core that takes ``rule`` out of it. It matters where one of ``lines`` of ``file`` ran, or, if
+    there are none, one of ``functions``."""
+
+    rule: str
+    functions: frozenset[FunctionKey]
+    lines: frozenset[tuple[str, int]]
+    plant: Callable[[], AbstractContextManager[None]]
+
+    def reached(self, ran: Ran) -> bool:
+        """Whether the changed part of the core ran."""
+        return not (self.lines.isdisjoint(ran.lines) if self.lines else self.functions.isdisjoint(ran.functions))
+
+
+class _NoOtherValue(Exception):
+    """There is no other value of this kind that the core could continue with."""
+
+
+class _Endless(BaseException):
+    """The run without the statement does not end."""
+
+
+def deletions(folders: Iterable[Path], citations: Citations) -> list[Deletion]:
+    """One for each way to delete each place of the files below ``folders``."""
+    return [
+        Deletion(
+            place.rule,
+            frozenset([(str(place.file), place.first)]),
+            frozenset((str(place.file), line) for line in place.lines),
+            partial(_deleted, place, change),
+        )
+        for folder in folders
+        for file in sorted(folder.rglob("*.py"))
+        for place in places(file, file.read_text(encoding="utf-8"), citations)
+        for change in place.changes
+    ]
+
+
+def of_mutants(mutants: Iterable[Mutant]) -> list[Deletion]:
+    """One for each mutant that applies to the core as it is, and that names one rule: of several it does not say which
+    decides."""
+    found = []
+    for mutant in mutants:
+        if len(mutant.rules) == 1:
+            try:
+                functions = frozenset(_key(function) for function in exchanged_code(mutant.replacements))
+            except DoesNotApply:
+                continue
+            found.append(Deletion(*mutant.rules, functions, frozenset(), partial(planted, mutant)))
+    return found
+
+
+def deciding(
+    deleted: Sequence[Deletion],
+    runs: Sequence[Agreed],
+    *,
+    most: int,
+    enough: int,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Counter[str]:
+    """In how many runs each rule decided, of those that decided in any.
+
+    ``most``: so many runs are tried for each deletion, of those that reach it; ``enough``: so many that differ are
+    enough for a rule. ``advance`` hears of each deletion that is done."""
+    decided: dict[str, set[int]] = {}
+    keeping = _keeping()
+    for each in deleted:
+        numbers = decided.setdefault(each.rule, set())
+        if len(numbers) < enough:
+            numbers.update(islice(_shown(each, runs, most), enough))
+        for function in keeping:
+            function.cache_clear()
+        advance(1)
+    return Counter({rule: len(numbers) for rule, numbers in decided.items() if numbers})
+
+
+def _shown(each: Deletion, runs: Sequence[Agreed], most: int) -> Iterator[int]:
+    """The runs, by number, that come out differently."""
+    reached = (number for number, run in enumerate(runs) if each.reached(run.ran))
+    shown = (number for number in reached if not each.rule.startswith(runs[number].unshown))
+    for number in islice(shown, most):
+        try:
+            differs = _differs_without(each, runs[number])
+        except (DoesNotApply, _Endless):
+            return
+        if differs:
+            yield number
+
+
+def _differs_without(each: Deletion, run: Agreed) -> bool:
+    with each.plant():
+        try:
+            with _bounded():
+                return run.differs()
+        except Exception:  # the broken core says nothing of the rule
+            return False
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Raises ``_Endless`` in what takes too long; the clock is that of the process, so load does not count."""
+
+    def end(*_: object) -> NoReturn:
+        raise _Endless
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _keeping() -> list[Any]:
+    """The functions of the core that keep their results, which may come from a changed function."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(f"{fencepost.__name__}.")]
+    return [value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear")]
+
+
+def _key(function: FunctionType) -> FunctionKey:
+    return function.__code__.co_filename, function.__code__.co_firstlineno
+
+
+@contextmanager
+def _deleted(place: Place, change: Change) -> Iterator[None]:
+    """While this is entered, the core lacks the place. Raises ``DoesNotApply``."""
+    function, code = _without(place, change)
+    function.__globals__[ALTERED] = altered
+    try:
+        with exchanged({function: code}):
+            yield
+    finally:
+        del function.__globals__[ALTERED]
+
+
+def _without(place: Place, change: Change) -> tuple[FunctionType, CodeType]:
+    tree = ast.parse(place.file.read_text(encoding="utf-8"))
+    change(tree)
+    compiled = compile(ast.fix_missing_locations(tree), str(place.file), "exec", dont_inherit=True)
+    file = place.file.relative_to(_CORE).as_posix()
+    try:
+        return code_from(compiled, file, place.where, {ALTERED})
+    except (ValueError, KeyError) as reason:  # two of that name, a getter and a setter
+        raise DoesNotApply(f"{place.where} in {file} is not one function") from reason
+
+
+def altered(value: Any) -> Any:
+    """Another value of the same kind, for a plain value or a collection. Every step depends on what holds a state, so
+    there is none for such. Raises ``_NoOtherValue`` for the others, and then the run shows nothing."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, Enum):
+        members = list(type(value))
+        return members[(members.index(value) + 1) % len(members)]
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, str):
+        return value + "?"
+    if type(value) in {tuple, list, frozenset, set, dict} and value:
+        return type(value)()
+    raise _NoOtherValue(type(value).__name__)
