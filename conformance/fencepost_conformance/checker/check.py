@@ -19,7 +19,7 @@ from fencepost.protocol.settings import Settings
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_stream
 from ..trace.lines import Setting
 from ..wire.settings import OF_OFFSETS, changed
-from .consumer.topics import TopicEvent, topic_events
+from .consumer.topics import TopicEvent, topic_events, topic_names
 from .consumer.watch import first_consumer_event, watch
 from .coordination import is_absent
 from .door import while_loading
@@ -28,7 +28,7 @@ from .instead import Instead, instead
 from .offsets.judge import wrong_offsets
 from .positions.judge import wrong_positions
 from .search import Exhausted, Limits, Search
-from .text import answer_text, request_text
+from .text import answer_text, of_answers, of_wrong, request_text
 from .undecoded import undecoded
 from .verdict import Outcome, Refusal, Verdict
 
@@ -106,6 +106,7 @@ def _refusal(history: History, at: int, settings: Settings, profile: Profile, li
     op = event.op
     rules: dict[str, None] = {}
     allowed: list[str] = []
+    difference = None
     if event.answered:
         probe = Search(history, settings, profile, replace(limits, steps=limits.detail), upto=at + 1, probe=True)
         with suppress(Exhausted):
@@ -113,6 +114,7 @@ def _refusal(history: History, at: int, settings: Settings, profile: Profile, li
         for answer, because in probe.answers.items():
             allowed.append(answer_text(answer, op))
             rules.update(dict.fromkeys(because))
+        difference = of_answers(op, probe.answers)
         seen = f"{request_text(op)} was answered {answer_text(op.answer, op)}"
         if not allowed:
             allowed.append("no answer yet: the request still has to wait")
@@ -120,7 +122,7 @@ def _refusal(history: History, at: int, settings: Settings, profile: Profile, li
     else:
         seen = f"{request_text(op)} was sent while something that must have happened before had not"
     shown = tuple(sorted(set(allowed)))
-    return Refusal(history.group_id, event.line, event.at_ms, seen, shown[:_SHOWN], tuple(rules))
+    return Refusal(history.group_id, event.line, event.at_ms, seen, shown[:_SHOWN], tuple(rules), difference=difference)
 
 
 def _explained_after_all(history: History, settings: Settings, profile: Profile, limits: Limits) -> bool:
@@ -157,7 +159,12 @@ def check_consumer_history(
         return None, steps + len(history.events)
     event, wrong = found
     seen = f"{request_text(event.op)} was answered {answer_text(event.op.answer, event.op)}"
-    return Refusal(history.group_id, event.line, event.at_ms, seen, (wrong.allowed,), wrong.rules), steps
+    names = topic_names(topics)
+    difference = of_wrong(wrong, names)
+    refusal = Refusal(
+        history.group_id, event.line, event.at_ms, seen, (wrong.allowed,), wrong.rules, difference=difference
+    )
+    return refusal, steps
 
 
 def _turned_away(history: History) -> bool:
@@ -273,7 +280,7 @@ def check_trace(
             reason = f"group {history.group_id!r}: each answer says that the broker is not the coordinator"
         else:
             accepted.append(history.group_id)
-    for refusal in wrong_offsets(trace, accepted, settings, limits):
+    for refusal in wrong_offsets(trace, [*accepted, *(each.group_id for each in refusals)], settings, limits):
         of_offsets = [field for field in assumed if field in OF_OFFSETS]
         again = partial(_first_wrong_offset, trace, refusal.group_id, limits)
         other = _instead(groups[refusal.group_id], refusal, settings, of_offsets, again)

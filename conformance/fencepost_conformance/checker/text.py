@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
@@ -20,7 +23,10 @@ from fencepost.protocol.messages import (
 )
 
 from ..counting import counted
+from .because import because
 from .commits import Commit
+from .consumer.wrong import Wrong
+from .difference import ANSWER, Difference, TopicNames, both_in_words, closest, differing, in_words
 from .history import Answer, OddAnswer, Op
 from .ids import UNSEEN
 
@@ -29,10 +35,6 @@ def _member(member_id: str) -> str:
     if UNSEEN in member_id:
         return "a new member id"
     return f"member id {member_id!r}" if member_id else "no member id"
-
-
-def _bytes(content: bytes) -> str:
-    return f"{len(content)} bytes ({content[:12].hex()}…)" if len(content) > 12 else f"bytes {content.hex() or 'none'}"
 
 
 def _rows(rows: tuple[TopicPartitions, ...]) -> str:
@@ -44,8 +46,7 @@ def _rows(rows: tuple[TopicPartitions, ...]) -> str:
 def request_text(op: Op) -> str:
     """Such as ``Heartbeat v4 of member id 'a-1' in generation 3 on connection 2``."""
     body = op.body
-    name = "OffsetCommit" if isinstance(body, Commit) else type(body).__name__.removesuffix("Request")
-    words = [f"{name} v{op.version}"]
+    words = [f"{api_name(op)} v{op.version}"]
     if isinstance(body, LeaveGroupRequest):
         words.append("of " + ", ".join(_member(member.member_id) for member in body.members))
     elif hasattr(body, "member_id"):
@@ -63,6 +64,56 @@ def request_text(op: Op) -> str:
     elif isinstance(body, SyncGroupRequest) and body.assignments:
         words.append(f"with {counted(len(body.assignments), 'assignments')}")
     return " ".join([*words, f"on connection {op.connection}"])
+
+
+def of_answers(op: Op, allowed: Mapping[Answer, tuple[str, ...]]) -> Difference:
+    """The field in which the answer differs from the one that comes closest, of those that could have been given."""
+    others = [answer for answer in allowed if answer != op.answer]
+    nearest = closest(op.answer, others)
+    if nearest is None:
+        who = "leader" if isinstance(op.body, SyncGroupRequest) else "other members"
+        late = Difference(api_name(op), op.version, asker(op), ANSWER, "given", "no answer yet")
+        return replace(late, because=f"the request still has to wait for the {who}")
+    field, seen, expected = next(differing(op.answer, nearest))
+    if isinstance(op.answer, OddAnswer):
+        field, expected = "error_code", getattr(nearest, "error_code", nearest)
+    told, wanted = both_in_words(field, seen, expected, {})
+    if field == "error_code":
+        codes = dict.fromkeys(getattr(answer, "error_code", expected) for answer in others)
+        wanted = " or ".join(in_words(field, code, {}) for code in codes)
+    why = because(op, field, seen, expected, allowed[nearest])
+    told = _odd(op.answer) if isinstance(op.answer, OddAnswer) else told
+    return Difference(api_name(op), op.version, asker(op), field, told, wanted, why)
+
+
+def of_wrong(wrong: Wrong, names: TopicNames) -> Difference:
+    """As ``of_answers``, for a field whose expected value is known in words only."""
+    op, field = wrong.op, wrong.field
+    expected: object = None
+    if field == "error_code":
+        expected = next((each for each in ErrorCode if each.name == wrong.allowed.partition(":")[0]), None)
+    elif field == "member_id":
+        expected = getattr(op.body, "member_id", None)
+    why = because(op, field, wrong.seen, expected, wrong.rules)
+    told = _odd(op.answer) if isinstance(op.answer, OddAnswer) else in_words(field, wrong.seen, names)
+    wanted = wrong.allowed.partition(": ")[0] if why else wrong.allowed
+    return Difference(api_name(op), op.version, asker(op), field, told, wanted, why)
+
+
+def _odd(answer: OddAnswer) -> str:
+    return f"{', '.join(map(str, answer.codes))}, which no API of groups has"
+
+
+def api_name(op: Op) -> str:
+    """Such as ``JoinGroup``."""
+    return "OffsetCommit" if isinstance(op.body, Commit) else type(op.body).__name__.removesuffix("Request")
+
+
+def asker(op: Op) -> str:
+    """Such as ``member id 'a-1' in generation 3 on connection 2``."""
+    text = request_text(op).removeprefix(f"{api_name(op)} v{op.version} ").removeprefix("of ")
+    names = getattr(op.body, "group_ids", ()) or getattr(op.body, "groups_names", ())
+    return f"group {names[0]!r} {text}" if names else text
 
 
 def answer_text(answer: Answer | None, op: Op) -> str:
@@ -88,7 +139,7 @@ def answer_text(answer: Answer | None, op: Op) -> str:
     elif isinstance(answer, SyncGroupResponse):
         if answer.protocol_name:
             words.append(answer.protocol_name)
-        words.append(f"assignment of {_bytes(answer.assignment)}")
+        words.append(f"assignment {in_words('assignment', answer.assignment, {})}")
     elif isinstance(answer, ConsumerGroupHeartbeatResponse):
         if answer.error_code is ErrorCode.NONE:
             words.append(f"epoch {answer.member_epoch}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from .. import verdict as verdicts
+from .difference import Difference
 from .instead import Instead
 
 #: the checker's word, as the field says it; ``Verdict.verdict`` is the same in the words of all commands
@@ -25,6 +26,7 @@ class Refusal:
 
     ``seen`` is that event, ``allowed`` what could have been seen there instead, ``rules`` the ids of the rules that
     say so. ``instead``: settings that were assumed, and with which there would be no refusal, or a later one.
+    ``difference``: the field that differs, with both values; None if the event is not an answer.
     """
 
     group_id: str
@@ -34,6 +36,25 @@ class Refusal:
     allowed: tuple[str, ...]
     rules: tuple[str, ...]
     instead: Instead | None = None
+    difference: Difference | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, in one sentence with both values and the rules."""
+        if self.difference is not None:
+            return self.difference.sentence(self.rules)
+        cited = f" ({', '.join(self.rules)})" if self.rules else ""
+        return f"{self.seen}; expected {' or '.join(self.allowed) or 'nothing'}{cited}"
+
+    @property
+    def expected(self) -> str:
+        """The value that the field should have, or what should have been seen."""
+        return self.difference.expected if self.difference is not None else " or ".join(self.allowed)
+
+    @property
+    def kind(self) -> str:
+        """What refusals of the same cause have in common: the API, the field, and of errors both values."""
+        return self.difference.kind if self.difference is not None else f"rules {', '.join(self.rules)}"
 
     @property
     def hint(self) -> str:
@@ -80,7 +101,13 @@ class Verdict:
                     "group": refusal.group_id,
                     "line": refusal.line,
                     "at_ms": refusal.at_ms,
-                    "seen": refusal.seen,
+                    "event": refusal.seen,
+                    "sentence": refusal.sentence,
+                    "kind": refusal.kind,
+                    "api": refusal.difference.api if refusal.difference else "",
+                    "field": refusal.difference.field if refusal.difference else "",
+                    "seen": refusal.difference.seen if refusal.difference else refusal.seen,
+                    "expected": refusal.expected,
                     "allowed": list(refusal.allowed),
                     "rules": list(refusal.rules),
                     "hint": refusal.hint,

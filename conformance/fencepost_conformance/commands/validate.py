@@ -24,16 +24,16 @@ def table(verdicts: list[Verdict]) -> Listing | None:
     failed = [verdict for verdict in verdicts if verdict.refusals]
     if not failed:
         return None
-    columns = ("trace", "line", "group", "what was seen", "what could have been seen", "rules")
+    columns = ("trace", "line", "group", "what is wrong", "expected", "rules")
     listing = Listing(columns, title="Traces that failed")
     for verdict in failed:
         for refusal in verdict.refusals:
-            allowed = "\n".join(map(escape, refusal.allowed))
+            allowed = escape(refusal.expected)
             if refusal.hint:
                 allowed += f"\n[yellow]{escape(refusal.hint)}[/]"
             rules = "\n".join(map(escape, told(refusal.rules)))
             line, group = str(refusal.line), escape(refusal.group_id)
-            listing.add(escape(verdict.path), line, group, escape(refusal.seen), allowed, rules)
+            listing.add(escape(verdict.path), line, group, escape(refusal.sentence), allowed, rules)
     return listing
 
 

@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from threading import Thread
@@ -24,7 +24,7 @@ from fencepost.server.wire.frames import API_KEYS, MalformedFrame
 from ..answers import errors_of
 from ..checker.check import check_trace
 from ..checker.coordination import COORDINATED, NODES
-from ..checker.verdict import Outcome
+from ..checker.verdict import Outcome, Refusal
 from ..console import CannotRun
 from ..coverage.catalogue import PLACE, bitmap
 from ..coverage.wire import visible
@@ -279,8 +279,8 @@ def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
     event, field, left, right, hint = -1, "", told.reason, "", ""
     if told.refusals:
         refusal = told.refusals[0]
-        event, left, right, hint = refusal.line, refusal.seen, " or ".join(refusal.allowed), refusal.hint
-        field = f"rules {', '.join(refusal.rules)}" if refusal.rules else ""
+        event, left, right, hint = refusal.line, refusal.sentence, refusal.expected, refusal.hint
+        field = refusal.kind
     elif fault:
         outcome, event, field, left, right = TraceOutcome.REFUSED, len(trace.lines), "no answer", fault, "an answer"
     row = Row(
@@ -300,7 +300,17 @@ def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
         digest="",
         group="" if not outcome.failed else f"refused: {field}" if field else "refused",
     )
-    return Judged(row, trace, hint)
+    return Judged(row, trace, hint, _further(row, told.refusals[1:]))
+
+
+def _further(first: Row, refusals: Sequence[Refusal]) -> tuple[Row, ...]:
+    """Rows of the refusals that belong to other failure groups than the first, one for each group."""
+    rows = {first.group: first}
+    for each in refusals:
+        group = f"refused: {each.kind}"
+        change = replace(first, event=each.line, field=each.kind, left=each.sentence, right=each.expected, group=group)
+        rows.setdefault(group, change)
+    return tuple(rows.values())[1:]
 
 
 def _features(trace: WireTrace) -> set[str]:

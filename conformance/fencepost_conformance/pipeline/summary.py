@@ -28,11 +28,12 @@ UNSETTLED_KEPT = 10_000
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A trace that was played against a broker, and the checker's word on it. ``hint``: what a refusal may come from
-    instead of the broker."""
+    instead of the broker. ``further``: what else is wrong in the trace, as rows of other failure groups."""
 
     row: Row
     trace: WireTrace
     hint: str = ""
+    further: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class Summary:
             self.recorded[judged.row.seed] = judged.trace
             if judged.hint:
                 self.hints[judged.row.seed] = judged.hint
+        for row in judged.further:
+            self._group(row)
 
     def add_all(self, rows: Iterable[Row]) -> None:
         for row in rows:

@@ -95,8 +95,8 @@ def wire_notes(verdict: WireVerdict) -> tuple[str, ...]:
     told: list[str] = []
     for refusal in verdict.refusals:
         told += [
-            f"refused at line {refusal.line}, group {refusal.group_id}: {refusal.seen}",
-            f"could have been: {' or '.join(refusal.allowed)}",
+            f"refused at line {refusal.line}, group {refusal.group_id}: {refusal.sentence}",
+            f"the answer could have been: {' or '.join(refusal.allowed)}",
         ]
         if refusal.rules:
             told.append(f"rules: {', '.join(refusal.rules)}")

@@ -1,6 +1,6 @@
 """A run as JUnit XML, for tools that collect test results.
 
-One case counts the traces that passed. Each failure is a case with ``failure``; each trace that was undecided or broken
+One case counts the traces that passed. Each group of failures is a case with ``failure``; each trace that was undecided or broken
 is a case with ``error``, and so is a run that stopped early: a CI system shows both as red.
 """
 
@@ -13,7 +13,7 @@ from ..pipeline.summary import Summary
 
 
 def junit(summary: Summary, seconds: float) -> str:
-    """The XML text. Of the failures of a group at least one is a case, of more than are kept the rest is counted."""
+    """The XML text. Each group of failures is a case that shows its first failure and counts the others."""
     job, tally, unsettled = summary.job, summary.tally, summary.unsettled()
     name = f"fencepost conform {job.target} {job.profile} {job.protocol}"
     suite = ET.Element("testsuite", name=name)
@@ -25,15 +25,11 @@ def junit(summary: Summary, seconds: float) -> str:
 
     known = f" ({summary.known_traces:,} with accepted differences)" if summary.known_traces else ""
     case(f"{tally.passed} of {counted(summary.traces, 'traces')} passed{known}")
-    failures = [row for row in summary.failures if row.group not in summary.accepted]
-    for row in failures:
-        text = f"{row.group}; event {row.event}, {row.field}: {row.left} / {row.right}"
-        case(f"seed {row.seed}", "failure", row.outcome, text)
-    shown = {row.group for row in failures}
     for group in summary.rejected():
-        if group.key not in shown:
-            text = f"{group.key}; event {group.event}: {group.left} / {group.right}"
-            case(f"{counted(group.traces, 'traces')} from seed {group.seed}", "failure", "group", text)
+        # over the wire the first value is a whole sentence, and steps have lines
+        values, place = (group.left, "line") if summary.recorded else (f"{group.left} / {group.right}", "event")
+        text = f"{values} ({counted(group.traces, 'traces')}, first seed {group.seed}, {place} {group.event})"
+        case(_printable(group.key), "failure", group.key.partition(":")[0].partition(" ")[0], text)
     for each in unsettled:
         case(each.what, "error", each.verdict.value, each.why)
     rest = tally.undecided + tally.broken - len(unsettled)

@@ -6,6 +6,8 @@ protocol is. When the last one may be gone the group may be a classic one again,
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencepost.member.consumer_protocol import NO_GENERATION, Subscription, decode_assignment, decode_subscription
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.messages import (
@@ -23,7 +25,7 @@ from ..answers import JOIN_PROTOCOL_TYPE, SYNC_PROTOCOL
 from ..history import NEVER, Op
 from .group import Knowledge
 from .members import Member, Partition, Presence
-from .wrong import Wrong
+from .wrong import Wrong, differs
 
 #: JoinGroup from this version on gives a new member its id first (X-JOIN-05).
 _ID_REQUIRED_VERSION = 4
@@ -89,17 +91,20 @@ def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, an
     if error is not E.NONE:
         return
     if body.member_id and answer.member_id != body.member_id:
-        raise Wrong(op, f"member id {body.member_id!r}", "X-JOIN-06")
+        raise differs(op, replace(answer, member_id=body.member_id), "X-JOIN-06")
     first = body.protocols[0].name if body.protocols else ""
-    type_told = op.version < JOIN_PROTOCOL_TYPE or answer.protocol_type == "consumer"
-    if answer.leader or answer.members or answer.protocol_name != first or not type_told or answer.skip_assignment:
-        raise Wrong(op, f"consumer, {first}, no leader, no members", "X-JOIN-15")
+    protocol_type = "consumer" if op.version >= JOIN_PROTOCOL_TYPE else answer.protocol_type
+    told = replace(
+        answer, protocol_type=protocol_type, protocol_name=first, leader="", members=(), skip_assignment=False
+    )
+    if answer != told:
+        raise differs(op, told, "X-JOIN-15")
     if _out_of_step(known, op, body):
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-JOIN-12")
     if answer.generation_id < before.floor and not _may_revoke(known, body):
-        raise Wrong(op, f"a generation from {before.floor} on", "X-JOIN-18", "M-TGT-01")
+        raise Wrong(op, f"a generation from {before.floor} on", "X-JOIN-18", "M-TGT-01", field="generation_id")
     if answer.generation_id > known.epochs.ceiling:
-        raise Wrong(op, f"a generation up to {known.epochs.ceiling}", "X-JOIN-15", "INV-KIP-03")
+        raise Wrong(op, f"a generation up to {known.epochs.ceiling}", "X-JOIN-15", "INV-KIP-03", field="generation_id")
 
 
 def _may_revoke(known: Knowledge, body: JoinGroupRequest) -> bool:
@@ -158,11 +163,9 @@ def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResp
     if not known.surely_consumer(op):
         _stay(known, op, member)
         return
-    if op.version >= SYNC_PROTOCOL and (answer.protocol_type, answer.protocol_name) != (
-        body.protocol_type,
-        body.protocol_name,
-    ):
-        raise Wrong(op, f"{body.protocol_type}, {body.protocol_name}", "X-SYNC-06")
+    told = replace(answer, protocol_type=body.protocol_type, protocol_name=body.protocol_name)
+    if op.version >= SYNC_PROTOCOL and answer != told:
+        raise differs(op, told, "X-SYNC-06")
     _stay(known, op, member)
     member.deadline_ms = NEVER
     held = _decoded(known, answer.assignment)
@@ -174,7 +177,13 @@ def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResp
             holder = known.holder_of(each, member.member_id)
             if holder is not None:
                 name = known.topics.names[each[0]]
-                raise Wrong(op, f"not {name}-{each[1]}, which {holder.member_id!r} holds", "INV-KIP-01", "X-SYNC-06")
+                raise Wrong(
+                    op,
+                    f"not {name}-{each[1]}, which {holder.member_id!r} holds",
+                    "INV-KIP-01",
+                    "X-SYNC-06",
+                    field="assignment",
+                )
 
 
 def _decoded(known: Knowledge, content: bytes) -> frozenset[Partition] | None:

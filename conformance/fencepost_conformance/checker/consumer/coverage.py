@@ -81,11 +81,13 @@ class Coverage:
             topic = known.topics.ids.get(name)
             for number in range(known.topics.counts[topic] if topic is not None else 0):
                 if topic is not None and (topic, number) not in held:
-                    raise Wrong(op, f"{name}-{number} assigned to somebody", "A-PROP-01", "M-REC-12")
+                    raise Wrong(
+                        op, f"{name}-{number} assigned to somebody", "A-PROP-01", "M-REC-12", field="assignment"
+                    )
         sizes = [len(owned) for _, _, owned in rest]
         uniform = self.uniform and known.settings.group_consumer_assignors[0] == _UNIFORM
         if uniform and len(set(names)) == 1 and max(sizes) - min(sizes) > 1:
-            raise Wrong(op, "shares that differ by at most one", "A-PROP-04", "A-UHOM-04")
+            raise Wrong(op, "shares that differ by at most one", "A-PROP-04", "A-UHOM-04", field="assignment")
 
 
 def _settled(known: Knowledge, member: Member) -> bool:

@@ -8,6 +8,7 @@ told from the others.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from fencepost.protocol.consumer_messages import (
@@ -23,7 +24,7 @@ from ..history import NEVER, Op
 from .group import Before, Knowledge
 from .members import Member, Partition, Presence, partitions
 from .validity import invalid
-from .wrong import Wrong
+from .wrong import Wrong, differs
 
 #: The host's authorizer is not seen: whoever is refused, is refused (M-VAL-02).
 _DENIED: Final = frozenset({E.GROUP_AUTHORIZATION_FAILED, E.TOPIC_AUTHORIZATION_FAILED})
@@ -103,7 +104,7 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
         if not body.subscribed_topic_regex:
             raise Wrong(op, "NONE", "M-VAL-08")
     elif error is not E.UNKNOWN_SERVER_ERROR or not known.may_fail(op):
-        raise Wrong(op, "NONE" if inside else "UNKNOWN_MEMBER_ID", "M-HB-12")
+        raise Wrong(op, "NONE" if inside or epoch == JOIN_EPOCH else "UNKNOWN_MEMBER_ID", "M-HB-12")
 
 
 # ---- leaving --------------------------------------------------------------------------------------------------------
@@ -116,9 +117,11 @@ def _left(
     if before.newcomer and before.alone:
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-LEAVE-02")
     if answer.member_epoch != body.member_epoch or answer.assignment is not None or answer.heartbeat_interval_ms:
-        raise Wrong(op, f"NONE, epoch {body.member_epoch}, no assignment, no interval", "M-RSP-04")
+        raise differs(
+            op, replace(answer, member_epoch=body.member_epoch, assignment=None, heartbeat_interval_ms=0), "M-RSP-04"
+        )
     if answer.member_id != body.member_id:
-        raise Wrong(op, f"NONE, member id {body.member_id!r}", "M-RSP-04")
+        raise differs(op, replace(answer, member_id=body.member_id), "M-RSP-04")
     member = known.members.setdefault(body.member_id, Member(body.member_id, presence=Presence.OUT))
     if body.member_epoch == LEAVE_EPOCH:
         others = any(
@@ -151,21 +154,23 @@ def _accepted(
 ) -> None:
     epoch, asked = answer.member_epoch, body.member_epoch
     if body.member_id and answer.member_id != body.member_id:
-        raise Wrong(op, f"member id {body.member_id!r}", "M-HB-10")
+        raise differs(op, replace(answer, member_id=body.member_id), "M-HB-10")
     interval = known.settings.group_consumer_heartbeat_interval_ms
     if answer.heartbeat_interval_ms != interval:
-        raise Wrong(op, f"interval {interval} ms", "M-HB-10", "G-CFG-11")
+        raise differs(op, replace(answer, heartbeat_interval_ms=interval), "M-HB-10", "G-CFG-11")
     if before.newcomer and before.alone and asked > JOIN_EPOCH:
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01", "M-TMR-01")
     if before.newcomer and before.least >= known.settings.group_consumer_max_size:
         raise Wrong(op, "GROUP_MAX_SIZE_REACHED", "M-VAL-25")
     least = max(asked, 0 if known.classic_seen else 1)  # a classic group may have been converted at generation 0
     if epoch < least:
-        raise Wrong(op, f"an epoch from {least} on", "M-FENCE-03", "M-VAL-21", "M-VAL-22", "INV-KIP-04")
+        raise Wrong(
+            op, f"an epoch from {least} on", "M-FENCE-03", "M-VAL-21", "M-VAL-22", "INV-KIP-04", field="member_epoch"
+        )
     if epoch > known.epochs.ceiling:
-        raise Wrong(op, f"an epoch up to {known.epochs.ceiling}", "M-EPOCH-01", "INV-KIP-03")
+        raise Wrong(op, f"an epoch up to {known.epochs.ceiling}", "M-EPOCH-01", "INV-KIP-03", field="member_epoch")
     if full(body) and answer.assignment is None:
-        raise Wrong(op, "an assignment", "M-RSP-01")
+        raise Wrong(op, "an assignment", "M-RSP-01", field="assignment")
     member_id = answer.member_id or body.member_id  # in v0 the coordinator's, if it has none (M-VAL-09)
     member = known.members.get(member_id)
     given = None if answer.assignment is None else partitions(answer.assignment)
@@ -175,7 +180,7 @@ def _accepted(
         member, believed = _joined(known, op, body, member or Member(member_id, presence=Presence.OUT), before)
         owned = owned if believed else None
         if epoch < before.floor and believed:
-            raise Wrong(op, f"an epoch from {before.floor} on", "M-REC-22", "M-TGT-01")
+            raise Wrong(op, f"an epoch from {before.floor} on", "M-REC-22", "M-TGT-01", field="member_epoch")
     elif member is None:
         return
     changed = _subscribe(member, body)
@@ -289,10 +294,16 @@ def _subscribed(known: Knowledge, op: Op, member: Member, given: frozenset[Parti
     for topic in sorted({topic for topic, _ in given}):
         if known.topics.foreign(topic, member.names, member.regex):
             name = known.topics.names.get(topic, topic.hex())
-            raise Wrong(op, f"nothing of topic {name}, to which it does not subscribe", "M-REC-12", "A-PROP-03")
+            raise Wrong(
+                op,
+                f"nothing of topic {name}, to which it does not subscribe",
+                "M-REC-12",
+                "A-PROP-03",
+                field="assignment",
+            )
     for topic, number in sorted(given):
         if topic in known.topics.counts and not 0 <= number < known.topics.counts[topic]:
-            raise Wrong(op, f"partitions below {known.topics.counts[topic]}", "INV-KIP-05")
+            raise Wrong(op, f"partitions below {known.topics.counts[topic]}", "INV-KIP-05", field="assignment")
 
 
 def _reconciled(  # noqa: PLR0917
@@ -315,10 +326,10 @@ def _reconciled(  # noqa: PLR0917
     if asked != member.epoch and not joins and not lost:
         raise Wrong(op, "FENCED_MEMBER_EPOCH", "M-FENCE-03", "M-FENCE-05")
     if epoch < member.epoch:
-        raise Wrong(op, f"an epoch from {member.epoch} on", "INV-KIP-04")
+        raise Wrong(op, f"an epoch from {member.epoch} on", "INV-KIP-04", field="member_epoch")
     has = had if given is None else given
     if given == had and not full(body):
-        raise Wrong(op, "no assignment: it did not change", "M-RSP-01")
+        raise Wrong(op, "no assignment: it did not change", "M-RSP-01", field="assignment")
     drop, gain = had - has, has - had
     confirmed = owned is not None and owned.isdisjoint(member.revoking)
     waiting = bool(member.revoking) and not confirmed
@@ -329,16 +340,26 @@ def _reconciled(  # noqa: PLR0917
     stays = member.epoch + advances  # where it gives up what is to be given up
     if waiting:
         if epoch != member.epoch or gain or (drop and not prunes):
-            raise Wrong(op, f"epoch {member.epoch}, no change: it still has to revoke", "M-REC-03", "M-REC-18")
+            raise Wrong(
+                op,
+                f"epoch {member.epoch}, no change: it still has to revoke",
+                "M-REC-03",
+                "M-REC-18",
+                field="member_epoch",
+            )
         revoking, pruned = member.revoking | drop, member.pruned
     elif epoch == stays and drop and not gain and (owned is None or not owned.isdisjoint(drop)):
         revoking, pruned = drop, changed or member.pruned  # M-REC-10, M-REC-25
     elif drop and (owned is None or not owned.isdisjoint(drop)):
-        raise Wrong(op, f"epoch {stays}: it still owns what it has to revoke", "M-REC-10")
+        raise Wrong(op, f"epoch {stays}: it still owns what it has to revoke", "M-REC-10", field="member_epoch")
     elif member.revoking and epoch == member.epoch and not drop and not member.pruned:
-        raise Wrong(op, f"an epoch from {member.epoch + 1} on: it has revoked", "M-REC-04", "M-REC-20")
+        raise Wrong(
+            op, f"an epoch from {member.epoch + 1} on: it has revoked", "M-REC-04", "M-REC-20", field="member_epoch"
+        )
     if not revoking and epoch < before.floor:
-        raise Wrong(op, f"an epoch from {before.floor} on, or less to own", "M-REC-02", "M-TGT-01")
+        raise Wrong(
+            op, f"an epoch from {before.floor} on, or less to own", "M-REC-02", "M-TGT-01", field="member_epoch"
+        )
     member.previous = _previous(member, epoch, revoking)
     member.held = {each: member.held.get(each, epoch) for each in has}
     if revoking:
@@ -393,7 +414,13 @@ def _no_two_holders(known: Knowledge, op: Op, member: Member) -> None:
         holder = known.holder_of(each, member.member_id)
         if holder is not None:
             topic = known.topics.names.get(each[0], each[0].hex())
-            raise Wrong(op, f"not {topic}-{each[1]}, which {holder.member_id!r} holds", "INV-KIP-01", "INV-KIP-09")
+            raise Wrong(
+                op,
+                f"not {topic}-{each[1]}, which {holder.member_id!r} holds",
+                "INV-KIP-01",
+                "INV-KIP-09",
+                field="assignment",
+            )
 
 
 def _stay(known: Knowledge, op: Op, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:

@@ -7,8 +7,8 @@ from uuid import UUID
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, DescribedConsumerMember
 from fencepost.protocol.errors import ErrorCode as E
 
-from ...counting import counted
 from ..commits import Commit, CommitAnswer
+from ..difference import partitions_text
 from ..history import Op
 from .group import Knowledge
 from .members import Member, Partition
@@ -65,26 +65,58 @@ def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) ->
                 raise Wrong(op, "NONE", "M-DESC-01")
             continue
         if group.assignment_epoch > group.group_epoch:
-            raise Wrong(op, f"an assignment epoch up to {group.group_epoch}", "INV-KIP-03")
+            raise Wrong(
+                op,
+                f"an assignment epoch up to {group.group_epoch}",
+                "INV-KIP-03",
+                field="assignment_epoch",
+                seen=group.assignment_epoch,
+            )
         if not group.members and group.group_state != "Empty":
-            raise Wrong(op, "Empty", "M-ST-01")
+            raise Wrong(op, "Empty", "M-ST-01", field="group_state", seen=group.group_state)
         if group.members and group.group_epoch > group.assignment_epoch and group.group_state != "Assigning":
-            raise Wrong(op, "Assigning", "M-ST-02")
+            raise Wrong(op, "Assigning", "M-ST-02", field="group_state", seen=group.group_state)
         taken: dict[Partition, str] = {}
         for row in group.members:
             if row.member_epoch > group.assignment_epoch:
-                raise Wrong(op, f"member epochs up to {group.assignment_epoch}", "INV-KIP-03")
+                raise Wrong(
+                    op,
+                    f"member epochs up to {group.assignment_epoch}",
+                    "INV-KIP-03",
+                    field="member_epoch",
+                    seen=row.member_epoch,
+                )
             for partition in _partitions(row):
                 if taken.setdefault(partition, row.member_id) != row.member_id:
-                    raise Wrong(op, f"{taken[partition]!r} alone holds partition {partition[1]}", "INV-KIP-01")
+                    raise Wrong(
+                        op,
+                        f"{taken[partition]!r} alone holds partition {partition[1]}",
+                        "INV-KIP-01",
+                        field="assignment",
+                        seen=row.assignment,
+                    )
         if known.surely_consumer(op):
             _agrees(known, op, {row.member_id: row for row in group.members})
             if group.assignment_epoch < known.before[op.id].seen:
-                raise Wrong(op, f"an assignment epoch from {known.before[op.id].seen} on", "INV-KIP-04")
+                raise Wrong(
+                    op,
+                    f"an assignment epoch from {known.before[op.id].seen} on",
+                    "INV-KIP-04",
+                    field="assignment_epoch",
+                    seen=group.assignment_epoch,
+                )
 
 
 def _partitions(row: DescribedConsumerMember) -> frozenset[Partition]:
     return frozenset((topic.topic_id, number) for topic in row.assignment for number in topic.partitions)
+
+
+def _told(known: Knowledge, shown: frozenset[Partition]) -> str:
+    """Partitions by the names of their topics."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in shown:
+        topics.setdefault(known.topics.names.get(topic, topic.hex()), []).append(number)
+    return partitions_text(topics.items())
 
 
 def _agrees(known: Knowledge, op: Op, rows: dict[str, DescribedConsumerMember]) -> None:
@@ -93,11 +125,23 @@ def _agrees(known: Knowledge, op: Op, rows: dict[str, DescribedConsumerMember]) 
             continue
         row = rows.get(member.member_id)
         if row is None:
-            raise Wrong(op, f"member {member.member_id!r}", "M-DESC-01")
+            raise Wrong(op, f"member {member.member_id!r}", "M-DESC-01", field="members", seen=tuple(rows.values()))
         if not member.exact:
             continue
         if row.member_epoch != member.epoch:
-            raise Wrong(op, f"member {member.member_id!r} at epoch {member.epoch}", "M-DESC-01")
+            raise Wrong(
+                op,
+                f"member {member.member_id!r} at epoch {member.epoch}",
+                "M-DESC-01",
+                field="member_epoch",
+                seen=row.member_epoch,
+            )
         shown = frozenset(member.held) if known.profile.old_describe_without_pending else member.owned()
         if _partitions(row) != shown:
-            raise Wrong(op, f"member {member.member_id!r} with {counted(len(shown), 'partitions')}", "M-DESC-01")
+            raise Wrong(
+                op,
+                f"{_told(known, shown)} (member {member.member_id!r})",
+                "M-DESC-01",
+                field="assignment",
+                seen=row.assignment,
+            )

@@ -6,7 +6,7 @@ Topics that were there before stay unknown; nothing is claimed about them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -54,6 +54,14 @@ def topic_events(trace: WireTrace) -> list[TopicEvent]:
             before = asked.pop(key)
             found.append(TopicEvent(number, line.at_ms, before.names, line.body, line.api_key, before.counts))
     return found
+
+
+def topic_names(events: Iterable[TopicEvent]) -> dict[bytes, str]:
+    """The names of the topics that were made, by their ids."""
+    topics = Topics()
+    for event in events:
+        topics.take(event)
+    return topics.names
 
 
 @dataclass(slots=True)

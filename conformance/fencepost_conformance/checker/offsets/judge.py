@@ -17,6 +17,7 @@ from .expiry import Times, times
 from .places import Names, Place, names_of
 from .reading import Committed, Exchange
 from .register import NEVER, NOTHING, Pending, Read, Register, Write
+from .words import of_offset
 
 #: How often a transaction coordinator looks for transactions that have timed out, by default.
 _ABORTS_EVERY_MS: Final = 10_000
@@ -123,7 +124,10 @@ class _Ledger:
             if wrong is not None:
                 what = "that it is held by a transaction" if told is None else f"offset {told}"
                 seen = f"{place[0]}-{place[1]} was fetched {'stable ' if stable else ''}and {what} was told"
-                return Refusal(asked.group_id, each.end, each.end_ms, seen, wrong.allowed, wrong.rules)
+                difference = of_offset(each, asked.group_id, place, told, wrong)
+                return Refusal(
+                    asked.group_id, each.end, each.end_ms, seen, wrong.allowed, wrong.rules, difference=difference
+                )
         return None
 
     # ---- writes -----------------------------------------------------------------------------------------------------

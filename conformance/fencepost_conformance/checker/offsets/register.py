@@ -107,10 +107,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Why a read has no explanation: what it could have found, and the rules that say so."""
+    """Why a read has no explanation: what it could have found, and the rules that say so. ``values``: the commits that
+    it could have found."""
 
     allowed: tuple[str, ...]
     rules: tuple[str, ...]
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(slots=True)
@@ -127,7 +129,7 @@ class Register:
         if read.value is None:
             if holding and read.stable:
                 return None
-            return Wrong(self._texts(read), ("O-FETCH-08",))
+            return Wrong(self._texts(read), ("O-FETCH-08",), self._values(read))
         possible = self._possible(read)
         if read.stable and read.listed and any(_must_hold(each, read) for each in holding):
             return Wrong(("to be told to wait for the transaction that holds it",), ("O-FETCH-08",))
@@ -135,7 +137,7 @@ class Register:
         if found and all(each.gone_by < read.begin for each in found):
             return Wrong(("nothing: it has expired",), ("O-EXP-01", "O-EXP-02", "O-EXP-04", "O-EXP-05"))
         if not found and not self._expires(read, possible):
-            return Wrong(self._texts(read), self._rules(read))
+            return Wrong(self._texts(read), self._rules(read), self._values(read))
         if len(found) == 1:
             self._learn(found[0], read)
         for write in self.writes:
@@ -181,6 +183,9 @@ class Register:
             write.value = read.value
         write.shown_by = min(write.shown_by, read.end)
         write.end = min(write.end, read.end)
+
+    def _values(self, read: Read) -> tuple[Value, ...]:
+        return tuple(dict.fromkeys(each.value for each in self._possible(read) if each.value is not None))
 
     def _texts(self, read: Read) -> tuple[str, ...]:
         texts = dict.fromkeys(str(each.value) for each in self._possible(read) if each.value is not None)

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from ...trace.convert import wire_request, wire_response
 from ...trace.files import WireTrace
 from ...trace.lines import ReceivedLine, SentLine
+from ..difference import Difference
 from ..offsets.places import Names, Place, names_of
 from ..offsets.reading import OFFSET_FETCH, Exchange, exchanges, fetched
 from ..verdict import Refusal
@@ -73,7 +74,16 @@ class _Reading:
             allowed = track.allowed()
             if not track.fetches(row["fetch_offset"], line.at_ms):
                 seen = f"{client.name} read {place[0]}-{place[1]} from {row['fetch_offset']}"
-                return Refusal(client.group_id, number, line.at_ms, seen, allowed, _RULES)
+                difference = Difference(
+                    "Fetch",
+                    line.api_version,
+                    f"{client.name} for {place[0]}-{place[1]}",
+                    "fetch_offset",
+                    str(row["fetch_offset"]),
+                    " or ".join(allowed),
+                    request=True,
+                )
+                return Refusal(client.group_id, number, line.at_ms, seen, allowed, _RULES, difference=difference)
         return None
 
     def received(self, number: int, line: ReceivedLine) -> None:
