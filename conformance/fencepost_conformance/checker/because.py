@@ -116,6 +116,6 @@ def because(op: Op, field: str, seen: Any, expected: Any, rules: Iterable[str]) 
         return by_rule if by_rule and seen is not E.NONE else _ERRORS.get(expected, by_rule)
     if last == "member_id" and expected != getattr(op.body, "member_id", None):
         return by_rule
-    if error is not None and error is not E.NONE and last not in _FIELDS:
+    if error is not None and error is not E.NONE and last not in _FIRST:
         return "the request was refused"
     return _FIELDS.get(last, "") if last in _FIRST or not by_rule else by_rule

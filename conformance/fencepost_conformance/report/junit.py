@@ -1,7 +1,7 @@
 """A run as JUnit XML, for tools that collect test results.
 
-One case counts the traces that passed. Each group of failures is a case with ``failure``; each trace that was undecided or broken
-is a case with ``error``, and so is a run that stopped early: a CI system shows both as red.
+One case counts the traces that passed. Each group of failures is a case with ``failure``. Each trace that was undecided
+or broken is a case with ``error``, and so is a run that stopped early: a CI system shows both as red.
 """
 
 from __future__ import annotations

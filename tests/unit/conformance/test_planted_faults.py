@@ -130,7 +130,7 @@ def test_conform_and_replay_show_a_fault(
     assert "HeartbeatResponse(ILLEGAL_GENERATION)" in page
     assert "http" not in page.replace("http-equiv", "")
     suite = ET.parse(out / "junit.xml").getroot()[0]
-    assert int(suite.attrib["failures"]) == len(result["failures"])
+    assert int(suite.attrib["failures"]) == len(result["groups"])
 
     _, told, _ = command(capsys, *asked)
     (advice,) = re.findall(r"see one: fencepost (replay \d+ .*--steps \d+)", " ".join(told.split()))
@@ -282,7 +282,7 @@ def test_a_group_of_failures_that_is_known_is_none(
     status, told, suite = run()
     keys = [group["key"] for group in told["groups"]]
     failed = told["counts"]["failed"]
-    assert (status, told["passed"], suite.get("failures")) == (1, False, str(failed))
+    assert (status, told["passed"], suite.get("failures")) == (1, False, str(len(keys)))
     assert keys
     status, told, suite = run(*known(*keys, "Heartbeat: never met"))
     assert (status, told["passed"], suite.get("failures"), suite.get("tests")) == (0, True, "0", "1")
@@ -292,4 +292,4 @@ def test_a_group_of_failures_that_is_known_is_none(
     assert {group["known"] for group in told["groups"]} == {"we know"}
     status, told, suite = run(*known(*keys[1:], "Heartbeat: never met"))
     assert (status, told["passed"]) == (1, False)
-    assert suite.get("failures") == str(told["groups"][0]["traces"])
+    assert suite.get("failures") == "1"
