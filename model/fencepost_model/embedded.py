@@ -28,7 +28,7 @@ class BadLength(BadBytes):
 
 
 class Subscription(NamedTuple):
-    """What a member asks for and has. ``generation`` is None if absent (A-EMB-09), ``rack`` None if absent or empty."""
+    """A subscription of a member. ``generation`` is None if absent (A-EMB-09), ``rack`` None if absent or empty."""
 
     topics: list[str]
     owned: Rows
