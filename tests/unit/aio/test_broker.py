@@ -11,6 +11,7 @@ import pytest
 
 from fencepost import host
 from fencepost.aio import GroupBroker, Started, Stopped
+from fencepost.host import broker as hosted
 from fencepost.host.broker import OnPartition
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
@@ -384,7 +385,7 @@ def test_nothing_goes_behind_an_append_that_has_failed_before_the_broker_heard_o
 
 def test_what_a_landed_append_leads_to_does_not_go_behind_one_that_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some requests write again once their first records are in the log (C-ADM-09). Here everything does."""
-    store, real = SlowStore(), host.step
+    store, real = SlowStore(), hosted.step
     further = Record(OffsetCommitKey("further", "t", 0), None)
 
     def step(broker: host.Broker, event: Any, choices: Any) -> Any:
@@ -401,10 +402,10 @@ def test_what_a_landed_append_leads_to_does_not_go_behind_one_that_has_failed(mo
         await SharedMemoryStore.append(store, partition, records, leader_epoch=epoch)
         first.set_result(None)
         second.set_exception(OSError("the disk is gone"))
-        monkeypatch.setattr(host, "step", step)
+        monkeypatch.setattr(hosted, "step", step)
         for _ in range(5):
             await asyncio.sleep(0)
-        monkeypatch.setattr(host, "step", real)
+        monkeypatch.setattr(hosted, "step", real)
         assert store.asked == []
         assert all(each.done() for each in asked)
         while groups.counts.loaded == 0:
