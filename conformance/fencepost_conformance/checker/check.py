@@ -27,6 +27,7 @@ from .history import Event, History, histories
 from .instead import Instead, instead
 from .offsets.judge import wrong_offsets
 from .positions.judge import wrong_positions
+from .rows import wrong_rows
 from .search import Exhausted, Limits, Search
 from .text import answer_text, of_answers, of_wrong, request_text
 from .undecoded import undecoded
@@ -251,7 +252,8 @@ def check_trace(
     outcome: Outcome = "accepted"
     line, reason = 0, ""
     groups = histories(trace)
-    if not groups:
+    of_rows = list(wrong_rows(trace))
+    if not groups and not of_rows:
         nothing = "no request about a group" if trace.lines else "no events"
         return Verdict(path, trace.name, "undecided", _line(trace, 0), f"it holds {nothing}: there is nothing to check")
     topics = topic_events(trace)
@@ -286,6 +288,11 @@ def check_trace(
         other = _instead(groups[refusal.group_id], refusal, settings, of_offsets, again)
         refusals.append(_numbered(trace, replace(refusal, instead=other)))
     refusals += [_numbered(trace, refusal) for refusal in wrong_positions(trace, accepted)]
+    named = {(refusal.group_id, refusal.line) for refusal in refusals}
+    for refusal in of_rows:
+        told = _numbered(trace, refusal)
+        if (told.group_id, told.line) not in named:
+            refusals.append(told)
     unread = undecoded(trace)
     refusals += [_numbered(trace, refusal) for refusal in unread.refusals]
     if unread.line and outcome == "accepted":

@@ -74,7 +74,7 @@ def is_absent(answer: object) -> bool:
 
 @dataclass(slots=True)
 class Coordination:
-    """What a trace shows of the coordinator of one group.
+    """The facts that a trace shows about the coordinator of one group.
 
     ``signs``: line and time of what shows that the coordinator may have been lost, in order. ``proofs``: lines of the
     requests, and of the answers, by which the broker was the coordinator. ``ready``: the header says that it was when
@@ -103,7 +103,7 @@ class Coordination:
 
 
 def coordinations(trace: WireTrace) -> Mapping[str, Coordination]:
-    """What a trace shows about each group that FindCoordinator or the header names, and, under "", about all others."""
+    """The facts about each group that FindCoordinator or the header names, and, under "", about all others."""
     told = dict(trace.provenance)
     servers = {line.server for line in trace.lines if isinstance(line, ConnectedLine) and line.server}
     several = len(servers) > 1 or int(told.get(NODES, "1")) > 1

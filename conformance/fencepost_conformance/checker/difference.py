@@ -15,7 +15,7 @@ from .ids import UNSEEN
 T = TypeVar("T")
 #: The names of topics by their ids, as far as the trace shows them.
 TopicNames = Mapping[bytes, str]
-#: The field of a difference that concerns the answer as a whole.
+#: The field of a difference that concerns the whole answer.
 ANSWER: Final = "answer"
 
 
@@ -45,7 +45,7 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """What failures with the same cause have in common: the API, the field and, of error codes, both values."""
+        """The common key of failures with one cause: the API, the field and, of error codes, both values."""
         values = f" {self.seen} → {self.expected}" if self.field == "error_code" else ""
         return f"{self.api} {self.field}{values}"
 
