@@ -17,6 +17,7 @@ from pathlib import Path
 from .. import repository
 from ..console import CannotRun
 from ..counting import counted
+from ..interruption import listen_to_sigterm
 from ..targets.broker import BrokerFault
 from . import matrix
 from .brokers import ALL, profile_of, running
@@ -60,4 +61,5 @@ def _keep(name: str, outcome: Outcome) -> None:
 
 
 if __name__ == "__main__":
+    listen_to_sigterm()
     sys.exit(main(sys.argv[1:]))

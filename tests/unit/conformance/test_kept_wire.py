@@ -102,6 +102,30 @@ def test_a_topic_that_was_made_again_has_another_id() -> None:
     assert verdict(by_id(TOPIC_ID, -1)).outcome == "refused"
 
 
+@pytest.mark.parametrize("several", [True, False])
+def test_an_offset_that_was_committed_by_name_may_be_kept_under_either_id(*, several: bool) -> None:
+    """If the topic was made again, a fetch by its id may find nothing."""
+    trace = kept("monitor")
+    names = {TOPIC_ID: "orders", **({OTHER_ID: "orders"} if several else {})}
+
+    def edit(line: WireLine) -> WireLine:
+        if isinstance(line, SentLine | ReceivedLine) and line.api_key == 8:
+            return body_with(line, f'"topic_id": "{TOPIC_ID}"', '"name": "orders"').model_copy(
+                update={"api_version": 9}
+            )
+        if line in trace.lines[-2:]:
+            return body_with(line, '"name": "orders"', f'"topic_id": "{TOPIC_ID}"').model_copy(
+                update={"api_version": 10}
+            )
+        return line
+
+    made = edited(trace, edit)
+    told = NamesLine(at_ms=0, connection=1, names=names)
+    made = replace(made, lines=(*made.lines[:2], told, *made.lines[2:]))
+    assert verdict(made).outcome == "accepted"
+    assert verdict(last_told(made, -1)).outcome == ("accepted" if several else "refused")
+
+
 def fetched_at(trace: WireTrace, at_ms: int) -> WireTrace:
     """The last fetch at this time."""
     return edited(trace, lambda line: line.model_copy(update={"at_ms": at_ms}) if line in trace.lines[-2:] else line)
