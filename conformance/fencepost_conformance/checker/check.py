@@ -19,6 +19,7 @@ from fencepost.protocol.settings import Settings
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_stream
 from ..trace.lines import Setting
 from ..wire.settings import OF_OFFSETS, changed
+from .commits import Commit
 from .consumer.topics import TopicEvent, topic_events, topic_names
 from .consumer.watch import first_consumer_event, watch
 from .coordination import is_absent
@@ -57,7 +58,9 @@ def _alive_before(history: History) -> tuple[Event | None, Event | None]:
     answered NONE before that speaks of such a member, or of a coordinator that loads (C-HB-03).
     """
     may_show: Event | None = None
+    consumer = False
     for event in history.events:
+        consumer = consumer or isinstance(event.op.body, ConsumerGroupHeartbeatRequest)
         if not event.answered or event.op.answer is None:
             continue
         named: str = getattr(event.op.body, "member_id", "")
@@ -65,6 +68,10 @@ def _alive_before(history: History) -> tuple[Event | None, Event | None]:
         known = code in _OF_KNOWN_MEMBERS
         if isinstance(event.op.body, ConsumerGroupHeartbeatRequest) and event.op.body.member_epoch == JOIN_EPOCH:
             known = False  # a new member brings its id along (M-VAL-09)
+        if isinstance(event.op.body, Commit):  # a group without members asks for none (O-COMMIT-22, O-COMMIT-24)
+            known = code is ErrorCode.NONE and event.op.body.generation_id >= 0
+        if isinstance(event.op.body, JoinGroupRequest) and consumer:  # Kafka lets any member id in (X-JOIN-06)
+            known = False
         shows = event if named and known else None
         if not while_loading(event.op.answer):
             return shows, may_show

@@ -1,7 +1,7 @@
-"""Offset commits, as far as they touch the group (O-COMMIT-20…28).
+"""Offset commits, plain and within transactions, as far as they touch the group (O-COMMIT-20…28, O-TXN-03, O-TXN-04).
 
-Offsets themselves are not checked. A commit is checked against the state of the group, and one that is accepted
-re-arms the member's session timer.
+Offsets themselves are not checked here. A commit is checked against the state of the group. One that is accepted
+re-arms the member's session timer, unless it belongs to a transaction (O-TXN-06).
 """
 
 from __future__ import annotations
@@ -14,11 +14,24 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost_model.classic.state import Group
 from fencepost_model.machines import COMPLETING, DEAD, EMPTY
 
-OFFSET_COMMIT: Final = 8
+OFFSET_COMMIT, TXN_OFFSET_COMMIT = 8, 28
+COMMITS: Final = frozenset((OFFSET_COMMIT, TXN_OFFSET_COMMIT))
 #: From this version on a missing group is told as such (O-COMMIT-21, 22).
 _GROUP_ID_NOT_FOUND_VERSION: Final = 9
+#: Likewise of TxnOffsetCommit (O-TXN-16).
+_TXN_GROUP_ID_NOT_FOUND_VERSION: Final = 6
+#: Errors of partitions that the broker finds before it asks the group (O-COMMIT-02…04, O-TXN-01).
+_BEFORE_THE_GROUP: Final[frozenset[int]] = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+#: Errors of partitions that the group finds once it has let the commit in (O-COMMIT-08, O-COMMIT-09).
+_LET_IN: Final[frozenset[int]] = frozenset({ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE})
 #: Errors that speak of the group and then stand in every row; any other is about one partition.
-_OF_GROUP: Final = frozenset(
+_OF_GROUP: Final[frozenset[int]] = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -31,11 +44,8 @@ _OF_GROUP: Final = frozenset(
         ErrorCode.GROUP_ID_NOT_FOUND,
         ErrorCode.FENCED_INSTANCE_ID,
         ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.UNSUPPORTED_VERSION,
     }
-)
-#: Errors of a partition that the broker finds before it asks the coordinator.
-_BY_BROKER: Final = frozenset(
-    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 )
 
 
@@ -49,6 +59,7 @@ class Commit:
     group_instance_id: str | None
     version: int
     topics: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    transactional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,7 @@ class CommitAnswer:
     error_code: ErrorCode
 
 
-def read_commit(version: int, body: Mapping[str, Any]) -> Commit | None:
+def read_commit(version: int, body: Mapping[str, Any], *, transactional: bool = False) -> Commit | None:
     """None if the body is not one that the recorder writes, or commits nothing: its answer then tells nothing."""
     if not any(topic.get("partitions") for topic in body.get("topics", ())):
         return None
@@ -70,27 +81,36 @@ def read_commit(version: int, body: Mapping[str, Any]) -> Commit | None:
         (str(topic.get("topic_id") or topic.get("name")), tuple(row["partition_index"] for row in topic["partitions"]))
         for topic in body["topics"]
     )
-    return Commit(group_id, generation, body.get("member_id") or "", body.get("group_instance_id"), version, topics)
-
-
-def asked_the_group(body: Mapping[str, Any]) -> bool:
-    """Whether a commit with this answer got to the coordinator: the broker itself turns unknown topics away, and if
-    nothing is left, the group is not asked (O-COMMIT-02 to 04)."""
-    codes = {row.get("error_code") for topic in body.get("topics", ()) for row in topic.get("partitions", ())}
-    return not codes or not codes <= set(map(int, _BY_BROKER))
+    member_id, instance_id = body.get("member_id") or "", body.get("group_instance_id")
+    return Commit(group_id, generation, member_id, instance_id, version, topics, transactional)
 
 
 def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:
-    codes = {row.get("error_code") for topic in body.get("topics", ()) for row in topic.get("partitions", ())}
-    of_group = codes & set(map(int, _OF_GROUP))
+    """None if the answer says nothing, or contradicts itself."""
+    codes = _codes(body) - _BEFORE_THE_GROUP
+    of_group = codes & _OF_GROUP
     if not codes or (of_group and len(codes) > 1):
         return None
     return CommitAnswer(ErrorCode(of_group.pop()) if of_group else ErrorCode.NONE)
 
 
+def left_the_group(commit: Commit, body: Mapping[str, Any]) -> bool:
+    """Whether a commit with this answer never came to the group, or left it as it was: the broker refused every
+    partition before (O-COMMIT-02…04), or the log refused what a transaction wanted to write (O-COMMIT-40, O-TXN-11)."""
+    codes = _codes(body)
+    by_log = commit.transactional and not codes & (_OF_GROUP | _LET_IN)
+    return bool(codes) and (codes <= _BEFORE_THE_GROUP or by_log)
+
+
+def _codes(body: Mapping[str, Any]) -> set[int]:
+    return {row.get("error_code") for topic in body.get("topics", ()) for row in topic.get("partitions", ())}
+
+
 def expected(group: Group | None, commit: Commit) -> tuple[ErrorCode, str]:
     """The error that the group's state calls for, and the rule that says so."""
     generation, member_id, instance = commit.generation_id, commit.member_id, commit.group_instance_id
+    if commit.transactional:
+        return _expected_in_transaction(group, commit)
     if group is None:
         if generation < 0:
             return ErrorCode.NONE, "O-COMMIT-20"
@@ -103,15 +123,37 @@ def expected(group: Group | None, commit: Commit) -> tuple[ErrorCode, str]:
         return ErrorCode.NONE, "O-COMMIT-24"
     if generation < 0 and not member_id and instance is None:
         return ErrorCode.UNKNOWN_MEMBER_ID, "O-COMMIT-26"
-    holders = [member.member_id for member in group.members if member.instance == instance]
-    if instance is not None and not holders:
-        return ErrorCode.UNKNOWN_MEMBER_ID, "O-COMMIT-25"
-    if instance is not None and holders[0] != member_id:
-        return ErrorCode.FENCED_INSTANCE_ID, "O-COMMIT-25"
-    if all(member.member_id != member_id for member in group.members):
-        return ErrorCode.UNKNOWN_MEMBER_ID, "O-COMMIT-25"
-    if generation != group.generation:
-        return ErrorCode.ILLEGAL_GENERATION, "O-COMMIT-25"
+    refused = _validate_member(group, commit)
+    if refused is not None:
+        return refused, "O-COMMIT-25"
     if group.state == COMPLETING:
         return ErrorCode.REBALANCE_IN_PROGRESS, "O-COMMIT-27"
     return ErrorCode.NONE, "O-COMMIT-28"
+
+
+def _validate_member(group: Group, commit: Commit) -> ErrorCode | None:
+    """``ClassicGroup.validateMember`` and the test of the generation behind it."""
+    member_id, instance = commit.member_id, commit.group_instance_id
+    holders = [member.member_id for member in group.members if member.instance == instance]
+    if instance is not None and not holders:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if instance is not None and holders[0] != member_id:
+        return ErrorCode.FENCED_INSTANCE_ID
+    if all(member.member_id != member_id for member in group.members):
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return ErrorCode.ILLEGAL_GENERATION if commit.generation_id != group.generation else None
+
+
+def _expected_in_transaction(group: Group | None, commit: Commit) -> tuple[ErrorCode, str]:
+    if group is None:
+        if commit.generation_id < 0:
+            return ErrorCode.NONE, "O-TXN-03"
+        if commit.version >= _TXN_GROUP_ID_NOT_FOUND_VERSION:
+            return ErrorCode.GROUP_ID_NOT_FOUND, "O-TXN-16"
+        return ErrorCode.ILLEGAL_GENERATION, "O-TXN-03"
+    if group.state == DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE, "O-COMMIT-23"
+    nobody = not commit.member_id and commit.group_instance_id is None
+    if commit.generation_id < 0 and (nobody or group.state == EMPTY):
+        return ErrorCode.NONE, "O-TXN-04"
+    return _validate_member(group, commit) or ErrorCode.NONE, "O-TXN-04"

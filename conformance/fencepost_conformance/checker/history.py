@@ -30,7 +30,7 @@ from ..trace.convert import odd_codes, wire_request, wire_response
 from ..trace.files import WireTrace
 from ..trace.lines import DisconnectedLine, ReceivedLine, SentLine
 from .answers import seen
-from .commits import OFFSET_COMMIT, Commit, CommitAnswer, asked_the_group, read_commit, read_commit_answer
+from .commits import COMMITS, TXN_OFFSET_COMMIT, Commit, CommitAnswer, left_the_group, read_commit, read_commit_answer
 from .coordination import Coordination, coordinations, proves
 
 NEVER: Final = 1 << 62
@@ -137,8 +137,9 @@ class _Histories:
 
     def sent(self, number: int, line: SentLine) -> None:
         parts: Mapping[str, Body]
-        if line.api_key == OFFSET_COMMIT:
-            commit = read_commit(line.api_version, line.body)
+        if line.api_key in COMMITS:
+            transactional = line.api_key == TXN_OFFSET_COMMIT
+            commit = read_commit(line.api_version, line.body, transactional=transactional)
             parts = {} if commit is None else {commit.group_id: commit}
         else:
             parts = _parts(wire_request(line))
@@ -173,13 +174,12 @@ class _Histories:
         opened = self._open.pop((line.connection, line.correlation_id), None)
         if opened is None:
             return
-        answer: Any = read_commit_answer(line.body) if line.api_key == OFFSET_COMMIT else wire_response(line)
+        typed = line.api_key not in COMMITS
+        answer: Any = wire_response(line) if typed else read_commit_answer(line.body)
         for group_id, op in opened:
-            if isinstance(op.body, Commit) and not asked_the_group(line.body):
-                history = self.groups[group_id]
-                history.events = [event for event in history.events if event.op is not op]
+            if isinstance(op.body, Commit) and left_the_group(op.body, line.body):
+                self._forget(group_id, op)
                 continue
-            typed = line.api_key != OFFSET_COMMIT
             odd = _odd_of(line.body, group_id) if answer is None and (typed or "undecoded" in line.body) else ()
             if answer is None and not odd:
                 history = self.groups[group_id]
@@ -195,6 +195,11 @@ class _Histories:
             self.groups[group_id].events.append(Event(line.at_ms, number, op, answered=True))
             if proves(op.body, op.answer):
                 self.groups[group_id].coordination.proofs.append((op.line, number))
+
+    def _forget(self, group_id: str, op: Op) -> None:
+        """The request did nothing to the group."""
+        history = self.groups[group_id]
+        history.events = [event for event in history.events if event.op is not op]
 
     def disconnected(self, number: int, line: DisconnectedLine) -> None:
         if line.by == "server":

@@ -35,6 +35,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatRequest, ResponseBody
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
@@ -344,7 +345,7 @@ class Search:
             return
         error, rule = expected(config.state.group, commit)
         for _, let_in in self._turn_away(at, config, op, (CommitAnswer(error), rule)):
-            if rule == "O-COMMIT-20":
+            if config.state.group is None and error is ErrorCode.NONE:  # O-COMMIT-20, O-TXN-03
                 yield at, let_in._replace(state=config.state._replace(group=Group()))
             elif rule == "O-COMMIT-28":  # the same as a heartbeat does to the session
                 beat = HeartbeatRequest(

@@ -106,7 +106,9 @@ def _odd(answer: OddAnswer) -> str:
 
 def api_name(op: Op) -> str:
     """Such as ``JoinGroup``."""
-    return "OffsetCommit" if isinstance(op.body, Commit) else type(op.body).__name__.removesuffix("Request")
+    if isinstance(op.body, Commit):
+        return "TxnOffsetCommit" if op.body.transactional else "OffsetCommit"
+    return type(op.body).__name__.removesuffix("Request")
 
 
 def asker(op: Op) -> str:

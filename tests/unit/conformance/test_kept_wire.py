@@ -178,3 +178,25 @@ def test_a_retention_that_was_assumed_is_named() -> None:
     trace = replace(kept("retention-of-the-broker"), assumed=("offsets_retention_ms",))
     (refusal,) = verdict(trace).refusals
     assert "would be accepted with offsets.retention.minutes=1," in refusal.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("txn-makes-a-group", '"error_code": 0', '"error_code": 68'),
+        ("previous-epoch-after-overlap", '"member_epoch": 6', '"member_epoch": 1'),
+        ("sync-timer-after-the-upgrade", '"error_code": 25', '"error_code": 81'),
+        ("timeout-of-another-join", "", ""),
+        ("offsets-of-a-dropped-group", "", ""),
+        ("unknown-id-joins-a-consumer-group", "", ""),
+    ],
+)
+def test_what_kafka_answers_to_forged_requests_is_accepted(name: str, old: str, new: str) -> None:
+    """Of requests that overlap another one's answer may hold; a timer of the one protocol goes on under the other; a
+    commit within a transaction makes a group. With another answer at the end the first three are refused."""
+    trace = kept(name)
+    assert verdict(trace).outcome == "accepted"
+    if old:
+        last = [line for line in trace.lines if isinstance(line, ReceivedLine)][-1]
+        wrong = edited(trace, lambda line: body_with(line, old, new) if line is last else line)
+        assert verdict(wrong).outcome == "refused"

@@ -53,7 +53,7 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
         member.previous |= old.previous | {old.epoch}
         if not old.classic:
             old.changes_protocol()
-        member.stray_ms = old.stray_ms
+        member.stray_ms, member.stray_until_ms = old.stray_ms, old.stray_until_ms
         if body.group_instance_id is not None:
             member.takes(body.group_instance_id, op.answer_line)
     if body.group_instance_id is not None:
@@ -63,6 +63,11 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
     member.presence = Presence.PERHAPS if contested else known.after(op, member)
     member.heard(op, known.now, known.line, known.limits.slack_ms)
     member.deadline_ms = op.sent_ms + body.rebalance_timeout_ms  # X-TMR-03
+    member.longest_ms = known.now + body.rebalance_timeout_ms
+    if old is not None and old.classic and not before.alone:  # the timeouts of another join may be the ones that hold
+        member.deadline_ms = min(member.deadline_ms, old.deadline_ms)
+        member.longest_ms = max(member.longest_ms, old.longest_ms)
+        member.session_ms = min(member.session_ms, old.session_ms or member.session_ms)
     if surely:
         known.epochs.told(answer.generation_id, op.line)
         known.epochs.computed(op.sent_ms)

@@ -92,4 +92,4 @@ class Coverage:
 
 def _settled(known: Knowledge, member: Member) -> bool:
     there = member.epoch == known.epochs.seen and not known.epochs.due
-    return member.exact and not (member.classic or member.away or member.revoking) and there
+    return member.exact and member.regex_known and not (member.classic or member.away or member.revoking) and there

@@ -80,7 +80,7 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
             raise Wrong(op, "NONE", "M-FENCE-06")
     elif error is E.UNRELEASED_INSTANCE_ID:
         holders = list(known.holders(body.instance_id or "", op.line))
-        holders = [each for each in holders if not (before.newcomer and each is member)]
+        holders = [each for each in holders if not (before.newcomer and before.alone and each is member)]
         # whoever has a place of its own takes no other (M-STATIC-15)
         placed = not (before.newcomer or known.profile.fault_replacement_merges_members)
         free = (
@@ -184,6 +184,7 @@ def _accepted(
     elif member is None:
         return
     changed = _subscribe(member, body)
+    member.regex_known = member.regex_known and before.alone  # else what another request said may be what holds
     if member.classic:  # what it has is not known before it has synced, nor whether it is replaced by itself (X-UP-13)
         member.changes_protocol()
         member.exact = False
@@ -240,6 +241,9 @@ def _joined(
         return member, believed
     fresh = Member(member.member_id, instance=instance, session_ms=known.settings.group_consumer_session_timeout_ms)
     fresh.open, fresh.removers, fresh.formers = member.open, member.removers, member.formers
+    if member.classic:
+        member.changes_protocol()
+    fresh.stray_ms, fresh.stray_until_ms = member.stray_ms, member.stray_until_ms
     if member.instance is not None and member.instance != instance:
         fresh.formers = {**fresh.formers, member.instance: op.answer_line}
     if not holders:
@@ -399,7 +403,9 @@ def _learn(
     member.exact = exact and given is not None and (moved or joined or not owes)
     if given is not None:
         member.held = dict.fromkeys(given)
-    member.previous = frozenset({member.epoch})
+    # it may have passed through every epoch in between, and without a move the previous one stays (M-REC-15)
+    before = member.previous if epoch == member.epoch else frozenset()
+    member.previous = before.union({member.epoch}, range(member.epoch, epoch))
     member.epoch, member.revoking, member.pruned = epoch, frozenset(), False
     member.deadline_ms = member.latest_ms = NEVER
     if not member.exact:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
-from fencepost.protocol.messages import LeaveGroupRequest
+from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 
 from ..history import NEVER, Op
 from ..search import Limits
@@ -68,6 +68,8 @@ class Member:
     stray_ms: int = (
         NEVER  #: then a timer may end it that was armed while it spoke the other protocol (X-TMR-02, X-TMR-03)
     )
+    stray_until_ms: int = 0  #: until then that timer may be running
+    longest_ms: int = 0  #: the latest time at which the timer of its last JoinGroup may end it
     blurred_ms: int = -1  #: until then a request that was never answered may still take effect
     open: list[Op] = field(default_factory=list)
     counted: bool = False  #: its possible end is counted among the bumps
@@ -79,10 +81,11 @@ class Member:
     def changes_protocol(self) -> None:
         """Timers of the one stay armed under the other."""
         self.stray_ms = min(self.stray_ms, self.deadline_ms)
+        self.stray_until_ms = max(self.stray_until_ms, self.longest_ms)
 
     def heard(self, op: Op, now: int, line: int, slack_ms: int) -> None:
         """Its session begins anew with this request, whose answer was seen now."""
-        if op.sent_ms > self.stray_ms + slack_ms:
+        if op.sent_ms > max(self.stray_ms, self.stray_until_ms) + slack_ms:
             self.stray_ms = NEVER  # it has run out, or was not there
         self.since_ms, self.since_line = op.sent_ms, op.line
         self.until_ms, self.until_line = now, line
@@ -103,6 +106,7 @@ class Member:
             and not self.removers
             and now < min(self.since_ms + self.session_ms, self.deadline_ms, self.stray_ms) - limits.tolerance_ms
             and not any(_leaves(op) for op in self.open)
+            and now < min((_ends_from(op) for op in self.open), default=NEVER) - limits.tolerance_ms
         )
 
     def surely_out(self, now: int, limits: Limits, *, timed: bool) -> bool:
@@ -150,6 +154,15 @@ def _leaves(op: Op) -> bool:
     if isinstance(body, ConsumerGroupHeartbeatRequest):
         return body.member_epoch < 0
     return hasattr(body, "members")
+
+
+def _ends_from(op: Op) -> int:
+    """When the member may be removed at the earliest, if this request under way has set its timeouts."""
+    body = op.body
+    if not isinstance(body, JoinGroupRequest):
+        return NEVER
+    rebalance_ms = body.rebalance_timeout_ms if body.rebalance_timeout_ms >= 0 else body.session_timeout_ms
+    return op.sent_ms + min(rebalance_ms, body.session_timeout_ms)
 
 
 def _joins(op: Op) -> bool:

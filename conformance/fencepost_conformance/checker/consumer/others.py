@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, DescribedConsumerMember
@@ -14,9 +15,13 @@ from .group import Knowledge
 from .members import Member, Partition
 from .wrong import Wrong
 
+#: TxnOffsetCommit names a stale member epoch as such from this version on
+_TXN_STALE: Final = 6
+
 
 def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None:
-    """O-COMMIT-30, 32, 33: let in by the member's epoch, or an older one that holds for every partition (M-PE-08)."""
+    """O-COMMIT-30, 32, 33, O-TXN-05: let in by the member's epoch, or an older one that holds for every partition
+    (M-PE-08)."""
     if not known.surely_consumer(op):
         return
     before, error = known.before[op.id], answer.error_code
@@ -28,7 +33,8 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
     if member is None or not before.alone or member.open or not member.exact or member.until_line > op.line:
         return
     inside = known.stays(op, member)
-    stale = E.ILLEGAL_GENERATION if member.classic else E.STALE_MEMBER_EPOCH
+    old = body.transactional and body.version < _TXN_STALE  # O-TXN-05, O-TXN-16
+    stale = E.ILLEGAL_GENERATION if member.classic or old else E.STALE_MEMBER_EPOCH
     generation = body.generation_id
     if error is E.NONE:
         if generation > member.epoch or _too_old(known, body, member):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ...trace.files import WireTrace
 from ...trace.lines import DisconnectedLine, ReceivedLine, SentLine
 from .places import Names, Place
-from .register import NEVER, Value
+from .register import NEVER, NOTHING, Value
 
 OFFSET_COMMIT: Final = 8
 OFFSET_FETCH: Final = 9
@@ -21,6 +21,7 @@ END_TXN: Final = 26
 TXN_OFFSET_COMMIT: Final = 28
 DELETE_GROUPS: Final = 42
 OFFSET_DELETE: Final = 47
+_JOIN_GROUP, _CONSUMER_HEARTBEAT = 11, 68
 OF_OFFSETS: Final = frozenset(
     {
         OFFSET_COMMIT,
@@ -105,6 +106,24 @@ def codes(each: Exchange, names: Names) -> dict[Place, int]:
     }
 
 
+def missing_from(trace: WireTrace) -> dict[str, int]:
+    """By group, the line from which on Kafka may know no such group although offsets are committed for it: a JoinGroup
+    with a member id to an empty consumer group drops the group and joins none (C-JOIN-15)."""
+    consumers: set[str] = set()
+    found: dict[str, int] = {}
+    for number, line in enumerate(trace.lines, 1):
+        if not isinstance(line, SentLine):
+            continue
+        group_id = line.body.get("group_id")
+        if not isinstance(group_id, str):
+            continue
+        if line.api_key == _CONSUMER_HEARTBEAT:
+            consumers.add(group_id)
+        elif line.api_key == _JOIN_GROUP and line.body.get("member_id") and group_id in consumers:
+            found.setdefault(group_id, number)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a fetch asked of one group and was told; ``places`` None: all. Rows that are errors have the code.
@@ -115,6 +134,11 @@ class Asked:
     error: int
     rows: Mapping[Place, tuple[Value, int]]
     topic_ids: Mapping[Place, str] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is committed, as far as the answer says."""
+        return all(value.shows(NOTHING) and not code for value, code in self.rows.values())
 
 
 def fetched(each: Exchange, names: Names) -> Iterator[Asked]:
