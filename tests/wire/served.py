@@ -8,17 +8,23 @@ import sys
 from types import TracebackType
 from typing import Self
 
+_PROGRAM = ("-m", "fencepost_conformance.cli")
+
 
 class Served:
-    """A context manager; ``bootstrap`` once it is entered. ``port`` 0: a free one, which stays over a restart."""
+    """A context manager; ``bootstrap`` once it is entered. ``port`` 0: a free one, which stays over a restart.
+    ``program``: what Python runs in place of the command."""
 
-    def __init__(self, *options: str, topics: tuple[str, ...] = ("orders:4",)) -> None:
+    def __init__(
+        self, *options: str, topics: tuple[str, ...] = ("orders:4",), program: tuple[str, ...] = _PROGRAM
+    ) -> None:
+        self._program = program
         self._options = [*options, *[word for topic in topics for word in ("--topic", topic)]]
         self.bootstrap = "127.0.0.1:0"
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> Self:
-        command = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--json", "--listen", self.bootstrap]
+        command = [sys.executable, *self._program, "serve", "--json", "--listen", self.bootstrap]
         self.process = subprocess.Popen([*command, *self._options], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         ready = self.process.stdout.readline()

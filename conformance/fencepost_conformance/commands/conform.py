@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
+from rich.markup import escape
 
 from fencepost.protocol.profiles import PROFILES
 
@@ -21,8 +22,9 @@ from ..interruption import interruptible
 from ..jvm.process import ProcessFault
 from ..known import never_met, read_known
 from ..nearest import unknown
+from ..pipeline.asking import NotOffered
 from ..pipeline.engines import Engine, opened
-from ..pipeline.job import Job
+from ..pipeline.job import CONCURRENCY, Job
 from ..pipeline.plan import Plan
 from ..pipeline.summary import Summary
 from ..report.files import write_report
@@ -71,6 +73,15 @@ def conform(  # noqa: PLR0917 — options of a command line
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
     client_config: Annotated[Path | None, typer.Option(metavar="FILE", help=ACCESS_HELP)] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="of a broker: use a topic that exists; may be repeated (default: create some)"
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="of a broker: how many traces are played at the same time")
+    ] = CONCURRENCY,
     model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="directory for rows, report.html, junit.xml, failures")
@@ -99,11 +110,13 @@ def conform(  # noqa: PLR0917 — options of a command line
         )
         return
     protocols = protocols_of(protocol)
-    settings = given(setting)
+    settings, topics = given(setting), tuple(dict.fromkeys(topic or ()))
     if settings and named.kind != "broker":
         raise CannotRun("--setting is for a broker; the other targets have the settings that each trace draws")
     if client_config is not None and not named.host:
         raise CannotRun("--client-config is for a broker at HOST:PORT; the others are reached without")
+    if topic and named.kind != "broker":
+        raise CannotRun("--topic is for a broker; the other targets have the topics that each trace draws")
     if out is not None:
         require_folder(out)
     profiles = profiles_for(named, profile)
@@ -111,16 +124,26 @@ def conform(  # noqa: PLR0917 — options of a command line
     accepted = {} if known is None else read_known(known)
     met: set[str] = set()
     stops: list[str] = []
+    left_out: dict[GroupProtocol, str] = {}
     found: dict[str, dict[str, Result]] = {}
     shown: list[RenderableType] = []
     plans = list(product(profiles, protocols))
     planned = counted(traces * len(plans), "traces")
     with opened(engine, named, place, rows) as run:
         for name, each in plans:
-            job = Job(target, name, steps_per_trace, model, each, tuple(settings.items()), client_config)
+            job = Job(
+                target, name, steps_per_trace, model, each, tuple(settings.items()), client_config, topics, concurrency
+            )
             plan = Plan(job, seed, traces)
             own = None if out is None else out.joinpath(*[name] * (len(profiles) > 1), *[each] * (len(protocols) > 1))
-            summary, seconds = _run(plan, run, workers or os.cpu_count() or 1, own)
+            try:
+                summary, seconds = _run(plan, run, workers or os.cpu_count() or 1, own)
+            except NotOffered as lacks:
+                if len(protocols) == 1:
+                    raise
+                left_out[each] = str(lacks)
+                shown.append(f"[bold]{each} groups[/]: left out: {escape(str(lacks))}")
+                continue
             if summary.stopped:
                 stops.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")
             summary.accepted = accepted
@@ -140,7 +163,11 @@ def conform(  # noqa: PLR0917 — options of a command line
             shown += [f"[bold]{', '.join(title)}[/]"] * bool(title) + [tables(summary)]
             if summary.stopped:
                 break
+    if not found:
+        raise CannotRun(next(iter(left_out.values())))
     result = _together("profiles", {name: _together("protocols", results) for name, results in found.items()})
+    if left_out:
+        result.details["left_out"] = {str(each): why for each, why in left_out.items()}
     if known is not None:
         result.details["never_met"] = [key for key in accepted if key not in met]
         shown += [never_met(entry) for key, entry in accepted.items() if key not in met]

@@ -175,7 +175,32 @@ OF_PROTOCOL: dict[GroupProtocol, tuple[str, ...]] = {
     GroupProtocol.CONSUMER: tuple(_consumer_features()),
     GroupProtocol.MIXED: tuple(dict.fromkeys([*_classic_features(), *_consumer_features(), *_mixed_features()])),
 }
-FEATURES: tuple[str, ...] = OF_PROTOCOL[GroupProtocol.MIXED]
+#: what traces of events can reach
+INSIDE = frozenset(OF_PROTOCOL[GroupProtocol.MIXED])
+#: what can be seen over the wire alone: more of offsets, and transactions
+WIRE_ERRORS: dict[str, tuple[str, ...]] = {
+    "OffsetCommit": ("FENCED_INSTANCE_ID", "REBALANCE_IN_PROGRESS", "STALE_MEMBER_EPOCH", "UNSUPPORTED_VERSION"),
+    "TxnOffsetCommit": ("FENCED_INSTANCE_ID", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND", "STALE_MEMBER_EPOCH"),
+    "OffsetFetch": ("UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH", "ILLEGAL_GENERATION"),
+    "InitProducerId": ("NONE",),
+    "AddOffsetsToTxn": ("NONE",),
+    "EndTxn": ("NONE",),
+}
+#: APIs whose versions are seen over the wire alone, with the first version and the last
+_WIRE_VERSIONS = {
+    "OffsetCommit": (2, 10), "OffsetFetch": (1, 10), "OffsetDelete": (0, 0), "TxnOffsetCommit": (0, 6),
+    "InitProducerId": (0, 6), "AddOffsetsToTxn": (0, 4), "EndTxn": (0, 5),
+}  # fmt: skip
+
+
+def _wire_features() -> Iterable[str]:
+    for api, codes in WIRE_ERRORS.items():
+        yield from (f"error {api} {code}" for code in codes)
+    for api, (first, last) in _WIRE_VERSIONS.items():
+        yield from (f"version {api} {version}" for version in range(first, last + 1))
+
+
+FEATURES: tuple[str, ...] = (*OF_PROTOCOL[GroupProtocol.MIXED], *_wire_features())
 PLACE: dict[str, int] = {name: place for place, name in enumerate(FEATURES)}
 
 _REASONS: dict[str, str] = {

@@ -20,7 +20,7 @@ from fencepost.protocol.view import GroupState, GroupView
 
 from ..answers import errors_of
 from ..targets.base import Observation
-from .catalogue import FEATURES, PLACE
+from .catalogue import FEATURES, INSIDE
 from .consumer_situation import ConsumerSituation
 from .open_rules import OpenRules
 from .rules import rules_of
@@ -105,7 +105,7 @@ class Watcher:
         new = self._step(event, seen, met=met) - self._told
         if new:
             self._told |= new
-            self.reached.update(new & PLACE.keys())
+            self.reached.update(new & INSIDE)
         self._follow(event, seen)
 
     def _meets(self, event: ev.Event) -> bool:

@@ -5,19 +5,78 @@ States, timers, records and the rules that decide are inside it: a run over the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from .catalogue import FEATURES
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.settings import Settings
+
+from ..generate.plan import GroupProtocol
+from ..trace import WireTrace
+from ..trace.lines import EVENT_APIS, ReceivedLine, SentLine
+from .catalogue import FEATURES, PLACE
 
 #: errors that no client brings about, however it behaves
-_REASONS = {
+_REASONS: Final = {
     "NOT_COORDINATOR": "said by a broker that does not lead the group's partition (F-RT-01)",
     "COORDINATOR_LOAD_IN_PROGRESS": "said while the coordinator loads, before the traces begin (F-RT-02)",
     "GROUP_AUTHORIZATION_FAILED": "needs an authorizer that refuses",
+    "TOPIC_AUTHORIZATION_FAILED": "needs an authorizer that refuses",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "needs an authorizer that refuses",
     "COORDINATOR_NOT_AVAILABLE": "needs a partition that cannot be written",
     "UNKNOWN_SERVER_ERROR": "needs a broker that fails inside",
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "needs replicas that fall behind",
 }
+_OFF: Final = "needs a broker on which the consumer protocol is off"
+_CLASSIC_MEMBERS: Final = "needs a classic group with members"
+_CONSUMER_MEMBERS: Final = "needs a consumer group with members"
+_BOTH: Final = "needs a member of the classic protocol in a consumer group"
+#: errors of one API that no client of the protocol brings about
+_OF_PROTOCOL: Final[dict[GroupProtocol, dict[str, str]]] = {
+    GroupProtocol.CLASSIC: {
+        "error OffsetCommit STALE_MEMBER_EPOCH": _CONSUMER_MEMBERS,
+        "error OffsetCommit UNSUPPORTED_VERSION": _CONSUMER_MEMBERS,
+        "error TxnOffsetCommit STALE_MEMBER_EPOCH": _CONSUMER_MEMBERS,
+        "error OffsetFetch UNKNOWN_MEMBER_ID": _CONSUMER_MEMBERS,
+        "error OffsetFetch STALE_MEMBER_EPOCH": _CONSUMER_MEMBERS,
+        "error OffsetFetch ILLEGAL_GENERATION": _BOTH,
+    },
+    GroupProtocol.CONSUMER: {
+        "error ConsumerGroupHeartbeat UNSUPPORTED_VERSION": _OFF,
+        "error ConsumerGroupDescribe UNSUPPORTED_VERSION": _OFF,
+        "error OffsetCommit FENCED_INSTANCE_ID": _CLASSIC_MEMBERS,
+        "error OffsetCommit REBALANCE_IN_PROGRESS": _CLASSIC_MEMBERS,
+        "error TxnOffsetCommit FENCED_INSTANCE_ID": _CLASSIC_MEMBERS,
+        "error OffsetFetch ILLEGAL_GENERATION": _BOTH,
+        "error OffsetDelete NON_EMPTY_GROUP": _CLASSIC_MEMBERS,
+    },
+    GroupProtocol.MIXED: {
+        "error ConsumerGroupHeartbeat UNSUPPORTED_VERSION": _OFF,
+        "error ConsumerGroupDescribe UNSUPPORTED_VERSION": _OFF,
+        "error OffsetDelete NON_EMPTY_GROUP": "needs a classic group of another protocol type than consumer",
+    },
+}
+#: a group size that the clients of a trace cannot reach
+_LARGE: Final = 100
+
+
+#: names of APIs that are not of groups or offsets
+_OTHERS: Final = {
+    3: "Metadata",
+    10: "FindCoordinator",
+    19: "CreateTopics",
+    20: "DeleteTopics",
+    22: "InitProducerId",
+    25: "AddOffsetsToTxn",
+    26: "EndTxn",
+    37: "CreatePartitions",
+}
+_NAMES: Final = {key: name for name, (key, *_) in EVENT_APIS.items()} | _OTHERS
+
+
+def api_name(key: int) -> str:
+    """Kafka's name of an API, such as ``JoinGroup``; a number for one that is not used here."""
+    return _NAMES.get(key, str(key))
 
 
 def visible(versions: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
@@ -34,7 +93,45 @@ def visible(versions: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def reasons(features: tuple[str, ...]) -> dict[str, str]:
-    """Why such a feature need not be reached, for those of which it is known."""
-    errors = {name: name.rpartition(" ")[2] for name in features if name.startswith("error ")}
-    return {name: _REASONS[error] for name, error in errors.items() if error in _REASONS}
+def reasons(features: tuple[str, ...], protocol: GroupProtocol, settings: Settings | None = None) -> dict[str, str]:
+    """Why such a feature need not be reached, for those of which it is known. ``settings``: the broker's."""
+    known = dict(_OF_PROTOCOL[protocol])
+    for api, setting in (("JoinGroup", "group_max_size"), ("ConsumerGroupHeartbeat", "group_consumer_max_size")):
+        if settings is None or getattr(settings, setting) > _LARGE:
+            option = setting.replace("_", ".")
+            known[f"error {api} GROUP_MAX_SIZE_REACHED"] = f"needs a small {option} (--setting {option}=3)"
+    for name in features:
+        error = name.rpartition(" ")[2]
+        if name.startswith("error ") and error in _REASONS:
+            known[name] = _REASONS[error]
+    return {name: known[name] for name in features if name in known}
+
+
+def reached(trace: WireTrace) -> Iterator[str]:
+    """The features that a trace shows."""
+    for line in trace.lines:
+        if "undecoded" in getattr(line, "body", ()):
+            continue
+        if isinstance(line, SentLine):
+            names = {f"version {api_name(line.api_key)} {line.api_version}"}
+        elif isinstance(line, ReceivedLine):
+            api = api_name(line.api_key)
+            names = {f"error {api} {ErrorCode(code).name}" for code in _codes(line.body) if code in _CODES}
+        else:
+            continue
+        yield from names & PLACE.keys()
+
+
+_CODES: Final = frozenset(map(int, ErrorCode))
+
+
+def _codes(body: Any) -> Iterator[int]:
+    """Every error code in an answer."""
+    if isinstance(body, dict):
+        code = body.get("error_code")
+        if isinstance(code, int):
+            yield code
+        body = list(body.values())
+    if isinstance(body, list):
+        for inner in body:
+            yield from _codes(inner)

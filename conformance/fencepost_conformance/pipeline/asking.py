@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as om
 from fencepost.protocol.errors import ErrorCode
 from fencepost.work.link import Unsupported
 
 from ..console import CannotRun
+from ..coverage.wire import api_name
 from ..generate.plan import GroupProtocol
 from ..record.addresses import Address
-from ..trace.lines import API_OF_KEY
 from ..wire.questions import Questions
 
 #: of each API, by its number, the lowest and highest version that broker and suite share
@@ -32,9 +34,10 @@ CLIENTS: Final[dict[GroupProtocol, dict[int, type]]] = {
     GroupProtocol.CONSUMER: _CONSUMER,
     GroupProtocol.MIXED: _CLASSIC | _CONSUMER,
 }
-#: what administrators of groups send; a broker may do without
+#: what administrators of groups send, and what all clients may send about offsets; a broker may do without
 _ADMIN: Final[dict[int, type]] = {
     15: m.DescribeGroupsRequest, 16: m.ListGroupsRequest, 42: m.DeleteGroupsRequest,
+    8: om.OffsetCommitRequest, 9: om.OffsetFetchRequest, 28: om.TxnOffsetCommitRequest, 47: om.OffsetDeleteRequest,
 }  # fmt: skip
 _DESCRIBE: Final[dict[int, type]] = {69: c.ConsumerGroupDescribeRequest}
 ADMINISTRATORS: Final[dict[GroupProtocol, dict[int, type]]] = {
@@ -43,12 +46,19 @@ ADMINISTRATORS: Final[dict[GroupProtocol, dict[int, type]]] = {
     GroupProtocol.MIXED: _DESCRIBE | _ADMIN,
 }
 
-#: with which topics are made, made larger and deleted; the first versions and the last that are spoken here (the answer
-#: to the seventh tells the ids of topics, so that the checker knows them)
+FIND_COORDINATOR, METADATA = 10, 3
+#: APIs of transactions that are not about groups; the first and last versions that the suite speaks
+INIT_PRODUCER_ID, ADD_OFFSETS_TO_TXN, END_TXN = 22, 25, 26
+_TRANSACTIONS: Final = {INIT_PRODUCER_ID: (0, 6), ADD_OFFSETS_TO_TXN: (0, 4), END_TXN: (0, 5)}
+#: APIs that create, enlarge and delete topics (the answer to CreateTopics v7 has the ids of topics, which the checker
+#: needs)
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 _TOPICS: Final = {CREATE_TOPICS: (0, 7), DELETE_TOPICS: (0, 5), CREATE_PARTITIONS: (0, 2)}
 
-_FOR_GROUPS: Final = 0
+_HEARTBEAT: Final = 68
+#: the versions of ConsumerGroupHeartbeat that Kafka had before KIP-848 was released
+_EARLY_ACCESS: Final = (0, 0)
+_FOR_GROUPS, _FOR_TRANSACTIONS = 0, 1
 #: how often a coordinator that is not ready is asked again, and after how many seconds
 _TRIES, _AGAIN_S = 200, 0.1
 _NOT_YET: Final = frozenset(
@@ -56,47 +66,78 @@ _NOT_YET: Final = frozenset(
 )
 
 
+class NotOffered(CannotRun):
+    """The broker lacks an API that the clients of a protocol need; another protocol may do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a broker has of what is played. ``topics``: of what changes topics. ``absent``: names of APIs that it
-    does without, so that nobody asks. ``nodes``: how many brokers its cluster has."""
+    """What a broker offers. ``ranges``: APIs of groups, offsets and transactions. ``topics``: APIs that change topics.
+    ``absent``: names of APIs that it lacks, so that they are not tested. ``nodes``: how many brokers its cluster has.
+    ``locates``: it answers FindCoordinator. ``metadata``: its versions of Metadata. ``given``: topics that exist and
+    that the traces are to use."""
 
     ranges: Ranges
     topics: Ranges
     nodes: int
     absent: tuple[str, ...] = ()
+    locates: bool = True
+    metadata: tuple[int, int] = (0, 0)
+    given: tuple[str, ...] = ()
 
 
-def offer(told: Ranges, protocol: GroupProtocol, where: Address, nodes: int) -> Offer:
-    """From the versions that a broker told. Raises ``CannotRun`` if what clients cannot do without is missing."""
-    shared, absent = {}, []
-    for key, kind in (CLIENTS[protocol] | ADMINISTRATORS[protocol]).items():
-        low, high = told.get(key, (1, 0))
-        first, last = m.VERSIONS[kind]
-        bounds = max(low, first), min(high, last)
-        if bounds[0] <= bounds[1]:
-            shared[key] = bounds
-        elif key in CLIENTS[protocol]:
-            raise CannotRun(f"{where} does not offer {API_OF_KEY[key]} in a version known here")
-        else:
-            absent.append(API_OF_KEY[key])
-    topics = {
-        key: (max(low, first), min(high, last))
-        for key, (first, last) in _TOPICS.items()
-        for low, high in [told.get(key, (1, 0))]
-        if max(low, first) <= min(high, last)
-    }
-    return Offer(shared, topics, nodes, tuple(absent))
+def offer(told: Ranges, protocol: GroupProtocol, where: Address, nodes: int, given: Sequence[str] = ()) -> Offer:
+    """The versions that broker and suite share. ``given``: topics that exist and that the traces are to use.
+
+    Raises ``NotOffered`` if an API is missing that the protocol needs."""
+    needed = CLIENTS[protocol]
+    known = {key: m.VERSIONS[kind] for key, kind in (needed | ADMINISTRATORS[protocol]).items()} | _TRANSACTIONS
+    ranges = {key: bounds for key, spoken in known.items() if (bounds := _shared(told, key, spoken)) is not None}
+    topics = {key: bounds for key, spoken in _TOPICS.items() if (bounds := _shared(told, key, spoken)) is not None}
+    for key in needed:
+        if key not in ranges:
+            raise NotOffered(_missing(told, key, known[key], protocol, where))
+    if _HEARTBEAT in needed:
+        if told[_HEARTBEAT] == _EARLY_ACCESS:
+            raise NotOffered(
+                f"{where} offers ConsumerGroupHeartbeat v0 only, which is KIP-848 as Kafka 3.7 to 3.9 had it in early "
+                f"access; --protocol {protocol} needs v1"
+            )
+        if CREATE_TOPICS not in topics and not given:
+            raise NotOffered(
+                f"{where} does not offer CreateTopics, which --protocol {protocol} needs; "
+                "or give topics that exist with --topic NAME"
+            )
+    absent = [key for key in known if key not in ranges]
+    absent += [key for key in _TOPICS if key not in topics and not given]
+    absent += [FIND_COORDINATOR] if FIND_COORDINATOR not in told else []
+    if absent and FIND_COORDINATOR in absent and nodes > 1:
+        raise NotOffered(f"{where} does not offer FindCoordinator, which a cluster of {nodes} brokers needs")
+    metadata = told.get(METADATA, (0, 0))
+    return Offer(ranges, topics, nodes, tuple(map(api_name, absent)), FIND_COORDINATOR in told, metadata, tuple(given))
+
+
+def _shared(told: Ranges, key: int, known: tuple[int, int]) -> tuple[int, int] | None:
+    low, high = told.get(key, (1, 0))
+    bounds = max(low, known[0]), min(high, known[1])
+    return bounds if bounds[0] <= bounds[1] else None
+
+
+def _missing(told: Ranges, key: int, known: tuple[int, int], protocol: GroupProtocol, where: Address) -> str:
+    if key not in told:
+        return f"{where} does not offer {api_name(key)}, which --protocol {protocol} needs"
+    (low, high), (first, last) = told[key], known
+    return f"{where} offers {api_name(key)} v{low}-v{high}; --protocol {protocol} needs one of v{first}-v{last}"
 
 
 def absent_words(absent: Sequence[str]) -> str:
-    """What a broker does without, in a line; empty if nothing."""
-    return f"the broker does not offer {', '.join(absent)}: nobody asked for it" if absent else ""
+    """The APIs that a broker lacks, in a line; empty if there are none."""
+    return f"the broker does not offer {', '.join(absent)}: not tested" if absent else ""
 
 
 async def coordinator_of(broker: Questions, group_id: str, where: Address) -> Address:
-    """FindCoordinator, again and again until somebody is: a new broker makes the log of its coordinator when it is
-    asked for (F-FIND-02). Raises ``CannotRun``."""
+    """The coordinator of a group. FindCoordinator is repeated until a broker is named, since a new cluster creates the
+    offsets topic at the first request (F-FIND-02). Raises ``CannotRun``."""
     for _ in range(_TRIES):
         try:
             found = await broker.ask("find_coordinator", 0, 3, key=group_id, key_type=_FOR_GROUPS)
@@ -109,7 +150,7 @@ async def coordinator_of(broker: Questions, group_id: str, where: Address) -> Ad
 
 
 async def coordinator_ready(broker: Questions, groups: Sequence[str], where: Address) -> None:
-    """Waits until the coordinator has loaded the groups' log, so that traces are about groups. Raises ``CannotRun``."""
+    """Wait until the coordinator has loaded the groups' log, so that traces are about groups. Raises ``CannotRun``."""
     for name in groups:
         for _ in range(_TRIES):
             if await _state_of(broker, name) not in _NOT_YET:
@@ -120,10 +161,39 @@ async def coordinator_ready(broker: Questions, groups: Sequence[str], where: Add
 
 
 async def _state_of(broker: Questions, group_id: str) -> int:
-    """What is answered to a description of the group, or to a heartbeat of nobody where there are no descriptions."""
-    try:
-        told = await broker.ask("describe_groups", 0, 4, groups=(group_id,))
-    except Unsupported:
-        beat = await broker.ask("heartbeat", 0, 3, group_id=group_id, generation_id=-1, member_id="nobody")
-        return int(beat.error_code.value)
-    return int(told.groups[0].error_code.value) if told.groups else 0
+    """The error code of the first of these requests that the broker offers; 0 if it offers none. None of them creates
+    a group: descriptions, and heartbeats of a member that no group has."""
+    nobody = {"group_id": group_id, "member_id": "nobody"}
+    with suppress(Unsupported):
+        return _code(await broker.ask("describe_groups", 0, 4, groups=(group_id,)))
+    with suppress(Unsupported):
+        return _code(await broker.ask("consumer_group_describe", 0, 1, group_ids=(group_id,)))
+    with suppress(Unsupported):
+        return _code(await broker.ask("heartbeat", 0, 3, generation_id=-1, **nobody))
+    with suppress(Unsupported):
+        return _code(await broker.ask("consumer_group_heartbeat", 0, 1, member_epoch=c.LEAVE_EPOCH, **nobody))
+    return 0
+
+
+def _code(answer: Any) -> int:
+    """The error code of an answer, or of the first group in it."""
+    rows = getattr(answer, "groups", None)
+    row = answer if rows is None else next(iter(rows), None)
+    return 0 if row is None else int(row.error_code.value)
+
+
+async def transaction_coordinator(
+    broker: Questions, transactional_id: str, where: Address, offer: Offer
+) -> Address | None:
+    """The coordinator of a transactional id; None if the broker names none."""
+    if not offer.locates:
+        return where
+    for _ in range(_TRIES):
+        try:
+            found = await broker.ask("find_coordinator", 1, 3, key=transactional_id, key_type=_FOR_TRANSACTIONS)
+        except Unsupported:
+            return None
+        if found.error_code.value == 0:
+            return where if offer.nodes == 1 else Address(str(found.host), int(found.port))
+        await asyncio.sleep(_AGAIN_S)
+    return None

@@ -19,6 +19,15 @@ _Program = TypeVar("_Program")
 AskPlain: TypeAlias = Callable[..., Awaitable[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """A transactional producer, as the broker knows it."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+
 class ClientPlan(Protocol):
     """What is fixed of a client."""
 
@@ -59,13 +68,22 @@ def group_names(prefix: str, step: int) -> Callable[[int], str]:
     return lambda number: f"{prefix}-{number * step}"
 
 
+def groups_apart(prefix: str, nodes: int) -> tuple[str, ...]:
+    """Groups that no client joins: one for offsets alone, and one that is only asked for. None in a cluster, where
+    other brokers may coordinate them."""
+    return (f"{prefix}-simple", f"{prefix}-missing") if nodes == 1 else ()
+
+
 def around(plan: Plan, clients: Sequence[_Program], nodes: int) -> Around[_Program]:
     """In a cluster a group of no name may be coordinated by another broker, so that a forger leaves it alone."""
     return Around(plan, clients) if nodes == 1 else Around(plan, clients, strange_groups=plan.groups)
 
 
 class Cast(Protocol):
-    """``groups``: by their names on the broker. ``longest_s``: how long a request may be parked by what clients say."""
+    """``groups``: those of clients, by their names on the broker. ``apart``: groups that no client joins.
+    ``longest_s``: how long a request may be parked by what clients say."""
+
+    apart: Sequence[str]
 
     @property
     def groups(self) -> Sequence[str]: ...
@@ -91,8 +109,17 @@ class Cast(Protocol):
     def as_sent(self, body: RequestBody) -> RequestBody:
         """A request in the broker's names."""
 
-    def forged(self, rng: Random) -> tuple[int, RequestBody]:
-        """What no client would send, and is answered at once."""
+    def aside(self, rng: Random, client: Player) -> tuple[int, RequestBody] | None:
+        """A commit or a fetch that a client sends before its next request, if any."""
+
+    def forged(self, rng: Random) -> tuple[int, RequestBody] | None:
+        """A request that no client would send, and that is answered at once."""
+
+    def parked(self, rng: Random) -> tuple[int, RequestBody] | None:
+        """Likewise one that the broker may answer late: JoinGroup or SyncGroup."""
+
+    def transaction(self, rng: Random, producer: Producer) -> tuple[int, RequestBody] | None:
+        """A commit within a transaction; None where offsets are not tested."""
 
     def heard(self, body: ResponseBody) -> None:
         """An answer that any client got."""

@@ -1,32 +1,46 @@
-"""Clients of the classic protocol over the wire, and who forges their requests."""
+"""Clients of the classic protocol over the wire, and requests that none of them would send."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Final
+from typing import Any, Final
 
-from fencepost.protocol.messages import JoinGroupResponse, RequestBody, ResponseBody
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, RequestBody, ResponseBody
 
 from ..generate import hostile
 from ..generate.clients import Client
 from ..generate.plan import ClientPlan, Plan, draw_plan
 from .asking import Offer, Ranges
-from .cast import AskPlain, around, group_names
+from .cast import Around, Player, around, group_names, groups_apart
+from .offset_requests import CastWithOffsets
+from .topics import Topics, topics_of
 
 _SESSION_TIMEOUTS = (6_000, 10_000)
 _REBALANCE_TIMEOUTS = (500, 2_000, 5_000)
 LONGEST_S: Final = max(_REBALANCE_TIMEOUTS) / 1_000
+#: Kafka's default of group.max.session.timeout.ms
+_KAFKAS_LONGEST_SESSION_MS: Final = 1_800_000
+#: how many topics offsets are committed for
+_TOPICS: Final = 2
+#: how often a forged request has an empty group id
+_BLANK: Final = 0.06
+#: metadata with a length that goes far beyond its end
+_WEDGES: Final = (b"\x00\x00\x7f\xff\xff\xff",)
 
 
-class ClassicCast:
-    """Drawn from ``rng``; groups are named after ``prefix`` and ``step`` (``group_names``)."""
+class ClassicCast(CastWithOffsets):
+    """Drawn from ``rng``; groups and topics are named after ``prefix``, groups after ``step`` too (``group_names``).
+
+    Topics are only names in what leaders say, but offsets are committed for some of them."""
 
     def __init__(self, rng: Random, prefix: str, offer: Offer, step: int = 1) -> None:
-        self.plan = _for_the_wire(draw_plan(rng), rng, group_names(prefix, step), offer.ranges)
+        topics = topics_of(rng, prefix, offer, _TOPICS)
+        self.plan = _for_the_wire(draw_plan(rng), topics, rng, group_names(prefix, step), offer.ranges)
         self.clients = [Client(client) for client in self.plan.clients]
         self._around = around(self.plan, self.clients, offer.nodes)
+        super().__init__(offer, topics, self._around, groups_apart(prefix, offer.nodes))
 
     @property
     def groups(self) -> Sequence[str]:
@@ -41,41 +55,73 @@ class ClassicCast:
         """Nobody is kept waiting for longer than a rebalance timeout (C-JOIN-43)."""
         return LONGEST_S
 
-    async def set_up(self, ask: AskPlain) -> None:
-        """Topics are only names in what leaders say."""
-
-    async def meanwhile(self, ask: AskPlain, rng: Random) -> None:
-        """Nothing."""
-
-    async def clear_away(self, ask: AskPlain) -> None:
-        """Groups go when they are empty for long enough."""
-
     def as_sent(self, body: RequestBody) -> RequestBody:
         return body
 
-    def forged(self, rng: Random) -> tuple[int, RequestBody]:
-        return forged(rng, self._around, rng.choice(self.clients), self.plan.mood.hostile)
+    def aside(self, rng: Random, client: Player) -> tuple[int, RequestBody] | None:
+        return self.offsets.by_member(rng, client) if isinstance(client, Client) else None
+
+    def forged(self, rng: Random) -> tuple[int, RequestBody] | None:
+        made = self.about_offsets(rng)
+        return made or forged(rng, self._around, rng.choice(self.clients), self.plan.mood.hostile)
+
+    def parked(self, rng: Random) -> tuple[int, RequestBody] | None:
+        return parked(rng, self._around, rng.choice(self.clients))
 
     def heard(self, body: ResponseBody) -> None:
         if isinstance(body, JoinGroupResponse) and body.member_id:
             self._around.known_ids.append(body.member_id)
 
 
-def forged(rng: Random, around: hostile.Surroundings, client: Client, hostility: float) -> tuple[int, RequestBody]:
+def forged(rng: Random, around: Around[Any], client: Client, hostility: float) -> tuple[int, RequestBody]:
     """What no client of the classic protocol would send."""
     draw = rng.random()
     if draw < 0.4:
-        return hostile.heartbeat(rng, around, client)
+        return _perhaps_of_no_group(rng, around, *hostile.heartbeat(rng, around, client))
     if draw < 0.4 + 2 * hostility:
-        return hostile.leave(rng, around, client)
-    return hostile.describe(rng, around) if draw < 0.95 else hostile.delete(rng, around)
+        return _perhaps_of_no_group(rng, around, *hostile.leave(rng, around, client))
+    if draw < 0.9:
+        return hostile.list_groups(rng) if rng.random() < 0.2 else hostile.describe(rng, around)
+    return hostile.delete(rng, around)
 
 
-def _for_the_wire(plan: Plan, rng: Random, named: Callable[[int], str], ranges: Ranges) -> Plan:
-    """The plan with groups of its own, and clients that a run can wait for."""
+def parked(rng: Random, around: Around[Any], client: Client) -> tuple[int, RequestBody]:
+    """A JoinGroup or SyncGroup that no client would send. A member that is let in by it holds the group up for as long
+    as clients of the trace do, and no longer. So no protocol is listed twice, and no length in its metadata is out of
+    bounds: some releases of Kafka then never end the join phase (C-JOIN-72, G-DATA-10), and their silence would look
+    like a fault of its own."""
+    if rng.random() < 0.4:
+        return _perhaps_of_no_group(rng, around, *hostile.sync(rng, around, client))
+    version, body = hostile.join(rng, around, client)
+    assert isinstance(body, JoinGroupRequest)
+    session = body.session_timeout_ms
+    if _SESSION_TIMEOUTS[-1] < session <= _KAFKAS_LONGEST_SESSION_MS:
+        session = rng.choice(_SESSION_TIMEOUTS)
+    offered = {
+        each.name: replace(each, metadata=b"\xff") if each.metadata in _WEDGES else each for each in body.protocols
+    }
+    rebalance = min(body.rebalance_timeout_ms, _REBALANCE_TIMEOUTS[-1])
+    made = replace(body, session_timeout_ms=session, rebalance_timeout_ms=rebalance, protocols=tuple(offered.values()))
+    return _perhaps_of_no_group(rng, around, version, made)
+
+
+def _perhaps_of_no_group(rng: Random, around: Around[Any], version: int, body: RequestBody) -> tuple[int, RequestBody]:
+    """Now and then the same for a group without a name; in a cluster another broker may be asked for that."""
+    if "" not in around.strange_groups or rng.random() >= _BLANK:
+        return version, body
+    blank: RequestBody = replace(body, group_id="")  # type: ignore[arg-type] # all four have it
+    return version, blank
+
+
+def _for_the_wire(plan: Plan, topics: Topics, rng: Random, named: Callable[[int], str], ranges: Ranges) -> Plan:
+    """The plan with groups of its own, and clients that a run can wait for. What they subscribe to is written in bytes,
+    so it has its names on the broker from the beginning."""
     names = {name: named(number) for number, name in enumerate(plan.groups)}
-    clients = tuple(on_the_wire(replace(each, group_id=names[each.group_id]), rng, ranges) for each in plan.clients)
-    return replace(plan, groups=tuple(names.values()), clients=clients)
+    clients = []
+    for each in plan.clients:
+        own = replace(each, group_id=names[each.group_id], topics=tuple(map(topics.named, each.topics)))
+        clients.append(on_the_wire(own, rng, ranges))
+    return replace(plan, groups=tuple(names.values()), clients=tuple(clients))
 
 
 def on_the_wire(client: ClientPlan, rng: Random, ranges: Ranges) -> ClientPlan:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fencepost.protocol.messages import RequestBody, ResponseBody
-from fencepost.server.wire.convert import api_of, plain, to_response, values_of
+from fencepost.protocol.messages import ListGroupsResponse, RequestBody, ResponseBody
+from fencepost.server.wire.convert import GROUP_APIS, api_of, plain, to_response, values_of
 from fencepost.server.wire.fill import fill
 from fencepost.server.wire.frames import (
     API_KEYS,
@@ -33,10 +33,12 @@ LATE_S = 25.0
 
 
 class Notes:
-    """The lines of one trace, with times from its beginning; ``patience_s``: how long an answer may take."""
+    """The lines of one trace, with times from its beginning; ``patience_s``: how long an answer may take. ``groups``:
+    those of the trace. What a broker lists of others is left out; None: everything is noted."""
 
-    def __init__(self, patience_s: float = LATE_S) -> None:
+    def __init__(self, patience_s: float = LATE_S, groups: frozenset[str] | None = None) -> None:
         self.patience_s = patience_s
+        self.groups = groups
         self._began = time.monotonic()
         self.lines: list[WireLine] = []
         self.connections = 0
@@ -71,13 +73,19 @@ class Connection:
         ``NoAnswer`` if none comes within the patience of the notes."""
         said = f"{API_OF_TYPE[type(body)]} v{version} on connection {self._number}"
         api = api_of(body)
-        header, read = self._header(API_KEYS[api], version, client_id), partial(_read, api, version)
+        header = self._header(API_KEYS[api], version, client_id)
         entity = fill(request_schema(api, version), values_of(body, version))
-        told, content = await self._exchange(header, entity, wire_body(body), read, said)
+        if api in GROUP_APIS:
+            told, content = await self._exchange(header, entity, wire_body(body), partial(_read, api, version), said)
+        else:  # about offsets: noted as it is on the wire, as the recorder does
+            answer, content = await self._exchange(
+                header, entity, plain(entity), partial(read_response, api, version), said
+            )
+            told = to_response(api, answer)
         if codes := odd_codes(content):
             raise MalformedFrame(f"{said} was answered with error code {codes[0]}, which is none of its API")
-        answer: ResponseBody = told
-        return answer
+        response: ResponseBody = told
+        return response
 
     async def ask_plain(self, api: str, version: int, values: Any) -> Any:
         """Likewise for a request that is no group's, from what ``fill`` takes; kio's answer."""
@@ -116,6 +124,8 @@ class Connection:
             self._notes.lines.append(noted(body={"undecoded": kept, "error_code": odd.code}))
             raise
         content = plain(told)
+        if isinstance(told, ListGroupsResponse) and self._notes.groups is not None:
+            content["groups"] = [row for row in content["groups"] if row["group_id"] in self._notes.groups]
         self._notes.lines.append(noted(body=content))
         return told, content
 

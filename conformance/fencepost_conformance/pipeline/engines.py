@@ -13,18 +13,24 @@ from ..cluster.folder import folder_of, is_url
 from ..cluster.place import Place, is_cluster
 from ..cluster.session import started
 from ..console import CannotRun
+from ..generate.plan import GroupProtocol
 from ..interruption import INTERRUPTED, interruptible
 from ..jvm import harness
+from ..jvm.builds import numbers
 from ..jvm.process import ProcessFault, in_a_line
 from ..nearest import unknown
 from ..targets.registry import TargetName, parse_target
 from ..wire.settings import spelled
+from .asking import NotOffered
 from .local import Crew, run_local
 from .plan import Plan
 from .summary import Summary
 
 #: initial rebalance delay of a broker that is started for a run: half a second spares every trace some of its waiting
 _DELAY_MS = 500
+
+#: the first release of Kafka with the consumer protocol as it is described here
+_KIP_848 = (4, 0)
 
 #: plan, workers, directory for what is kept (None: nothing is), told of traces as they are done. Ctrl-C or SIGTERM ends
 #: it with the summary of what was done, which says so (``Summary.stopped``)
@@ -36,7 +42,7 @@ def _local(
 ) -> Summary:
     target = parse_target(plan.job.target)
     if target.kind == "broker":
-        return _broker(plan, target, advance)
+        return _broker(plan, target, workers, advance)
     _require_harness(target)
     del out  # rows are not kept: a local run is quick to do again
     summary = Summary(plan.job)
@@ -53,18 +59,24 @@ def _local(
     return summary
 
 
-def _broker(plan: Plan, target: TargetName, advance: Callable[[int], None]) -> Summary:
+def _broker(plan: Plan, target: TargetName, workers: int, advance: Callable[[int], None]) -> Summary:
     from ..targets.broker import Broker  # noqa: PLC0415 — these and kio are of no use to the other targets
     from .over_wire import run_over_wire  # noqa: PLC0415
 
     summary = Summary(plan.job)
+    if target.release and numbers(target.release) < _KIP_848 and plan.job.protocol is not GroupProtocol.CLASSIC:
+        raise NotOffered(
+            f"Kafka {target.release} has KIP-848 in early access only; --protocol {plan.job.protocol} needs 4.0 "
+            "or later (--protocol classic works)"
+        )
     with interruptible() as cut:
         if target.release:
             own = dict(spelled(field, value).split("=", 1) for field, value in plan.job.given)
             with Broker(target.release, initial_rebalance_delay_ms=_DELAY_MS, settings=own) as broker:
-                run_over_wire(plan, TargetName("broker", host="127.0.0.1", port=broker.port), summary, advance)
+                here = TargetName("broker", host="127.0.0.1", port=broker.port)
+                run_over_wire(plan, here, summary, advance, workers)
         else:
-            run_over_wire(plan, target, summary, advance)
+            run_over_wire(plan, target, summary, advance, workers)
     summary.stopped = INTERRUPTED if cut.happened else summary.stopped
     return summary
 

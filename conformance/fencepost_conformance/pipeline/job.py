@@ -6,11 +6,14 @@ import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..generate.plan import GroupProtocol
 from ..trace.lines import Setting
 from ..verdict import Verdict
+
+#: traces of a broker that are played at the same time unless told otherwise; most of their time is waiting for timers
+CONCURRENCY: Final = 32
 
 
 class TraceOutcome(StrEnum):
@@ -46,7 +49,8 @@ _VERDICTS = {
 class Job:
     """``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too; ``protocol``: what
     the clients of the traces speak; ``given``: settings of a broker (by field) over what it tells; ``client_config``: a
-    file that says how the broker is spoken to (``wire.access``)."""
+    file that says how the broker is spoken to (``wire.access``); ``topics``: topics of a broker that exist and are to
+    be used; ``concurrency``: how many traces are played on a broker at the same time."""
 
     target: str
     profile: str
@@ -55,6 +59,8 @@ class Job:
     protocol: GroupProtocol = GroupProtocol.CLASSIC
     given: tuple[tuple[str, Setting], ...] = ()
     client_config: Path | None = None
+    topics: tuple[str, ...] = ()
+    concurrency: int = CONCURRENCY
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""

@@ -1,4 +1,5 @@
-"""Clients of both protocols in the same groups over the wire: some classic, some of KIP-848; and who forges."""
+"""Clients of both protocols in the same groups over the wire, some classic, some of KIP-848; and requests that none of
+them would send."""
 
 from __future__ import annotations
 
@@ -14,14 +15,16 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.messages import JoinGroupResponse, RequestBody, ResponseBody
 
+from ..generate.clients import Client
 from ..generate.consumer_clients import ConsumerClient, ConsumerPhase
 from ..generate.consumer_plan import draw_consumer_plan
 from ..generate.mixed_clients import MixedClient, mixed_client
 from ..generate.plan import ClientPlan, ConsumerPlan, Plan
 from . import classic_cast, consumer_cast
 from .asking import Offer, Ranges
-from .cast import around, group_names
-from .consumer_cast import TraceTopics
+from .cast import Player, around, group_names, groups_apart
+from .offset_requests import CastWithOffsets
+from .topics import Topics, topics_of
 
 #: most clients are in the first group, so that both protocols meet in it
 _TOGETHER: Final = 0.7
@@ -38,6 +41,10 @@ class Part:
 
     def __init__(self, program: ConsumerClient, stays: range, count: Callable[[], int]) -> None:
         self._program, self._stays, self._count = program, stays, count
+
+    @property
+    def program(self) -> ConsumerClient:
+        return self._program
 
     @property
     def plan(self) -> ConsumerPlan:
@@ -68,18 +75,16 @@ class Part:
         self._program.answered(request_id, body)
 
 
-class MixedCast:
+class MixedCast(CastWithOffsets):
     """Drawn from ``rng``; groups and topics are named after ``prefix``, groups after ``step`` too (``group_names``)."""
 
     def __init__(self, rng: Random, prefix: str, offer: Offer, step: int = 1) -> None:
-        self._topics = TraceTopics(rng, prefix, offer)
-        self.set_up, self.meanwhile = self._topics.set_up, self._topics.meanwhile
-        self.clear_away = self._topics.clear_away
+        topics = topics_of(rng, prefix, offer)
         plan = draw_consumer_plan(rng, mixed=True)
-        self.plan = _for_the_wire(plan, self._topics, rng, group_names(prefix, step), offer.ranges)
+        self.plan = _for_the_wire(plan, topics, rng, group_names(prefix, step), offer.ranges)
         self._classic = [mixed_client(client, rng) for client in self.plan.clients]
         for client in self._classic:
-            client.sizes = self._topics.sizes
+            client.sizes = topics.sizes
         self._consumers = [ConsumerClient(client) for client in self.plan.consumers]
         stays = range(*rng.choice(_STAYS))
         self._sent = 0
@@ -87,6 +92,7 @@ class MixedCast:
         self.clients: list[MixedClient | Part] = [*self._classic, *parts]
         programs: list[MixedClient | ConsumerClient] = [*self._classic, *self._consumers]
         self._around = around(self.plan, programs, offer.nodes)
+        super().__init__(offer, topics, self._around, groups_apart(prefix, offer.nodes))
 
     @property
     def groups(self) -> Sequence[str]:
@@ -103,20 +109,28 @@ class MixedCast:
 
     def as_sent(self, body: RequestBody) -> RequestBody:
         self._sent += 1
-        return self._topics.as_sent(body)
+        return self.topics.as_sent(body)
 
-    def forged(self, rng: Random) -> tuple[int, RequestBody]:
-        """No JoinGroup or SyncGroup: while a group is classic it may have to wait."""
+    def aside(self, rng: Random, client: Player) -> tuple[int, RequestBody] | None:
+        program = client.program if isinstance(client, Part) else client
+        return self.offsets.by_member(rng, program) if isinstance(program, Client | ConsumerClient) else None
+
+    def forged(self, rng: Random) -> tuple[int, RequestBody] | None:
+        if (made := self.about_offsets(rng)) is not None:
+            return made
         if rng.random() < 0.4:
             return classic_cast.forged(rng, self._around, rng.choice(self._classic), self.plan.mood.hostile)
         return consumer_cast.forged(rng, self._around, rng.choice(self._consumers))
+
+    def parked(self, rng: Random) -> tuple[int, RequestBody] | None:
+        return classic_cast.parked(rng, self._around, rng.choice(self._classic))
 
     def heard(self, body: ResponseBody) -> None:
         if isinstance(body, JoinGroupResponse | ConsumerGroupHeartbeatResponse) and body.member_id:
             self._around.known_ids.append(body.member_id)
 
 
-def _for_the_wire(plan: Plan, topics: TraceTopics, rng: Random, named: Callable[[int], str], ranges: Ranges) -> Plan:
+def _for_the_wire(plan: Plan, topics: Topics, rng: Random, named: Callable[[int], str], ranges: Ranges) -> Plan:
     """The plan with groups of its own, and clients that a run can wait for. What classic ones subscribe to is told in
     bytes, so it has its names on the broker from the beginning."""
     names = {name: named(number) for number, name in enumerate(plan.groups)}

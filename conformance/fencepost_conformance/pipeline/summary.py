@@ -164,7 +164,8 @@ class Summary:
         features = catalogue.OF_PROTOCOL[self.job.protocol]
         reasons = catalogue.reasons_of(self.job.protocol, PROFILES[self.job.profile])
         if self.visible is not None:
-            features, reasons = self.visible, wire.reasons(self.visible)
+            settings = None if self.known is None else self.known.settings
+            features, reasons = self.visible, wire.reasons(self.visible, self.job.protocol, settings)
         reached = set(catalogue.names(self.reached)) & set(features)
         missing = [name for name in features if name not in reached]
         kinds: dict[str, list[int]] = {}

@@ -54,6 +54,12 @@ GROUP_SETTINGS: Final = {
 }
 
 
+#: Kafka's class of a server-side assignor -> its short name, which Kafka 4.0 and later report; 3.9 reports classes
+_CLASSES: Final = {
+    f"org.apache.kafka.coordinator.group.assignor.{name.capitalize()}Assignor": name for name in ("uniform", "range")
+}
+
+
 def value_of(name: str, text: str) -> int | bool | str | tuple[str, ...]:
     """The value of a field of ``Settings``, from the text of the setting that Kafka has for it.
 
@@ -72,7 +78,7 @@ def value_of(name: str, text: str) -> int | bool | str | tuple[str, ...]:
             raise ValueError(f"{name} must have {_CLASSIC}, and no other but {', '.join(_PROTOCOLS[1:])} (got {text})")
         return _CONSUMER in protocols
     if isinstance(usual, tuple):
-        return _list(text)
+        return tuple(_CLASSES.get(name, name) for name in _list(text))
     if isinstance(usual, MigrationPolicy):
         return MigrationPolicy(text.strip().lower()).value
     return int(text) * (_MINUTE_MS if field == "offsets_retention_ms" else 1)

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from fencepost.protocol.settings import Settings
+from fencepost.server.settings import value_of
 from fencepost.sharding import partition_for
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
+from fencepost_conformance.coverage.wire import api_name
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline import over_wire
-from fencepost_conformance.pipeline.asking import absent_words, offer
+from fencepost_conformance.pipeline import stage
+from fencepost_conformance.pipeline.asking import CLIENTS, NotOffered, absent_words, offer
 from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.record.addresses import Address
 from fencepost_conformance.wire.settings import assumed_words, fitting, settle
@@ -32,12 +34,13 @@ INTERVAL, LEAST = "group_consumer_heartbeat_interval_ms", "group_consumer_min_he
 def test_what_clients_need_is_needed_and_what_administrators_ask_is_not() -> None:
     found = offer(MOCK, GroupProtocol.CLASSIC, HERE, 1)
     assert found.ranges == {11: (0, 6), 12: (0, 4), 13: (0, 4), 14: (0, 4)}  # Heartbeat v5 is of no Kafka
-    assert found.absent == ("DescribeGroups", "ListGroups", "DeleteGroups")
+    assert found.absent[:3] == ("DescribeGroups", "ListGroups", "DeleteGroups")
+    assert {"OffsetCommit", "OffsetFetch", "InitProducerId", "CreateTopics"} <= {*found.absent}
     assert absent_words(found.absent).startswith("the broker does not offer DescribeGroups, ListGroups")
     assert not found.topics
     assert absent_words(()) == ""
     del (less := dict(MOCK))[14]
-    with pytest.raises(CannotRun, match=r"127\.0\.0\.1:9092 does not offer SyncGroup"):
+    with pytest.raises(CannotRun, match=r"127\.0\.0\.1:9092 does not offer SyncGroup, which --protocol classic needs"):
         offer(less, GroupProtocol.CLASSIC, HERE, 1)
     assert offer({**less, 19: (2, 7)}, GroupProtocol.CONSUMER, HERE, 1).topics == {19: (2, 7)}
 
@@ -63,11 +66,11 @@ def test_all_groups_of_a_trace_are_coordinated_by_the_broker_it_is_played_on(
     async def questions(*_: object) -> AsyncIterator[None]:
         yield None
 
-    monkeypatch.setattr(over_wire, "coordinator_of", coordinator_of)
-    monkeypatch.setattr(over_wire, "questions", questions)
+    monkeypatch.setattr(stage, "coordinator_of", coordinator_of)
+    monkeypatch.setattr(stage, "questions", questions)
     told = {**MOCK, **dict.fromkeys((15, 16, 42), (0, 5))}
-    place = over_wire.Place(HERE, HERE, offer(told, GroupProtocol.CLASSIC, HERE, nodes))
-    casts = [asyncio.run(over_wire._cast(place, seed, Job("h:1", "kafka-4.4", 9), f"p-{seed}")) for seed in range(12)]
+    place = stage.Place(HERE, HERE, offer(told, GroupProtocol.CLASSIC, HERE, nodes))
+    casts = [asyncio.run(stage.cast_for(place, seed, Job("h:1", "kafka-4.4", 9), f"p-{seed}")) for seed in range(12)]
     assert any(len(cast.groups) > 1 for _, cast, _ in casts)
     for _, cast, at in casts:
         assert {asyncio.run(coordinator_of(None, name, HERE)) for name in cast.groups} == (
@@ -85,7 +88,7 @@ def test_librdkafkas_mock_cluster_is_judged(capfd: pytest.CaptureFixture[str], m
     """It is no Kafka: it lets new members in at once (C-JOIN-34), and describes no groups. That is said, and nothing of
     it is a mistake of the run."""
     pytest.importorskip("confluent_kafka", reason="needs confluent-kafka (extra clients)")
-    monkeypatch.setattr(over_wire, "_PATIENCE", 0.5)
+    monkeypatch.setattr(stage, "PATIENCE_S", 0.5)
     with subprocess.Popen([sys.executable, str(MOCK_CLUSTER)], stdout=subprocess.PIPE, text=True) as mock:
         assert mock.stdout is not None
         address = mock.stdout.readline().strip()
@@ -94,9 +97,56 @@ def test_librdkafkas_mock_cluster_is_judged(capfd: pytest.CaptureFixture[str], m
                 main(["conform", "--target", address, "--traces", "2", "--seed", "302", "--steps-per-trace", "15"])
         finally:
             mock.kill()
-    out, err = (text.replace("\n", " ") for text in capfd.readouterr())
+    out, err = (" ".join(text.split()) for text in capfd.readouterr())
     assert left.value.code in (1, 2)  # its assertions may end it: then the run is not whole
-    assert "does not offer DescribeGroups, ListGroups, DeleteGroups: nobody asked for it" in out
+    assert "does not offer DescribeGroups, ListGroups, DeleteGroups, OffsetDelete" in out
     assert "refused: " in out
     assert "Traceback" not in out + err
     assert "never retrieved" not in out + err
+
+
+#: what Kafka 4.4 announces of the APIs that the suite uses
+KAFKA: dict[int, tuple[int, int]] = {
+    **{3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6), 11: (0, 9), 12: (0, 4), 13: (0, 5), 14: (0, 5), 15: (0, 6)},
+    **{16: (0, 5), 19: (2, 7), 20: (1, 6), 22: (0, 6), 25: (0, 4), 26: (0, 5), 28: (0, 6), 32: (1, 4), 37: (0, 3)},
+    **{42: (0, 2), 47: (0, 0), 68: (0, 1), 69: (0, 1)},
+}
+
+
+@pytest.mark.parametrize("protocol", GroupProtocol)
+@pytest.mark.parametrize("key", KAFKA)
+def test_each_api_that_is_absent_is_named_or_needed(protocol: GroupProtocol, key: int) -> None:
+    told = {each: bounds for each, bounds in KAFKA.items() if each != key}
+    needed = {*CLIENTS[protocol], *({19} if protocol is not GroupProtocol.CLASSIC else ())}
+    if key in needed:
+        with pytest.raises(NotOffered, match=f"does not offer {api_name(key)}, which --protocol {protocol} needs"):
+            offer(told, protocol, HERE, 1)
+        return
+    found = offer(told, protocol, HERE, 1)
+    asked = {api_name(each) for each in (*found.ranges, *found.topics)}
+    used = {api_name(each) for each in (8, 9, 10, 15, 16, 19, 20, 22, 25, 26, 28, 37, 42, 47)}
+    used |= {"ConsumerGroupDescribe"} if protocol is not GroupProtocol.CLASSIC else set()
+    assert {*found.absent} == {api_name(key)} & used
+    assert not asked & {*found.absent}
+
+
+def test_topics_that_exist_stand_in_for_those_that_a_broker_does_not_create() -> None:
+    told = {each: bounds for each, bounds in KAFKA.items() if each not in (19, 20, 37)}
+    with pytest.raises(NotOffered, match=r"CreateTopics.*--topic NAME"):
+        offer(told, GroupProtocol.CONSUMER, HERE, 1)
+    found = offer(told, GroupProtocol.CONSUMER, HERE, 1, ("orders",))
+    assert (found.given, found.absent) == (("orders",), ())
+
+
+def test_kip_848_in_early_access_is_said_in_a_line() -> None:
+    told = {**KAFKA, 68: (0, 0), 69: (0, 0)}
+    for protocol in (GroupProtocol.CONSUMER, GroupProtocol.MIXED):
+        with pytest.raises(NotOffered, match=r"v0 only, which is KIP-848 as Kafka 3\.7 to 3\.9 had it in early access"):
+            offer(told, protocol, HERE, 1)
+    assert offer(told, GroupProtocol.CLASSIC, HERE, 1).absent == ()
+
+
+def test_assignors_may_be_told_by_class() -> None:
+    """As Kafka 3.9 does."""
+    classes = "org.apache.kafka.coordinator.group.assignor.UniformAssignor,range"
+    assert value_of("group.consumer.assignors", classes) == ("uniform", "range")

@@ -162,6 +162,12 @@ def values_of(body: messages.RequestBody, version: int) -> Any:
         return {"group_id": group.group_id, "topics": group.topics, "require_stable": body.require_stable}
     if isinstance(body, messages.LeaveGroupRequest) and version < _SEVERAL_MEMBERS:
         return {"group_id": body.group_id, "member_id": body.members[0].member_id}
+    if isinstance(body, offset_messages.OffsetDeleteRequest):  # its partitions are rows of one number each
+        topics = [
+            {"name": topic.name, "partitions": [{"partition_index": number} for number in topic.partition_indexes]}
+            for topic in body.topics
+        ]
+        return {"group_id": body.group_id, "topics": topics}
     return body
 
 

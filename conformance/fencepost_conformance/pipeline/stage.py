@@ -1,0 +1,275 @@
+"""One trace over the wire: clients join, beat, commit, leave and restart, and forged requests come in between.
+
+Each client has a connection of its own and waits for each answer, as real clients do. Forged requests that are answered
+at once share a connection. A forged JoinGroup or SyncGroup may be parked, so it gets a connection of its own and holds
+nothing up. A forged request that takes the place of one that a client waits for leaves the client without an answer
+(C-JOIN-59, C-SYNC-19): the client then gives up and connects again, as a real one does after its request timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+
+from fencepost.protocol.messages import JoinGroupRequest, RequestBody, ResponseBody, SyncGroupRequest
+from fencepost.protocol.profiles import PROFILES
+from fencepost.server.wire.convert import api_of
+from fencepost.server.wire.frames import API_KEYS, MalformedFrame, NoAnswer
+
+from ..checker.coordination import COORDINATED, NODES
+from ..console import CannotRun
+from ..generate.plan import GroupProtocol
+from ..record.addresses import Address
+from ..trace import WireTrace
+from ..wire.access import OPEN, Access
+from ..wire.questions import questions
+from ..wire.settings import Known
+from .asking import Offer, coordinator_of, coordinator_ready
+from .cast import Cast, Player
+from .classic_cast import ClassicCast
+from .connection import LATE_S, Connection, Notes
+from .consumer_cast import ConsumerCast
+from .job import Job
+from .leaving import leave_and_delete
+from .mixed_cast import MixedCast
+from .transactions import transactions
+
+#: no trace waits longer than this, in seconds, for answers after its last request
+PATIENCE_S: Final = 8.0
+#: how often the groups of a trace are given other names, until one broker of a cluster coordinates them all
+_NAMES: Final = 200
+#: how long after a forged request has taken its place a client still waits for an answer, in seconds
+_GIVES_UP_S: Final = 1.0
+_CASTS: Final[dict[GroupProtocol, Callable[[Random, str, Offer, int], Cast]]] = {
+    GroupProtocol.CLASSIC: ClassicCast,
+    GroupProtocol.CONSUMER: ConsumerCast,
+    GroupProtocol.MIXED: MixedCast,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A broker, and the one of its cluster that changes topics."""
+
+    address: Address
+    controller: Address
+    offer: Offer
+    access: Access = OPEN
+
+
+@dataclass(slots=True)
+class Stage:
+    """Where a trace is played; ``budget`` counts down what may still be sent. ``forged``: when a request was last
+    forged in the name of each member, by group and member id."""
+
+    at: Address
+    place: Place
+    cast: Cast
+    notes: Notes
+    budget: int
+    forged: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def takes(self) -> bool:
+        self.budget -= 1
+        return self.budget >= 0
+
+    async def connect(self, at: Address | None = None, notes: Notes | None = None) -> Connection:
+        where = at or self.at
+        return await Connection.open(notes or self.notes, where.host, where.port, self.place.access)
+
+    def offers(self, version: int, body: RequestBody) -> bool:
+        """Whether the broker has the API in this version."""
+        low, high = self.place.offer.ranges.get(API_KEYS[api_of(body)], (1, 0))
+        return low <= version <= high
+
+
+@asynccontextmanager
+async def ended(tasks: Sequence[asyncio.Task[Any]]) -> AsyncIterator[None]:
+    """Whatever happens, none of the tasks is left running, or with an exception that nobody has looked at."""
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def cast_for(place: Place, seed: int, job: Job, prefix: str) -> tuple[Random, Cast, Address]:
+    """Who plays, what is drawn after them, and the broker that coordinates all their groups: in a cluster their names
+    are made anew until one does. Raises ``CannotRun``."""
+    async with questions(place.address.host, place.address.port, place.access) as broker:
+        for step in range(1, _NAMES + 1):
+            rng = Random(seed)
+            cast = _CASTS[GroupProtocol(job.protocol)](rng, prefix, place.offer, step)
+            if not place.offer.locates:
+                return rng, cast, place.address
+            found = {await coordinator_of(broker, name, place.address) for name in cast.groups}
+            if place.offer.nodes == 1:  # whatever address it gives: the one that was given leads to it
+                return rng, cast, place.address
+            if len(found) == 1:
+                return rng, cast, found.pop()
+    raise CannotRun(
+        f"no names for {len(cast.groups)} groups that one of the {place.offer.nodes} brokers coordinates alone"
+    )
+
+
+async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) -> tuple[WireTrace, str]:
+    """One trace, and what broke it off, if so: a request that was not answered in time, or not with an answer that can
+    be read."""
+    rng, cast, at = await cast_for(place, seed, job, prefix)
+    async with questions(at.host, at.port, place.access) as broker:
+        await coordinator_ready(broker, (*cast.groups, *cast.apart), at)
+    # nobody is kept waiting for longer than clients allow, or the initial delay (C-JOIN-43)
+    longest = max(known.settings.group_initial_rebalance_delay_ms / 1_000, cast.longest_s)
+    groups = (*cast.groups, *cast.apart)
+    stage = Stage(at, place, cast, Notes(longest + LATE_S, frozenset(groups)), job.steps)
+    administrator = await stage.connect(stage.place.controller)
+    try:
+        await cast.set_up(administrator.ask_plain)
+        fault = await _acted(stage, administrator, prefix, rng)
+    finally:
+        administrator.close()
+    trace = WireTrace(
+        known.settings, PROFILES[job.profile], tuple(stage.notes.lines), seed, f"seed {seed}",
+        (("target", job.target), (NODES, str(place.offer.nodes)), (COORDINATED, " ".join(groups))), known.assumed,
+    )  # fmt: skip
+    await _clear_away(stage)
+    return trace, fault
+
+
+async def _acted(stage: Stage, administrator: Connection, prefix: str, rng: Random) -> str:
+    """Everybody at once, until the budget is spent; what broke it off, if something did."""
+    cast = stage.cast
+    tasks = [asyncio.create_task(_client(stage, client, Random(rng.random()))) for client in cast.clients]
+    tasks.append(asyncio.create_task(_forger(stage, Random(rng.random()))))
+    tasks.append(asyncio.create_task(cast.meanwhile(administrator.ask_plain, Random(rng.random()))))
+    tasks.append(asyncio.create_task(_parker(stage, Random(rng.random()))))
+    tasks.append(asyncio.create_task(transactions(stage, prefix, Random(rng.random()))))
+    async with ended(tasks):
+        waiting = set(tasks)
+        while waiting and stage.budget > 0:
+            _, waiting = await asyncio.wait(waiting, timeout=0.2)
+        if waiting:  # they have what time they need to be answered, and no more
+            await asyncio.wait(waiting, timeout=PATIENCE_S)
+    fault = ""
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(outcome, MalformedFrame):
+            fault = fault or str(outcome)
+        elif isinstance(outcome, Exception):
+            raise outcome
+    return fault
+
+
+async def _clear_away(stage: Stage) -> None:
+    """What was made for the trace goes, if the broker lets it; none of it is noted."""
+    with suppress(OSError, MalformedFrame):
+        connection = await stage.connect(notes=Notes())
+        await leave_and_delete(connection.ask_plain, stage.place.offer, (*stage.cast.groups, *stage.cast.apart))
+        connection.close()
+    with suppress(OSError, MalformedFrame):
+        connection = await stage.connect(stage.place.controller, Notes())
+        await stage.cast.clear_away(connection.ask_plain)
+        connection.close()
+
+
+async def _client(stage: Stage, client: Player, rng: Random) -> None:
+    connection = await stage.connect()
+    request_id = 0
+    try:
+        while stage.takes():
+            await asyncio.sleep(rng.choice((0.0, 0.01, 0.05, 0.3)))
+            if (aside := stage.cast.aside(rng, client)) is not None:
+                await connection.ask(*aside, client.plan.client_id)
+                continue
+            wanted = client.next_request(rng, stage.cast.restart)
+            if client.silent:
+                client.silent = rng.random() < 0.7
+            if wanted is None:
+                stage.budget += 1  # nothing was done; the forger goes on, so that there is an end
+                continue
+            request_id += 1
+            client.sent(request_id, *wanted)
+            version, body = wanted
+            body = stage.cast.as_sent(body)
+            answer = await _answered(stage, connection.ask(version, body, client.plan.client_id), body)
+            if answer is None:
+                connection.close()
+                connection = await stage.connect()
+                continue
+            stage.cast.heard(answer)
+            client.answered(request_id, answer)
+    finally:
+        connection.close()
+
+
+async def _answered(stage: Stage, asking: Any, body: RequestBody) -> ResponseBody | None:
+    """The answer; None if the client gives up because a forged request has taken the place of its own."""
+    if not isinstance(body, JoinGroupRequest | SyncGroupRequest):
+        answer: ResponseBody = await asking
+        return answer
+    began = time.monotonic()
+    waiting: asyncio.Future[ResponseBody] = asyncio.ensure_future(asking)
+    try:
+        while not (await asyncio.wait({waiting}, timeout=0.5))[0]:
+            forged = stage.forged.get((body.group_id, body.member_id), 0.0)
+            if began < forged < time.monotonic() - _GIVES_UP_S:
+                return None
+        return waiting.result()
+    finally:
+        waiting.cancel()
+
+
+async def _forger(stage: Stage, rng: Random) -> None:
+    """Sends requests that no client would send, and that are answered at once."""
+    connection = await stage.connect()
+    try:
+        while stage.takes():
+            await asyncio.sleep(rng.choice((0.02, 0.1, 0.4)))
+            made = stage.cast.forged(rng)
+            if made is not None and stage.offers(*made):
+                _in_the_name_of(stage, made[1])
+                await connection.ask(made[0], stage.cast.as_sent(made[1]), "forger")
+    finally:
+        connection.close()
+
+
+async def _parker(stage: Stage, rng: Random) -> None:
+    """Sends forged requests that may be parked, each on a connection of its own."""
+    parked: list[asyncio.Task[None]] = []
+    try:
+        while stage.budget > 0:
+            await asyncio.sleep(rng.choice((0.1, 0.5, 1.5)))
+            made = stage.cast.parked(rng)
+            if made is None:
+                return
+            if stage.offers(*made) and stage.takes():
+                parked.append(asyncio.create_task(_park(stage, *made)))
+        await asyncio.gather(*parked)
+    finally:
+        async with ended(parked):
+            pass
+
+
+async def _park(stage: Stage, version: int, body: RequestBody) -> None:
+    connection = await stage.connect()
+    try:
+        _in_the_name_of(stage, body)
+        stage.cast.heard(await connection.ask(version, stage.cast.as_sent(body), "forger"))
+    except NoAnswer:
+        pass  # another request of the same member has taken its place
+    finally:
+        connection.close()
+
+
+def _in_the_name_of(stage: Stage, body: RequestBody) -> None:
+    """Note for which members a request is forged."""
+    rows: Any = getattr(body, "members", (body,))
+    group_id = getattr(body, "group_id", "")
+    for row in rows:
+        if member_id := getattr(row, "member_id", ""):
+            stage.forged[group_id, member_id] = time.monotonic()

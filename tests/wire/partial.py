@@ -1,0 +1,87 @@
+"""A filter in front of a broker that offers only some of its APIs, as brokers do that are built one API at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from fencepost.server.wire.frames import close, framed, read_frame
+
+HOST = "127.0.0.1"
+API_VERSIONS = 18
+_NEWEST, _LIMIT = 2, 1 << 24  #: of ApiVersions; of a frame
+_UNSUPPORTED_VERSION = 35
+
+
+class _Filter:
+    def __init__(self, upstream: str, offered: Mapping[int, tuple[int, int]]) -> None:
+        self._host, _, port = upstream.rpartition(":")
+        self._port = int(port)
+        self._offered = {**offered, API_VERSIONS: (0, _NEWEST)}
+        self.refused: list[int] = []  #: keys of requests for APIs that are not offered
+        self.serving: set[asyncio.Task[None]] = set()
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self.serve(reader, writer))
+        self.serving.add(task)
+        task.add_done_callback(self.serving.discard)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream_reader, upstream = await asyncio.open_connection(self._host, self._port)
+        try:
+            while (frame := await read_frame(reader, _LIMIT)) is not None:
+                key, version, correlation = struct.unpack(">hhi", frame[:8])
+                if key == API_VERSIONS:
+                    answer = struct.pack(">i", correlation) + self._versions(version)
+                else:
+                    low, high = self._offered.get(key, (1, 0))
+                    if not low <= version <= high:
+                        self.refused.append(key)
+                        return
+                    upstream.write(framed(frame))
+                    told = await read_frame(upstream_reader, _LIMIT)
+                    if told is None:
+                        return
+                    answer = told
+                writer.write(framed(answer))
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            await close(writer)
+            await close(upstream)
+
+    def _versions(self, version: int) -> bytes:
+        known = version <= _NEWEST
+        rows = b"".join(struct.pack(">hhh", key, *self._offered[key]) for key in sorted(self._offered))
+        body = struct.pack(">hi", 0 if known else _UNSUPPORTED_VERSION, len(self._offered)) + rows
+        return body + struct.pack(">i", 0) if known and version >= 1 else body
+
+
+@contextmanager
+def partial_broker(upstream: str, offered: Mapping[int, tuple[int, int]]) -> Iterator[tuple[str, list[int]]]:
+    """The address of a broker that has what ``upstream`` has of these APIs, and the keys of other requests it got."""
+    filtered, over, ready, ports = _Filter(upstream, offered), threading.Event(), threading.Event(), list[int]()
+
+    async def run() -> None:
+        server = await asyncio.start_server(filtered.accept, HOST, 0)
+        ports.append(server.sockets[0].getsockname()[1])
+        ready.set()
+        while not over.is_set():
+            await asyncio.sleep(0.02)
+        server.close()
+        for task in [*filtered.serving]:
+            task.cancel()
+        await asyncio.gather(*filtered.serving, return_exceptions=True)
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),))
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield f"{HOST}:{ports[0]}", filtered.refused
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,30 @@
+"""Faults that brokers have had are found over the wire."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from faulty_serve import FAULTS
+from served import Served
+
+from fencepost_conformance.cli import main
+
+pytestmark = pytest.mark.slow
+PROGRAM = str(Path(__file__).with_name("faulty_serve.py"))
+SETTING = ("--setting", "group.initial.rebalance.delay.ms=0")
+
+
+@pytest.mark.parametrize(
+    ("fault", "protocol"),
+    [*((fault, "classic") for fault in FAULTS), ("commits-not-fenced", "consumer"), ("commits-not-fenced", "mixed")],
+)
+def test_a_broker_with_a_fault_is_refused(fault: str, protocol: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with Served("--profile", "kafka-4.4", *SETTING, program=(PROGRAM, fault)) as served:
+        words = ["conform", "--target", served.bootstrap, "--protocol", protocol, "--profile", "kafka-4.4", "--json"]
+        with pytest.raises(SystemExit) as left:
+            main([*words, "--traces", "24", "--seed", "100", "--steps", "50", "--workers", "1"])
+    told = json.loads(capsys.readouterr().out)
+    assert (left.value.code, told["held"]) == (1, False)
+    assert told["counts"]["failed"] >= 1

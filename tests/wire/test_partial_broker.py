@@ -1,0 +1,122 @@
+"""Brokers that offer only some APIs: each run judges and names what it left out, or says what the protocol needs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from partial import partial_broker
+from served import Served
+
+from fencepost_conformance.cli import main
+from fencepost_conformance.coverage.wire import api_name
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.pipeline.asking import CLIENTS
+from fencepost_conformance.record.addresses import Address
+from fencepost_conformance.record.upstream import inspect
+
+pytestmark = pytest.mark.slow
+
+METADATA, CREATE_TOPICS, DESCRIBE_CONFIGS = 3, 19, 32
+#: what the suite asks brokers for beside the APIs of clients
+OTHERS = (8, 9, 10, 15, 16, 20, 22, 25, 26, 28, 32, 37, 42, 47, 69)
+Versions = dict[int, tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[str, Versions]]:
+    """The address of a coordinator, and the versions that it has."""
+    with Served("--profile", "kafka-4.4", "--setting", "group.initial.rebalance.delay.ms=0") as here:
+        host, _, port = here.bootstrap.rpartition(":")
+        yield here.bootstrap, asyncio.run(inspect(Address(host, int(port)))).versions
+
+
+def judged(
+    served: tuple[str, Versions], offered: Versions, protocol: str, capsys: pytest.CaptureFixture[str], *more: str
+) -> tuple[int | str | None, str, str]:
+    """Exit status, standard output in a line, and the last line of standard error."""
+    with partial_broker(served[0], offered) as (address, refused):
+        words = [
+            "conform",
+            "--target",
+            address,
+            "--protocol",
+            protocol,
+            "--traces",
+            "1",
+            "--steps",
+            "15",
+            "--seed",
+            "7",
+        ]
+        with pytest.raises(SystemExit) as left:
+            main([*words, "--workers", "1", *more])
+    assert not refused, "it asks for what is not offered"
+    told = capsys.readouterr()
+    return left.value.code, " ".join(told.out.split()), told.err.strip().splitlines()[-1] if told.err else ""
+
+
+def test_a_broker_with_the_consumer_protocol_alone_is_judged(
+    served: tuple[str, Versions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = (3, 10, 68, 8, 9, 19, 20)
+    offered = {key: served[1][key] for key in keys}
+    status, out, err = judged(served, offered, "consumer", capsys)
+    assert status == 0, (out, err)
+    assert "the broker does not offer ConsumerGroupDescribe, DescribeGroups, ListGroups, DeleteGroups" in out
+
+
+def test_all_protocols_judge_what_there_is_and_name_what_is_left_out(
+    served: tuple[str, Versions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    offered = {key: bounds for key, bounds in served[1].items() if key not in (68, 69)}
+    status, out, err = judged(served, offered, "all", capsys)
+    assert status == 0, (out, err)
+    assert "consumer groups: left out: " in out
+    assert "does not offer ConsumerGroupHeartbeat, which --protocol mixed needs" in out
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer", "mixed"])
+def test_topics_that_exist_serve_a_broker_that_creates_none(
+    served: tuple[str, Versions], protocol: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offered = {key: bounds for key, bounds in served[1].items() if key not in (19, 20, 37)}
+    status, out, err = judged(served, offered, protocol, capsys, "--topic", "orders")
+    assert status == 0, (out, err)
+    status, _, err = judged(served, offered, protocol, capsys, "--topic", "no-such-topic")
+    assert status == 2
+    assert "--topic no-such-topic: the broker has no such topic" in err
+
+
+def swept(served: tuple[str, Versions], protocol: str, key: int, capsys: pytest.CaptureFixture[str]) -> None:
+    offered = {each: bounds for each, bounds in served[1].items() if each != key}
+    status, out, err = judged(served, offered, protocol, capsys)
+    needed = {*CLIENTS[GroupProtocol(protocol)], METADATA, *({CREATE_TOPICS} if protocol != "classic" else ())}
+    if key in needed:
+        assert status == 2, out
+        assert (api_name(key) if key != METADATA else "metadata") in err
+    else:
+        assert status == 0, (out, err)
+        assert key == DESCRIBE_CONFIGS or api_name(key) in out.partition("the broker does not offer")[2], out
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key"), [("consumer", 69), ("consumer", CREATE_TOPICS), ("classic", 13), ("classic", 47)]
+)
+def test_a_single_api_that_is_absent_is_named(
+    served: tuple[str, Versions], protocol: str, key: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept(served, protocol, key, capsys)
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("protocol", ["classic", "consumer", "mixed"])
+@pytest.mark.parametrize("key", [11, 12, 13, 14, 68, METADATA, CREATE_TOPICS, *OTHERS])
+def test_each_api_that_is_absent_is_named(
+    served: tuple[str, Versions], protocol: str, key: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_others = {"classic": (68, 69, CREATE_TOPICS), "consumer": (11, 12, 13, 14)}
+    if key in of_others.get(protocol, ()):
+        return
+    swept(served, protocol, key, capsys)
