@@ -286,6 +286,26 @@ def test_a_failed_append_is_not_taken_back_when_something_was_read_since() -> No
     play(scene, store)
 
 
+def test_a_timer_that_is_set_again_for_an_earlier_time_runs_out_then() -> None:
+    """A member joins anew with a session of 50 ms instead of a minute, and says nothing any more."""
+
+    async def scene(groups: GroupBroker) -> None:
+        name = await member(groups, "g")
+        again = asyncio.ensure_future(groups.join(join("g", name, session=50)))
+        answer = await again
+        share = (m.SyncGroupAssignment(name, b"all"),)
+        sync = m.SyncGroupRequest(
+            "g", generation_id=answer.generation_id, member_id=name, protocol_type="work", protocol_name="even",
+            assignments=share,
+        )  # fmt: skip
+        await groups.sync(sync)
+        async with asyncio.timeout(5):
+            while (seen := groups.view("g")) is not None and seen.members:
+                await asyncio.sleep(0.01)
+
+    play(scene)
+
+
 def asked_of(event: Any) -> str | None:
     """The group of a request; None for another event."""
     return event.body.group_id if isinstance(event, Request) else None
