@@ -27,6 +27,7 @@ from ..checker.consumer.watch import first_consumer_event
 from ..checker.history import History, histories
 from ..checker.run import find_traces
 from ..checker.search import Limits, Search
+from ..compare.atomic import fails_within
 from ..console import CannotRun, progress
 from ..counting import counted
 from ..coverage.features import features_of
@@ -53,11 +54,14 @@ class Tally:
 
     ``impossible``: traces that ended before an event that could not happen, by what Kafka's harness says of it. A trace
     is made with the core's choices; where Kafka chose another leader, a later event may have no place in it.
+    ``within``: traces that ended before an append that fails within its step. Kafka and the model split such a step
+    differently (``compare.atomic``).
     ``seen_in``: rules that the coverage saw decide in what Kafka did, by traces.
     """
 
     steps: int = 0
     refused: int = 0
+    within: int = 0
     impossible: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
     seen_in: Counter[str] = field(default_factory=Counter)
@@ -69,6 +73,9 @@ class Tally:
         for event, observation in zip(trace.events, observations, strict=False):
             if observation.error in IMPOSSIBLE:
                 self.impossible[observation.error] += 1
+                break
+            if fails_within(trace.events, count):
+                self.within += 1
                 break
             verdict = follower.feed(event, observation)
             if not verdict.ok:
@@ -111,6 +118,7 @@ def lockstep(traces: int = TRACES) -> dict[str, Any]:
         "traces": len(planned),
         "steps": tally.steps,
         "refused": tally.refused,
+        "append_fails_within": tally.within,
         "impossible": dict(sorted(tally.impossible.items())),
         "rules": possible(tally.seen_in | tally.rules),
     }

@@ -7,7 +7,9 @@ from dataclasses import replace
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse
 from fencepost.protocol.profiles import KAFKA_4_3
+from fencepost_conformance.compare.atomic import fails_within
 from fencepost_conformance.generate.generator import generate
+from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.rulebook.evidence import Tally
 
 TRACE = generate(3, KAFKA_4_3, 60)
@@ -52,3 +54,11 @@ def test_a_step_that_the_model_does_not_allow_is_a_refusal() -> None:
 
 def test_an_error_of_another_name_is_judged_by_the_model() -> None:
     assert told(error="NullPointerException").impossible == {}
+
+
+def test_an_append_that_fails_within_its_step_ends_the_trace_and_is_no_refusal() -> None:
+    trace = generate(200_021, KAFKA_4_3, 60, GroupProtocol.MIXED, offsets=None)
+    place = next(index for index in range(len(trace.events)) if fails_within(trace.events, index))
+    tally = Tally()
+    tally.add(trace, trace.observations)
+    assert (tally.steps, tally.refused, tally.within) == (place, 0, 1)

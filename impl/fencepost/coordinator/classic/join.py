@@ -77,7 +77,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
     access.keep(step, group)
     if created:
         step.log.records += before.removed
-        step.log.records.append(records.created_record(group, before.generation))  # C-JOIN-16, F-ORD-01
+        step.log.records.append(records.created_record(group, before.generation))  # F-ORD-01
         operations.done(step, request, callback=GroupCreated(group.group_id, group.incarnation))
     else:
         operations.done(step, request, callback=step.callback)

@@ -103,9 +103,9 @@ def complete(step: Step, group: GroupDraft) -> None:
     else:
         group.protocol_name = None
         group.learn_subscriptions()
-        group.enter(EMPTY, step.at_ms)
+        group.enter(EMPTY, step.at_ms)  # C-JOIN-47
         group.pending_sync = frozenset()
-        step.log.records.append(records.group_record(group, {}))  # C-JOIN-47, F-ORD-04
+        step.log.records.append(records.group_record(group, {}))  # F-ORD-04
 
 
 @varies

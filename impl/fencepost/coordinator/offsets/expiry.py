@@ -82,8 +82,8 @@ def _condition(step: Step, group: Group) -> Callable[[OffsetCommitValue], bool] 
     group that became empty has no clock of its own (O-EXP-14)."""
     since: int | None = None
     if isinstance(group, ClassicGroup) and group.protocol_type is not None:
-        if group.state is GroupState.EMPTY:
-            since = group.timestamp  # O-EXP-02
+        if group.state is GroupState.EMPTY:  # O-EXP-02
+            since = group.timestamp
         elif not _is_stable_of_known_topics(group):
             return None  # O-EXP-06
     now, retention = step.at_ms, step.settings.offsets_retention_ms
