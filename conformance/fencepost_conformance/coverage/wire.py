@@ -79,6 +79,32 @@ def api_name(key: int) -> str:
     return _NAMES.get(key, str(key))
 
 
+#: the first version of an API that answers with the error, where that is not its oldest one
+_SINCE: Final = {
+    "error JoinGroup FENCED_INSTANCE_ID": 5,
+    "error JoinGroup MEMBER_ID_REQUIRED": 4,
+    "error SyncGroup FENCED_INSTANCE_ID": 3,
+    "error Heartbeat FENCED_INSTANCE_ID": 3,
+    "error LeaveGroup FENCED_INSTANCE_ID": 3,
+    "error DescribeGroups GROUP_ID_NOT_FOUND": 6,
+    "error OffsetCommit FENCED_INSTANCE_ID": 7,
+    "error OffsetCommit GROUP_ID_NOT_FOUND": 9,
+    "error OffsetCommit STALE_MEMBER_EPOCH": 9,
+    "error OffsetCommit UNKNOWN_TOPIC_ID": 10,
+    "error OffsetFetch UNSTABLE_OFFSET_COMMIT": 7,
+    "error OffsetFetch UNKNOWN_MEMBER_ID": 9,
+    "error OffsetFetch STALE_MEMBER_EPOCH": 9,
+    "error OffsetFetch ILLEGAL_GENERATION": 9,
+    "error OffsetFetch UNKNOWN_TOPIC_ID": 10,
+    "error TxnOffsetCommit ILLEGAL_GENERATION": 3,
+    "error TxnOffsetCommit UNKNOWN_MEMBER_ID": 3,
+    "error TxnOffsetCommit FENCED_INSTANCE_ID": 3,
+    "error TxnOffsetCommit UNKNOWN_TOPIC_ID": 6,
+    "error TxnOffsetCommit GROUP_ID_NOT_FOUND": 6,
+    "error TxnOffsetCommit STALE_MEMBER_EPOCH": 6,
+}
+
+
 def visible(versions: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
     """The features that a run can see; ``versions``: of each API that it uses, the first and the last one."""
     found = []
@@ -88,7 +114,7 @@ def visible(versions: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
         if api not in versions:
             continue
         first, last = versions[api]
-        if kind == "error" or (kind == "version" and first <= int(value) <= last):
+        if (kind == "error" and last >= _SINCE.get(name, 0)) or (kind == "version" and first <= int(value) <= last):
             found.append(name)
     return tuple(found)
 

@@ -172,7 +172,7 @@ class Summary:
         for name in features:
             seen = kinds.setdefault(name.split()[0], [0, 0])
             seen[0] += name in reached
-            seen[1] += name not in reasons
+            seen[1] += name in reached or name not in reasons
         return {
             "reached": len(reached),
             "features": len(features),

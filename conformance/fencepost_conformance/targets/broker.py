@@ -22,6 +22,7 @@ from kio.static.primitive import i16, i32, i32Timedelta
 from fencepost.server.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
 
 from ..jvm import jars
+from ..jvm.builds import numbers
 
 DEFAULT_VERSION = "4.3.1"
 HOST = "127.0.0.1"
@@ -87,6 +88,8 @@ class Broker:
             "num.network.threads": "2",
             "num.io.threads": "4",
             "log.cleaner.dedupe.buffer.size": "2097152",
+            # the coordinator that the rule book describes is Kafka's default from 4.0 on (D-01 to D-21)
+            **({"group.coordinator.new.enable": "true"} if numbers(version) < (4,) else {}),
             **(_secured(logins, settings or {}) if logins else {}),
             **(settings or {}),
         }

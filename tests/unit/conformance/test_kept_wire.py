@@ -187,6 +187,7 @@ def test_a_retention_that_was_assumed_is_named() -> None:
         ("previous-epoch-after-overlap", '"member_epoch": 6', '"member_epoch": 1'),
         ("sync-timer-after-the-upgrade", '"error_code": 25', '"error_code": 81'),
         ("timeout-of-another-join", "", ""),
+        ("join-timer-outlives-a-sync", "", ""),
         ("offsets-of-a-dropped-group", "", ""),
         ("unknown-id-joins-a-consumer-group", "", ""),
     ],

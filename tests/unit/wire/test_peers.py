@@ -274,4 +274,6 @@ def test_what_the_wire_cannot_show_is_not_said_to_be_missing() -> None:
     assert {"version Heartbeat 3", "version JoinGroup 2", "error JoinGroup MEMBER_ID_REQUIRED"} <= named
     assert not {"version Heartbeat 4", "version JoinGroup 1"} & named
     assert "error Heartbeat NOT_COORDINATOR" in told["with_reason"]
+    assert "error JoinGroup FENCED_INSTANCE_ID" in named  # from v5 on
+    assert "error JoinGroup FENCED_INSTANCE_ID" not in visible({"JoinGroup": (0, 4)})
     assert set(reasons(visible(ranges), GroupProtocol.CLASSIC)) == set(told["with_reason"])

@@ -214,7 +214,9 @@ def heartbeat(known: Knowledge, op: Op, body: HeartbeatRequest, answer: Heartbea
         if known.before[op.id].alone:
             member.told_rebalance = body.generation_id
         _stay(known, op, member)
-        member.deadline_ms = min(member.deadline_ms, op.sent_ms + (member.rebalance_ms or 0))  # X-TMR-02
+        # only a JoinGroup stops this timer, a SyncGroup does not (X-TMR-02)
+        member.join_by_ms = min(member.join_by_ms, op.sent_ms + (member.rebalance_ms or 0))
+        member.longest_ms = max(member.longest_ms, known.now + (member.rebalance_ms or 0))
     elif error is E.NONE:
         _stay(known, op, member)
 

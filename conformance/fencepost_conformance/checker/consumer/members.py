@@ -64,6 +64,7 @@ class Member:
     since_line: int = 0
     until_line: int = 0
     deadline_ms: int = NEVER
+    join_by_ms: int = NEVER  #: from then on a classic member that was told to join again, and did not, may be removed
     latest_ms: int = NEVER  #: at the latest then it must be gone, unless it confirms its revocation (M-TMR-02)
     stray_ms: int = (
         NEVER  #: then a timer may end it that was armed while it spoke the other protocol (X-TMR-02, X-TMR-03)
@@ -80,7 +81,7 @@ class Member:
 
     def changes_protocol(self) -> None:
         """Timers of the one stay armed under the other."""
-        self.stray_ms = min(self.stray_ms, self.deadline_ms)
+        self.stray_ms = min(self.stray_ms, self.deadline_ms, self.join_by_ms)
         self.stray_until_ms = max(self.stray_until_ms, self.longest_ms)
 
     def heard(self, op: Op, now: int, line: int, slack_ms: int) -> None:
@@ -99,12 +100,15 @@ class Member:
     def owned(self) -> frozenset[Partition]:
         return self.revoking.union(self.held)
 
+    def _timers(self) -> tuple[int, int, int]:
+        return self.deadline_ms, self.join_by_ms, self.stray_ms
+
     def surely_in(self, now: int, limits: Limits) -> bool:
         """The coordinator certainly knows it, and has since its last answer."""
         return (
             self.presence is Presence.IN
             and not self.removers
-            and now < min(self.since_ms + self.session_ms, self.deadline_ms, self.stray_ms) - limits.tolerance_ms
+            and now < min(self.since_ms + self.session_ms, *self._timers()) - limits.tolerance_ms
             and not any(_leaves(op) for op in self.open)
             and now < min((_ends_from(op) for op in self.open), default=NEVER) - limits.tolerance_ms
         )
