@@ -102,18 +102,20 @@ def test_sums_are_those_of_the_rows(
     assert len(catalogue.names(summary.reached)) > 100
 
 
-def test_traces_that_could_not_be_run_are_neither_held_nor_failed(
+def test_traces_that_were_not_decided_have_neither_passed_nor_failed(
     tmp_path: Path, expected: dict[GroupProtocol, list[Row]]
 ) -> None:
     rows = expected[GroupProtocol.CLASSIC]
-    lost = {rows[2].seed, rows[9].seed}
-    rows = [replace(row, outcome="broken", left="it ended") if row.seed in lost else row for row in rows]
+    lost = {rows[2].seed: "broken", rows[9].seed: "undecided"}
+    rows = [replace(row, outcome=lost[row.seed], left="it ended") if row.seed in lost else row for row in rows]
     by_hand = Summary(PLAN.job)
     by_hand.add_all(rows)
     with started(Place(cores=1), needs.TRACES) as running:
         values = as_arrow(rows).to_pylist()
         told = summarise(PLAN, running.session.createDataFrame(values, _SCHEMA), "here")
-    assert (told, told.tally.broken, [row.seed for row in told.unsettled_rows]) == (by_hand, 2, sorted(lost))
+    assert told == by_hand
+    assert (told.tally.broken, told.tally.undecided, told.outcome.status) == (1, 1, 2)
+    assert [row.seed for row in told.unsettled_rows] == sorted(lost)
 
 
 GONE = "fencepost_conformance.jvm.process.ProcessFault: 10 traces in a row could not be run; the last, of seed 7: gone"
