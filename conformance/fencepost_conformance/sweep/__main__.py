@@ -1,7 +1,7 @@
 """Run the sweep: ``python -m fencepost_conformance.sweep [BROKER …] [--short]``.
 
-A full sweep that passes puts its column into ``docs/sweep.md``. Exit status: 0 if all have passed, 1 if one has not,
-2 if one cannot run.
+A full sweep that passes puts its column into ``docs/sweep.md``. The sweep of a broker is judged as one thing; the exit
+status follows from ``verdict.outcome_of``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..console import CannotRun
 from ..counting import counted
 from ..interruption import listen_to_sigterm
 from ..targets.broker import BrokerFault
+from ..verdict import Tally, Verdict, outcome_of
 from . import matrix
 from .brokers import ALL, profile_of, running
 from .run import Outcome, sweep
@@ -33,7 +34,7 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     if unknown := [name for name in options.brokers if name not in ALL]:
         parser.error(f"no broker is called {unknown[0]!r}; there are {', '.join(ALL)}")
-    status = 0
+    found: list[Verdict] = []
     for name in options.brokers or ALL:
         began = time.monotonic()
         try:
@@ -42,17 +43,18 @@ def main(words: Sequence[str]) -> int:
                 folder.mkdir(parents=True, exist_ok=True)
                 outcome = asyncio.run(sweep(address, folder, profile_of(name), full=not options.short))
         except (CannotRun, BrokerFault, OSError) as reason:
-            print(f"sweep: {name}: {reason}", file=sys.stderr)
-            return 2
-        wrong = outcome.wrong
+            print(f"{name}: {Verdict.BROKEN}: {reason}", flush=True)
+            found.append(Verdict.BROKEN)
+            continue
+        found.append(outcome.passed)
         exchanges = counted(sum(outcome.books.counts.values()), "exchanges")
-        print(f"{name}: {'passed' if not wrong else 'failed'}, {exchanges}, {time.monotonic() - began:.0f} s")
-        print("".join(f"  {each}\n" for each in wrong), end="", flush=True)
-        if wrong:
-            status = 1
-        elif not options.short:
+        print(f"{name}: {outcome.passed}, {exchanges}, {time.monotonic() - began:.0f} s")
+        print("".join(f"  {each}\n" for each in outcome.wrong), end="", flush=True)
+        if outcome.passed is Verdict.PASSED and not options.short:
             _keep(name, outcome)
-    return status
+    total = outcome_of(Tally.of(found))
+    print(f"sweep: {total}")
+    return total.status
 
 
 def _keep(name: str, outcome: Outcome) -> None:

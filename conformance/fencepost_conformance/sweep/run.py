@@ -11,6 +11,7 @@ from typing import Final
 from fencepost.protocol.profile import Profile
 from fencepost.server.wire.frames import API_KEYS, MalformedFrame, request_schema
 
+from .. import verdict as verdicts
 from ..checker.check import check_trace
 from ..checker.verdict import Verdict
 from ..record.addresses import Address
@@ -45,6 +46,13 @@ class Outcome:
             for version in range(low, high + 1)
             if not self.books.counts.get((api, version))
         ]
+
+    @property
+    def passed(self) -> verdicts.Verdict:
+        """The verdict on the whole sweep: what is wrong fails it, whatever else the checker can decide."""
+        if self.unreached or self.books.problems:
+            return verdicts.Verdict.FAILED
+        return self.verdict.verdict
 
     @property
     def wrong(self) -> list[str]:

@@ -27,6 +27,7 @@ from fencepost_conformance.clientside.judge import Judged as JudgedSchedule
 from fencepost_conformance.commands import check, conform, findings, mutants, rules, simulate, store
 from fencepost_conformance.compaction import __main__ as compaction
 from fencepost_conformance.compaction.core import Checked as CheckedLoads
+from fencepost_conformance.console import CannotRun
 from fencepost_conformance.diff import run as diff_run
 from fencepost_conformance.diff.job import Found
 from fencepost_conformance.diff.job import Row as DiffRow
@@ -47,6 +48,9 @@ from fencepost_conformance.report import files as report_files
 from fencepost_conformance.rulebook.standing import Standing
 from fencepost_conformance.rulebook.texts import rule_book
 from fencepost_conformance.simulate.broken import Broken
+from fencepost_conformance.sweep import __main__ as sweeping
+from fencepost_conformance.sweep.run import Outcome as SweptOutcome
+from fencepost_conformance.sweep.session import Books
 from fencepost_conformance.trace.files import WireTrace, read_traces, write_traces
 from fencepost_conformance.verdict import Outcome, Tally, Verdict, outcome_of
 from fencepost_model.system import checking
@@ -131,7 +135,8 @@ def over_the_wire(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> lis
     """Traces as a broker would have answered them, each given to the judge. The word "broken" is planted."""
     traces, look = wire_traces(), over_wire.check_trace
 
-    async def play_all(plan: Any, _: object, summary: Summary, advance: Callable[[int], None]) -> None:
+    async def play_all(plan: Any, _: object, summary: Summary, *more: Any) -> None:
+        advance: Callable[[int], None] = more[-1]
         for seed, kind in enumerate(kinds):
             broken = Checked("", "", "broken", 0, WHY)
             monkeypatch.setattr(over_wire, "check_trace", look if kind is not BROKEN else lambda _, b=broken: b)
@@ -386,6 +391,31 @@ def loaded(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
     return []
 
 
+def swept(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    """One broker for each verdict."""
+    words = {PASSED: "accepted", FAILED: "refused", UNDECIDED: "undecided"}
+
+    @contextmanager
+    def running(name: str) -> Iterator[str]:
+        if name == BROKEN:
+            raise CannotRun(WHY)
+        yield name
+
+    async def sweep(name: str, *_: object, **__: object) -> Any:
+        checked = Checked("", "", words[Verdict(name)], 0, WHY)  # type: ignore[arg-type]
+        return SweptOutcome({}, Books(), checked)
+
+    monkeypatch.setattr(sweeping, "running", running)
+    monkeypatch.setattr(sweeping, "sweep", sweep)
+    monkeypatch.setattr(sweeping, "profile_of", lambda _: None)
+    monkeypatch.setattr(sweeping, "ALL", tuple(Verdict))
+    return [*map(str, kinds), "--short"]
+
+
+def run_sweep(words: list[str]) -> None:
+    raise SystemExit(sweeping.main(words))
+
+
 #: of traces in files, and of stages of which one could not run
 OF_FILES = {UNDECIDED: "there is nothing to check", BROKEN: "'type'"}
 STAGE = {UNDECIDED: WHY, BROKEN: "broken"}
@@ -427,6 +457,7 @@ FORMS = {
     ),
     "make run": Form("make run", staged(mainjob), run=lambda _: mainjob.main(), has_json=False, why=STAGE),
     "make test-all": Form("make test-all", staged(testall), run=lambda _: testall.main(), has_json=False, why=STAGE),
+    "sweep": Form("sweep", swept, run=run_sweep, has_json=False),
     "compaction": Form(
         "compaction",
         loaded,
@@ -450,6 +481,7 @@ MODULES = {
     "mainjob": "make run",
     "testall": "make test-all",
     "falsify": "falsify",
+    "sweep": "sweep",
     "compaction": "compaction",
     "compiled": "builds",
     "corpus": "records the corpus; validate and falsify judge it",
@@ -557,7 +589,7 @@ def is_reported(out: Path, told: dict[str, Any]) -> None:
 def test_no_command_is_forgotten() -> None:
     judging = {form.command for form in FORMS.values()}
     assert judging & NOT_JUDGING.keys() == set()
-    others = {"make run", "make test-all", "falsify", "compaction"}
+    others = {"make run", "make test-all", "falsify", "compaction", "sweep"}
     assert (judging - others) | NOT_JUDGING.keys() == cli.COMMANDS.keys()
     package = Path(cli.__file__).parent
     run_by_name = {
