@@ -58,7 +58,7 @@ def test_and_so_do_the_traces_of_the_corpus(path: Path) -> None:
 
 
 def test_a_copy_holds_the_same_lines_in_the_order_of_each_connection() -> None:
-    trace = KAFKA["seed 41337055"]
+    trace = KAFKA["mixed 41337055"]
     copy = widened(trace, Random(1), 1.0)
     times = [line.at_ms for line in copy.lines]
     assert times == sorted(times)

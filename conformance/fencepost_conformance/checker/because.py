@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.messages import JoinGroupRequest, SyncGroupRequest
 
 from .history import Op
 
@@ -17,6 +18,8 @@ _RULES: Final = {
     "C-LEAVE-02": "the group id is empty",
     "C-JOIN-05": "the session timeout is outside the broker's bounds",
     "C-SYNC-01": "the request names no protocol type or no protocol",
+    "C-ADM-02": "there is no classic group of this name",
+    "C-ADM-03": "the group is in another state",
     "C-ADM-09": "the group has members",
     "F-RT-02": "the broker is the coordinator, and nothing shows that it was lost",
     "INV-KIP-01": "another member holds the partition",
@@ -118,4 +121,6 @@ def because(op: Op, field: str, seen: Any, expected: Any, rules: Iterable[str]) 
         return by_rule
     if error is not None and error is not E.NONE and last not in _FIRST:
         return "the request was refused"
-    return _FIELDS.get(last, "") if last in _FIRST or not by_rule else by_rule
+    if last in _FIRST or (not by_rule and isinstance(op.body, JoinGroupRequest | SyncGroupRequest)):
+        return _FIELDS.get(last, "")
+    return by_rule

@@ -115,7 +115,7 @@ def _list(rows: tuple[Any, ...], names: TopicNames) -> str:
         topics = ((names.get(row.topic_id, row.topic_id.hex()), row.partitions) for row in rows)
         return partitions_text(topics)
     if all(hasattr(row, "member_id") for row in rows):
-        return ", ".join(f'"{row.member_id}"' for row in rows)
+        return ", ".join(in_words("member_id", row.member_id, names) for row in rows)
     if all(hasattr(row, "topic_name") and hasattr(row, "partitions") for row in rows):
         return partitions_text((row.topic_name, row.partitions) for row in rows)
     return ", ".join(in_words("", row, names) for row in rows)

@@ -18,6 +18,8 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -106,6 +108,8 @@ def _parts(body: RequestBody | None) -> dict[str, RequestBody]:
         return {body.group_id: body}
     if isinstance(body, ConsumerGroupDescribeRequest):
         return {group_id: ConsumerGroupDescribeRequest((group_id,)) for group_id in body.group_ids}
+    if isinstance(body, DescribeGroupsRequest):
+        return {group_id: DescribeGroupsRequest((group_id,)) for group_id in body.groups}
     if isinstance(body, DeleteGroupsRequest):
         return {group_id: DeleteGroupsRequest((group_id,)) for group_id in body.groups_names}
     return {}
@@ -114,6 +118,8 @@ def _parts(body: RequestBody | None) -> dict[str, RequestBody]:
 def _part_of(answer: ResponseBody, group_id: str) -> ResponseBody:
     if isinstance(answer, DeleteGroupsResponse):
         return DeleteGroupsResponse(tuple(row for row in answer.results if row.group_id == group_id)[:1])
+    if isinstance(answer, DescribeGroupsResponse):
+        return DescribeGroupsResponse(tuple(row for row in answer.groups if row.group_id == group_id)[:1])
     if isinstance(answer, ConsumerGroupDescribeResponse):
         return ConsumerGroupDescribeResponse(tuple(row for row in answer.groups if row.group_id == group_id)[:1])
     return answer
@@ -220,7 +226,12 @@ def histories(trace: WireTrace) -> dict[str, History]:
             made.received(number, line)
         elif isinstance(line, DisconnectedLine):
             made.disconnected(number, line)
-    return made.groups
+    return {name: history for name, history in made.groups.items() if not _only_described(history)}
+
+
+def _only_described(history: History) -> bool:
+    """Administrators describe groups that live elsewhere, and before the trace: nothing is known of such a group."""
+    return all(isinstance(event.op.body, DescribeGroupsRequest) for event in history.events)
 
 
 def member_ids(answers: Iterable[Answer | None]) -> set[str]:
@@ -231,6 +242,7 @@ def member_ids(answers: Iterable[Answer | None]) -> set[str]:
             value = getattr(answer, name, "")
             if value:
                 found.add(value)
-        for row in getattr(answer, "members", ()):
-            found.add(row.member_id)
+        groups: Any = answer.groups if isinstance(answer, DescribeGroupsResponse) else ()
+        for told in (answer, *groups):
+            found.update(row.member_id for row in getattr(told, "members", ()))
     return found

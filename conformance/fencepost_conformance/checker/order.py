@@ -23,6 +23,7 @@ from collections.abc import Sequence
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
+    DescribeGroupsResponse,
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -43,6 +44,8 @@ def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op
         if error is ErrorCode.NONE:
             return "calm heartbeat"
         return "heartbeat in rebalance" if error is ErrorCode.REBALANCE_IN_PROGRESS else None
+    if isinstance(answer, DescribeGroupsResponse):
+        return f"description {hash(answer)}"  # it changes nothing, so those that say the same commute
     if group is None or error is None:
         return None
     if isinstance(body, SyncGroupRequest):

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import HeartbeatRequest, ResponseBody
+from fencepost.protocol.messages import DescribeGroupsRequest, DescribeGroupsResponse, HeartbeatRequest, ResponseBody
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Settings
@@ -46,6 +46,8 @@ from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
 from .answers import seen
 from .commits import Commit, CommitAnswer, expected
 from .coordination import NOT_HERE, is_absent
+from .described import described, is_denied, lived_before
+from .described import expected as expected_description
 from .door import at_the_door, while_loading
 from .foresight import Foresight
 from .history import Answer, Event, History, Op
@@ -149,6 +151,7 @@ class Search:
         self.seen_ms = {event.op.id: event.at_ms for event in self.events if event.answered}
         self.ids = NewIds(self.ops.values(), self.known)
         self._coordination = history.coordination
+        self._lived_before = lived_before(history)
         self.moves = self._moves(history.cuts)
         self.foresight = Foresight(self.events, self.known, blind=not reduced)
 
@@ -306,6 +309,9 @@ class Search:
         if isinstance(op.body, Commit):
             yield from self._commit(at, config, op, op.body)
             return
+        if isinstance(op.body, DescribeGroupsRequest):
+            yield from self._describe(at, config, op)
+            return
         answer = self.known.get(op.id) if op.id == self.probe else op.answer
         turned_away = at_the_door(
             self.model.settings,
@@ -357,6 +363,27 @@ class Search:
                 yield from self._take(at, let_in, self._step(config.state, Arrive(_INTERNAL, 4, "", "", beat)))
             else:
                 yield at, let_in
+
+    def _describe(self, at: int, config: Config, op: Op) -> Iterator[tuple[int, Config]]:
+        """A description leaves the group as it is. A group whose first record is not durable may be absent in it
+        (C-ADM-02, C-ADM-08)."""
+        answer, group = self.known.get(op.id), config.state.group
+        group_id = self.model.group_id
+        away = answer is not None and is_absent(answer) and self._may_be_away(op)
+        if away or config.away or self._lived_before or is_denied(answer):
+            yield at, config._replace(given=self._given(config.given, op.id))
+            return
+        told = expected_description(group_id, group, op.version)
+        seen_ = described(answer, op.version) if isinstance(answer, DescribeGroupsResponse) else None
+        if op.id == self.probe:
+            self.answers.setdefault(told, ("C-ADM-02",) if group is None else ("C-ADM-03", "C-ADM-12"))
+        elif (
+            seen_ is None
+            or seen_ == told
+            or (config.state.undurable and seen_ == expected_description(group_id, None, op.version))
+        ):
+            self.decided = ("C-ADM-03",)
+            yield at, config._replace(given=self._given(config.given, op.id))
 
     def _given(self, given: frozenset[int], number: int) -> frozenset[int]:
         return given | {number} if number in self.known else given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeResponse,
@@ -14,6 +15,7 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsResponse,
+    DescribeGroupsResponse,
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
@@ -26,6 +28,7 @@ from ..counting import counted
 from .because import because
 from .commits import Commit
 from .consumer.wrong import Wrong
+from .described import described
 from .difference import ANSWER, Difference, TopicNames, both_in_words, closest, differing, in_words
 from .history import Answer, OddAnswer, Op
 from .ids import UNSEEN
@@ -68,13 +71,16 @@ def request_text(op: Op) -> str:
 
 def of_answers(op: Op, allowed: Mapping[Answer, tuple[str, ...]]) -> Difference:
     """The field in which the answer differs from the one that comes closest, of those that could have been given."""
-    others = [answer for answer in allowed if answer != op.answer]
-    nearest = closest(op.answer, others)
+    given: Answer | None = op.answer
+    if isinstance(given, DescribeGroupsResponse):
+        given = described(given, op.version)
+    others = [answer for answer in allowed if answer != given]
+    nearest = closest(given, others)
     if nearest is None:
         who = "leader" if isinstance(op.body, SyncGroupRequest) else "other members"
         late = Difference(api_name(op), op.version, asker(op), ANSWER, "given", "no answer yet")
         return replace(late, because=f"the request still has to wait for the {who}")
-    field, seen, expected = next(differing(op.answer, nearest))
+    field, seen, expected = next(differing(given, nearest))
     if isinstance(op.answer, OddAnswer):
         field, expected = "error_code", getattr(nearest, "error_code", nearest)
     told, wanted = both_in_words(field, seen, expected, {})
@@ -104,6 +110,10 @@ def _odd(answer: OddAnswer) -> str:
     return f"{', '.join(map(str, answer.codes))}, which no API of groups has"
 
 
+#: The fields of requests that name several groups.
+_GROUPS: Final = ("group_ids", "groups_names", "groups")
+
+
 def api_name(op: Op) -> str:
     """Such as ``JoinGroup``."""
     if isinstance(op.body, Commit):
@@ -114,7 +124,7 @@ def api_name(op: Op) -> str:
 def asker(op: Op) -> str:
     """Such as ``member id 'a-1' in generation 3 on connection 2``."""
     text = request_text(op).removeprefix(f"{api_name(op)} v{op.version} ").removeprefix("of ")
-    names = getattr(op.body, "group_ids", ()) or getattr(op.body, "groups_names", ())
+    names = next((getattr(op.body, name) for name in _GROUPS if hasattr(op.body, name)), ())
     return f"group {names[0]!r} {text}" if names else text
 
 
@@ -153,6 +163,11 @@ def answer_text(answer: Answer | None, op: Op) -> str:
         words += [
             f"{row.error_code.name} {row.group_state} epochs {row.group_epoch}/{row.assignment_epoch}, "
             f"{counted(len(row.members), 'members')}"
+            for row in answer.groups
+        ]
+    elif isinstance(answer, DescribeGroupsResponse):
+        words += [
+            f"{row.error_code.name} {row.group_state} {row.protocol_data}, {counted(len(row.members), 'members')}"
             for row in answer.groups
         ]
     elif isinstance(answer, LeaveGroupResponse):

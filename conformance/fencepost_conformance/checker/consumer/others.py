@@ -7,13 +7,15 @@ from uuid import UUID
 
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, DescribedConsumerMember
 from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.messages import DescribeGroupsResponse
 
 from ..commits import Commit, CommitAnswer
+from ..described import described, expected, is_denied
 from ..difference import partitions_text
 from ..history import Op
 from .group import Knowledge
 from .members import Member, Partition
-from .wrong import Wrong
+from .wrong import Wrong, differs
 
 #: TxnOffsetCommit names a stale member epoch as such from this version on
 _TXN_STALE: Final = 6
@@ -61,6 +63,17 @@ def _too_old(known: Knowledge, body: Commit, member: Member) -> bool:
             if partition not in member.held or (since is not None and since > body.generation_id):
                 return True
     return False
+
+
+def describe_classic(known: Knowledge, op: Op, answer: DescribeGroupsResponse) -> None:
+    """C-ADM-02: a group that speaks the consumer protocol is not described as a classic one."""
+    if not known.surely_consumer(op) or is_denied(answer):
+        return
+    told = described(answer, op.version)
+    group_id = "".join(row.group_id for row in told.groups)
+    wanted = expected(group_id, None, op.version)
+    if told != wanted:
+        raise differs(op, wanted, "C-ADM-02", seen=told)
 
 
 def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) -> None:

@@ -29,6 +29,7 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
+    DescribeGroupsRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -140,7 +141,9 @@ class _Watch:
         known.epochs.may_bump(self._bumps(op))
         names = _members_of(op)
         members = [known.members[name] for name in names if name in known.members]
-        idle = isinstance(body, Commit | ConsumerGroupDescribeRequest)  # changes nothing about a member
+        idle = isinstance(
+            body, Commit | ConsumerGroupDescribeRequest | DescribeGroupsRequest
+        )  # changes nothing about a member
         for other in [] if idle else [other for member in members for other in member.open]:
             known.before[other.id].alone = False
         strangers = frozenset(filter(known.surely_out, names))
@@ -260,6 +263,8 @@ class _Watch:
             others.commit(known, op, body, answer)
         elif isinstance(body, ConsumerGroupDescribeRequest):
             others.describe(known, op, answer)
+        elif isinstance(body, DescribeGroupsRequest):
+            others.describe_classic(known, op, answer)
         elif isinstance(body, DeleteGroupsRequest):
             self._deleted(op, answer)
 

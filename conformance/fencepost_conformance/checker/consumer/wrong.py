@@ -27,10 +27,10 @@ class Wrong(Exception):
         self.seen = _field(op, field) if seen is _OF_ANSWER else seen
 
 
-def differs(op: Op, expected: Any, *rules: str) -> Wrong:
-    """The first field in which the answer differs from the one that was expected."""
-    field, seen, value = next(differing(op.answer, expected))
-    return Wrong(op, in_words(field, value, {}), *rules, field=field, seen=seen)
+def differs(op: Op, expected: Any, *rules: str, seen: Any = None) -> Wrong:
+    """The first field in which the answer (or ``seen``, a form of it) differs from the one that was expected."""
+    field, value, wanted = next(differing(op.answer if seen is None else seen, expected))
+    return Wrong(op, in_words(field, wanted, {}), *rules, field=field, seen=value)
 
 
 def _field(op: Op, field: str) -> Any:

@@ -1,0 +1,56 @@
+"""DescribeGroups of a classic group: what a description must say where the state of the group is certain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import DescribedGroup, DescribedMember, DescribeGroupsResponse, JoinGroupRequest
+from fencepost_model.classic.admin import describe
+from fencepost_model.classic.state import Group
+from fencepost_model.machines import DEAD, PREPARING
+
+from .history import Answer, History
+
+#: From this version on members have instance ids.
+_INSTANCE_ID: Final = 4
+
+
+def expected(group_id: str, group: Group | None, version: int) -> DescribeGroupsResponse:
+    """The answer about one group that is in this state (C-ADM-02, C-ADM-03, C-ADM-12)."""
+    return DescribeGroupsResponse((comparable(describe(group_id, group, version), version),))
+
+
+def described(answer: DescribeGroupsResponse, version: int) -> DescribeGroupsResponse:
+    """An answer that was seen, in the form of ``expected``."""
+    return DescribeGroupsResponse(tuple(comparable(row, version) for row in answer.groups))
+
+
+def comparable(row: DescribedGroup, version: int) -> DescribedGroup:
+    """A description without the hosts of clients and messages, which the trace does not determine."""
+    members = sorted(row.members, key=lambda member: member.member_id)
+    return replace(row, members=tuple(_member(each, version) for each in members), error_message=None)
+
+
+def _member(row: DescribedMember, version: int) -> DescribedMember:
+    instance = row.group_instance_id if version >= _INSTANCE_ID else None
+    return replace(row, client_host="", group_instance_id=instance)
+
+
+def is_denied(answer: Answer | None) -> bool:
+    """The caller may not describe the group."""
+    rows = answer.groups if isinstance(answer, DescribeGroupsResponse) else ()
+    return any(row.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED for row in rows)
+
+
+def lived_before(history: History) -> bool:
+    """The first answer of the trace describes the group as one that exists: it is older than the trace.
+
+    A group that prepares its first rebalance may be that of a JoinGroup under way.
+    """
+    at, first = next(((at, event.op) for at, event in enumerate(history.events) if event.answered), (0, None))
+    rows = first.answer.groups if first is not None and isinstance(first.answer, DescribeGroupsResponse) else ()
+    joining = any(isinstance(event.op.body, JoinGroupRequest) for event in history.events[:at])
+    young = (DEAD, "", PREPARING) if joining else (DEAD, "")
+    return any(row.group_state not in young for row in rows)
