@@ -18,7 +18,11 @@ SETTING = ("--setting", "group.initial.rebalance.delay.ms=0")
 
 @pytest.mark.parametrize(
     ("fault", "protocol"),
-    [*((fault, "classic") for fault in FAULTS), ("commits-not-fenced", "consumer"), ("commits-not-fenced", "mixed")],
+    [
+        ("commits-not-fenced", "consumer"),
+        *(pytest.param(fault, "classic", marks=pytest.mark.all) for fault in FAULTS),
+        pytest.param("commits-not-fenced", "mixed", marks=pytest.mark.all),
+    ],
 )
 def test_a_broker_with_a_fault_is_refused(fault: str, protocol: str, capsys: pytest.CaptureFixture[str]) -> None:
     with Served("--profile", "kafka-4.4", *SETTING, program=(PROGRAM, fault)) as served:

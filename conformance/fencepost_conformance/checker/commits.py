@@ -7,7 +7,7 @@ re-arms the member's session timer, unless it belongs to a transaction (O-TXN-06
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fencepost.protocol.errors import ErrorCode
@@ -64,9 +64,11 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class CommitAnswer:
-    """The error that speaks of the group, NONE if the commit was let in."""
+    """The error that speaks of the group, NONE if the commit was let in. ``too_long``: partitions left out for
+    the length of their metadata, and whose epoch the group did not look at (O-COMMIT-08)."""
 
     error_code: ErrorCode
+    too_long: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False)
 
 
 def read_commit(version: int, body: Mapping[str, Any], *, transactional: bool = False) -> Commit | None:
@@ -91,7 +93,13 @@ def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:
     of_group = codes & _OF_GROUP
     if not codes or (of_group and len(codes) > 1):
         return None
-    return CommitAnswer(ErrorCode(of_group.pop()) if of_group else ErrorCode.NONE)
+    too_long = frozenset(
+        (str(topic.get("topic_id") or topic.get("name")), row["partition_index"])
+        for topic in body["topics"]
+        for row in topic["partitions"]
+        if row["error_code"] == ErrorCode.OFFSET_METADATA_TOO_LARGE
+    )
+    return CommitAnswer(ErrorCode(of_group.pop()) if of_group else ErrorCode.NONE, too_long)
 
 
 def left_the_group(commit: Commit, body: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from ..trace.lines import Setting
 from ..verdict import Verdict
 
 #: traces of a broker that are played at the same time unless told otherwise; most of their time is waiting for timers
-CONCURRENCY: Final = 32
+CONCURRENCY: Final = 48
 
 
 class TraceOutcome(StrEnum):

@@ -188,6 +188,8 @@ def test_a_retention_that_was_assumed_is_named() -> None:
         ("sync-timer-after-the-upgrade", '"error_code": 25', '"error_code": 81'),
         ("timeout-of-another-join", "", ""),
         ("join-timer-outlives-a-sync", "", ""),
+        ("metadata-before-the-epoch", "", ""),
+        ("instance-id-asked-for-in-vain", "", ""),
         ("offsets-of-a-dropped-group", "", ""),
         ("unknown-id-joins-a-consumer-group", "", ""),
     ],

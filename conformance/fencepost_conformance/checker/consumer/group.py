@@ -107,7 +107,9 @@ class Knowledge:
         for holder in [each for each in self.holders(instance) if each.member_id != member_id]:
             later = holder.until_line > op.line or bool(holder.open)
             contested = contested or later
-            holder.presence = Presence.PERHAPS if later or holder.claims else Presence.OUT
+            # one that only had the instance id once, or asked for it, may still be there
+            unsure = later or holder.claims or holder.instance != instance
+            holder.presence = Presence.PERHAPS if unsure else Presence.OUT
             holder.exact, holder.counted = False, True
             if holder.claims:
                 holder.instance, holder.claims = None, False

@@ -39,7 +39,7 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
     stale = E.ILLEGAL_GENERATION if member.classic or old else E.STALE_MEMBER_EPOCH
     generation = body.generation_id
     if error is E.NONE:
-        if generation > member.epoch or _too_old(known, body, member):
+        if generation > member.epoch or _too_old(known, body, member, answer):
             raise Wrong(op, stale.name, "O-COMMIT-32")
     elif inside and generation == member.epoch and error in (stale, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND):
         raise Wrong(op, "NONE", "O-COMMIT-33")
@@ -47,7 +47,7 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
         raise Wrong(op, stale.name, "O-COMMIT-30", "O-COMMIT-32")
 
 
-def _too_old(known: Knowledge, body: Commit, member: Member) -> bool:
+def _too_old(known: Knowledge, body: Commit, member: Member, answer: CommitAnswer) -> bool:
     """It names an older epoch, and a partition that the member did not have then."""
     if body.generation_id < member.epoch and known.profile.old_no_assignment_epochs:
         return True
@@ -56,7 +56,7 @@ def _too_old(known: Knowledge, body: Commit, member: Member) -> bool:
     for topic, numbers in body.topics:
         topic_id = known.topics.ids.get(topic) if "-" not in topic or topic in known.topics.ids else UUID(topic).bytes
         for number in numbers:
-            if topic_id is None:
+            if topic_id is None or (topic, number) in answer.too_long:
                 continue
             partition: Partition = (topic_id, number)
             since = member.held.get(partition, None)
