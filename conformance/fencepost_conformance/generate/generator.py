@@ -24,6 +24,8 @@ from .clients import Client
 from .consumer_clients import ConsumerClient
 from .consumer_plan import draw_consumer_plan
 from .consumer_steps import ConsumerSteps
+from .edge_moves import EdgeOffsets, EdgeTimes
+from .edge_words import worded
 from .java_order import JavaOrder
 from .mixed_clients import mixed_client
 from .plan import GroupProtocol, draw_plan
@@ -64,6 +66,7 @@ def generate(
     between: Callable[[World], None] | None = None,
     offsets: float | None = 0.0,
     fails_within: bool = True,
+    edges: bool | None = None,
 ) -> Generated:
     """The trace of ``seed`` with at least ``steps`` events (a failed append may add some more).
 
@@ -71,7 +74,8 @@ def generate(
     drawn, and may feed events of its own. ``offsets``: how likely a step is followed by a request about offsets; None:
     drawn (``offset_moves``), and half of the traces have none. Without any, nobody looks for old ones either.
     ``fails_within``: appends that are part of their step may fail too, which takes two steps to tell
-    (``compare.atomic``)."""
+    (``compare.atomic``). ``edges``: the trace goes to exact boundaries (``edge_moves``); None: a third of the traces
+    does whose offsets are drawn."""
     mixed = protocol is GroupProtocol.MIXED
     if protocol is GroupProtocol.CLASSIC:
         rng = Random(seed)
@@ -81,16 +85,23 @@ def generate(
         plan = draw_consumer_plan(rng, mixed=mixed)
     plan = widened(plan, Random(f"wide {protocol} {seed}"))
     about_offsets = Random(f"offsets {protocol} {seed}")
+    dice = Random(f"edges {protocol} {seed}")
+    if edges is None:
+        edges = offsets is None and dice.random() < 1 / 3
     images = protocol is GroupProtocol.CLASSIC
-    moves, settings = offset_moves.drawn(about_offsets, profile, plan.settings, images=images, rate=offsets)
+    kind = EdgeOffsets if edges else offset_moves.OffsetMoves
+    moves, settings = offset_moves.drawn(about_offsets, profile, plan.settings, images=images, rate=offsets, kind=kind)
     plan = replace(plan, settings=settings)
+    if edges and dice.random() < 0.5:
+        plan = worded(plan, dice)
     classic = [mixed_client(client, rng) if mixed else Client(client) for client in plan.clients]
     consumers = [ConsumerClient(client) for client in plan.consumers]
     world = World(plan, rng, [*classic, *consumers], session(plan.settings, profile))
     world.expires = moves is not None
     world.fails_within = fails_within
     failure = None
-    called = [each for each in (moves, between) if each is not None]
+    times = EdgeTimes(dice) if edges else None
+    called = [each for each in (times, moves, between) if each is not None]
 
     def all_between(world: World) -> None:
         for each in called:

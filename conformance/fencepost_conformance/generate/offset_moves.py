@@ -32,10 +32,16 @@ _RATES = (0.0, 0.0, 0.15, 0.4)
 
 
 def drawn(
-    rng: Random, profile: Profile, settings: Settings, *, images: bool, rate: float | None = None
+    rng: Random,
+    profile: Profile,
+    settings: Settings,
+    *,
+    images: bool,
+    rate: float | None = None,
+    kind: type[OffsetMoves] | None = None,
 ) -> tuple[OffsetMoves | None, Settings]:
     """The offsets of a trace, and the settings that they need; None for a trace without. ``images``: nobody else
-    tells of topics. ``rate``: of ``OffsetMoves``; None: drawn."""
+    tells of topics. ``rate``: of ``OffsetMoves``; None: drawn. ``kind``: the class of the moves."""
     rate = rng.choice(_RATES) if rate is None else rate
     if not rate:
         return None, settings
@@ -45,7 +51,7 @@ def drawn(
         offsets_retention_check_interval_ms=rng.choice((600_000, 600_000, 3_000, 45_000)),
         offset_metadata_max_bytes=rng.choice((4_096, 4_096, 1, 0, -1)),
     )
-    return OffsetMoves(rng, profile, rate, images=images), settings
+    return (kind or OffsetMoves)(rng, profile, rate, images=images), settings
 
 
 class OffsetMoves:

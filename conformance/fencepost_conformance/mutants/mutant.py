@@ -23,6 +23,10 @@ class Side(Enum):
     ASSIGNOR = "assignor"
     CODEC = "codec"
     CLUSTER = "host, log and loading"
+    OFFSET_EDGES = "coordinator, of offsets at boundaries"
+    LOG = "log of a partition"
+    RECORDS = "codec, of records at boundaries"
+    STORE = "store"
 
 
 @dataclass(frozen=True, slots=True)

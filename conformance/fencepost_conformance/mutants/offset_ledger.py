@@ -24,6 +24,7 @@ from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, Offse
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState, GroupView
 
+from ..generate.edge_moves import units
 from ..simulate.broken import demand
 
 #: group, topic, partition
@@ -154,9 +155,7 @@ def group_error(
     for topic in body.topics:
         topic_id = topic.topic_id if topic.topic_id != ZERO_ID else ids.get(topic.name, ZERO_ID)
         for each in topic.partitions:
-            too_long = (
-                each.committed_metadata and len(each.committed_metadata) > state.settings.offset_metadata_max_bytes
-            )
+            too_long = units(each.committed_metadata or "") > state.settings.offset_metadata_max_bytes
             if not too_long and epoch < since.get((topic_id, each.partition_index), epoch + 1):
                 return stale
     return None

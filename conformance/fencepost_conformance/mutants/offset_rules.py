@@ -33,6 +33,7 @@ from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView
 
 from ..generate.carried import as_carried
+from ..generate.edge_moves import units
 from ..generate.java_order import JavaOrder
 from ..simulate.broken import demand
 from ..targets.ids import MemberIds
@@ -209,7 +210,7 @@ class Play:
         refused = group_error(self.state, asked, version, self.ids) if known else None
         for topic in known:
             for each in topic.partitions:
-                long = len(each.committed_metadata or "") > SETTINGS.offset_metadata_max_bytes
+                long = units(each.committed_metadata or "") > SETTINGS.offset_metadata_max_bytes
                 wanted[topic.name, each.partition_index] = refused or (
                     ErrorCode.OFFSET_METADATA_TOO_LARGE if long else ErrorCode.NONE
                 )

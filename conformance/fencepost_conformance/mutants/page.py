@@ -13,7 +13,7 @@ from rich.text import Text
 from ..rulebook.texts import told
 from .catalogue import MUTANTS
 from .killers import pinned
-from .mutant import Mutant, text_of
+from .mutant import Mutant, Side, text_of
 from .replacement import lines_of
 
 _HEADS = ("--", "++", "@@")
@@ -24,7 +24,7 @@ def as_markdown() -> str:
     """What ``docs/mutants.md`` says of each mutant, side by side; made from the mutants, nothing is run."""
     parts = []
     side = None
-    for mutant in MUTANTS.values():
+    for mutant in sorted(MUTANTS.values(), key=lambda mutant: [*Side].index(mutant.side)):
         if mutant.side is not side:
             side = mutant.side
             parts.append(f"## Faults: {side.value}")

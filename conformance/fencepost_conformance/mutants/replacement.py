@@ -166,7 +166,7 @@ def _body(source: str, tree: ast.Module, each: Replacement) -> tuple[int, int]:
         if len(named) != 1:
             raise DoesNotApply(f"{each.file} has {'no' if not named else 'more than one'} {each.where}")
         (node,) = named
-    if not isinstance(node, ast.FunctionDef):
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         raise DoesNotApply(f"{each.where} in {each.file} is no function")
     first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
     lines = source.splitlines(keepends=True)

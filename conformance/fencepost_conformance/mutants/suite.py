@@ -1,12 +1,13 @@
 """What is run against a mutant, until something notices.
 
-Ten checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core and
-on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene* is
-such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
+Fourteen checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core
+and on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene*
+is such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
 check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
 their properties for random groups. *Offsets* are held against a book that is kept beside them, and the model follows
 traces that have them. A consumer that is *reading* is held against a ledger. A *cluster* of brokers has its
-coordinators moved. Where it is asked for, *Kafka's client* takes the schedules of members and readers. What is run
+coordinators moved. Traces at *edges* go to exact boundaries; *logs*, *records* and *stores* are held against plain
+lists. Where it is asked for, *Kafka's client* takes the schedules of members and readers. What is run
 depends on the side that is faulty; groups of each protocol have traces, scenes and logs of their own. The program
 without a fault must pass all of it.
 """
@@ -44,12 +45,15 @@ from .assignor_rules import check_assignors
 from .consumer_replay_rules import check_consumer_load, check_read_while_compacted, standing
 from .consumer_scenes import READ_WHILE_COMPACTED
 from .consumer_scenes import SCENES as CONSUMER_SCENES
+from .log_rules import check_log
 from .mixed_scenes import SCENES as MIXED_SCENES
 from .mixed_scenes import SETTINGS as MIXED_SETTINGS
 from .mutant import Mutant, Side, planted
 from .offset_rules import check_offsets
+from .record_rules import check_records
 from .replay_rules import check_load, written
 from .scenes import SCENES
+from .store_rules import check_stores
 
 TRACES, TRACE_STEPS = 120, 120
 LOADS = 120
@@ -61,6 +65,7 @@ OFFSETS = 120
 READINGS = 160
 CLUSTERS = 16
 OFFSET_TRACES = 180
+EDGE_TRACES, LOGS, RECORD_LOTS, STORES = 120, 150, 60, 12
 METADATA = (("t", 2), ("u", 1))
 #: mutants that one process tries before a new one takes its place, since their traces leave memory behind
 TASKS_EACH = 8
@@ -344,6 +349,45 @@ def kept_bytes() -> Iterator[Kill]:
         yield Kill("Kafka's bytes", wrong.rule, wrong.at, 0, wrong.text)
 
 
+def edge_traces() -> Iterator[Kill]:
+    """Traces of each protocol in turn that go to exact boundaries, with offsets; the model follows."""
+    protocols = (*GroupProtocol,)
+    for seed in range(EDGE_TRACES):
+        made = generate(seed, INTENDED, TRACE_STEPS, protocols[seed % len(protocols)], offsets=0.6, edges=True)
+        if made.failure is not None:
+            yield Kill("edges", "an internal error", len(made.observations), seed, made.failure)
+            continue
+        followed = follow(made.settings, made.profile, made.events, made.observations)
+        if followed.refused is not None:
+            yield Kill("edges", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
+
+
+def _seeds(check: str, play: Callable[[int], int], count: int) -> Iterator[Kill]:
+    """What breaks in a random run of each of so many seeds."""
+    for seed in range(count):
+        try:
+            play(seed)
+        except Broken as found:
+            yield Kill(check, found.rule, seed + 1, seed, found.text)
+        except Exception as raised:  # the faulty program broke down
+            yield Kill(check, "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
+
+
+def logs() -> Iterator[Kill]:
+    """A partition's log, a copy of it, compactions, and readers."""
+    return _seeds("logs", check_log, LOGS)
+
+
+def round_trips() -> Iterator[Kill]:
+    """Records of offsets at the ends of their fields, written and read."""
+    return _seeds("records", check_records, RECORD_LOTS)
+
+
+def stores() -> Iterator[Kill]:
+    """A store in a file beside one in memory."""
+    return _seeds("stores", check_stores, STORES)
+
+
 def _first(rules: Sequence[str]) -> str:
     """The rules that decided, the first two by name."""
     names = list(dict.fromkeys(rules))
@@ -364,6 +408,10 @@ CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.ASSIGNOR: (groups,),
     Side.CODEC: (kept_bytes,),
     Side.CLUSTER: (clusters,),
+    Side.OFFSET_EDGES: (edge_traces,),
+    Side.LOG: (logs,),
+    Side.RECORDS: (round_trips,),
+    Side.STORE: (stores,),
     Side.OFFSETS: (offsets, offset_traces),
 }
 ALL_CHECKS: tuple[Check, ...] = (
@@ -378,6 +426,10 @@ ALL_CHECKS: tuple[Check, ...] = (
     readings,
     clusters,
     *CHECKS[Side.OFFSETS],
+    *CHECKS[Side.OFFSET_EDGES],
+    *CHECKS[Side.LOG],
+    *CHECKS[Side.RECORDS],
+    *CHECKS[Side.STORE],
     *CHECKS[Side.CONSUMER_GROUP],
     *CHECKS[Side.MIXED_GROUP],
     *CHECKS[Side.CONSUMER_MEMBER],

@@ -20,17 +20,21 @@ from fencepost.protocol.events import Topic
 from fencepost_conformance.cli import main
 from fencepost_conformance.mutants import (
     assignor_faults,
+    boundary_faults,
     cluster_faults,
     codec_faults,
+    condition_faults,
     consumer_faults,
     consumer_member_faults,
     consumer_target_faults,
+    family_faults,
     join_faults,
     member_faults,
     mixed_faults,
     offset_faults,
     reader_faults,
     sync_faults,
+    width_faults,
 )
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.killers import pinned
@@ -158,6 +162,7 @@ def test_each_mutant_has_a_name_of_its_own_and_somebody_who_finds_it():
     families = [
         assignor_faults, cluster_faults, codec_faults, consumer_faults, consumer_member_faults,
         consumer_target_faults, join_faults, member_faults, mixed_faults, offset_faults, reader_faults, sync_faults,
+        boundary_faults, condition_faults, family_faults, width_faults,
     ]  # fmt: skip
     names = [mutant.name for family in families for mutant in family.FAULTS]
     assert sorted(names) == sorted(MUTANTS)
