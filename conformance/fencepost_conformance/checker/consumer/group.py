@@ -11,6 +11,7 @@ from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
+from ..commits import Commit
 from ..coordination import Coordination
 from ..history import NEVER, Op
 from ..search import Limits
@@ -133,6 +134,13 @@ class Knowledge:
         since, or converted it to the other protocol."""
         ended = any(may_end(other, member) for other in self.before[op.id].rivals)
         return Presence.PERHAPS if ended or self.may_convert(op, member.member_id) else Presence.IN
+
+    def touched(self, op: Op, member: Member) -> bool:
+        """A request that overlaps this one, by the member or about it, may have changed what is known of the member."""
+        rivals = [each for each in self.before[op.id].rivals if not isinstance(each.body, Commit)]
+        return any(
+            getattr(each.body, "member_id", None) == member.member_id or may_end(each, member) for each in rivals
+        )
 
     def may_convert(self, op: Op, member_id: str) -> bool:
         """A request of the other protocol that overlaps this one may have converted the member (X-UP-13, X-JOIN-13)."""

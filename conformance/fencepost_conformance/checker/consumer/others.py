@@ -32,7 +32,7 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
         if error is E.NONE and body.member_id:
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "O-COMMIT-30")
         return
-    if member is None or not before.alone or member.open or not member.exact or member.until_line > op.line:
+    if member is None or not before.alone or member.open or not member.exact or known.touched(op, member):
         return
     inside = known.stays(op, member)
     old = body.transactional and body.version < _TXN_STALE  # O-TXN-05, O-TXN-16
@@ -140,7 +140,7 @@ def _told(known: Knowledge, shown: frozenset[Partition]) -> str:
 
 def _agrees(known: Knowledge, op: Op, rows: dict[str, DescribedConsumerMember]) -> None:
     for member in known.members.values():
-        if member.classic or not known.surely_in(member) or member.open or member.until_line > op.line:
+        if member.classic or not known.surely_in(member) or member.open or known.touched(op, member):
             continue
         row = rows.get(member.member_id)
         if row is None:
