@@ -28,7 +28,6 @@ def test_a_broker_with_a_fault_is_refused(fault: str, protocol: str, capsys: pyt
     with Served("--profile", "kafka-4.4", *SETTING, program=(PROGRAM, fault)) as served:
         words = ["conform", "--target", served.bootstrap, "--protocol", protocol, "--profile", "kafka-4.4", "--json"]
         with pytest.raises(SystemExit) as left:
-            main([*words, "--traces", "24", "--seed", "100", "--steps", "50", "--workers", "1"])
+            main([*words, "--traces", "12", "--seed", "100", "--steps", "30", "--workers", "2"])
     told = json.loads(capsys.readouterr().out)
-    assert (left.value.code, told["held"]) == (1, False)
-    assert told["counts"]["failed"] >= 1
+    assert (left.value.code, told["counts"]["failed"] > 0) == (1, True)
