@@ -137,6 +137,8 @@ class Knowledge:
 
     def touched(self, op: Op, member: Member) -> bool:
         """A request that overlaps this one, by the member or about it, may have changed what is known of the member."""
+        if member.until_line > op.line:  # also by a join that did not name it
+            return True
         rivals = [each for each in self.before[op.id].rivals if not isinstance(each.body, Commit)]
         return any(
             getattr(each.body, "member_id", None) == member.member_id or may_end(each, member) for each in rivals
