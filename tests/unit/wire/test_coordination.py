@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fencepost.protocol.profiles import KAFKA_4_4
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.checker.coordination import COORDINATED, LOADS_MS, NODES
@@ -55,8 +56,8 @@ class Wire:
         ]
         return self
 
-    def verdict(self, **provenance: str) -> Verdict:
-        return check_trace(WireTrace(Settings(), KAFKA_4_4, tuple(self.lines), provenance=tuple(provenance.items())))
+    def verdict(self, profile: Profile = KAFKA_4_4, **provenance: str) -> Verdict:
+        return check_trace(WireTrace(Settings(), profile, tuple(self.lines), provenance=tuple(provenance.items())))
 
 
 @pytest.mark.parametrize("code", [NOT_COORDINATOR, LOADING, NOT_AVAILABLE])
@@ -136,3 +137,19 @@ def test_it_stays_the_coordinator_of_a_consumer_group() -> None:
     refused = wire.verdict()
     assert (refused.outcome, refused.refusals[0].rules) == ("refused", ("F-RT-02",))
     assert Wire().ask(100, 68, 1, BEAT, left).cut(150).ask(200, 68, 1, BEAT, lost).verdict().outcome == "accepted"
+
+
+def test_a_group_in_its_first_rebalance_lets_members_of_the_new_protocol_wait() -> None:
+    """X-UP-07: it has selected no protocol yet. Kafka fails inside instead."""
+    joins = {**BEAT, "member_epoch": 0, "rebalance_timeout_ms": 5_000, "subscribed_topic_names": ["t"],
+             "topic_partitions": []}  # fmt: skip
+    again = {"error_code": LOADING, "error_message": None, "member_id": None, "member_epoch": 0,
+             "heartbeat_interval_ms": 0, "assignment": None}  # fmt: skip
+    required = {"error_code": 79, "generation_id": -1, "protocol_type": None, "protocol_name": None, "leader": "",
+                "skip_assignment": False, "member_id": "y", "members": []}  # fmt: skip
+    classic = {**JOIN, "member_id": "", "protocols": [{"name": "range", "metadata": ""}]}
+    rebalancing = Wire().ask(100, 11, 9, classic, required).ask(200, 68, 1, joins, again)
+    assert rebalancing.verdict(INTENDED).outcome == "accepted"
+    assert rebalancing.verdict(KAFKA_4_4).outcome == "refused"
+    only_consumers = Wire().ask(100, 68, 1, BEAT, {**again, "error_code": UNKNOWN_MEMBER}).ask(200, 68, 1, joins, again)
+    assert only_consumers.verdict(INTENDED).outcome == "refused"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
@@ -170,6 +171,17 @@ class Knowledge:
     def surely_consumer(self, op: Op) -> bool:
         """The group spoke the consumer protocol all the time from the sending of this request until now."""
         return self.consumer_from < op.line
+
+    def may_lack_protocol(self, op: Op, answer: object) -> bool:
+        """The group may be a classic one in its first rebalance, which has selected no protocol yet.
+
+        Then nothing says how to read the subscriptions of its members, so a heartbeat that joins is to come again
+        (X-UP-07). Kafka fails inside instead.
+        """
+        joins = isinstance(op.body, ConsumerGroupHeartbeatRequest) and op.body.member_epoch == JOIN_EPOCH
+        retried = getattr(answer, "error_code", None) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        lacks = self.classic_seen and not self.surely_consumer(op)
+        return joins and retried and lacks and not self.profile.fault_upgrade_without_protocol
 
     def may_fail(self, op: Op) -> bool:
         """Kafka may fail inside: for a conversion (X-UP-07), and for an assignor that fails (M-HB-12).
