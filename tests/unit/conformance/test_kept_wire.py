@@ -189,6 +189,7 @@ def test_a_retention_that_was_assumed_is_named() -> None:
         ("timeout-of-another-join", "", ""),
         ("join-timer-outlives-a-sync", "", ""),
         ("metadata-before-the-epoch", "", ""),
+        ("join-beside-a-sync", "", ""),
         ("instance-id-asked-for-in-vain", "", ""),
         ("offsets-of-a-dropped-group", "", ""),
         ("unknown-id-joins-a-consumer-group", "", ""),

@@ -172,7 +172,8 @@ def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResp
     if op.version >= SYNC_PROTOCOL and answer != told:
         raise differs(op, told, "X-SYNC-06")
     _stay(known, op, member)
-    member.deadline_ms = NEVER
+    if known.before[op.id].alone:  # else a JoinGroup may have armed the timer again since (X-TMR-03)
+        member.deadline_ms = NEVER
     held = _decoded(known, answer.assignment)
     if held is None:
         return
