@@ -133,7 +133,8 @@ def _left(
         member.presence, member.exact = Presence.OUT if before.alone else Presence.PERHAPS, False
     else:
         assert body.member_epoch == STATIC_LEAVE_EPOCH
-        member.away, member.away_from = True, op.answer_line
+        # a rejoin that overlaps the leave may have come after it
+        member.away, member.away_from = True, op.answer_line if before.alone else NEVER
         member.epoch = STATIC_LEAVE_EPOCH
         member.revoking = frozenset()  # M-PE-04
         member.held = dict.fromkeys(member.held, 0)  # M-PE-07
