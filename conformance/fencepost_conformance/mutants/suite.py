@@ -65,7 +65,7 @@ OFFSETS = 120
 READINGS = 160
 CLUSTERS = 16
 OFFSET_TRACES = 180
-EDGE_TRACES, LOGS, RECORD_LOTS, STORES = 120, 150, 60, 12
+EDGE_TRACES, LOGS, RECORD_LOTS, STORES = 60, 150, 60, 12
 METADATA = (("t", 2), ("u", 1))
 #: mutants that one process tries before a new one takes its place, since their traces leave memory behind
 TASKS_EACH = 8

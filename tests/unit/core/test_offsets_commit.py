@@ -280,6 +280,22 @@ class TestConsumerGroups:
             assert scene.commit({("a", number): 1}, tried, "m1") == {("a", number): error}
         assert scene.commit({("a", number): 1}, epoch + 1, "m1") == {("a", number): ErrorCode.STALE_MEMBER_EPOCH}
 
+    def test_what_is_to_be_revoked_may_be_committed_with_an_older_epoch(self) -> None:
+        """O-COMMIT-41, O-COMMIT-42: the member got the partition at an epoch before its own."""
+        scene = OffsetScene()
+        scene.come("m1", "a")
+        for name, topic in (("m0", "b"), ("m2", "a")):
+            scene.pass_time(LATER)
+            scene.come(name, topic)
+            scene.pass_time(LATER)
+            scene.ok("m1", scene.who("m1").member_epoch, None, {A: range(4)})
+        member = scene.who("m1")
+        (going,) = member.pending_revocation
+        number, since = going.partitions[0], (going.assignment_epochs or (0,))[0]
+        assert since < member.member_epoch
+        for tried, error in ((since, NONE), (since - 1, ErrorCode.STALE_MEMBER_EPOCH)):
+            assert scene.commit({("a", number): 1}, tried, "m1") == {("a", number): error}
+
     def test_before_4_3_it_is_good_for_nothing(self) -> None:
         """O-COMMIT-36 (4.0–4.2)."""
         scene = consumers(KAFKA_4_2)

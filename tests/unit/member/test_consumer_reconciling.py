@@ -146,14 +146,18 @@ def test_n_rec_04_everything_is_committed_first_and_what_goes_is_fetched_no_more
     assert desk.calls() == [("revoked", (T1,)), ("assigned", ())]
 
 
-def test_n_rec_04_a_commit_is_tried_again_until_the_rebalance_timeout():
+@pytest.mark.parametrize("polls", [False, True])
+def test_n_rec_04_a_commit_is_tried_again_until_the_rebalance_timeout(polls):
+    """Also while the application polls, so that its poll interval does not end the reconciliation."""
     desk = committing()
     start = desk.now
-    while True:
+    for _ in range(10):
         commit_ended(desk, ev.CommitResult.RETRIABLE)
         if ev.MemberTimer.RETRY not in desk.timers:
             break
         desk.now += 10_000
+        if polls:
+            desk.do(ev.Poll(desk.now))
         desk.timers.pop(ev.MemberTimer.RETRY)
         desk.do(ev.MemberTimerFired(desk.now, ev.MemberTimer.RETRY))
     assert desk.now - start == 60_000
