@@ -19,15 +19,20 @@ from .wrong import Wrong, differs
 
 #: TxnOffsetCommit names a stale member epoch as such from this version on
 _TXN_STALE: Final = 6
+#: The first version of OffsetCommit that a member of the consumer protocol may use (O-COMMIT-31).
+_BY_EPOCH: Final = 9
 
 
 def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None:
-    """O-COMMIT-30, 32, 33, O-TXN-05: let in by the member's epoch, or an older one that holds for every partition
+    """O-COMMIT-30 to 33, O-TXN-05: let in by the member's epoch, or an older one that holds for every partition
     (M-PE-08)."""
     if not known.surely_consumer(op):
         return
     before, error = known.before[op.id], answer.error_code
     member = known.members.get(body.member_id)
+    too_early = body.version < _BY_EPOCH and not body.transactional
+    if error is E.UNSUPPORTED_VERSION and not too_early:
+        raise Wrong(op, "NONE", "O-COMMIT-31")
     if before.newcomer:
         if error is E.NONE and body.member_id:
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "O-COMMIT-30")
@@ -38,6 +43,14 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
     old = body.transactional and body.version < _TXN_STALE  # O-TXN-05, O-TXN-16
     stale = E.ILLEGAL_GENERATION if member.classic or old else E.STALE_MEMBER_EPOCH
     generation = body.generation_id
+    if error is E.UNSUPPORTED_VERSION:
+        if member.classic:
+            raise Wrong(op, "NONE", "O-COMMIT-31")
+        return
+    if inside and not member.classic and too_early:
+        if error in (E.NONE, stale):
+            raise Wrong(op, E.UNSUPPORTED_VERSION.name, "O-COMMIT-31")
+        return
     if error is E.NONE:
         if generation > member.epoch or _too_old(known, body, member, answer):
             raise Wrong(op, stale.name, "O-COMMIT-32")
