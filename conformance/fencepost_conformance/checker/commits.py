@@ -18,7 +18,9 @@ OFFSET_COMMIT, TXN_OFFSET_COMMIT = 8, 28
 COMMITS: Final = frozenset((OFFSET_COMMIT, TXN_OFFSET_COMMIT))
 #: From this version on a missing group is told as such (O-COMMIT-21, 22).
 _GROUP_ID_NOT_FOUND_VERSION: Final = 9
-#: Likewise of TxnOffsetCommit (O-TXN-16).
+#: From this version on TxnOffsetCommit tells that the coordinator is loading (O-TXN-02).
+_TXN_LOADING_VERSION: Final = 2
+#: As ``_GROUP_ID_NOT_FOUND_VERSION``, of TxnOffsetCommit (O-TXN-16).
 _TXN_GROUP_ID_NOT_FOUND_VERSION: Final = 6
 #: Errors of partitions that the broker finds before it asks the group (O-COMMIT-02…04, O-TXN-01).
 _BEFORE_THE_GROUP: Final[frozenset[int]] = frozenset(
@@ -104,8 +106,15 @@ def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:
 
 def left_the_group(commit: Commit, body: Mapping[str, Any]) -> bool:
     """Whether a commit with this answer never came to the group, or left it as it was: the broker refused every
-    partition before (O-COMMIT-02…04), or the log refused what a transaction wanted to write (O-COMMIT-40, O-TXN-11)."""
+    partition before (O-COMMIT-02…04), or the log refused what a transaction wanted to write (O-COMMIT-40, O-TXN-11).
+
+    The broker has a transaction verified before it writes. If that fails, Kafka answers as if it were loading."""
     codes = _codes(body)
+    verified = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if commit.version < _TXN_LOADING_VERSION:
+        verified = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if commit.transactional and codes == {verified}:
+        return True
     by_log = commit.transactional and not codes & (_OF_GROUP | _LET_IN)
     return bool(codes) and (codes <= _BEFORE_THE_GROUP or by_log)
 

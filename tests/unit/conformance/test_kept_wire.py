@@ -204,3 +204,29 @@ def test_what_kafka_answers_to_forged_requests_is_accepted(name: str, old: str, 
         last = [line for line in trace.lines if isinstance(line, ReceivedLine)][-1]
         wrong = edited(trace, lambda line: body_with(line, old, new) if line is last else line)
         assert verdict(wrong).outcome == "refused"
+
+
+def with_code(trace: WireTrace, api: int, was: int, code: int) -> WireTrace:
+    """Answers of an API have another error code."""
+
+    def edit(line: WireLine) -> WireLine:
+        if isinstance(line, ReceivedLine) and line.api_key == api and f'"error_code": {was}}}' in json.dumps(line.body):
+            return body_with(line, f'"error_code": {was}}}', f'"error_code": {code}}}')
+        return line
+
+    return edited(trace, edit)
+
+
+def test_a_marker_may_come_after_the_next_commit() -> None:
+    """AddOffsetsToTxn has said that the transaction before has not ended yet (51); if it has, that is certain."""
+    trace = kept("late-marker")
+    assert verdict(trace).outcome == "accepted"
+    (refusal,) = verdict(with_code(trace, 25, 51, 0)).refusals
+    assert "offset 8 was told" in refusal.seen
+
+
+def test_a_transaction_that_could_not_be_verified_says_nothing_of_the_group() -> None:
+    trace = kept("not-verified")
+    assert verdict(trace).outcome == "accepted"
+    for code in (15, 25):  # the first is what versions 0 and 1 have
+        assert verdict(with_code(trace, 28, 14, code)).outcome == "refused"

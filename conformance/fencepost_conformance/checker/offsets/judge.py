@@ -84,8 +84,11 @@ class _Ledger:
         self.names = names
         self._times = bounds
         self._registers: dict[str, dict[Place, Register]] = {}  #: by group
+        self._additions: dict[Any, list[Exchange]] = {}  #: of groups to transactions, by the transaction's id
         self._ends: dict[Any, list[Exchange]] = {}  #: what may end a transaction, by its id
         for each in every:
+            if each.api == reading.ADD_OFFSETS_TO_TXN:
+                self._additions.setdefault(each.ask.get("transactional_id"), []).append(each)
             if each.api in (reading.END_TXN, reading.INIT_PRODUCER_ID):
                 self._ends.setdefault(each.ask.get("transactional_id"), []).append(each)
         for each in every:
@@ -195,6 +198,8 @@ class _Ledger:
         wanted = False
         for each in ends:
             if each.end < commit.begin:
+                if self._ends_late(each, commit):
+                    return _Ended(commit.begin, NEVER, None)
                 continue
             if each.begin < commit.begin:
                 return _Ended(min(begin, each.begin), NEVER, None)
@@ -210,6 +215,20 @@ class _Ledger:
                     by = min(by, self._times.known_by(each.end_ms))
                     return _Ended(begin, by, None if wanted else False)
         return _Ended(begin, by, None if wanted else False)
+
+    def _ends_late(self, end: Exchange, commit: Exchange) -> bool:
+        """Whether the marker of an EndTxn that was answered may come after this commit, and take its offset along.
+
+        It does not if the transaction coordinator has let the producer begin another transaction in between.
+        """
+        if end.api != reading.END_TXN or end.ask["producer_epoch"] != commit.ask["producer_epoch"]:
+            return False
+        begun = any(
+            end.end < each.begin and each.end < commit.begin
+            for each in self._additions.get(commit.ask["transactional_id"], ())
+            if each.answer is not None and each.answer["error_code"] == E.NONE
+        )
+        return not begun and commit.begin <= self._times.known_by(end.end_ms)
 
     # ---- deletions --------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ OFFSET_FETCH: Final = 9
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
 INIT_PRODUCER_ID: Final = 22
+ADD_OFFSETS_TO_TXN: Final = 25
 END_TXN: Final = 26
 TXN_OFFSET_COMMIT: Final = 28
 DELETE_GROUPS: Final = 42
@@ -29,6 +30,7 @@ OF_OFFSETS: Final = frozenset(
         CREATE_TOPICS,
         DELETE_TOPICS,
         INIT_PRODUCER_ID,
+        ADD_OFFSETS_TO_TXN,
         END_TXN,
         TXN_OFFSET_COMMIT,
         DELETE_GROUPS,
