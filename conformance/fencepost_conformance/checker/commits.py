@@ -67,10 +67,12 @@ class Commit:
 @dataclass(frozen=True, slots=True)
 class CommitAnswer:
     """The error that speaks of the group, NONE if the commit was let in. ``too_long``: partitions left out for
-    the length of their metadata, and whose epoch the group did not look at (O-COMMIT-08)."""
+    the length of their metadata, and whose epoch the group did not look at (O-COMMIT-08). ``stored``: some partition
+    was written."""
 
     error_code: ErrorCode
     too_long: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False)
+    stored: bool = field(default=True, compare=False)
 
 
 def read_commit(version: int, body: Mapping[str, Any], *, transactional: bool = False) -> Commit | None:
@@ -101,7 +103,8 @@ def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:
         for row in topic["partitions"]
         if row["error_code"] == ErrorCode.OFFSET_METADATA_TOO_LARGE
     )
-    return CommitAnswer(ErrorCode(of_group.pop()) if of_group else ErrorCode.NONE, too_long)
+    error = ErrorCode(of_group.pop()) if of_group else ErrorCode.NONE
+    return CommitAnswer(error, too_long, ErrorCode.NONE in codes)
 
 
 def left_the_group(commit: Commit, body: Mapping[str, Any]) -> bool:

@@ -12,7 +12,8 @@ And a JoinGroup that is parked is answered with the next generation, or with an 
 
 So a step is a dead end as soon as a request that is still to be taken up has an answer that is out of reach after it.
 A deleted group begins with generation 0 again, and a coordinator that failed inside may have used up a number
-(C-ST-27): nothing is foreseen of groups in whose trace somebody deletes groups or is answered UNKNOWN_SERVER_ERROR.
+(C-ST-27): nothing is foreseen of groups in whose trace somebody deletes the group or is answered UNKNOWN_SERVER_ERROR.
+A deletion that was refused does not count.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Final
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
+    DeleteGroupsResponse,
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -33,7 +35,7 @@ from fencepost_model.classic.state import Group
 from fencepost_model.machines import PREPARING
 
 from .commits import Commit
-from .history import NEVER, Answer, Event
+from .history import NEVER, Answer, Event, Op
 
 #: Answers that only a known member, or a pending id, gets.
 _KNOWN: Final = frozenset({ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION})
@@ -69,13 +71,20 @@ def _demand(body: object, answer: Answer) -> _Demand | None:
     return _Demand(body.generation_id, calm, body.member_id)
 
 
+def may_delete(op: Op, answer: Answer | None) -> bool:
+    """Is this a deletion of the group that was not refused?"""
+    rows = answer.results if isinstance(answer, DeleteGroupsResponse) else ()
+    refused = bool(rows) and all(row.error_code is not ErrorCode.NONE for row in rows)
+    return isinstance(op.body, DeleteGroupsRequest) and not refused
+
+
 class Foresight:
     """Over the events of one search; ``known`` are the answers that are to be met."""
 
     def __init__(self, events: Sequence[Event], known: Mapping[int, Answer], *, blind: bool = False) -> None:
         self._demands: dict[int, _Demand] = {}
         self._joins: dict[int, JoinGroupResponse] = {}
-        deletes = any(isinstance(event.op.body, DeleteGroupsRequest) for event in events)
+        deletes = any(may_delete(event.op, known.get(event.op.id)) for event in events)
         failed = any(getattr(answer, "error_code", None) is ErrorCode.UNKNOWN_SERVER_ERROR for answer in known.values())
         self._blind = blind or deletes or failed
         #: For each position: the least generation demanded by requests sent there or later, of all and of the calm.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost_model.classic.state import Group
 
@@ -13,8 +12,6 @@ from .history import Answer, Op, member_ids
 
 #: Part of every id that stands for one that no answer of the trace shows.
 UNSEEN: Final = "-unseen-"
-
-_TOLD_WITH: Final = frozenset({ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED})
 
 
 class NewIds:
@@ -32,8 +29,7 @@ class NewIds:
                 isinstance(op.body, JoinGroupRequest)
                 and not op.body.member_id
                 and isinstance(answer, JoinGroupResponse)
-                and answer.member_id
-                and answer.error_code in _TOLD_WITH
+                and answer.member_id  # of errors, too: who waited under that id is told it
             ):
                 self._told[op.id] = answer.member_id
         self._untold: Collection[str] = sorted(member_ids(known.values()) - set(self._told.values()))

@@ -9,6 +9,8 @@ The kinds lean on the answer that was seen, and on the group as it is:
 * JoinGroups into the phase that is running, answered NONE with the generation it leads to. The order of the first one
   decides the leader, so they commute only once there is a leader. One that takes the place of a static member, or whose
   instance id another request under way has too, commutes with nothing.
+* JoinGroups into the phase that is running that nobody saw an answer of, of dynamic members that are known: mostly
+  another JoinGroup of the member takes their place (C-JOIN-59).
 * SyncGroups of followers in the current generation, answered NONE: parked, or answered from the store.
 * Heartbeats answered NONE, or REBALANCE_IN_PROGRESS: they change nothing but the session of their own member.
 * JoinGroups that are given a member id: each adds an id of its own.
@@ -19,7 +21,7 @@ members. A trace that is refused is therefore looked at once more without it, wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
@@ -29,15 +31,16 @@ from fencepost.protocol.messages import (
     JoinGroupResponse,
     SyncGroupRequest,
 )
-from fencepost_model.classic.group import GroupState
+from fencepost_model.classic.group import GroupState, Successor
 from fencepost_model.classic.state import Assigned, Group, Replaced
 from fencepost_model.machines import COMPLETING, PREPARING, STABLE
 
 from .history import Answer, Op
 
 
-def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op]) -> str | None:
-    """Requests of the same kind commute; None commutes with nothing. ``others`` are under way too."""
+def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op], known: Container[int]) -> str | None:
+    """Requests of the same kind commute; None commutes with nothing. ``others`` are under way too. ``known``: the
+    requests whose answer is to be met."""
     body = op.body
     error = getattr(answer, "error_code", None)
     if isinstance(body, HeartbeatRequest):
@@ -46,6 +49,8 @@ def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op
         return "heartbeat in rebalance" if error is ErrorCode.REBALANCE_IN_PROGRESS else None
     if isinstance(answer, DescribeGroupsResponse):
         return f"description {hash(answer)}"  # it changes nothing, so those that say the same commute
+    if answer is None and isinstance(body, JoinGroupRequest):
+        return "join" if group is not None and _goes_unseen(op, body, group, others, known) else None
     if group is None or error is None:
         return None
     if isinstance(body, SyncGroupRequest):
@@ -57,7 +62,54 @@ def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op
         return "new id"
     if group.state != PREPARING or group.leader is None or not isinstance(answer, JoinGroupResponse):
         return None
+    if _beside_another(op, body, group, others):
+        return None
     return "join" if error is ErrorCode.NONE and answer.generation_id == group.generation + 1 else None
+
+
+def _goes_unseen(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[Op], known: Container[int]) -> bool:
+    """The JoinGroup parks a member that is known, and takes the place of no request that was answered (C-JOIN-59)."""
+    if group.state != PREPARING or group.leader is None or body.group_instance_id:
+        return False
+    parked = [member.join for member in group.members if member.member_id == body.member_id]
+    free = body.member_id in group.pending_join or (bool(parked) and parked[0] not in known)
+    return free and not _beside_another(op, body, group, others)
+
+
+def _beside_another(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[Op]) -> bool:
+    """Does another JoinGroup of the same member make a difference?
+
+    The first one makes a member of a pending id, with its own client id. The last one is parked, with its protocols: of
+    those that are answered alike, which one is not certain; one without an answer goes before one with an answer.
+    """
+    same = [
+        other
+        for other in others
+        if other is not op
+        and body.member_id
+        and isinstance(other.body, JoinGroupRequest)
+        and other.body.member_id == body.member_id
+    ]
+    if body.member_id in group.pending_join and any(other.client_id != op.client_id for other in same):
+        return True
+    if op.answer is not None:
+        return any(other.answer is not None for other in same)
+    return all(other.answer is None for other in same) and any(other.body != body for other in same)
+
+
+def replaced(number: int, before: GroupState, result: Successor) -> set[int]:
+    """The parked requests whose place this one takes, so that they get no answer (C-JOIN-59, C-SYNC-19)."""
+    group, after = before.group, result.state.group
+    if group is None or after is None:
+        return set()
+    now = next((member for member in after.members if number in (member.join, member.sync)), None)
+    was = next((member for member in group.members if now is not None and member.member_id == now.member_id), None)
+    if now is None or was is None:
+        return set()
+    lost = {
+        old for old, new in ((was.join, now.join), (was.sync, now.sync)) if old is not None and new == number != old
+    }
+    return lost.difference(answered for answered, _ in result.output.replies)
 
 
 def _contested(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[Op]) -> bool:

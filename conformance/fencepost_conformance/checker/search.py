@@ -13,8 +13,9 @@ looked at.
 
 *Most likely first, and never twice.* The search goes deep first. Hidden steps are tried in the order of the earliest
 time that each can have: a request when it was sent, a timer at its earliest deadline. A trace that a real broker wrote
-is mostly accepted without going back. What was tried is remembered by (line, state), so that a trace that no run
-explains is refused after finitely many steps. Requests that commute are tried in one order only (``order``).
+is mostly accepted without going back. What was tried is remembered (``been``), so that a trace that no run explains is
+refused after finitely many steps. Requests that commute are tried in one order only (``order``), and requests that
+change nothing at one place only (``settled``).
 
 *What is known later.* Each answer that the model gives is compared at once with the one that was seen, even if it is
 seen many lines later; a wrong one ends that branch. So does a step after which some later answer is out of reach
@@ -41,9 +42,10 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Settings
 from fencepost_model.classic.group import GroupModel, GroupState, Successor
-from fencepost_model.classic.state import Arrive, Durable, Fire, Group, Timer
+from fencepost_model.classic.state import Arrive, Durable, Fire, Group
 
 from .answers import seen
+from .been import Been, Clock
 from .commits import Commit, CommitAnswer, expected
 from .coordination import NOT_HERE, is_absent
 from .described import described, is_denied, lived_before
@@ -52,7 +54,8 @@ from .door import at_the_door, while_loading
 from .foresight import Foresight
 from .history import Answer, Event, History, Op
 from .ids import NewIds
-from .order import changes_when_durable, kind, leads
+from .order import changes_when_durable, kind, leads, replaced
+from .settled import Settles, settled
 
 #: The id of requests that the checker itself puts in, for what a commit does to a member's session.
 _INTERNAL: Final = -2
@@ -71,14 +74,6 @@ class Limits:
     steps: int = 1_000_000
     second_look: int = 2_000
     detail: int = 20_000
-
-
-class Clock(NamedTuple):
-    """An armed timer: the bounds of its deadline, in ms of the trace."""
-
-    timer: Timer
-    earliest: int
-    latest: int
 
 
 class Config(NamedTuple):
@@ -153,6 +148,7 @@ class Search:
         self._coordination = history.coordination
         self._lived_before = lived_before(history)
         self.moves = self._moves(history.cuts)
+        self._settles = Settles(self.ops.values(), self.known)
         self.foresight = Foresight(self.events, self.known, blind=not reduced)
 
     def _moves(self, cuts: Sequence[int]) -> frozenset[int]:
@@ -176,7 +172,7 @@ class Search:
         """True if some run explains all events. ``furthest`` is then the number of events, else that of the event
         that no run got past (from 0). Raises Exhausted."""
         start = Config(self.model.initial(), (), (), frozenset(), 0)
-        been: set[tuple[int, Config]] = set()
+        been = Been()
         stack: list[Iterator[tuple[int, Config]]] = [iter([(0, start)])]
         while stack:
             found = next(stack[-1], None)
@@ -189,9 +185,11 @@ class Search:
             self.furthest = max(self.furthest, at)
             if at == len(self.events):
                 return True
-            if (at, config) in been:
+            state, clocks, under_way, given, after, logged, away = config
+            # Nothing is taken back here (``written``), and the log is read only by a coordinator that was lost.
+            place = at, state._replace(written=None), under_way, given, logged if self.moves else (), away
+            if been.before(place, after, clocks):
                 continue
-            been.add((at, config))
             stack.append(self._hidden(at, config))
         return False
 
@@ -220,6 +218,13 @@ class Search:
     def _hidden(self, at: int, config: Config) -> Iterator[tuple[int, Config]]:
         """The hidden steps that may come next, the likeliest first."""
         event = self.events[at]
+        ready = [self.ops[number] for number in config.under_way if self._may_begin(config, self.ops[number])]
+        if self.reduced:
+            for op in ready:
+                settled = self._settled(at, config, op)
+                if settled is not None:
+                    yield at, settled
+                    return
         late = self._overdue(config.clocks, event.at_ms)
         if late is not None:
             yield from self._fire(at, config, late)
@@ -231,36 +236,33 @@ class Search:
             yield from self._take(at, config, self._step(config.state, Durable(1)))
             if self.reduced and not changes_when_durable(config.state):
                 return  # whoever waits for it gets the same answer at any time: at once is as good
-        ready = [self.ops[number] for number in config.under_way if self._may_begin(config, self.ops[number])]
         # In the order of the times at which they could happen at the earliest: that is how it mostly was.
         next_: list[tuple[int, int, Op | Clock]] = [
-            (self._early(op, config.state.group), at, op)
-            for at, op in enumerate(self._oldest(ready, config.state.group))
+            (self._early(op, config.state.group), number, op) for number, op in enumerate(ready)
         ]
         next_ += [
             (clock.earliest, len(next_) + number, clock)
             for number, clock in enumerate(config.clocks)
             if clock is not late and clock.earliest - self.limits.tolerance_ms <= event.at_ms
         ]
+        kinds = self._kinds(ready, config.state.group)
+        tried: set[str] = set()  # of those that commute only the oldest is taken up that can be
         for _, _, step in sorted(next_, key=lambda row: row[:2]):
-            if isinstance(step, Op):
-                yield from self._begin(at, config, step)
-            else:
+            if not isinstance(step, Op):
                 yield from self._fire(at, config, step)
+            elif kinds[step.id] not in tried:
+                for found in self._begin(at, config, step):
+                    tried.add(kinds[step.id])
+                    yield found
         for op in ready:
             if op.closed_ms < event.at_ms - self.limits.slack_ms:  # its connection is gone: it may never have been read
                 yield at, config._replace(under_way=_without(config.under_way, op.id))
 
-    def _oldest(self, ready: list[Op], group: Group | None) -> list[Op]:
-        """The requests that may be taken up next: of those that commute only the oldest."""
-        if not self.reduced or len(ready) < 2:
-            return ready
-        kinds = {op.id: kind(op, op.answer, group, ready) for op in ready}
-        oldest: dict[str, int] = {}
-        for number, name in kinds.items():
-            if name is not None:
-                oldest.setdefault(name, number)
-        return [op for op in ready if oldest.get(kinds[op.id] or "", op.id) == op.id]
+    def _kinds(self, ready: Sequence[Op], group: Group | None) -> dict[int, str]:
+        """The kind of each request that may be taken up next; one that commutes with none has a kind of its own."""
+        few = not self.reduced or len(ready) < 2
+        kinds = {op.id: None if few else kind(op, op.answer, group, ready, self.known) for op in ready}
+        return {number: name or f"request {number}" for number, name in kinds.items()}
 
     def _early(self, op: Op, group: Group | None) -> int:
         """When a request is tried: when it was sent, but before all others if its answer says that it came first."""
@@ -270,6 +272,23 @@ class Search:
         """Requests of one connection are taken up in the order in which they were sent."""
         before = op.before
         return before is None or before.id not in config.under_way
+
+    def _settled(self, at: int, config: Config, op: Op) -> Config | None:
+        """Where the search stands once the request has got its answer, if it gets it now and that changes nothing.
+
+        It then need not be tried at any other place: all that can happen without it still can. So the time at which
+        it was sent does not hold back what comes next either.
+        """
+        answer = self.known.get(op.id)
+        if answer is None or self.seen_ms[op.id] > self.events[at].at_ms + self.limits.slack_ms:
+            return None
+        if not self._settles.may(op, answer, config.state.group):
+            return None
+        found = None
+        for _, found in self._begin(at, config, op):
+            if not settled(config.state, found.state, op.id):
+                return None
+        return found and found._replace(after=config.after, logged=config.logged)
 
     # ---- hidden steps -------------------------------------------------------------------------------------------
 
@@ -352,6 +371,10 @@ class Search:
         error, rule = expected(config.state.group, commit)
         for _, let_in in self._turn_away(at, config, op, (CommitAnswer(error), rule)):
             if config.state.group is None and error is ErrorCode.NONE:  # O-COMMIT-20, O-TXN-03
+                stored = not isinstance(answer, CommitAnswer) or answer.stored
+                if not stored and not self.model.profile.fault_refused_commit_leaves_group:  # O-COMMIT-39
+                    yield at, let_in
+                    continue
                 yield at, let_in._replace(state=config.state._replace(group=Group()))
             elif rule == "O-COMMIT-28":  # the same as a heartbeat does to the session
                 beat = HeartbeatRequest(
@@ -396,6 +419,8 @@ class Search:
         # A request that overtook another of its kind here may really have been taken up as late as its answer.
         until = max(now, self.seen_ms.get(op.id, now)) if op is not None and self.reduced else now
         for result in results:
+            if op is not None and any(number in self.known for number in replaced(op.id, config.state, result)):
+                continue  # its answer was seen
             given = config.given
             for number, body in result.output.replies:
                 if number == self.probe:

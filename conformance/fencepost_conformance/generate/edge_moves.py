@@ -147,15 +147,11 @@ class EdgeOffsets(OffsetMoves):
         return self.rng.choices(numbers, k=self.rng.randint(1, 4))
 
     def _retention(self, world: World) -> int:
-        """A time to keep an offset: at an end, or up to just before the next look, exactly to it, or just behind.
-
-        Never one that ends at -1 ms, which in a record means no expiry: Kafka writes it with an expiry all the same, in
-        another version, and reads none (O-COMMIT-14)."""
+        """A time to keep an offset: at an end, or up to just before the next look, exactly to it, or just behind."""
         due = world.session.armed.get(_EXPIRY)
         if due is not None and self.rng.random() < 0.6:
             return due - world.now + self.rng.choice((-1, 0, 1))
-        retention = self.rng.choice(_RETENTIONS)
-        return retention if world.now + retention != -1 else 0
+        return self.rng.choice(_RETENTIONS)
 
     def _edged(
         self, world: World, topics: tuple[OffsetCommitRequestTopic, ...]

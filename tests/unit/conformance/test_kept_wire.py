@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fencepost.protocol.profiles import PROFILES
 from fencepost_conformance.checker.check import check_trace
+from fencepost_conformance.checker.search import Limits
 from fencepost_conformance.checker.verdict import Verdict
 from fencepost_conformance.trace.files import WireTrace, read_traces
 from fencepost_conformance.trace.lines import NamesLine, ReceivedLine, SentLine, WireLine
@@ -230,3 +233,35 @@ def test_a_transaction_that_could_not_be_verified_says_nothing_of_the_group() ->
     assert verdict(trace).outcome == "accepted"
     for code in (15, 25):  # the first is what versions 0 and 1 have
         assert verdict(with_code(trace, 28, 14, code)).outcome == "refused"
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "api", "was", "code"),
+    [
+        ("joins-without-an-answer", 2_500, 11, 23, 25),
+        ("forged-beside-each-client", 250, 11, 79, 25),
+        ("fenced-before-the-first-generation", 250, 12, 25, 0),
+        ("join-behind-its-generation", 250, 12, 82, 22),
+    ],
+)
+def test_overlapping_joins_are_judged_in_few_steps(name: str, steps: int, api: int, was: int, code: int) -> None:
+    trace = kept(name)
+    assert check_trace(trace, limits=Limits(steps=steps, second_look=0)).outcome == "accepted"
+    wrong = edited(trace, partial(with_error, api=api, was=was, code=code))
+    assert wrong.lines != trace.lines
+    assert check_trace(wrong, limits=Limits(steps=10_000, second_look=0, detail=500)).outcome == "refused"
+
+
+def with_error(line: WireLine, api: int, was: int, code: int) -> WireLine:
+    """An answer of the API with this error code has another one."""
+    if not isinstance(line, ReceivedLine) or line.api_key != api or line.body.get("error_code") != was:
+        return line
+    return line.model_copy(update={"body": {**line.body, "error_code": code}})
+
+
+def test_a_commit_that_stores_nothing_leaves_no_group() -> None:
+    """O-COMMIT-39: Kafka leaves one, so that the next commit gets another error there."""
+    trace = kept("commit-that-stores-nothing")
+    assert verdict(trace).outcome == "accepted"
+    (refusal,) = check_trace(trace, profile=PROFILES["kafka-4.4"]).refusals
+    assert refusal.allowed == ("UNKNOWN_MEMBER_ID",)

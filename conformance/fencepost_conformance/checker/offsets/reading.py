@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fencepost.protocol.errors import ErrorCode
-
 from ...trace.files import WireTrace
 from ...trace.lines import DisconnectedLine, ReceivedLine, SentLine
 from .places import Names, Place
@@ -112,16 +110,9 @@ def codes(each: Exchange, names: Names) -> dict[Place, int]:
 
 def missing_from(trace: WireTrace) -> dict[str, int]:
     """By group, the line from which on Kafka may know no such group although offsets are committed for it: a JoinGroup
-    with a member id to an empty consumer group drops the group and joins none (C-JOIN-15). Its answer, if there is one,
-    is UNKNOWN_MEMBER_ID."""
+    with a member id to an empty consumer group drops the group and joins none (C-JOIN-15)."""
     consumers: set[str] = set()
     found: dict[str, int] = {}
-    joined = {
-        (line.connection, line.correlation_id)
-        for line in trace.lines
-        if isinstance(line, ReceivedLine) and line.api_key == _JOIN_GROUP
-        if line.body.get("error_code") != ErrorCode.UNKNOWN_MEMBER_ID
-    }
     for number, line in enumerate(trace.lines, 1):
         if not isinstance(line, SentLine):
             continue
@@ -130,12 +121,7 @@ def missing_from(trace: WireTrace) -> dict[str, int]:
             continue
         if line.api_key == _CONSUMER_HEARTBEAT:
             consumers.add(group_id)
-        elif (
-            line.api_key == _JOIN_GROUP
-            and line.body.get("member_id")
-            and group_id in consumers
-            and (line.connection, line.correlation_id) not in joined
-        ):
+        elif line.api_key == _JOIN_GROUP and line.body.get("member_id") and group_id in consumers:
             found.setdefault(group_id, number)
     return found
 
