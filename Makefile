@@ -42,7 +42,7 @@ run: install
 	$(BIN)/python -m fencepost_conformance.mainjob
 
 test: install
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15 -m 'not all'
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --durations 15 -m 'not all'
 
 test-all: install
 	$(BIN)/python -m fencepost_conformance.testall
