@@ -55,7 +55,7 @@ from .foresight import Foresight
 from .history import Answer, Event, History, Op
 from .ids import NewIds
 from .order import changes_when_durable, kind, leads, replaced
-from .settled import Settles, settled
+from .settled import Settles, idle_timers, settled
 
 #: The id of requests that the checker itself puts in, for what a commit does to a member's session.
 _INTERNAL: Final = -2
@@ -221,9 +221,14 @@ class Search:
         ready = [self.ops[number] for number in config.under_way if self._may_begin(config, self.ops[number])]
         if self.reduced:
             for op in ready:
-                settled = self._settled(at, config, op)
-                if settled is not None:
-                    yield at, settled
+                calm = self._settled(at, config, op)
+                if calm is not None:
+                    yield at, calm
+                    return
+            idle = idle_timers(config.state)
+            for clock in config.clocks:
+                if clock.timer in idle and clock.earliest - self.limits.tolerance_ms <= event.at_ms:
+                    yield from self._take(at, config, self._step(config.state, Fire(clock.timer)))
                     return
         late = self._overdue(config.clocks, event.at_ms)
         if late is not None:
@@ -280,9 +285,7 @@ class Search:
         it was sent does not hold back what comes next either.
         """
         answer = self.known.get(op.id)
-        if answer is None or self.seen_ms[op.id] > self.events[at].at_ms + self.limits.slack_ms:
-            return None
-        if not self._settles.may(op, answer, config.state.group):
+        if answer is None or not self._settles.may(op, answer, config.state.group):
             return None
         found = None
         for _, found in self._begin(at, config, op):

@@ -16,6 +16,9 @@ that ``Settles.may`` names:
 
 Only a commit and a JoinGroup can also make a group. If a group is deleted in the trace they may do so later, and are
 then not settled.
+
+The session timer of a member that is gone changes nothing either when it runs out, as member ids do not come back
+(INV-FENCE-02).
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
 )
 from fencepost_model.classic.group import GroupState
-from fencepost_model.classic.state import Group
+from fencepost_model.classic.state import Group, Timer
 from fencepost_model.machines import COMPLETING, STABLE
 
 from .commits import Commit
@@ -75,6 +78,15 @@ def settled(before: GroupState, after: GroupState, number: int) -> bool:
     """Whether a step left the group as it was, but for the request with this id, which may wait for the log."""
     waiting = tuple(each for each in after.operations if each.id != number or each.callback is not None)
     return before._replace(written=None) == after._replace(written=None, operations=waiting)
+
+
+def idle_timers(state: GroupState) -> frozenset[Timer]:
+    """The session timers of members that the group does not know (any more)."""
+    group = state.group
+    if group is None:
+        return frozenset()
+    here = {member.member_id for member in group.members} | group.pending_join
+    return frozenset(timer for timer in state.timers if timer.kind == "session" and timer.member_id not in here)
 
 
 def _refused(answer: Answer) -> bool:

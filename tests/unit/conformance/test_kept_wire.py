@@ -238,7 +238,7 @@ def test_a_transaction_that_could_not_be_verified_says_nothing_of_the_group() ->
 @pytest.mark.parametrize(
     ("name", "steps", "api", "was", "code"),
     [
-        ("joins-without-an-answer", 2_500, 11, 23, 25),
+        ("joins-without-an-answer", 2_000, 11, 23, 25),
         ("forged-beside-each-client", 250, 11, 79, 25),
         ("fenced-before-the-first-generation", 250, 12, 25, 0),
         ("join-behind-its-generation", 250, 12, 82, 22),
