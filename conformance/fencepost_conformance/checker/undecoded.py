@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from kio.schema.index import api_key_map
-
 from ..trace.files import WireTrace
 from ..trace.lines import API_OF_KEY, DisconnectedLine, ReceivedLine, SentLine, UndecodedLine, WireLine
 from .consumer.topics import CREATE_PARTITIONS
@@ -47,7 +45,7 @@ def undecoded(trace: WireTrace) -> Undecoded:
             why = f"{what} of {line.bytes} bytes could not be decoded: {line.why}"
         elif isinstance(line, SentLine | ReceivedLine) and "undecoded" in line.body:
             counts = line.api_key in judged
-            what = f"{api_key_map.get(line.api_key, line.api_key)} v{line.api_version}"
+            what = f"{API_OF_KEY.get(line.api_key, f'API {line.api_key}')} v{line.api_version}"
             why = f"{what} could not be decoded: {line.body.get('why', 'no reason is given')}"
             if isinstance(line, SentLine):
                 counts = counts and not _turned_away(trace.lines[number:], line.connection, line.correlation_id)

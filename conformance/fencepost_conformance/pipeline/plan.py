@@ -77,7 +77,7 @@ def claim(folder: Folder, plan: Plan) -> Plan:
 
     A run goes on in the waves that it began with: the plan comes back with these.
     """
-    wanted = plan.identity()
+    wanted = json.loads(json.dumps(plan.identity()))  # as the file has it: lists instead of tuples
     if folder.create(_FILE, json.dumps(wanted, indent=1) + "\n"):
         return plan
     try:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..wire.questions import questions
 from .asking import ADD_OFFSETS_TO_TXN, END_TXN, INIT_PRODUCER_ID, transaction_coordinator
 from .cast import Producer
 from .connection import Connection
-
-if TYPE_CHECKING:
-    from .stage import Stage
 
 _TXN_OFFSET_COMMIT: Final = 28
 #: how many traces have a producer
@@ -29,8 +26,11 @@ _TRIES, _AGAIN_S = 20, 0.1
 _END_BUMPS: Final = 5
 
 
-async def transactions(stage: Stage, prefix: str, rng: Random) -> None:
-    """Transactions one after the other, while the trace lasts; in some traces none. Raises ``MalformedFrame``."""
+async def transactions(stage: Any, prefix: str, rng: Random) -> None:
+    """Transactions one after the other, while the trace lasts; in some traces none. Raises ``MalformedFrame``.
+
+    ``stage``: the ``Stage`` of the trace, whose module imports this one.
+    """
     ranges = stage.place.offer.ranges
     needed = {INIT_PRODUCER_ID, ADD_OFFSETS_TO_TXN, END_TXN, _TXN_OFFSET_COMMIT}
     if rng.random() >= _SHARE or not needed <= ranges.keys() or stage.cast.transaction(rng, Producer("", 0, 0)) is None:
@@ -54,7 +54,7 @@ async def transactions(stage: Stage, prefix: str, rng: Random) -> None:
 
 class _Program:
     def __init__(
-        self, stage: Stage, coordinator: Connection, groups: Connection, rng: Random, transactional_id: str
+        self, stage: Any, coordinator: Connection, groups: Connection, rng: Random, transactional_id: str
     ) -> None:
         self._stage, self._coordinator, self._groups, self._rng = stage, coordinator, groups, rng
         self._producer = Producer(transactional_id, -1, -1)
