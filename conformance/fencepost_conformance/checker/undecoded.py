@@ -34,6 +34,12 @@ _OF_GROUPS: Final = frozenset(API_OF_KEY)
 _JUDGED: Final = _OF_GROUPS | OF_OFFSETS | {CREATE_PARTITIONS}
 
 
+def _name(api_key: int) -> str:
+    from kio.schema.index import api_key_map  # noqa: PLC0415  # a checker on Spark runs without kio
+
+    return api_key_map.get(api_key, f"API {api_key}")
+
+
 def undecoded(trace: WireTrace) -> Undecoded:
     """What a trace holds of such frames. Lines are those after the header, from 1."""
     found = Undecoded()
@@ -45,7 +51,7 @@ def undecoded(trace: WireTrace) -> Undecoded:
             why = f"{what} of {line.bytes} bytes could not be decoded: {line.why}"
         elif isinstance(line, SentLine | ReceivedLine) and "undecoded" in line.body:
             counts = line.api_key in judged
-            what = f"{API_OF_KEY.get(line.api_key, f'API {line.api_key}')} v{line.api_version}"
+            what = f"{_name(line.api_key)} v{line.api_version}"
             why = f"{what} could not be decoded: {line.body.get('why', 'no reason is given')}"
             if isinstance(line, SentLine):
                 counts = counts and not _turned_away(trace.lines[number:], line.connection, line.correlation_id)

@@ -72,7 +72,8 @@ class _Program:
             if not await self._ask(ADD_OFFSETS_TO_TXN, "add_offsets_to_txn", group_id=group_id):
                 self._producer = Producer(self._producer.transactional_id, -1, -1)
                 return True
-            await self._groups.ask(*made, "producer")
+            version, body = made
+            await self._groups.ask(version, body, "producer")
         if rng.random() < 0.9:  # else the transaction stays open until the next InitProducerId aborts it
             await asyncio.sleep(rng.choice((0.0, 0.1, 0.5)))
             await self._end(committed=rng.random() < 0.7)
