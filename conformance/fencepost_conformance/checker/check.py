@@ -15,6 +15,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest, SyncGroupRequest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
+from fencepost_model.classic.scala import ScalaProfile
 
 from ..trace.files import BrokenTrace, EventTrace, WireTrace, read_stream
 from ..trace.lines import Setting
@@ -27,6 +28,7 @@ from .door import while_loading
 from .history import Event, History, histories
 from .instead import Instead, instead
 from .offsets.judge import wrong_offsets
+from .offsets.kept import held
 from .positions.judge import wrong_positions
 from .rows import wrong_rows
 from .search import Exhausted, Limits, Search
@@ -50,7 +52,7 @@ _WAITS_BY: dict[type, tuple[str, ...]] = {
 _SHOWN = 8
 
 
-def _alive_before(history: History) -> tuple[Event | None, Event | None]:
+def _alive_before(history: History, *, scala: bool) -> tuple[Event | None, Event | None]:
     """The first answer that shows that the group existed before the trace began, and the first that may show it.
 
     A member id that no answer of the trace handed out and that the coordinator knows was handed out earlier. Only the
@@ -73,7 +75,7 @@ def _alive_before(history: History) -> tuple[Event | None, Event | None]:
         if isinstance(event.op.body, JoinGroupRequest) and consumer:  # Kafka lets any member id in (X-JOIN-06)
             known = False
         shows = event if named and known else None
-        if not while_loading(event.op.answer):
+        if not while_loading(event.op.answer, scala=scala):
             return shows, may_show
         may_show = may_show or shows
     return may_show, may_show
@@ -226,10 +228,10 @@ def _numbered(trace: WireTrace, refusal: Refusal) -> Refusal:
 
 
 def _first_wrong_offset(
-    trace: WireTrace, group_id: str, limits: Limits, settings: Settings
+    trace: WireTrace, group_id: str, limits: Limits, settings: Settings, *, scala: bool
 ) -> tuple[Refusal | None, int]:
     """As ``check_history``, of the offsets that were fetched."""
-    return next(wrong_offsets(trace, [group_id], settings, limits), None), 0
+    return next(wrong_offsets(trace, [group_id], settings, limits, scala=scala), None), 0
 
 
 def check_trace(
@@ -258,7 +260,11 @@ def check_trace(
     steps = events = 0
     outcome: Outcome = "accepted"
     line, reason = 0, ""
-    groups = histories(trace)
+    scala = isinstance(profile, ScalaProfile)
+    groups = histories(trace, scala=scala)
+    for group_id, times in held(trace, settings).items() if scala else ():
+        if group_id in groups:
+            groups[group_id].offsets = times
     of_rows = list(wrong_rows(trace))
     if not groups and not of_rows:
         nothing = "no request about a group" if trace.lines else "no events"
@@ -266,7 +272,7 @@ def check_trace(
     topics = topic_events(trace)
     for history in groups.values():
         events += len(history.events)
-        alive, perhaps_alive = _alive_before(history)
+        alive, perhaps_alive = _alive_before(history, scala=scala)
         if history.foreign is not None or alive is not None:
             at, why = history.foreign or (alive.line if alive else 0, "was alive before the trace began")
             outcome, line, reason = "undecided", _line(trace, at), f"group {history.group_id!r} {why}"
@@ -289,9 +295,10 @@ def check_trace(
             reason = f"group {history.group_id!r}: each answer says that the broker is not the coordinator"
         else:
             accepted.append(history.group_id)
-    for refusal in wrong_offsets(trace, [*accepted, *(each.group_id for each in refusals)], settings, limits):
+    named_groups = [*accepted, *(each.group_id for each in refusals)]
+    for refusal in wrong_offsets(trace, named_groups, settings, limits, scala=scala):
         of_offsets = [field for field in assumed if field in OF_OFFSETS]
-        again = partial(_first_wrong_offset, trace, refusal.group_id, limits)
+        again = partial(_first_wrong_offset, trace, refusal.group_id, limits, scala=scala)
         other = _instead(groups[refusal.group_id], refusal, settings, of_offsets, again)
         refusals.append(_numbered(trace, replace(refusal, instead=other)))
     refusals += [_numbered(trace, refusal) for refusal in wrong_positions(trace, accepted)]

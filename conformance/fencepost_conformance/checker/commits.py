@@ -126,8 +126,22 @@ def _codes(body: Mapping[str, Any]) -> set[int]:
     return {row.get("error_code") for topic in body.get("topics", ()) for row in topic.get("partitions", ())}
 
 
-def expected(group: Group | None, commit: Commit) -> tuple[ErrorCode, str]:
+#: Stands for the answer to a commit in a transaction that the log has not verified.
+UNVERIFIED: Final = CommitAnswer(ErrorCode.INVALID_TXN_STATE)
+
+
+def reached_the_group(commit: Commit, body: Mapping[str, Any]) -> bool:
+    """Whether the Scala coordinator has looked for the group of a commit that ``left_the_group``: it does so before
+    the transaction is verified, and makes a group that is missing (D-24)."""
+    return commit.transactional and not _codes(body) <= _BEFORE_THE_GROUP
+
+
+def expected(group: Group | None, commit: Commit, *, scala: bool = False) -> tuple[ErrorCode, str]:
     """The error that the group's state calls for, and the rule that says so."""
+    if scala and group is None and commit.generation_id >= 0:
+        if commit.transactional:
+            return ErrorCode.UNKNOWN_MEMBER_ID, "D-24"
+        return ErrorCode.ILLEGAL_GENERATION, "D-05"
     generation, member_id, instance = commit.generation_id, commit.member_id, commit.group_instance_id
     if commit.transactional:
         return _expected_in_transaction(group, commit)

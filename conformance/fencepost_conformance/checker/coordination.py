@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import HeartbeatRequest
+from fencepost.protocol.messages import HeartbeatRequest, SyncGroupRequest
 
 from ..trace.files import WireTrace
 from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
@@ -51,12 +51,15 @@ _BY_COORDINATOR: Final = frozenset(
 )
 
 
-def proves(body: object, answer: object) -> bool:
+def proves(body: object, answer: object, *, scala: bool = False) -> bool:
     """Whether an answer shows that the broker is the coordinator and has loaded the group.
 
-    NONE for a Heartbeat does not: a coordinator that loads answers so too (C-HB-03).
+    NONE for a Heartbeat does not: a coordinator that loads answers so too (C-HB-03). Of Scala, neither does
+    REBALANCE_IN_PROGRESS for a SyncGroup (D-01).
     """
     code = getattr(answer, "error_code", None)
+    if scala and code is ErrorCode.REBALANCE_IN_PROGRESS and isinstance(body, SyncGroupRequest):
+        return False
     if code is None:
         rows = [getattr(row, "error_code", None) for name in ("results", "groups") for row in getattr(answer, name, ())]
         return any(each in _BY_COORDINATOR for each in rows)

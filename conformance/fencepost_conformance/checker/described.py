@@ -9,7 +9,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import DescribedGroup, DescribedMember, DescribeGroupsResponse, JoinGroupRequest
 from fencepost_model.classic.admin import describe
 from fencepost_model.classic.state import Group
-from fencepost_model.machines import DEAD, PREPARING
+from fencepost_model.machines import DEAD, PREPARING, STABLE
 
 from .history import Answer, History
 
@@ -17,9 +17,13 @@ from .history import Answer, History
 _INSTANCE_ID: Final = 4
 
 
-def expected(group_id: str, group: Group | None, version: int) -> DescribeGroupsResponse:
-    """The answer about one group that is in this state (C-ADM-02, C-ADM-03, C-ADM-12)."""
-    return DescribeGroupsResponse((comparable(describe(group_id, group, version), version),))
+def expected(group_id: str, group: Group | None, version: int, *, scala: bool = False) -> DescribeGroupsResponse:
+    """The answer about one group that is in this state (C-ADM-02, C-ADM-03, C-ADM-12). The Scala coordinator shows
+    assignments only of a group that is Stable (D-25)."""
+    row = comparable(describe(group_id, group, version), version)
+    if scala and row.group_state != STABLE:
+        row = replace(row, members=tuple(replace(each, member_assignment=b"") for each in row.members))
+    return DescribeGroupsResponse((row,))
 
 
 def described(answer: DescribeGroupsResponse, version: int) -> DescribeGroupsResponse:

@@ -65,8 +65,14 @@ def _invalid(settings: Settings, version: int, body: RequestBody) -> tuple[Respo
 _BEAT_WHILE_LOADING: Final = HeartbeatResponse(ErrorCode.NONE)
 
 
-def while_loading(answer: Answer) -> bool:
-    """May a broker answer this that is not, or not yet, the coordinator (F-RT-01, F-RT-02, C-HB-03)?"""
+#: What the Scala coordinator answers a SyncGroup while it loads (D-01).
+_SYNC_WHILE_LOADING: Final = SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+def while_loading(answer: Answer, *, scala: bool = False) -> bool:
+    """May a broker answer this that is not, or not yet, the coordinator (F-RT-01, F-RT-02, C-HB-03, D-01)?"""
+    if scala and answer == _SYNC_WHILE_LOADING:
+        return True
     return answer == _BEAT_WHILE_LOADING or getattr(answer, "error_code", None) in NOT_HERE
 
 
@@ -95,12 +101,15 @@ def at_the_door(
     *,
     away: bool,
     loading: bool,
+    scala: bool = False,
+    deleting: bool = False,
 ) -> tuple[Answer, str] | None:
     """The answer that a request gets without touching the group, and the rule; None if it gets to the group.
 
     ``answer`` is the one that was seen. It decides what cannot be known otherwise: that a client has no right, or that
     the broker was not yet the coordinator (only while there is no group, and if it may be ``away``:
     ``Coordination.may_be_away``). ``loading``: no answer seen so far says that the broker is the coordinator.
+    ``scala``: it is that of Kafka up to 3.9. ``deleting``: a DeleteGroups of this group is under way.
     """
     error = getattr(answer, "error_code", None)
     if answer is not None and error is _DENIED:
@@ -110,6 +119,10 @@ def at_the_door(
         return answer, "F-RT-02"
     if away and loading and group is None and isinstance(body, HeartbeatRequest) and answer == _BEAT_WHILE_LOADING:
         return answer, "C-HB-03"
+    if scala and deleting and answer is not None and error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+        return answer, "D-11"
+    if scala and away and loading and group is None and answer == _SYNC_WHILE_LOADING:
+        return _SYNC_WHILE_LOADING, "D-01"
     if isinstance(body, ConsumerGroupDescribeRequest):
         return _no_consumer_group(body, answer), "M-DESC-01"
     invalid = _invalid(settings, version, body)

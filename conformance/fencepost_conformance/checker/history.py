@@ -32,7 +32,17 @@ from ..trace.convert import odd_codes, wire_request, wire_response
 from ..trace.files import WireTrace
 from ..trace.lines import DisconnectedLine, ReceivedLine, SentLine
 from .answers import seen
-from .commits import COMMITS, TXN_OFFSET_COMMIT, Commit, CommitAnswer, left_the_group, read_commit, read_commit_answer
+from .commits import (
+    COMMITS,
+    TXN_OFFSET_COMMIT,
+    UNVERIFIED,
+    Commit,
+    CommitAnswer,
+    left_the_group,
+    reached_the_group,
+    read_commit,
+    read_commit_answer,
+)
 from .coordination import Coordination, coordinations, proves
 
 NEVER: Final = 1 << 62
@@ -84,13 +94,15 @@ class Event:
 class History:
     """A group's events in order; ``foreign`` names what the checker does not cover, and the line where it stands.
     ``cuts``: lines at which the broker closed a connection, as one that ends does with all. ``coordination``: when the
-    broker may say that it is not the coordinator."""
+    broker may say that it is not the coordinator. ``offsets``: the first and last line of each time in which the group
+    certainly has offsets."""
 
     group_id: str
     events: list[Event] = field(default_factory=list)
     foreign: tuple[int, str] | None = None
     cuts: list[int] = field(default_factory=list)
     coordination: Coordination = field(default_factory=Coordination)
+    offsets: tuple[tuple[int, int], ...] = ()
 
 
 _OF_ONE_GROUP: Final = (
@@ -134,7 +146,8 @@ def _odd_of(body: dict[str, Any], group_id: str) -> tuple[int, ...]:
 
 
 class _Histories:
-    def __init__(self, trace: WireTrace) -> None:
+    def __init__(self, trace: WireTrace, *, scala: bool) -> None:
+        self._scala = scala
         self._coordinations = coordinations(trace)
         self.groups: dict[str, History] = {}
         self._open: dict[tuple[int, int], list[tuple[str, Op]]] = {}
@@ -184,7 +197,10 @@ class _Histories:
         answer: Any = wire_response(line) if typed else read_commit_answer(line.body)
         for group_id, op in opened:
             if isinstance(op.body, Commit) and left_the_group(op.body, line.body):
-                self._forget(group_id, op)
+                if self._scala and reached_the_group(op.body, line.body):
+                    self._answered(group_id, number, line.at_ms, op, UNVERIFIED)
+                else:
+                    self._forget(group_id, op)
                 continue
             odd = _odd_of(line.body, group_id) if answer is None and (typed or "undecoded" in line.body) else ()
             if answer is None and not odd:
@@ -192,15 +208,18 @@ class _Histories:
                 history.foreign = history.foreign or (number, "has an answer that could not be decoded")
                 continue
             if odd:
-                op.answer = OddAnswer(odd)
+                told: Answer = OddAnswer(odd)
             elif isinstance(answer, CommitAnswer):
-                op.answer = answer
+                told = answer
             else:
-                op.answer = seen(op.version, _part_of(answer, group_id))
-            op.answer_line = number
-            self.groups[group_id].events.append(Event(line.at_ms, number, op, answered=True))
-            if proves(op.body, op.answer):
+                told = seen(op.version, _part_of(answer, group_id))
+            self._answered(group_id, number, line.at_ms, op, told)
+            if proves(op.body, op.answer, scala=self._scala):
                 self.groups[group_id].coordination.proofs.append((op.line, number))
+
+    def _answered(self, group_id: str, number: int, at_ms: int, op: Op, answer: Answer) -> None:
+        op.answer, op.answer_line = answer, number
+        self.groups[group_id].events.append(Event(at_ms, number, op, answered=True))
 
     def _forget(self, group_id: str, op: Op) -> None:
         """The request did nothing to the group."""
@@ -216,9 +235,9 @@ class _Histories:
                 op.closed_ms = line.at_ms
 
 
-def histories(trace: WireTrace) -> dict[str, History]:
-    """The history of each group that the trace speaks of, in order of appearance."""
-    made = _Histories(trace)
+def histories(trace: WireTrace, *, scala: bool = False) -> dict[str, History]:
+    """The history of each group that the trace speaks of, in order of appearance; ``scala``: of that coordinator."""
+    made = _Histories(trace, scala=scala)
     for number, line in enumerate(trace.lines, 1):
         if isinstance(line, SentLine):
             made.sent(number, line)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fencepost.protocol.profile import Profile
-from fencepost.protocol.profiles import PROFILES
 
 from ..cluster.place import Place
+from ..judged import JUDGED
 from ..trace.lines import Setting
 from .check import check_file
 from .search import Limits
@@ -40,4 +40,4 @@ def check_one(path: Path, limits: Limits, profile: str, given: Mapping[str, Sett
 
 def profile_named(name: str) -> Profile | None:
     """The profile of that name; None, that each trace names its own, for ""."""
-    return PROFILES[name] if name else None
+    return JUDGED[name] if name else None

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from fencepost.protocol.profiles import PROFILES
-
 from ..console import CannotRun, progress
 from ..interruption import interruptible
+from ..judged import JUDGED
 from ..nearest import unknown
 from ..processes import worker_processes
 from .plan import PATTERNS, Plan, check_one
@@ -55,8 +54,8 @@ def _local(plan: Plan) -> Iterator[list[Verdict]]:
 def validate_traces(plan: Plan) -> tuple[list[Verdict], float, bool]:
     """The verdicts in the order of the files, the seconds it took, and whether it was interrupted, so that the verdicts
     are those of the first files only. Raises CannotRun."""
-    if plan.profile and plan.profile not in PROFILES:
-        raise CannotRun(unknown("profile", plan.profile, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
+    if plan.profile and plan.profile not in JUDGED:
+        raise CannotRun(unknown("profile", plan.profile, JUDGED, f"known: {', '.join(sorted(JUDGED))}"))
     if plan.engine not in ("local", "spark"):
         raise CannotRun(unknown("engine", plan.engine, ("local", "spark"), "known: local, spark"))
     if plan.urls and plan.engine != "spark":

@@ -37,28 +37,38 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import DescribeGroupsRequest, DescribeGroupsResponse, HeartbeatRequest, ResponseBody
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    HeartbeatRequest,
+    ResponseBody,
+)
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Settings
 from fencepost_model.classic.group import GroupModel, GroupState, Successor
+from fencepost_model.classic.scala import ScalaProfile
 from fencepost_model.classic.state import Arrive, Durable, Fire, Group
+from fencepost_model.machines import EMPTY
 
 from .answers import seen
 from .been import Been, Clock
-from .commits import Commit, CommitAnswer, expected
+from .commits import UNVERIFIED, Commit, CommitAnswer, expected
 from .coordination import NOT_HERE, is_absent
 from .described import described, is_denied, lived_before
 from .described import expected as expected_description
 from .door import at_the_door, while_loading
 from .foresight import Foresight
-from .history import Answer, Event, History, Op
+from .history import NEVER, Answer, Event, History, Op
 from .ids import NewIds
 from .order import changes_when_durable, kind, leads, replaced
 from .settled import Settles, idle_timers, settled
 
 #: The id of requests that the checker itself puts in, for what a commit does to a member's session.
 _INTERNAL: Final = -2
+#: What the Scala coordinator answers about a group that is being deleted (D-11).
+_DELETED: Final = CommitAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +145,28 @@ class Search:
             if op.answer is not None and op.answer_line <= last_line and op.id != self.probe
         }
         #: The first event by which the broker must be the coordinator; it may be loading until then (C-HB-03).
+        self.scala = isinstance(profile, ScalaProfile)
         self.loaded = next(
             (
                 number
                 for number, event in enumerate(self.events)
-                if event.answered and event.op.answer is not None and not while_loading(event.op.answer)
+                if event.answered
+                and event.op.answer is not None
+                and not while_loading(event.op.answer, scala=self.scala)
             ),
             len(self.events),
         )
         self.seen_ms = {event.op.id: event.at_ms for event in self.events if event.answered}
         self.ids = NewIds(self.ops.values(), self.known)
         self._coordination = history.coordination
+        self._offsets = history.offsets
+        self._deletions = _deletions(self.events) if self.scala else ()
         self._lived_before = lived_before(history)
         self.moves = self._moves(history.cuts)
-        self._settles = Settles(self.ops.values(), self.known)
-        self.foresight = Foresight(self.events, self.known, blind=not reduced)
+        self._settles = Settles(self.ops.values(), self.known, scala=self.scala)
+        self.foresight = Foresight(
+            self.events, self.known, blind=self.scala or not reduced
+        )  # generations restart: D-26
 
     def _moves(self, cuts: Sequence[int]) -> frozenset[int]:
         """The events by which the coordinator may have been lost since the event before."""
@@ -259,6 +276,10 @@ class Search:
                 for found in self._begin(at, config, step):
                     tried.add(kinds[step.id])
                     yield found
+        if self.scala and _may_vanish(config.state.group) and not self._holds_offsets(event.line):
+            self.decided = ("D-26",)
+            state = config.state._replace(group=None, delay=None, timers=frozenset())
+            yield at, config._replace(state=state, clocks=())
         for op in ready:
             if op.closed_ms < event.at_ms - self.limits.slack_ms:  # its connection is gone: it may never have been read
                 yield at, config._replace(under_way=_without(config.under_way, op.id))
@@ -343,6 +364,8 @@ class Search:
             answer,
             away=self._may_be_away(op),
             loading=at <= self.loaded or config.away,
+            scala=self.scala,
+            deleting=self._deleted_beside(op),
         )
         if turned_away is not None:
             yield from self._turn_away(at, config, op, turned_away)
@@ -352,6 +375,14 @@ class Search:
         for new_id in self.ids.candidates(op, config.state.group):
             arrival = Arrive(op.id, op.version, op.client_id, "", op.body, new_id)
             yield from self._take(at, config, self._step(config.state, arrival), op)
+
+    def _holds_offsets(self, line: int) -> bool:
+        return any(begin < line <= end for begin, end in self._offsets)
+
+    def _deleted_beside(self, op: Op) -> bool:
+        """Whether a DeleteGroups of the group was under way at the same time (D-11)."""
+        last = op.answer_line or NEVER
+        return any(begin < last and op.line < end for begin, end in self._deletions)
 
     def _turn_away(self, at: int, config: Config, op: Op, why: tuple[Answer, str]) -> Iterator[tuple[int, Config]]:
         """An answer that leaves the group as it is."""
@@ -371,9 +402,14 @@ class Search:
             return
         if config.away:
             return
-        error, rule = expected(config.state.group, commit)
+        if isinstance(answer, CommitAnswer) and self._deleted_beside(op) and answer == _DELETED:
+            yield from self._turn_away(at, config, op, (answer, "D-11"))
+        error, rule = expected(config.state.group, commit, scala=self.scala)
+        if answer == UNVERIFIED:
+            error, rule = UNVERIFIED.error_code, "D-24"
+        made = error is ErrorCode.NONE or (self.scala and commit.transactional)  # D-24
         for _, let_in in self._turn_away(at, config, op, (CommitAnswer(error), rule)):
-            if config.state.group is None and error is ErrorCode.NONE:  # O-COMMIT-20, O-TXN-03
+            if config.state.group is None and made:  # O-COMMIT-20, O-TXN-03
                 stored = not isinstance(answer, CommitAnswer) or answer.stored
                 if not stored and not self.model.profile.fault_refused_commit_leaves_group:  # O-COMMIT-39
                     yield at, let_in
@@ -399,14 +435,18 @@ class Search:
         if away or config.away or self._lived_before or is_denied(answer):
             yield at, config._replace(given=self._given(config.given, op.id))
             return
-        told = expected_description(group_id, group, op.version)
+        told = expected_description(group_id, group, op.version, scala=self.scala)
         seen_ = described(answer, op.version) if isinstance(answer, DescribeGroupsResponse) else None
         if op.id == self.probe:
             self.answers.setdefault(told, ("C-ADM-02",) if group is None else ("C-ADM-03", "C-ADM-12"))
         elif (
             seen_ is None
             or seen_ == told
-            or (config.state.undurable and seen_ == expected_description(group_id, None, op.version))
+            or (
+                config.state.undurable
+                and not self.scala  # D-10
+                and seen_ == expected_description(group_id, None, op.version)
+            )
         ):
             self.decided = ("C-ADM-03",)
             yield at, config._replace(given=self._given(config.given, op.id))
@@ -467,6 +507,17 @@ class Search:
         )
         kept.sort()
         return tuple(kept)
+
+
+def _may_vanish(group: Group | None) -> bool:
+    """The Scala coordinator drops an empty group without offsets whenever it takes away offsets (D-26)."""
+    return group is not None and group.state == EMPTY
+
+
+def _deletions(events: Sequence[Event]) -> tuple[tuple[int, int], ...]:
+    """The lines between which each DeleteGroups of the group was under way."""
+    asked = [event.op for event in events if not event.answered and isinstance(event.op.body, DeleteGroupsRequest)]
+    return tuple([(op.line, op.answer_line or NEVER) for op in asked])
 
 
 def _without(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ that ``Settles.may`` names:
   bounds of its deadline reach as far as the answer.
 
 Only a commit and a JoinGroup can also make a group. If a group is deleted in the trace they may do so later, and are
-then not settled.
+then not settled. Nor are they in Scala, where an empty group may go at any time (D-26).
 
 The session timer of a member that is gone changes nothing either when it runs out, as member ids do not come back
 (INV-FENCE-02).
@@ -52,8 +52,9 @@ _OF_MEMBERS: Final = frozenset(
 class Settles:
     """Over the requests of one search; ``known`` are the answers that are to be met."""
 
-    def __init__(self, ops: Iterable[Op], known: Mapping[int, Answer]) -> None:
-        self._deleted = any(may_delete(op, known.get(op.id)) for op in ops)
+    def __init__(self, ops: Iterable[Op], known: Mapping[int, Answer], *, scala: bool = False) -> None:
+        self._scala = scala
+        self._deleted = scala or any(may_delete(op, known.get(op.id)) for op in ops)
 
     def may(self, op: Op, answer: Answer, group: Group | None) -> bool:
         """May the request be settled, if it gets this answer now and the group stays as it is?"""
@@ -62,6 +63,8 @@ class Settles:
             return True
         error = getattr(answer, "error_code", None)
         if isinstance(body, Commit):
+            if self._scala and body.transactional:
+                return False  # it may make a group even if it is refused (D-24)
             return error is not _NONE or not self._deleted
         if isinstance(body, JoinGroupRequest):
             if error is not _NONE:

@@ -12,13 +12,12 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from fencepost.protocol.profiles import PROFILES
-
 from ..clientside.judge import Half
 from ..console import CannotRun, Result, finish, progress
 from ..counting import counted
 from ..generate.plan import GroupProtocol
 from ..interruption import interruptible
+from ..judged import JUDGED
 from ..jvm.process import ProcessFault
 from ..known import never_met, read_known
 from ..nearest import unknown
@@ -50,7 +49,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     profile: Annotated[
         str | None,
         typer.Option(
-            help=f"{', '.join(sorted(PROFILES))}; default: the target's (core: intended and the newest Kafka's)"
+            help=f"{', '.join(sorted(JUDGED))}; default: the target's (core: intended and the newest Kafka's)"
         ),
     ] = None,
     side: Annotated[
@@ -132,8 +131,9 @@ def conform(  # noqa: PLR0917 — options of a command line
     with opened(engine, named, place, rows) as run:
         for name, each in plans:
             job = Job(
-                target, name, steps_per_trace, model, each, tuple(settings.items()), client_config, topics, concurrency
-            )
+                target, name, steps_per_trace, model, each, tuple(settings.items()), client_config, topics, concurrency,
+                usual=profile is None and bool(named.host),
+            )  # fmt: skip
             plan = Plan(job, seed, traces)
             own = None if out is None else out.joinpath(*[name] * (len(profiles) > 1), *[each] * (len(protocols) > 1))
             try:

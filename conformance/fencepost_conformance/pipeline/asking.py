@@ -13,7 +13,9 @@ from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as om
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.profiles import NEWEST_KAFKA
 from fencepost.work.link import Unsupported
+from fencepost_model.classic.scala import KAFKA_3_9
 
 from ..console import CannotRun
 from ..coverage.wire import api_name
@@ -128,6 +130,24 @@ def _missing(told: Ranges, key: int, known: tuple[int, int], protocol: GroupProt
         return f"{where} does not offer {api_name(key)}, which --protocol {protocol} needs"
     (low, high), (first, last) = told[key], known
     return f"{where} offers {api_name(key)} v{low}-v{high}; --protocol {protocol} needs one of v{first}-v{last}"
+
+
+def default_profile(told: Ranges) -> str:
+    """The profile to judge a broker by that announces these versions, if none is asked for.
+
+    Kafka 3.7 to 3.9 have KIP-848 in early access, and the Scala coordinator by default."""
+    early = told.get(_HEARTBEAT) == _EARLY_ACCESS
+    return KAFKA_3_9.name if early else NEWEST_KAFKA.name
+
+
+def older_words(profile: str) -> str:
+    """What the Scala coordinator is judged by, in a line; empty of any other profile."""
+    if profile != KAFKA_3_9.name:
+        return ""
+    return (
+        f"profile {profile}: judged as the older coordinator, written in Scala, the default up to Kafka 3.9 (D-01 to "
+        "D-26); for a 3.9 with group.coordinator.new.enable=true take --profile kafka-4.0"
+    )
 
 
 def absent_words(absent: Sequence[str]) -> str:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from fencepost_model.classic.scala import KAFKA_3_9
+
 from ..cluster import needs
 from ..cluster.folder import folder_of, is_url
 from ..cluster.place import Place, is_cluster
@@ -60,7 +62,7 @@ def _local(
 
 
 def _broker(plan: Plan, target: TargetName, workers: int, advance: Callable[[int], None]) -> Summary:
-    from ..targets.broker import Broker  # noqa: PLC0415 — these and kio are of no use to the other targets
+    from ..targets.broker import SCALA_COORDINATOR, Broker  # noqa: PLC0415 — these and kio are of no use to the other targets
     from .over_wire import run_over_wire  # noqa: PLC0415
 
     summary = Summary(plan.job)
@@ -69,9 +71,13 @@ def _broker(plan: Plan, target: TargetName, workers: int, advance: Callable[[int
             f"Kafka {target.release} has KIP-848 in early access only; --protocol {plan.job.protocol} needs 4.0 "
             "or later (--protocol classic works)"
         )
+    if plan.job.profile == KAFKA_3_9.name and plan.job.protocol is not GroupProtocol.CLASSIC:
+        raise NotOffered(f"profile {KAFKA_3_9.name} judges --protocol classic only, not {plan.job.protocol}")
     with interruptible() as cut:
         if target.release:
             own = dict(spelled(field, value).split("=", 1) for field, value in plan.job.given)
+            if plan.job.profile == KAFKA_3_9.name:
+                own |= SCALA_COORDINATOR
             with Broker(target.release, initial_rebalance_delay_ms=_DELAY_MS, settings=own) as broker:
                 here = TargetName("broker", host="127.0.0.1", port=broker.port)
                 run_over_wire(plan, here, summary, advance, workers)

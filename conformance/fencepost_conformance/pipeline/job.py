@@ -50,7 +50,8 @@ class Job:
     """``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too; ``protocol``: what
     the clients of the traces speak; ``given``: settings of a broker (by field) over what it tells; ``client_config``: a
     file that says how the broker is spoken to (``wire.access``); ``topics``: topics of a broker that exist and are to
-    be used; ``concurrency``: how many traces are played on a broker at the same time."""
+    be used; ``concurrency``: how many traces are played on a broker at the same time; ``usual``: no profile
+    was asked for, so that a broker at an address is judged by the one that fits what it announces."""
 
     target: str
     profile: str
@@ -61,6 +62,7 @@ class Job:
     client_config: Path | None = None
     topics: tuple[str, ...] = ()
     concurrency: int = CONCURRENCY
+    usual: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""

@@ -32,7 +32,7 @@ from ..trace import WireTrace
 from ..trace.lines import ReceivedLine, SentLine
 from ..wire.access import read_access
 from ..wire.settings import OF_CLASSIC, settle
-from .asking import offer
+from .asking import default_profile, offer
 from .job import Job, Row, TraceOutcome
 from .plan import Plan
 from .stage import Place, ended, play
@@ -77,9 +77,12 @@ async def _all(
         upstream = await inspect(address, access)
     except MalformedFrame as odd:
         raise MalformedFrame(f"{odd}; is this a Kafka broker?") from None
-    protocol, given = GroupProtocol(plan.job.protocol), plan.job.topics
+    job = plan.job
+    if job.usual:
+        job = summary.job = replace(job, profile=default_profile(upstream.versions))
+    protocol, given = GroupProtocol(job.protocol), job.topics
     offered = offer(upstream.versions, protocol, address, upstream.nodes, given)
-    known = summary.known = settle(upstream.settings, dict(plan.job.given), _SETTINGS[protocol])
+    known = summary.known = settle(upstream.settings, dict(job.given), _SETTINGS[protocol])
     place = Place(address, upstream.controller, offered, access)
     summary.absent = offered.absent
     summary.visible = visible({api_name(key): bounds for key, bounds in offered.ranges.items()})
@@ -90,8 +93,8 @@ async def _all(
     async def some() -> None:
         """Trace after trace; those of all these tasks are played at the same time."""
         for seed in seeds:
-            trace, fault = await play(place, seed, plan.job, known, prefix=f"fencepost-{run}-{seed}")
-            check = asyncio.create_task(_judged(pool, plan.job, seed, trace, fault))
+            trace, fault = await play(place, seed, job, known, prefix=f"fencepost-{run}-{seed}")
+            check = asyncio.create_task(_judged(pool, job, seed, trace, fault))
             checks.add(check)
             check.add_done_callback(take)
             await asyncio.wait({check})

@@ -17,13 +17,13 @@ from random import Random
 from typing import Any, Final
 
 from fencepost.protocol.messages import JoinGroupRequest, RequestBody, ResponseBody, SyncGroupRequest
-from fencepost.protocol.profiles import PROFILES
 from fencepost.server.wire.convert import api_of
 from fencepost.server.wire.frames import API_KEYS, MalformedFrame, NoAnswer
 
 from ..checker.coordination import COORDINATED, NODES
 from ..console import CannotRun
 from ..generate.plan import GroupProtocol
+from ..judged import JUDGED
 from ..record.addresses import Address
 from ..trace import WireTrace
 from ..wire.access import OPEN, Access
@@ -135,7 +135,7 @@ async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) 
     finally:
         administrator.close()
     trace = WireTrace(
-        known.settings, PROFILES[job.profile], tuple(stage.notes.lines), seed, f"seed {seed}",
+        known.settings, JUDGED[job.profile], tuple(stage.notes.lines), seed, f"seed {seed}",
         (("target", job.target), (NODES, str(place.offer.nodes)), (COORDINATED, " ".join(groups))), known.assumed,
     )  # fmt: skip
     await _clear_away(stage)

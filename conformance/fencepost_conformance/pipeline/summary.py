@@ -10,9 +10,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from fencepost.protocol.profiles import PROFILES
-
 from ..coverage import catalogue, wire
+from ..judged import JUDGED
 from ..known import Accepted
 from ..trace import WireTrace
 from ..verdict import Outcome, Tally, Unsettled, Verdict, gaps, outcome_of
@@ -162,7 +161,7 @@ class Summary:
     def coverage(self) -> dict[str, Any]:
         """Reached, unreached with a reason, unreached without; and how many there are of each kind of feature."""
         features = catalogue.OF_PROTOCOL[self.job.protocol]
-        reasons = catalogue.reasons_of(self.job.protocol, PROFILES[self.job.profile])
+        reasons = catalogue.reasons_of(self.job.protocol, JUDGED[self.job.profile])
         if self.visible is not None:
             settings = None if self.known is None else self.known.settings
             features, reasons = self.visible, wire.reasons(self.visible, self.job.protocol, settings)

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from ..counting import counted
 from ..listing import Listing
-from ..pipeline.asking import absent_words
+from ..pipeline.asking import absent_words, older_words
 from ..pipeline.summary import Summary
 from ..targets.registry import build_found, parse_target
 from ..verdict import Verdict
@@ -89,7 +89,8 @@ def tables(summary: Summary) -> Group:
 def asides(summary: Summary) -> list[str]:
     """What of a broker was assumed, what it does without, and what settings would explain, a line each."""
     assumed = "" if summary.known is None else assumed_words(summary.known)
-    return [words for words in (assumed, absent_words(summary.absent), *_hints(summary)) if words]
+    older = older_words(summary.job.profile)
+    return [words for words in (older, assumed, absent_words(summary.absent), *_hints(summary)) if words]
 
 
 def _hints(summary: Summary) -> list[str]:

@@ -24,6 +24,8 @@ from fencepost.server.wire.frames import API_KEYS, RequestHeader, framed, read_r
 from ..jvm import jars
 from ..jvm.builds import numbers
 
+#: what 3.9 is started with for its own default coordinator, the one in Scala
+SCALA_COORDINATOR: Final = {"group.coordinator.new.enable": "false"}
 DEFAULT_VERSION = "4.3.1"
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 90.0

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from fencepost.protocol.profiles import INTENDED, NEWEST_KAFKA, PROFILES
+from fencepost_model.classic.scala import KAFKA_3_9
 
 from ..console import CannotRun
+from ..judged import JUDGED
 from ..jvm.builds import Build, in_folder, numbers
 from ..nearest import unknown
 
@@ -74,8 +76,13 @@ def profile_for(target: TargetName, wanted: str | None) -> str:
     """The name of the profile to run with: the wanted one, else that of the target's release, else the newest Kafka's.
 
     Raises ``CannotRun`` for a profile that does not exist."""
-    if wanted is not None and wanted not in PROFILES:
-        raise CannotRun(unknown("profile", wanted, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
+    known = JUDGED if target.kind == "broker" else PROFILES
+    if wanted is not None and wanted not in known:
+        if wanted in JUDGED:
+            raise CannotRun(f"profile {wanted} judges brokers only; the core does not have that coordinator")
+        raise CannotRun(unknown("profile", wanted, known, f"known: {', '.join(sorted(known))}"))
+    if wanted is None and target.kind == "broker" and target.release and numbers(target.release) < (4,):
+        return KAFKA_3_9.name
     return wanted or (profile_of_version(target.release) if target.release else NEWEST_KAFKA.name)
 
 

@@ -13,9 +13,10 @@ from fencepost.protocol import events as ev
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import RequestBody, ResponseBody
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
-from fencepost.protocol.profiles import INTENDED, PROFILES
+from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
 
+from ..judged import JUDGED
 from ..targets.base import Observation
 from . import lines as ln
 
@@ -55,7 +56,7 @@ def header(
     assumed: tuple[str, ...] = (),
 ) -> ln.HeaderLine:
     """The header of a trace; only what differs from the defaults is written."""
-    base = replace(PROFILES.get(profile.name, INTENDED), name=profile.name)
+    base = replace(JUDGED.get(profile.name, INTENDED), name=profile.name)
     return ln.HeaderLine(
         version=1,
         kind="events" if kind == "events" else "wire",
@@ -90,9 +91,9 @@ def profile_of(line: ln.HeaderLine) -> Profile:
     """Raises ``ValueError`` for a switch that does not exist, or an unknown profile without switches."""
     if unknown := sorted(set(line.switches) - {*SWITCH_NAMES}):
         raise ValueError(f"unknown switch {unknown[0]!r}")
-    known = PROFILES.get(line.profile)
+    known = JUDGED.get(line.profile)
     if known is None and not line.switches:
-        raise ValueError(f"unknown profile {line.profile!r}; known: {', '.join(sorted(PROFILES))}")
+        raise ValueError(f"unknown profile {line.profile!r}; known: {', '.join(sorted(JUDGED))}")
     changes: dict[str, Any] = dict(line.switches)
     return replace(known or replace(INTENDED, name=line.profile), **changes)
 

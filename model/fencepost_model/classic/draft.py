@@ -18,6 +18,7 @@ from fencepost.protocol.settings import Settings
 from ..machines import COMPLETING, STABLE
 from ..table import GROUP_TABLE, IllegalTransition
 from .choice import Chooser
+from .scala import ScalaProfile
 from .state import ANSWERED, JOIN_TIMER, Callback, Group, Member, Operation, Timer, by_id
 
 
@@ -64,6 +65,7 @@ class Draft:
         "records",
         "replies",
         "rules",
+        "scala",
         "settings",
         "skew",
         "state",
@@ -79,6 +81,7 @@ class Draft:
     ) -> None:
         self.settings = sinks.settings
         self.profile = sinks.profile
+        self.scala = isinstance(sinks.profile, ScalaProfile)
         self.chooser = sinks.chooser
         self.operations = sinks.operations
         self.replies = sinks.replies

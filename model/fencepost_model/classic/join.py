@@ -170,7 +170,7 @@ def update(d: Draft, request: Arrive, body: JoinGroupRequest, member: Member) ->
 def add(d: Draft, request: Arrive, body: JoinGroupRequest, member_id: str) -> None:
     """C-JOIN-40."""
     d.rule("C-JOIN-40")
-    if d.state == PREPARING and d.previous == EMPTY:
+    if d.state == PREPARING and (d.generation == 0 if d.scala else d.previous == EMPTY):  # D-04
         d.new_member_added = True
     if not d.members:
         d.protocol_type = body.protocol_type

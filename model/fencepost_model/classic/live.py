@@ -13,7 +13,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 
-from ..machines import COMPLETING, DEAD, PREPARING, STABLE
+from ..machines import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from .draft import Draft
 from .rebalance import complete, maybe_complete, prepare
 from .state import Timer
@@ -42,6 +42,8 @@ def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
 
 def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, ...]:
     """C-LEAVE-10…22: the rows of the answer. No generation is asked for (C-LEAVE-25)."""
+    if d.scala:
+        return tuple([leave_in_turn(d, entry) for entry in body.members])
     rows = tuple(
         LeaveGroupMemberResponse(m.member_id, group_instance_id=m.group_instance_id, error_code=leave_one(d, m))
         for m in body.members
@@ -55,6 +57,19 @@ def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, 
         d.rule("C-LEAVE-22")
         maybe_complete(d)
     return rows
+
+
+def leave_in_turn(d: Draft, entry: LeaveGroupMember) -> LeaveGroupMemberResponse:
+    """One entry in Scala: the group is updated after each, and a pending id begins no rebalance (D-06, D-07)."""
+    pending = entry.member_id in d.pending_join
+    error = leave_one(d, entry)
+    if error is ErrorCode.NONE and d.state in (STABLE, COMPLETING) and not pending:
+        d.rule("C-LEAVE-21", "D-07")
+        prepare(d, "member_left")
+    elif error is ErrorCode.NONE and d.state == PREPARING:
+        d.rule("C-LEAVE-22", "D-07")
+        maybe_complete(d)
+    return LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
 
 
 def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
@@ -90,7 +105,7 @@ def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
 
 
 def session_timer(d: Draft, member_id: str) -> None:
-    """C-TMR-06…09. Does not look at C-ST-20, so it can end an initial delay early (C-TMR-08)."""
+    """C-TMR-06…09. Does not look at C-ST-20, so it can end an initial delay early (C-TMR-08); in Scala it cannot."""
     if d.state == DEAD:
         d.rule("C-TMR-09")
         return
@@ -110,6 +125,6 @@ def session_timer(d: Draft, member_id: str) -> None:
         if d.state in (STABLE, COMPLETING):
             prepare(d, "session_expired")
             return
-    if d.state == PREPARING and d.all_joined():
+    if d.state == PREPARING and d.all_joined() and not (d.scala and d.previous == EMPTY):  # D-08
         d.rule("C-TMR-08")
         complete(d)

@@ -93,7 +93,7 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
     records: list[Record] = []
     join(draft, request, body)
     records, callback = draft.records, draft.callback
-    if is_new and not records:
+    if is_new and not records and not draft.scala:  # D-10
         work.rules.append("C-JOIN-16")  # F-ORD-01
         created = Draft(work.sinks, body.group_id, Group(timestamp=draft.timestamp, generation=begin), None)
         records, callback = [created.record({})], Created()
@@ -138,7 +138,8 @@ def _heartbeat(work: Work, request: Arrive, body: HeartbeatRequest) -> None:
         answer = HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID)
     else:
         answer = heartbeat(draft, body)
-    if answer.error_code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+    waits = draft is None or not draft.scala  # D-23
+    if waits and answer.error_code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
         work.submit(Operation(request.id, body.group_id, body, 0, answer), [])  # F-RT-24, C-HB-14
     else:
         work.replies.append((request.id, answer))  # an error is thrown and does not wait for the log
@@ -165,7 +166,14 @@ def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
     if draft.records:
         work.written = Written(len(draft.records), request.id)
     answer = leave_answer(request.version, rows)
-    work.submit(Operation(request.id, body.group_id, body, 0, answer, callback=draft.callback), draft.records)
+    answered = draft.scala  # D-23
+    if answered:
+        work.replies.append((request.id, answer))
+    waiting = None if answered else answer
+    work.submit(
+        Operation(request.id, body.group_id, body, 0, waiting, answered=answered, callback=draft.callback),
+        draft.records,
+    )
 
 
 def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:

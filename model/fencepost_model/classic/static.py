@@ -68,7 +68,8 @@ def swap(d: Draft, old_id: str, new_id: str) -> Member:
     )
     d.answer_sync(old, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
     del d.members[old_id]
-    new = old._replace(member_id=new_id, is_new=False, join=None, sync=None)
+    is_new = d.scala and old.is_new  # D-22
+    new = old._replace(member_id=new_id, is_new=is_new, join=None, sync=None)
     d.put(new)
     if d.leader == old_id:
         d.leader = new_id

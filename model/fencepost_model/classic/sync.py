@@ -30,6 +30,8 @@ def sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
     else:
         d.rule("C-SYNC-18")
         synced(d, body.member_id)
+        if d.scala:
+            d.arm_session(d.members[body.member_id])  # D-02
         d.reply(
             request.id,
             SyncGroupResponse(
@@ -56,6 +58,10 @@ def sync_error(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
     if body.generation_id != d.generation:
         d.rule("C-SYNC-09")
         return ErrorCode.ILLEGAL_GENERATION
+    unknown = (d.protocol_type is None and body.protocol_type) or (d.protocol_name is None and body.protocol_name)
+    if d.scala and unknown:
+        d.rule("D-03")
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if _differs(body.protocol_type, d.protocol_type) or _differs(body.protocol_name, d.protocol_name):
         d.rule("C-SYNC-10")
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL

@@ -47,7 +47,12 @@ class _Ended:
 
 
 def wrong_offsets(
-    trace: WireTrace, groups: Collection[str], settings: Settings, limits: Limits | None = None
+    trace: WireTrace,
+    groups: Collection[str],
+    settings: Settings,
+    limits: Limits | None = None,
+    *,
+    scala: bool = False,
 ) -> Iterator[Refusal]:
     """For each of these groups the first fetch that found what could not be there.
 
@@ -55,10 +60,14 @@ def wrong_offsets(
         groups: those to look at.
         settings: the broker's, of which retention and its check interval matter.
         limits: how late what happens by itself may be.
+        scala: the coordinator is that of Kafka up to 3.9.
     """
     limits = limits or Limits()
     ledger = _Ledger(
-        reading.exchanges(trace), names_of(trace), times(trace, settings, limits.slack_ms, limits.tolerance_ms)
+        reading.exchanges(trace),
+        names_of(trace),
+        times(trace, settings, limits.slack_ms, limits.tolerance_ms),
+        scala=scala,
     )
     refused: set[str] = set()
     missing_from = reading.missing_from(trace)
@@ -79,8 +88,9 @@ def wrong_offsets(
 class _Ledger:
     """The registers of a trace, filled from its commits, deletions and transactions."""
 
-    def __init__(self, every: list[Exchange], names: Names, bounds: Times) -> None:
+    def __init__(self, every: list[Exchange], names: Names, bounds: Times, *, scala: bool) -> None:
         self.every = every
+        self._scala = scala
         self.names = names
         self._times = bounds
         self._registers: dict[str, dict[Place, Register]] = {}  #: by group
@@ -123,6 +133,8 @@ class _Ledger:
                 continue
             if any(self.names.may_be_one(place, at) for at in (*others, *asked.rows) if at != place):
                 continue  # under an id and a name that may be one topic: what this one has may stand there
+            if self._scala and stable and code == E.UNSTABLE_OFFSET_COMMIT and self._staged(each, asked, place):
+                continue
             register = self._register(asked.group_id, place)
             told = None if code == E.UNSTABLE_OFFSET_COMMIT else value
             listed, topic_id = asked.places is not None, asked.topic_ids.get(place)
@@ -135,6 +147,17 @@ class _Ledger:
                     asked.group_id, each.end, each.end_ms, seen, wrong.allowed, wrong.rules, difference=difference
                 )
         return None
+
+    def _staged(self, fetch: Exchange, asked: reading.Asked, place: Place) -> bool:
+        """Whether a plain commit of the place may not have been replicated when it was fetched (D-09)."""
+        for each in self.every:
+            if each.api != reading.OFFSET_COMMIT or each.ask["group_id"] != asked.group_id:
+                continue
+            last = each.end if each.answer is not None else self._times.written_by(each.over_ms)
+            overlaps = each.begin < fetch.end and fetch.begin < last
+            if overlaps and any(row.place == place for row in reading.committed(each, self.names)):
+                return True
+        return False
 
     # ---- writes -----------------------------------------------------------------------------------------------------
 
