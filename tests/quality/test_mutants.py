@@ -13,17 +13,8 @@ from fencepost_conformance.jvm.releases import NEWEST
 from fencepost_conformance.mutants import kafka_checks, killers, suite
 from fencepost_conformance.mutants.catalogue import MUTANTS
 
-#: their checks do not name a rule
-OPEN = {"old-reconciliation-after-rejoin", "longest-text-refused"}
 
-
-NAMED = [
-    pytest.param(name, marks=[pytest.mark.xfail(reason="open: no check names its rule")] if name in OPEN else [])
-    for name in MUTANTS
-]
-
-
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", MUTANTS)
 def test_the_suite_finds_the_fault(name):
     verdict = suite.run(MUTANTS[name], quick=True)
     assert verdict.killed
@@ -43,7 +34,6 @@ def test_processes_that_are_renewed_try_them_all(monkeypatch):
     assert all(verdict.killed for verdict in verdicts)
 
 
-@pytest.mark.xfail(reason="open: retry timer of the KIP-848 member and its model differ at seed 108")
 def test_without_a_fault_nothing_is_found():
     assert suite.control() == []
 

@@ -13,7 +13,7 @@ from ..simulate.consumer_pair import ConsumerPair
 from ..simulate.consumer_plan import draw_consumer_plan
 from ..simulate.run import simulate
 
-WALKS, WALK_STEPS = 400, 60
+WALKS, WALK_STEPS = 600, 60
 SIMULATIONS = 30
 HEALTHY = ("poll", "listener", "coordinator", "subscribe", "heartbeat due", "commit due")
 

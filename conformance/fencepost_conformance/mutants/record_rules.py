@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from fencepost.codec import Codec
+from fencepost.codec import Codec, TornRecord
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 
 from ..generate.edge_moves import text_of_units
-from ..simulate.broken import demand
+from ..simulate.broken import Broken, demand
 
 _CODEC = Codec()
 _RECORDS = 12
@@ -66,7 +66,10 @@ def check_records(seed: int) -> int:
         kept.append(Record(record.key, _as_kept(record.value)))
     pairs = _CODEC.encoded_all(made)
     demand(pairs == [_CODEC.encode(record) for record in made], "F-REC-20", "many at once have other bytes")
-    told = [_CODEC.decode(key, value) for key, value in pairs]
+    try:
+        told = [_CODEC.decode(key, value) for key, value in pairs]
+    except TornRecord as torn:
+        raise Broken("F-REC-22", f"a whole record cannot be read: {torn}") from None
     demand(told == kept, "F-REC-11", f"read {told}, not {kept}")
     loaded = [*_CODEC.logged(pairs)]
     demand(loaded == kept, "F-REC-00", f"loaded {loaded}, not {kept}")

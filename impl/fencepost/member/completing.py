@@ -104,7 +104,7 @@ def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
     turn.member = turn.member._replace(
         prepare_commit=PrepareCommit.NONE if retry else PrepareCommit.OVER, prepare_commit_id=None
     )
-    if retry:
+    if retry and not turn.member.closed:  # a closed member joins no more, so nothing is tried again
         turn.set_deadline(MemberTimer.RETRY, turn.member.settings.retry_backoff_ms)
 
 

@@ -81,6 +81,8 @@ def after(delays: Delays, timers: Timers, before: MemberState, step: MemberInput
     elif isinstance(step, Answer) and isinstance(step.body, HeartbeatResponse) and _counts_as_good(before, step):
         begun[SESSION] = delays.session_timeout  # K-ERR-01, K-ERR-06, K-ST-15
         failures = 0
+    elif isinstance(step, Answer) and before.commit and not successor.state.commit:
+        begun[RETRY] = delays.retry_backoff  # a commit of join prepare that is tried again (K-CB-01)
     elif isinstance(step, Poll) and before.topics:
         if before.thread and not before.failure:
             begun[POLL] = delays.max_poll_interval  # K-HB-09
