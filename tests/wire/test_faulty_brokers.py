@@ -20,7 +20,7 @@ SETTING = ("--setting", "group.initial.rebalance.delay.ms=0")
 @pytest.mark.parametrize(
     ("fault", "protocol"),
     [
-        pytest.param("commits-not-fenced", "consumer", marks=pytest.mark.all),
+        ("commits-not-fenced", "consumer"),
         *(pytest.param(fault, "classic", marks=pytest.mark.all) for fault in FAULTS),
         pytest.param("commits-not-fenced", "mixed", marks=pytest.mark.all),
     ],

@@ -21,6 +21,8 @@ from .wrong import Wrong, differs
 _TXN_STALE: Final = 6
 #: The first version of OffsetCommit that a member of the consumer protocol may use (O-COMMIT-31).
 _BY_EPOCH: Final = 9
+#: From this version on OffsetCommit names topics by id (O-COMMIT-02).
+_BY_ID_SINCE: Final = 10
 
 
 def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None:
@@ -52,7 +54,7 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
             raise Wrong(op, E.UNSUPPORTED_VERSION.name, "O-COMMIT-31")
         return
     if error is E.NONE:
-        if generation > member.epoch or _too_old(known, body, member, answer):
+        if generation > member.epoch or _too_old(known, op, body, member, answer):
             raise Wrong(op, stale.name, "O-COMMIT-32")
     elif inside and generation == member.epoch and error in (stale, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND):
         raise Wrong(op, "NONE", "O-COMMIT-33")
@@ -60,14 +62,14 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
         raise Wrong(op, stale.name, "O-COMMIT-30", "O-COMMIT-32")
 
 
-def _too_old(known: Knowledge, body: Commit, member: Member, answer: CommitAnswer) -> bool:
+def _too_old(known: Knowledge, op: Op, body: Commit, member: Member, answer: CommitAnswer) -> bool:
     """It names an older epoch, and a partition that the member did not have then."""
     if body.generation_id < member.epoch and known.profile.old_no_assignment_epochs:
         return True
     if member.classic or body.generation_id >= member.epoch or member.revoking:
         return False
     for topic, numbers in body.topics:
-        topic_id = known.topics.ids.get(topic) if "-" not in topic or topic in known.topics.ids else UUID(topic).bytes
+        topic_id = UUID(topic).bytes if op.version >= _BY_ID_SINCE else known.topics.ids.get(topic)
         for number in numbers:
             if topic_id is None or (topic, number) in answer.too_long:
                 continue
