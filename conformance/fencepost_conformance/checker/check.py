@@ -34,7 +34,7 @@ from .rows import wrong_rows
 from .search import Exhausted, Limits, Search
 from .text import answer_text, of_answers, of_wrong, request_text
 from .undecoded import undecoded
-from .verdict import Outcome, Refusal, Verdict
+from .verdict import Outcome, Refusal, Verdict, failed_inside
 
 #: Answers that only a member gets that the coordinator knows.
 _OF_KNOWN_MEMBERS = (
@@ -356,4 +356,18 @@ def check_stream(
             reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
             yield Verdict(path, trace.name, "broken", 1, reason)
         else:
-            yield check_trace(trace, path, limits=limits, profile=profile, given=given)
+            yield _without_raising(trace, path, limits, profile, given)
+
+
+def _without_raising(
+    trace: WireTrace,
+    path: str,
+    limits: Limits | None,
+    profile: Profile | None,
+    given: Mapping[str, Setting] | None,
+) -> Verdict:
+    """As ``check_trace``; a trace on which the checker itself fails is broken, and the traces after it are judged."""
+    try:
+        return check_trace(trace, path, limits=limits, profile=profile, given=given)
+    except Exception as error:
+        return Verdict(path, trace.name, "broken", _line(trace, 0), failed_inside(error))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from .. import verdict as verdicts
@@ -18,6 +20,14 @@ _VERDICTS: Final[dict[Outcome, verdicts.Verdict]] = {
     "undecided": verdicts.Verdict.UNDECIDED,
     "broken": verdicts.Verdict.BROKEN,
 }
+
+
+def failed_inside(error: Exception) -> str:
+    """One line about an exception of the checker: its type and words, and the place in the source that raised it."""
+    frame = traceback.extract_tb(error.__traceback__)[-1:]
+    place = "".join(f" at {Path(each.filename).name}:{each.lineno}" for each in frame)
+    words = " ".join(str(error).split())
+    return f"the checker itself failed{place}: {type(error).__name__}{f': {words}' if words else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from fencepost.server.settings import BROKER_NAMES
 from fencepost.server.wire.frames import MalformedFrame
 
 from ..checker.check import check_trace
-from ..checker.verdict import Outcome, Refusal
+from ..checker.verdict import Outcome, Refusal, failed_inside
 from ..console import CannotRun
 from ..coverage.catalogue import bitmap
 from ..coverage.wire import api_name, reached, visible
@@ -126,14 +126,17 @@ async def _judged(pool: ProcessPoolExecutor, job: Job, seed: int, trace: WireTra
 
 
 def _judge_only(job: Job, seed: int, trace: WireTrace, fault: str) -> Judged:
-    return replace(judge(job, seed, trace, fault), trace=_NO_TRACE)
+    """As ``judge``, without the trace. A trace on which the checker itself fails is broken, and the run continues."""
+    try:
+        return replace(judge(job, seed, trace, fault), trace=_NO_TRACE)
+    except Exception as error:
+        return Judged(_row(seed, trace, TraceOutcome.BROKEN, left=failed_inside(error)), _NO_TRACE)
 
 
 def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
     """What the checker says of a trace, as a row; a trace that ended early by a ``fault`` of the broker is refused."""
     told = check_trace(trace)
     outcome = _OUTCOMES[told.outcome]
-    received = [line for line in trace.lines if isinstance(line, ReceivedLine)]
     event, field, left, right, hint = -1, "", told.reason, "", ""
     if told.refusals:
         refusal = told.refusals[0]
@@ -141,7 +144,22 @@ def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
         field = refusal.kind
     elif fault:
         outcome, event, field, left, right = TraceOutcome.REFUSED, len(trace.lines), "no answer", fault, "an answer"
-    row = Row(
+    row = _row(seed, trace, outcome, event, field, left, right, coverage=bitmap(reached(trace)))
+    return Judged(row, trace, hint, _further(row, told.refusals[1:]))
+
+
+def _row(  # noqa: PLR0917
+    seed: int,
+    trace: WireTrace,
+    outcome: TraceOutcome,
+    event: int = -1,
+    field: str = "",
+    left: str = "",
+    right: str = "",
+    *,
+    coverage: bytes = b"",
+) -> Row:
+    return Row(
         seed=seed,
         outcome=outcome.value,
         divergence="",
@@ -150,15 +168,14 @@ def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
         left=left,
         right=right,
         steps=sum(isinstance(line, SentLine) for line in trace.lines),
-        replies=len(received),
+        replies=sum(isinstance(line, ReceivedLine) for line in trace.lines),
         records=0,
         timers=0,
         followed=0,
-        coverage=bitmap(reached(trace)),
+        coverage=coverage,
         digest="",
         group="" if not outcome.failed else f"refused: {field}" if field else "refused",
     )
-    return Judged(row, trace, hint, _further(row, told.refusals[1:]))
 
 
 def _further(first: Row, refusals: Sequence[Refusal]) -> tuple[Row, ...]:

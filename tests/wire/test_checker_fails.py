@@ -1,0 +1,64 @@
+"""An exception of the checker spoils one trace, and not the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import Served
+
+from fencepost_conformance.checker import check
+from fencepost_conformance.checker.check import check_trace
+from fencepost_conformance.cli import main
+from fencepost_conformance.pipeline import over_wire
+from fencepost_conformance.trace.files import WireTrace, read_traces
+
+FAILS = 7  #: the seed of the trace on which the checker fails
+
+
+def failing(trace: WireTrace, *args: Any, **named: Any) -> Any:
+    if trace.seed == FAILS:
+        raise KeyError("planted\nhere")
+    return check_trace(trace, *args, **named)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """In place of the worker processes, which would not see what a test plants."""
+    with ThreadPoolExecutor(count) as pool:
+        yield pool
+
+
+def ended(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--json"])
+    assert isinstance(left.value.code, int)
+    return left.value.code, json.loads(capsys.readouterr().out)
+
+
+def test_a_trace_on_which_the_checker_fails_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(over_wire, "worker_processes", threads)
+    monkeypatch.setattr(over_wire, "check_trace", failing)
+    with Served("--setting", "group.initial.rebalance.delay.ms=0", topics=()) as served:
+        words = ("conform", "--target", served.bootstrap, "--traces", "3", "--seed", "6", "--steps-per-trace", "12")
+        status, told = ended(capsys, *words, "-o", str(tmp_path))
+    assert (status, told["verdict"]) == (2, "incomplete")
+    assert (told["counts"]["passed"], told["counts"]["broken"]) == (2, 1)
+    (broken,) = told["broken"]
+    assert f"seed {FAILS}" in broken["what"]
+    assert broken["why"].startswith("the checker itself failed at test_checker_fails.py:")
+    assert broken["why"].endswith("KeyError: 'planted\\nhere'")
+    (kept,) = read_traces(tmp_path / "broken" / f"seed-{FAILS}.jsonl")
+    assert isinstance(kept, WireTrace)
+    assert kept.lines
+
+    monkeypatch.setattr(check, "check_trace", failing)
+    status, told = ended(capsys, "validate", str(tmp_path / "broken"))
+    assert (status, told["counts"]["broken"]) == (2, 1)
