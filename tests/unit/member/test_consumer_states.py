@@ -113,6 +113,33 @@ def test_n_tr_07_a_leave_goes_on_after_a_listener_that_throws():
     assert not desk.member.leaving
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_n_tr_07_after_an_ignored_error_an_unsubscribe_waits_for_the_leave(ended: bool):
+    """An error that comes while the listener runs is for the next poll if the leave ends meanwhile."""
+    desk = ConsumerDesk()
+    desk.settle(T0)
+    desk.do(ev.LookupFailed(desk.now, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    desk.found()
+    desk.do(ev.Unsubscribe(desk.now))
+    desk.do(ev.LookupFailed(desk.now, ErrorCode.INVALID_GROUP_ID))
+    desk.found()
+    desk.done()
+    assert desk.beat.member_epoch == -1
+    assert not desk.all(ev.Returned)
+    if ended:
+        desk.answer(assigns=False, epoch=-1)
+        (returned,) = desk.all(ev.Returned)
+        assert returned.failure is None
+        desk.do(ev.Subscribe(desk.now, frozenset({"t"})))
+        failure = desk.poll()
+    else:
+        desk.do(ev.MetadataChanged(desk.now, ()))
+        (returned,) = desk.all(ev.Returned)
+        failure = returned.failure
+    assert failure is not None
+    assert failure.error is ErrorCode.INVALID_GROUP_ID
+
+
 def test_n_err_02_a_fence_while_leaving_needs_no_leave_request():
     desk = ConsumerDesk()
     desk.settle(T0)

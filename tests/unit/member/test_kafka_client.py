@@ -29,8 +29,9 @@ SEEDS = (*range(24), *range(50, 60), 78, 84, 135, 149, 171, 210, 213, 309, 541, 
 #: Among them: an unsubscribe that throws (13) or is told of an error that it overlooks (0), a close that tells again
 #: (21), a leave that waits for an answer (155), an assignment that outlives a membership (113), an answer, a loss or a
 #: new coordinator that come late (58, 128, 248), errors in the states that no error ends (141, 202), the interval that
-#: counts from the request (1043), a topic that cannot be resolved (446).
-CONSUMER_SEEDS = (*range(30), 46, 58, 96, 113, 128, 141, 155, 202, 248, 303, 446, 896, 1043)
+#: counts from the request (1043), a topic that cannot be resolved (446), an error that an unsubscribe leaves to a poll
+#: because it has ignored another (61000276).
+CONSUMER_SEEDS = (*range(30), 46, 58, 96, 113, 128, 141, 155, 202, 248, 303, 446, 896, 1043, 61000276)
 
 
 @pytest.mark.jvm

@@ -74,8 +74,8 @@ def _run_errands(turn: ConsumerTurn) -> None:
         waiting = turn.waiting
         if not waiting.errands:
             if waiting.api is ApiCall.UNSUBSCRIBE and waiting.failure is not None and _harmless(waiting.failure):
-                waiting = replace(waiting, failure=None)
-                turn.wait(waiting)
+                turn.wait(replace(waiting, failure=None, resting=True))
+                return  # the leave has time to end before the queue is read again (N-TR-07)
             if waiting.failure is not None or not turn.member.queue:
                 return
             if waiting.drained and waiting.api is ApiCall.UNSUBSCRIBE and not turn.member.leaving:
@@ -239,11 +239,14 @@ def finish(turn: ConsumerTurn) -> None:
     waiting = turn.member.waiting
     if waiting is None or waiting.running is not None or waiting.commit_id is not None:
         return
-    if waiting.api is ApiCall.UNSUBSCRIBE and turn.member.leaving:
+    if waiting.api is ApiCall.UNSUBSCRIBE and turn.member.leaving and not waiting.resting:
         _run_errands(turn)
         waiting = turn.waiting
         if waiting.running is not None:
             return
+    if waiting.resting:  # until the next event
+        waiting = replace(waiting, resting=False)
+        turn.wait(waiting)
     thrown = waiting.api is ApiCall.UNSUBSCRIBE and waiting.failure is not None
     if waiting.api in (ApiCall.UNSUBSCRIBE, ApiCall.CLOSE) and turn.member.leaving and not thrown:
         return

@@ -110,7 +110,8 @@ class Waiting:
 
     ``running``: the listener call that it waits for. ``errands``: what it has taken from the queue and not done yet.
     ``drained``: it has taken some before; ``again``: there are more, for another turn of the loop. ``failure``: the
-    first one; what the call throws in the end. ``commit_id``: the commit that a close waits for.
+    first one; what the call throws in the end. ``resting``: an unsubscribe has ignored an error and reads the queue at
+    the next event again (N-TR-07). ``commit_id``: the commit that a close waits for.
     """
 
     api: ApiCall
@@ -119,6 +120,7 @@ class Waiting:
     drained: bool = False
     again: bool = False
     failure: Failure | None = None
+    resting: bool = False
     commit_id: int | None = None
 
 

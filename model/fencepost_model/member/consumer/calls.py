@@ -48,6 +48,8 @@ def _work_off(d: ClientDraft) -> None:
             leaves = d.now.call == "unsubscribe"
             if leaves and d.now.thrown in ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"):
                 d.set(thrown="")  # N-TR-07
+                d.ignored = True
+                return
             if d.now.thrown or not d.now.queue or (leaves and d.now.drained and not d.now.leaving):
                 return
             if d.now.drained and d.now.call == "poll":
@@ -177,7 +179,7 @@ def _leave(d: ClientDraft, *, began: bool = False) -> None:
 
 def settle(d: ClientDraft) -> None:
     """The application's call is over once no listener runs, and for a leave, once that is over."""
-    if d.now.call == "unsubscribe" and d.now.leaving and d.now.running is None:
+    if d.now.call == "unsubscribe" and d.now.leaving and d.now.running is None and not d.ignored:
         _work_off(d)
     now = d.now
     if now.call == "unsubscribe" and now.thrown and now.running is None:

@@ -9,14 +9,15 @@ from .state import ClientConfig, ClientState, Task, Told
 
 
 class ClientDraft(AnyDraft[ClientState]):
-    """A KIP-848 member's."""
+    """A KIP-848 member's. ``ignored``: an unsubscribe has ignored an error, and now waits for the leave (N-TR-07)."""
 
-    __slots__ = ("config",)
+    __slots__ = ("config", "ignored")
     table = CONSUMER_CLIENT_TABLE
 
     def __init__(self, config: ClientConfig, state: ClientState) -> None:
         super().__init__(state)
         self.config = config
+        self.ignored = False
 
     @property
     def in_group(self) -> bool:
