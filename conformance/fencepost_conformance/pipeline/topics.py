@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -52,18 +53,20 @@ class Topics(Protocol):
         """After the trace."""
 
 
-class _Named:
+class _Named(ABC):
     """What created and given topics have in common: how a subscription is translated."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
         self.ids: dict[str, bytes] = {}
 
+    @abstractmethod
     def named(self, topic: str) -> str:
-        raise NotImplementedError
+        """The name on the broker of what clients call ``topic``."""
 
+    @abstractmethod
     def regex(self, regex: str) -> str:
-        raise NotImplementedError
+        """The expression for the broker of a client's ``regex``, which is one of those of random traces."""
 
     def as_sent(self, body: RequestBody) -> RequestBody:
         """Other expressions than those of random traces stay as they are: they are malformed on purpose."""
