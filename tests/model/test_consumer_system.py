@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -171,9 +170,3 @@ def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -
 def test_a_fault_of_kafka_is_found_under_the_profile_of_the_release(name: str, profile: Profile) -> None:
     breaks = [ENTRIES[name].breaks] if getattr(profile, FAULTS[name]) else []
     assert check_python(ENTRIES[name], profile=profile).violated == breaks
-
-
-def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:
-    rows = {row["name"]: row for row in json.loads((SPEC / "manifest.json").read_text())["configurations"]}
-    for name, entry in ENTRIES.items():
-        assert CONSUMER.from_constants(rows[name]["constants"]) == read_problem(entry).config, name

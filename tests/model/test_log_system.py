@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -92,12 +91,6 @@ def test_every_action_is_reached() -> None:
 def test_every_guard_is_missed_somewhere() -> None:
     problems = [read_problem(entry) for entry in ENTRIES.values() if entry.expected != "holds"]
     assert {mutant for problem in problems for mutant in problem.mutants} == {*LOG_MUTANTS}
-
-
-def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:
-    rows = {row["name"]: row for row in json.loads((SPEC / "manifest.json").read_text())["configurations"]}
-    for name, entry in ENTRIES.items():
-        assert LOG.from_constants(rows[name]["constants"]) == read_problem(entry).config, name
 
 
 # ---- Durable ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -206,12 +205,3 @@ def test_a_fault_of_kafka_is_found_under_the_profile_of_the_release(name: str) -
 
 def test_the_newest_releases_have_the_same_faults_of_mixed_groups() -> None:
     assert all(getattr(KAFKA_4_3, switch) and getattr(KAFKA_4_4, switch) for switch in SWITCHES)
-
-
-def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:
-    rows = {row["name"]: row for row in json.loads((SPEC / "manifest.json").read_text())["configurations"]}
-    for name, entry in ENTRIES.items():
-        assert entry.e1 <= ("constants" in rows[name])
-        if "constants" not in rows[name]:
-            continue
-        assert MIXED.from_constants(rows[name]["constants"]) == read_problem(entry).config, name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -98,9 +97,3 @@ def test_transactions_end_and_waits_too() -> None:
 def test_every_guard_is_missed_somewhere() -> None:
     problems = [read_problem(entry) for entry in ENTRIES.values() if entry.expected != "holds"]
     assert {mutant for problem in problems for mutant in problem.mutants} == {*OFFSET_MUTANTS}
-
-
-def test_constants_of_the_manifest_are_those_of_the_configuration_files() -> None:
-    rows = {row["name"]: row for row in json.loads((SPEC / "manifest.json").read_text())["configurations"]}
-    for name, entry in ENTRIES.items():
-        assert OFFSETS.from_constants(rows[name]["constants"]) == read_problem(entry).config, name
