@@ -81,21 +81,24 @@ def _alive_before(history: History, *, scala: bool) -> tuple[Event | None, Event
     return may_show, may_show
 
 
-def _first_impossible(search: Search, history: History, settings: Settings, profile: Profile, limits: Limits) -> int:
-    """The position of the first event such that the events up to it have no explanation.
+def _first_impossible(part: Callable[..., Search], furthest: int, last: int) -> tuple[int, bool]:
+    """The position of the first event such that the events up to it have no explanation; and whether that is certain.
 
-    The search compares answers ahead of their time, so where it got stuck is at most that position: an answer
-    given there may have been wrong only for what was seen later. Where a search of a part takes too long, that part
-    counts as not explained.
+    The search compares answers ahead of their time, so where it got stuck (``furthest``) is at most that position: an
+    answer given there may have been wrong only for what was seen later. Where a search of a ``part`` takes too long,
+    that part counts as not explained. ``last``: the position of the last event.
     """
+    certain = True
 
     def explained(upto: int) -> bool:
+        nonlocal certain
         try:
-            return Search(history, settings, profile, replace(limits, steps=limits.detail), upto=upto).run()
+            return part(upto=upto).run()
         except Exhausted:
+            certain = False
             return False
 
-    low, high, stride = search.furthest, len(history.events) - 1, 1
+    low, high, stride = furthest, last, 1
     while low < high:  # gallop: the first impossible event is mostly near
         probe = min(low + stride - 1, high)
         if not explained(probe + 1):
@@ -108,17 +111,18 @@ def _first_impossible(search: Search, history: History, settings: Settings, prof
             low = middle + 1
         else:
             high = middle
-    return low
+    return low, certain
 
 
-def _refusal(history: History, at: int, settings: Settings, profile: Profile, limits: Limits) -> Refusal:
+def _refusal(history: History, at: int, part: Callable[..., Search]) -> Refusal:
+    """What is wrong with the event at this position; ``part`` makes a search of the events up to a position."""
     event = history.events[at]
     op = event.op
     rules: dict[str, None] = {}
     allowed: list[str] = []
     difference = None
     if event.answered:
-        probe = Search(history, settings, profile, replace(limits, steps=limits.detail), upto=at + 1, probe=True)
+        probe = part(upto=at + 1, probe=True)
         with suppress(Exhausted):
             probe.run()
         for answer, because in probe.answers.items():
@@ -135,21 +139,37 @@ def _refusal(history: History, at: int, settings: Settings, profile: Profile, li
     return Refusal(history.group_id, event.line, event.at_ms, seen, shown[:_SHOWN], tuple(rules), difference=difference)
 
 
-def _explained_after_all(history: History, settings: Settings, profile: Profile, limits: Limits) -> bool:
+def _explained_after_all(whole: Callable[..., Search], limits: Limits) -> bool:
     """The second look: every order of requests, as far as the limit reaches."""
     try:
-        return Search(history, settings, profile, replace(limits, steps=limits.second_look), reduced=False).run()
+        return whole(replace(limits, steps=limits.second_look), reduced=False).run()
     except Exhausted:
         return False
 
 
 def check_history(history: History, settings: Settings, profile: Profile, limits: Limits) -> tuple[Refusal | None, int]:
-    """A refusal or None, and the number of model steps. Raises Exhausted."""
-    search = Search(history, settings, profile, limits)
-    if search.run() or _explained_after_all(history, settings, profile, limits):
+    """A refusal or None, and the number of model steps. Raises Exhausted.
+
+    Looks for expired offsets are rare. So deletions of the empty group (O-EXP-20) are tried only for a trace that has
+    no explanation without one.
+    """
+    whole = partial(Search, history, settings, profile)
+    search = whole(limits)
+    if search.run() or _explained_after_all(whole, limits):
         return None, search.steps
-    at = _first_impossible(search, history, settings, profile, limits)
-    return _refusal(history, at, settings, profile, limits), search.steps
+    last, steps = len(history.events) - 1, search.steps
+    part = partial(whole, replace(limits, steps=limits.detail))
+    at, certain = _first_impossible(part, search.furthest, last)
+    if search.deletable and not search.scala:
+        upto = at if certain else last
+        whole, part = partial(whole, deletions_upto=upto), partial(part, deletions_upto=upto)
+        search = whole(limits)
+        explained = search.run() or _explained_after_all(whole, limits)
+        steps += search.steps
+        if explained:
+            return None, steps
+        at, _ = _first_impossible(part, search.furthest, last)
+    return _refusal(history, at, part), steps
 
 
 def check_consumer_history(
@@ -262,7 +282,7 @@ def check_trace(
     line, reason = 0, ""
     scala = isinstance(profile, ScalaProfile)
     groups = histories(trace, scala=scala)
-    for group_id, times in held(trace, settings).items() if scala else ():
+    for group_id, times in held(trace, settings, limits).items():
         if group_id in groups:
             groups[group_id].offsets = times
     of_rows = list(wrong_rows(trace))

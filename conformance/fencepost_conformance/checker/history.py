@@ -95,7 +95,7 @@ class History:
     """A group's events in order; ``foreign`` names what the checker does not cover, and the line where it stands.
     ``cuts``: lines at which the broker closed a connection, as one that ends does with all. ``coordination``: when the
     broker may say that it is not the coordinator. ``offsets``: the first and last line of each time in which the group
-    certainly has offsets."""
+    certainly has offsets, or an open transaction."""
 
     group_id: str
     events: list[Event] = field(default_factory=list)

@@ -25,6 +25,10 @@ seen many lines later; a wrong one ends that branch. So does a step after which 
 broker has closed connections, the group may have been lost and read from the log again, with what its last record
 says (F-SURV-02, F-SURV-03). Those are two hidden steps more, tried there only.
 
+*Empty groups.* A look for expired offsets deletes a group that is Empty and has no offset and no open transaction
+(O-EXP-20, O-EXP-21). Nothing shows when the coordinator looks, only how often. So a deletion is a hidden step of a
+search of its own, made only for a trace that has no explanation without one (``deletions_upto``).
+
 *Time.* Each armed timer has an earliest and a latest deadline, since the moment when it was armed is known only to lie
 between two lines. It may run out when the earliest could have passed, and the search cannot go beyond a line by whose
 time the latest has passed for longer than ``slack_ms``. ``tolerance_ms`` is for clocks that differ a little.
@@ -91,7 +95,8 @@ class Config(NamedTuple):
 
     ``under_way``: ids of requests sent and not taken up. ``given``: ids of requests whose answer the model has given
     and that is not seen yet. ``after``: the hidden step made last was not earlier than this. ``logged``: the last
-    record of the group, if there is one. ``away``: the coordinator is lost, and not loaded again.
+    record of the group, if there is one. ``away``: the coordinator is lost, and not loaded again. ``look_from``: the
+    earliest time of the next look for expired offsets, once one has deleted the group; 0 before that.
     """
 
     state: GroupState
@@ -101,6 +106,7 @@ class Config(NamedTuple):
     after: int
     logged: tuple[Record, ...] = ()
     away: bool = False
+    look_from: int = 0
 
 
 class Exhausted(Exception):
@@ -112,7 +118,9 @@ class Search:
 
     With ``probe`` the answer of the last event is not compared; ``answers`` collects what the model could have said
     there instead, with the rules that decided. ``reduced``: not every order of requests is tried
-    (``order``), and what is known later is looked at (``foresight``).
+    (``order``), and what is known later is looked at (``foresight``). ``deletions_upto``: the position of the first
+    event that has no explanation without a deletion of the empty group (O-EXP-20), so that one came before it; None:
+    there is no such deletion.
     """
 
     def __init__(
@@ -125,6 +133,7 @@ class Search:
         upto: int | None = None,
         probe: bool = False,
         reduced: bool = True,
+        deletions_upto: int | None = None,
     ) -> None:
         self.model = GroupModel(settings, profile, group_id=history.group_id)
         self.limits = limits
@@ -134,6 +143,9 @@ class Search:
         self.probe = self.events[-1].op.id if probe else 0
         self.answers: dict[Answer, tuple[str, ...]] = {}
         self.furthest = 0
+        self.deletable = False  #: the group may have been one that a look for expired offsets deletes
+        self._deletions_upto = NEVER if deletions_upto is None else deletions_upto
+        self._deletes = deletions_upto is not None
         self.decided: tuple[str, ...] = ()  #: the rules of the hidden step that was yielded last
         self.trail: list[tuple[str, ...]] = []  #: those of each hidden step from the start to where the walk is
         self.steps = 0
@@ -163,10 +175,18 @@ class Search:
         self._deletions = _deletions(self.events) if self.scala else ()
         self._lived_before = lived_before(history)
         self.moves = self._moves(history.cuts)
-        self._settles = Settles(self.ops.values(), self.known, scala=self.scala)
-        self.foresight = Foresight(
-            self.events, self.known, blind=self.scala or not reduced
-        )  # generations restart: D-26
+        self._settles = Settles(self.ops.values(), self.known, scala=self.scala, deleted=self._deletes)
+        blind = self.scala or not reduced  # generations restart: D-26
+        again_ms = self.events[0].at_ms + self._interval_ms if self.events else 0
+        # Before the first deletion only what was seen until then counts; after the last one all that comes.
+        twice = self._deletes and self.events[-1].at_ms >= again_ms - limits.tolerance_ms
+        self.foresight = Foresight(self.events, self.known, blind=blind or twice)
+        self._foresight_before = self.foresight
+        if deletions_upto is not None:
+            early = self.events[: deletions_upto + 1]
+            answered = {event.op.id for event in early if event.answered}
+            known = {number: answer for number, answer in self.known.items() if number in answered}
+            self._foresight_before = Foresight(early, known, blind=blind)
 
     def _moves(self, cuts: Sequence[int]) -> frozenset[int]:
         """The events by which the coordinator may have been lost since the event before."""
@@ -199,12 +219,14 @@ class Search:
                 continue
             self.trail.append(self.decided)
             at, config = self._pass(*found)
+            if at > self._deletions_upto and not config.look_from:
+                continue
             self.furthest = max(self.furthest, at)
             if at == len(self.events):
                 return True
-            state, clocks, under_way, given, after, logged, away = config
+            state, clocks, under_way, given, after, logged, away, look_from = config
             # Nothing is taken back here (``written``), and the log is read only by a coordinator that was lost.
-            place = at, state._replace(written=None), under_way, given, logged if self.moves else (), away
+            place = at, state._replace(written=None), under_way, given, logged if self.moves else (), away, look_from
             if been.before(place, after, clocks):
                 continue
             stack.append(self._hidden(at, config))
@@ -212,7 +234,7 @@ class Search:
 
     def _pass(self, at: int, config: Config) -> tuple[int, Config]:
         """Go over events that need no hidden step."""
-        state, clocks, under_way, given, after, logged, away = config
+        state, clocks, under_way, given, after, logged, away, look_from = config
         moved = False
         while at < len(self.events):
             event = self.events[at]
@@ -226,7 +248,7 @@ class Search:
                 break
             at += 1
             moved = True
-        return at, Config(state, clocks, under_way, given, after, logged, away) if moved else config
+        return at, Config(state, clocks, under_way, given, after, logged, away, look_from) if moved else config
 
     def _overdue(self, clocks: tuple[Clock, ...], now: int) -> Clock | None:
         late = [clock for clock in clocks if clock.latest + self.limits.slack_ms < now]
@@ -276,17 +298,15 @@ class Search:
                 for found in self._begin(at, config, step):
                     tried.add(kinds[step.id])
                     yield found
-        if self.scala and _may_vanish(config.state.group) and not self._holds_offsets(event.line):
-            self.decided = ("D-26",)
-            state = config.state._replace(group=None, delay=None, timers=frozenset())
-            yield at, config._replace(state=state, clocks=())
+        if _is_empty(config.state.group) and not self._holds_offsets(event.line):
+            yield from self._delete_empty(at, config)
         for op in ready:
             if op.closed_ms < event.at_ms - self.limits.slack_ms:  # its connection is gone: it may never have been read
                 yield at, config._replace(under_way=_without(config.under_way, op.id))
 
     def _kinds(self, ready: Sequence[Op], group: Group | None) -> dict[int, str]:
         """The kind of each request that may be taken up next; one that commutes with none has a kind of its own."""
-        few = not self.reduced or len(ready) < 2
+        few = not self.reduced or len(ready) < 2 or (self._deletes and _is_empty(group))
         kinds = {op.id: None if few else kind(op, op.answer, group, ready, self.known) for op in ready}
         return {number: name or f"request {number}" for number, name in kinds.items()}
 
@@ -326,6 +346,25 @@ class Search:
         results = self._step(config.state, Fire(clock.timer))
         yield from self._take(at, config._replace(after=max(config.after, clock.earliest)), results)
 
+    @property
+    def _interval_ms(self) -> int:
+        return self.model.settings.offsets_retention_check_interval_ms
+
+    def _delete_empty(self, at: int, config: Config) -> Iterator[tuple[int, Config]]:
+        """A look for expired offsets deletes the group, which is empty and has no offsets (O-EXP-20, O-EXP-21). The
+        next look comes one interval later. The Scala coordinator deletes it at any time (D-26)."""
+        self.deletable = True
+        state = config.state._replace(group=None, delay=None, timers=frozenset())
+        if self.scala:
+            self.decided = ("D-26",)
+            yield at, config._replace(state=state, clocks=())
+            return
+        begin_ms = max(config.after, config.look_from)
+        if self._deletes and begin_ms - self.limits.tolerance_ms <= self.events[at].at_ms:
+            self.decided = ("O-EXP-20", "O-EXP-21")
+            look_from = begin_ms + self._interval_ms
+            yield at, config._replace(state=state, clocks=(), after=begin_ms, logged=(), look_from=look_from)
+
     def _lose(self, at: int, config: Config) -> Iterator[tuple[int, Config]]:
         """The coordinator is lost, with all but the log. Who waits in the group is told so, or is cut off
         (F-UNLOAD-01)."""
@@ -342,7 +381,7 @@ class Search:
         if all(getattr(self.known[number], "error_code", None) in NOT_HERE for number in told):
             self.decided = ("F-SURV-02",)
             given = config.given.union(told)
-            yield at, Config(self.model.initial(), (), config.under_way, given, config.after, config.logged, True)
+            yield at, config._replace(state=self.model.initial(), clocks=(), given=given, away=True)
 
     def _begin(self, at: int, config: Config, op: Op) -> Iterator[tuple[int, Config]]:
         after = max(config.after, op.sent_ms)
@@ -474,15 +513,16 @@ class Search:
                 given = self._given(given, number)
             else:
                 group = result.state.group
-                if self.foresight.dead_end(at, config.under_way, config.state.group, group):
+                foresight = self.foresight if config.look_from else self._foresight_before
+                if foresight.dead_end(at, config.under_way, config.state.group, group):
                     continue
-                if op is not None and op.id not in given and self.foresight.answered_otherwise(op.id, group):
+                if op is not None and op.id not in given and foresight.answered_otherwise(op.id, group):
                     continue
                 clocks = self._clocks(config, result, until)
                 self.decided = result.rules
                 written = tuple(each for each in result.output.records if isinstance(each.key, GroupMetadataKey))
                 logged = written[-1:] or config.logged
-                yield at, Config(result.state, clocks, config.under_way, given, config.after, logged, config.away)
+                yield at, config._replace(state=result.state, clocks=clocks, given=given, logged=logged)
 
     def _agrees(self, number: int, body: ResponseBody, now: int) -> bool:
         known = self.known.get(number)
@@ -509,8 +549,8 @@ class Search:
         return tuple(kept)
 
 
-def _may_vanish(group: Group | None) -> bool:
-    """The Scala coordinator drops an empty group without offsets whenever it takes away offsets (D-26)."""
+def _is_empty(group: Group | None) -> bool:
+    """A group with pending ids alone is empty too (O-EXP-21)."""
     return group is not None and group.state == EMPTY
 
 

@@ -15,7 +15,7 @@ that ``Settles.may`` names:
   bounds of its deadline reach as far as the answer.
 
 Only a commit and a JoinGroup can also make a group. If a group is deleted in the trace they may do so later, and are
-then not settled. Nor are they in Scala, where an empty group may go at any time (D-26).
+then not settled; nor if a look for expired offsets may delete it (O-EXP-20, D-26).
 
 The session timer of a member that is gone changes nothing either when it runs out, as member ids do not come back
 (INV-FENCE-02).
@@ -50,11 +50,14 @@ _OF_MEMBERS: Final = frozenset(
 
 
 class Settles:
-    """Over the requests of one search; ``known`` are the answers that are to be met."""
+    """Over the requests of one search; ``known`` are the answers that are to be met, and ``deleted`` says that a look
+    for expired offsets may delete the group."""
 
-    def __init__(self, ops: Iterable[Op], known: Mapping[int, Answer], *, scala: bool = False) -> None:
+    def __init__(
+        self, ops: Iterable[Op], known: Mapping[int, Answer], *, scala: bool = False, deleted: bool = False
+    ) -> None:
         self._scala = scala
-        self._deleted = scala or any(may_delete(op, known.get(op.id)) for op in ops)
+        self._deleted = scala or deleted or any(may_delete(op, known.get(op.id)) for op in ops)
 
     def may(self, op: Op, answer: Answer, group: Group | None) -> bool:
         """May the request be settled, if it gets this answer now and the group stays as it is?"""

@@ -104,14 +104,22 @@ def consumer_epoch_back(trace: WireTrace, all_: list[Exchange]) -> Made:
             yield changed, beat.one.received, beat.one.received
 
 
+def _lasts_through(other: Beat, join: Beat) -> bool:
+    """Whether the member of the other heartbeat was there before the join, and was heard of again after it."""
+    before = other.before
+    return other.calm and before is not None and before.received < join.one.sent and join.one.received < other.one.sent
+
+
 @falsehood
 def consumer_join_behind(trace: WireTrace, all_: list[Exchange]) -> Made:
     """A new member is at once at the epoch of the target, which others had reached before (M-REC-22, INV-KIP-03)."""
     beats = list(_beats(trace, all_))
     for beat in beats:
         seen = [other.epoch for other in beats if other.one.received < beat.one.sent]
-        classic = any(each.api == "JoinGroup" for each in all_)  # then it may begin a new group at epoch 1
-        if not classic and beat.asked == 0 and seen and beat.epoch >= max(seen) > 1:
+        # while nobody is there, a JoinGroup or a look for expired offsets may begin a new group (X-JOIN-06, O-EXP-20)
+        kept = any(_lasts_through(other, beat) for other in beats)
+        classic = any(each.api == "JoinGroup" for each in all_)
+        if kept and not classic and beat.asked == 0 and seen and beat.epoch >= max(seen) > 1:
             changed = altered(trace, {beat.one.received: {"member_epoch": max(seen) - 1}})
             yield changed, beat.one.received, beat.one.received
 

@@ -45,6 +45,8 @@ _TXN_MEMBER, _TXN_IDS = 3, 6
 #: names the member; that names topics by id
 _FETCH_ALL, _FETCH_STABLE, _FETCH_GROUPS, _FETCH_MEMBER, _FETCH_IDS = 2, 7, 8, 9, 10
 _LAST_EPOCH: Final = 2_147_483_647
+#: how likely a fetch names its member, in a version that can; and asks for what a transaction has just committed
+_NAMED, _HELD = 0.6, 0.3
 #: Kafka's default of offset.metadata.max.bytes, and one more
 _TOO_LONG: Final = "m" * 4_097
 
@@ -80,6 +82,7 @@ class OffsetRequests:
         self._ranges, self._topics, self._apart = offer.ranges, topics, apart
         self._programs: Sequence[Client | ConsumerClient] = world.clients
         self._groups, self._known_ids = world.plan.groups, world.known_ids
+        self._held: tuple[str, Sequence[str]] | None = None  #: the last group and topics of a transactional commit
 
     def by_member(self, rng: Random, program: Client | ConsumerClient) -> tuple[int, RequestBody] | None:
         """A commit or a fetch of a member, now and then."""
@@ -148,6 +151,8 @@ class OffsetRequests:
         """A commit that takes effect when the transaction is committed."""
         version = self._version(rng, TXN_OFFSET_COMMIT, _TXN_IDS)
         member = version >= _TXN_MEMBER
+        rows = self._rows(rng, by_id=version >= _TXN_IDS)
+        self._held = who.group_id, [self._name(row) for row in rows]
         return version, TxnOffsetCommitRequest(
             who.group_id,
             transactional_id=producer.transactional_id,
@@ -156,16 +161,20 @@ class OffsetRequests:
             generation_id=who.epoch if member else -1,
             member_id=who.member_id if member else "",
             group_instance_id=who.instance_id if member else None,
-            topics=self._rows(rng, by_id=version >= _TXN_IDS),
+            topics=rows,
         )
 
     def _fetch(self, rng: Random, who: Standing) -> tuple[int, RequestBody]:
-        version = self._version(rng, OFFSET_FETCH, _FETCH_IDS)
+        if self._held is not None and rng.random() < _HELD:
+            return self._stable_fetch(rng, *self._held)
+        # most errors of this API are about a member: versions that name none cannot get them
+        least = _FETCH_MEMBER if who.member_id and rng.random() < _NAMED else 0
+        version = self._version(rng, OFFSET_FETCH, _FETCH_IDS, least)
         names = [who.group_id]
         if version >= _FETCH_GROUPS:
             others = [name for name in dict.fromkeys((*self._groups, *self._apart)) if name != who.group_id]
             names += rng.sample(others, min(len(others), rng.choice((0, 0, 1, 2))))
-        named = version >= _FETCH_MEMBER and rng.random() < 0.5
+        named = version >= _FETCH_MEMBER and (least > 0 or rng.random() < _NAMED)
         groups = tuple(
             OffsetFetchRequestGroup(
                 name,
@@ -176,6 +185,25 @@ class OffsetRequests:
             for name in names
         )
         return version, OffsetFetchRequest(groups, require_stable=version >= _FETCH_STABLE and rng.random() < 0.5)
+
+    def _stable_fetch(self, rng: Random, group_id: str, names: Sequence[str]) -> tuple[int, RequestBody]:
+        """A fetch for stable offsets of all partitions of these topics, which an open transaction may hold
+        (O-FETCH-08)."""
+        version = self._version(rng, OFFSET_FETCH, _FETCH_IDS, _FETCH_STABLE)
+        by_id, sizes, ids = version >= _FETCH_IDS, self._topics.sizes, self._topics.ids
+        topics = tuple(
+            OffsetFetchRequestTopic(
+                name="" if by_id else name,
+                topic_id=ids.get(name, rng.randbytes(16)) if by_id else ZERO_ID,
+                partition_indexes=tuple(range(sizes.get(name, 1))),
+            )
+            for name in names
+        )
+        group = OffsetFetchRequestGroup(group_id, topics=topics)
+        return version, OffsetFetchRequest((group,), require_stable=version >= _FETCH_STABLE)
+
+    def _name(self, row: OffsetCommitRequestTopic) -> str:
+        return row.name or next((name for name, topic_id in self._topics.ids.items() if topic_id == row.topic_id), "")
 
     def _wanted(self, rng: Random, version: int) -> tuple[OffsetFetchRequestTopic, ...]:
         return tuple(

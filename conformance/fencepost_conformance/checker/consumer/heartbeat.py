@@ -199,7 +199,7 @@ def _accepted(
         member.previous |= {asked} & {JOIN_EPOCH}
     _no_two_holders(known, op, member)
     _stay(known, op, member, body)
-    known.epochs.told(epoch, op.line)
+    known.epochs.told(epoch, op.line, inside=known.surely_in(known.members[member_id]))
     known.epochs.computed(op.sent_ms)
 
 

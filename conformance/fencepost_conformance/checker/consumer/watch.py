@@ -10,6 +10,9 @@ Sound: where requests overlap, a session may have run out, or an answer was lost
 longer certain, and nothing is refused for it. Not complete: an answer that contradicts no rule here may still be one
 that no run gives. In return a trace costs one walk over its lines.
 
+A look for expired offsets deletes an empty group. A trace that is refused is therefore read once more, with such
+deletions where they can have been (``Looks``).
+
 The part of a trace before its first ConsumerGroupHeartbeat is that of a classic group, and is searched like one. While
 a group may have become classic again, answers about classic members are not judged.
 """
@@ -17,7 +20,8 @@ a group may have become classic again, answers about classic members are not jud
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from fencepost.protocol.consumer_messages import (
@@ -66,7 +70,35 @@ def watch(
     """The first answer that cannot be, and why; None if there is none."""
     if profile.old_no_assignment_interval:
         settings = replace(settings, group_consumer_assignment_interval_ms=0)
-    watcher = _Watch(Knowledge(settings, profile, limits, Epochs(settings, limits), history.coordination), list(topics))
+    known = partial(Knowledge, settings, profile, limits, coordination=history.coordination)
+    found = _first_wrong(history, _Watch(known(Epochs(settings, limits)), list(topics)))
+    if found is None:
+        return None
+    event, _ = found
+    again_ms = history.events[0].at_ms + settings.offsets_retention_check_interval_ms - limits.tolerance_ms
+    looks = Looks(event.line, again_ms, history.offsets)
+    return _first_wrong(history, _Watch(known(Epochs(settings, limits)), list(topics), looks))
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """When a look for expired offsets may have deleted the group, if it was empty (O-EXP-20, O-EXP-25).
+
+    ``upto_line``: that of the first answer that cannot be without a deletion, so that one came before it. ``from_ms``:
+    the earliest time of the next look. ``held``: the lines between which the group certainly has offsets.
+    """
+
+    upto_line: int
+    from_ms: int
+    held: tuple[tuple[int, int], ...]
+
+    def may_delete(self, line: int, at_ms: int) -> bool:
+        """Whether one may have come just before this line."""
+        possible = line <= self.upto_line or at_ms >= self.from_ms
+        return possible and not any(begin < line <= end for begin, end in self.held)
+
+
+def _first_wrong(history: History, watcher: _Watch) -> tuple[Event, Wrong] | None:
     for event in history.events:
         try:
             watcher.take(event)
@@ -85,8 +117,9 @@ def _members_of(op: Op) -> list[str]:
 
 
 class _Watch:
-    def __init__(self, known: Knowledge, topics: list[TopicEvent]) -> None:
+    def __init__(self, known: Knowledge, topics: list[TopicEvent], looks: Looks | None = None) -> None:
         self.known = known
+        self._looks = looks
         self._topics = topics
         self._coverage = Coverage()
         self._removed: dict[int, list[Member]] = {}
@@ -113,14 +146,18 @@ class _Watch:
 
     def _may_begin_anew(self) -> None:
         """While a request is under way that may replace the group, and nobody is certainly in it (C-JOIN-10, C-JOIN-15,
-        M-VAL-22)."""
+        M-VAL-22), or a look for expired offsets may have deleted it (O-EXP-20)."""
         known = self.known
         over = known.now - known.limits.slack_ms
         self._replacing = [
             op for op in self._replacing if (op.closed_ms > over if op.answer is None else op.answer_line >= known.line)
         ]
-        if self._replacing and not known.least():
-            known.epochs.begin_anew(known.line)
+        deleted = self._looks is not None and self._looks.may_delete(known.line, known.now)
+        if (self._replacing or deleted) and not known.least():
+            if deleted:
+                known.epochs.may_be_deleted(known.line)
+            if self._replacing:
+                known.epochs.begin_anew(known.line)
             for asked in self._removed:
                 known.before[asked].floor = known.before[asked].seen = 0
 

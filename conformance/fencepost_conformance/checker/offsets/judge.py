@@ -85,6 +85,15 @@ def wrong_offsets(
                 yield found
 
 
+def open_transactions(trace: WireTrace, settings: Settings, limits: Limits) -> dict[str, tuple[tuple[int, int], ...]]:
+    """By group, the first and last line of each time in which a transaction with a commit for it is certainly open."""
+    every = reading.exchanges(trace)
+    if all(each.api != reading.TXN_OFFSET_COMMIT for each in every):
+        return {}
+    bounds = times(trace, settings, limits.slack_ms, limits.tolerance_ms)
+    return _Ledger(every, names_of(trace), bounds, scala=False).open_transactions()
+
+
 class _Ledger:
     """The registers of a trace, filled from its commits, deletions and transactions."""
 
@@ -115,6 +124,14 @@ class _Ledger:
             before = Write(value, 0, 0, 0, 0, old_from=0)
             of_group[place] = Register([before], [], several=self.names.several_ids(place[0]))
         return of_group[place]
+
+    def open_transactions(self) -> dict[str, tuple[tuple[int, int], ...]]:
+        """By group, from the answer to a commit that was let in until its transaction may end."""
+        found = {}
+        for group_id, registers in self._registers.items():
+            held = {each for register in registers.values() for each in register.pending if each.taken}
+            found[group_id] = tuple(sorted({(each.end, each.ends_from) for each in held if each.end < each.ends_from}))
+        return found
 
     # ---- reads ------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-"""When a group certainly has offsets, so that the Scala coordinator keeps it though it is empty (D-26)."""
+"""When a group certainly has offsets or an open transaction, so that the coordinator keeps it though it is empty
+(O-EXP-20, D-26)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import Settings
 
 from ...trace.files import WireTrace
+from ..search import Limits
 from . import reading
+from .judge import open_transactions
 from .register import NEVER
 
 #: Errors after which something may have been taken away all the same (F-RT-09).
@@ -18,11 +21,12 @@ _PERHAPS = frozenset({ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OU
 _TAKE_AWAY = frozenset({reading.OFFSET_DELETE, reading.DELETE_GROUPS, reading.DELETE_TOPICS})
 
 
-def held(trace: WireTrace, settings: Settings) -> dict[str, tuple[tuple[int, int], ...]]:
+def held(trace: WireTrace, settings: Settings, limits: Limits) -> dict[str, tuple[tuple[int, int], ...]]:
     """By group, the first and last line of each time: from the answer to a plain commit until a request that may take
-    offsets away. None if an offset may have expired within the trace.
+    offsets away, and from the answer to a commit in a transaction until a request that may end the transaction. No
+    plain commits if an offset may have expired within the trace.
     """
-    found: dict[str, tuple[tuple[int, int], ...]] = {}
+    found = open_transactions(trace, settings, limits)
     lasts_ms = trace.lines[-1].at_ms - trace.lines[0].at_ms if trace.lines else 0
     if settings.offsets_retention_ms <= lasts_ms:
         return found
