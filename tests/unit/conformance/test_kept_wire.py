@@ -260,6 +260,58 @@ def with_error(line: WireLine, api: int, was: int, code: int) -> WireLine:
     return line.model_copy(update={"body": {**line.body, "error_code": code}})
 
 
+def without(trace: WireTrace, connection: int, correlation_id: int) -> WireTrace:
+    """The trace without one request and its answer."""
+    gone = connection, correlation_id
+    return edited(
+        trace,
+        lambda line: (
+            None
+            if isinstance(line, SentLine | ReceivedLine) and (line.connection, line.correlation_id) == gone
+            else line
+        ),
+    )
+
+
+def test_a_sync_that_overlaps_an_upgrade_does_not_tell_which_protocol_its_member_speaks() -> None:
+    trace = kept("sync-beside-its-upgrade")
+    assert verdict(trace).outcome == "accepted"
+    last = trace.lines[-2]
+    wrong = edited(trace, lambda line: body_with(line, "static-0", "static-1") if line is last else line)
+    (refusal,) = verdict(wrong).refusals  # nobody has this instance id
+    assert refusal.rules == ("M-STATIC-01", "M-STATIC-03")
+
+
+def test_a_replacement_is_also_found_by_the_instance_id_of_the_replaced_member() -> None:
+    """Up to 4.3. From 4.4 on a member is found by its present instance id alone (V-123)."""
+    trace = kept("replaced-after-a-new-name")
+    assert verdict(trace).outcome == "accepted"
+    for wrong in (without(trace, 6, 1), without(trace, 5, 2)):
+        assert "X-HB-01" in verdict(wrong).refusals[0].rules
+    (refusal,) = check_trace(trace, profile=PROFILES["kafka-4.4"]).refusals
+    assert refusal.rules == ("M-STATIC-02",)  # the first member is not replaced there, and keeps its second name
+
+
+def test_the_join_of_a_member_that_has_a_regex_does_not_name_a_topic_id() -> None:
+    trace = kept("rejoin-keeps-its-regex")
+    assert verdict(trace).outcome == "accepted"
+    last, row = trace.lines[-1], '"partition_index": 2, "committed_offset": '
+    wrong = edited(trace, lambda line: body_with(line, f"{row}-1", f"{row}776") if line is last else line)
+    assert "offset 776 was told" in verdict(wrong).refusals[0].seen
+    assert verdict(without(trace, 1, 1)).outcome == "accepted"  # nothing tells the names
+    # what CreateTopics has told counts, also if the member was there before the trace
+    assert not [each for each in verdict(without(trace, 4, 1)).refusals if "was fetched" in each.seen]
+
+
+@pytest.mark.parametrize(("answered_ms", "outcome"), [(940, "refused"), (950, "accepted")])
+def test_a_timer_that_runs_out_before_a_join_is_written_may_end_its_member(answered_ms: int, outcome: str) -> None:
+    """The timer of the earlier join was set at 467 at the earliest; 20 ms are for clocks that differ."""
+    trace = kept("ended-before-its-join-is-written")
+    assert verdict(trace).outcome == "accepted"
+    early = edited(trace, lambda line: line.model_copy(update={"at_ms": min(line.at_ms, answered_ms)}))
+    assert verdict(early).outcome == outcome
+
+
 def test_a_commit_that_stores_nothing_leaves_no_group() -> None:
     """O-COMMIT-39: Kafka leaves one, so that the next commit gets another error there, unless a look has deleted it."""
     trace = kept("commit-that-stores-nothing")

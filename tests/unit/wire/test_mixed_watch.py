@@ -257,3 +257,31 @@ def test_before_4_2_a_confirmed_revocation_moves_a_member_on_by_one() -> None:
         wire.beat(5_500, "a", own, own + 1, parts(0), topic_partitions=parts(0, 1))
         found.append(wire.verdict().outcome)
     assert found == ["accepted", "refused"]
+
+
+@pytest.mark.parametrize(("answered_ms", "outcome"), [(8_050, "refused"), (8_150, "accepted")])
+def test_a_session_that_ends_before_a_join_is_written_may_end_the_member(answered_ms: int, outcome: str) -> None:
+    """X-JOIN-20: the timers of a member run until its join is replicated."""
+    wire = mixed()
+    wire.beat(2_100, "b", 0, 3, ())
+    wire.beat(6_000, "a", 2, 2, parts(0, 1))
+    wire.beat(7_000, "a", 2, 4, topic_partitions=parts(0, 1))
+    joins(wire, 8_000, "b", told(4, "b"))
+    wire.lines[-1] = wire.lines[-1].model_copy(update={"at_ms": answered_ms})
+    beats(wire, 8_200, "b", 4, E.UNKNOWN_MEMBER_ID)
+    assert wire.verdict().outcome == outcome
+
+
+def test_a_successor_is_found_by_the_instance_id_of_its_predecessor() -> None:
+    """M-STATIC-13: up to 4.3, also where it took the place by KIP-848 (M-STATIC-10)."""
+    wire = Wire(profile=KAFKA_4_3)
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    wire.beat(1_100, "a", 0, 2, (), instance_id="j")
+    wire.beat(1_200, "a", -2, -2, instance_id="j")
+    wire.beat(1_300, "b", 0, 2, parts(0, 1, 2, 3), instance_id="i")
+    wire.beat(1_400, "k", 0, 3, ())
+    joins(wire, 1_500, "", told(3, "c"), instance="j")
+    wire.beat(1_600, "b", 2, 0, error=E.UNKNOWN_MEMBER_ID)
+    assert wire.accepted()
+    wire.beat(1_700, "k", 3, 0, error=E.UNKNOWN_MEMBER_ID)
+    assert "M-FENCE-01" in wire.refusal().rules

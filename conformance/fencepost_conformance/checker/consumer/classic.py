@@ -57,10 +57,16 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
         if body.group_instance_id is not None:
             member.takes(body.group_instance_id, op.answer_line)
     if body.group_instance_id is not None:
+        for holder in known.holders(body.group_instance_id):
+            if holder is not old:
+                member.follows(holder, body.group_instance_id, op.answer_line)
         contested = known.gives_up(op, member_id, body.group_instance_id)
     known.members[member_id] = member
     member.epoch, member.rebalance_ms = answer.generation_id, body.rebalance_timeout_ms
-    member.presence = Presence.PERHAPS if contested else known.after(op, member)
+    # its timers run on until the join is replicated, and may have ended it since it was taken up (X-JOIN-20)
+    ended = old is not None and not before.newcomer and old.may_time_out(known.now, known.limits)
+    member.presence = Presence.PERHAPS if contested or ended else known.after(op, member)
+    member.either = known.may_convert(op, member_id)
     member.heard(op, known.now, known.line, known.limits.slack_ms)
     member.deadline_ms = op.sent_ms + body.rebalance_timeout_ms  # X-TMR-03
     member.longest_ms = known.now + body.rebalance_timeout_ms
@@ -237,7 +243,8 @@ def _member_part(
     if error is E.UNKNOWN_MEMBER_ID:
         if inside:
             raise Wrong(op, "NONE", "X-HB-01", "X-TMR-01")
-        if before.alone and body.group_instance_id is None and member.classic:  # else X-SYNC-02
+        certain = member.classic and not member.either  # else X-SYNC-02
+        if before.alone and body.group_instance_id is None and certain:
             member.presence, member.exact = Presence.OUT, False
         return
     steady = inside and member.exact and before.alone
@@ -259,7 +266,8 @@ def _stay(known: Knowledge, op: Op, member: Member) -> None:
         member.counted = False
         known.epochs.may_bump(-1)
     member.presence, member.classic = known.after(op, member), True
-    if known.may_convert(op, member.member_id):
+    member.either = known.may_convert(op, member.member_id)
+    if member.either:
         member.session_ms = max(member.session_ms, known.settings.group_consumer_session_timeout_ms)
     member.heard(op, known.now, known.line, known.limits.slack_ms)
 

@@ -89,6 +89,7 @@ class Knowledge:
         name = member_id or f"unseen-{op.id}"
         member = self.members.setdefault(name, Member(name, classic=True))
         member.presence, member.exact, member.classic = Presence.PERHAPS, False, True
+        member.either = self.may_convert(op, name)
         if instance is None:
             return
         for holder in self.holders(instance):  # its place may have been taken
@@ -211,12 +212,18 @@ class Knowledge:
 
         Kafka leaves an instance id that a member has given up with that member (M-STATIC-13).
         """
-        stays = self.profile.fault_relabelled_instance_stays
         for member in self.members.values():
-            had = member.formers.get(instance, -1)
-            has = member.instance == instance or had > since or (stays and had >= 0)
+            has = self.maps(instance, member) or member.formers.get(instance, -1) > since
             if has and not (member.out_from <= since and self.surely_out(member.member_id)):
                 yield member
+
+    def maps(self, instance: str, member: Member) -> bool:
+        """The coordinator may find this member by the instance id.
+
+        Kafka also finds it by an instance id that it has given up (M-STATIC-13).
+        """
+        stays = self.profile.fault_relabelled_instance_stays
+        return member.instance == instance or (stays and instance in member.formers)
 
     def holder_of(self, partition: Partition, but: str) -> Member | None:
         """Another member that certainly holds the partition now (A or R)."""

@@ -247,6 +247,8 @@ def _joined(
     fresh.stray_ms, fresh.stray_until_ms = member.stray_ms, member.stray_until_ms
     if member.instance is not None and member.instance != instance:
         fresh.formers = {**fresh.formers, member.instance: op.answer_line}
+    for holder in holders:
+        fresh.follows(holder, instance or "", op.answer_line)
     if not holders:
         fresh.names, fresh.exact, believed = frozenset(), True, True
     elif len(holders) == 1 and _is_replaced(known, holders[0]):
@@ -436,6 +438,7 @@ def _stay(known: Knowledge, op: Op, member: Member, body: ConsumerGroupHeartbeat
         known.epochs.may_bump(-1)
     member.presence = Presence.PERHAPS if member.contested else known.after(op, member)
     member.contested = member.away = member.classic = False
-    other_ms = member.session_ms if known.may_convert(op, member.member_id) else 0
+    member.either = known.may_convert(op, member.member_id)
+    other_ms = member.session_ms if member.either else 0
     member.session_ms = max(known.settings.group_consumer_session_timeout_ms, other_ms)
     member.heard(op, known.now, known.line, known.limits.slack_ms)

@@ -41,6 +41,7 @@ class Member:
 
     member_id: str
     classic: bool = False
+    either: bool = False  #: a request of the other protocol that overlaps may have converted it since
     instance: str | None = None
     claims: bool = False  #: it has asked for ``instance``, and may not have got it
     contested: bool = False  #: somebody may have taken its place already when its join was answered
@@ -91,6 +92,15 @@ class Member:
         self.since_ms, self.since_line = op.sent_ms, op.line
         self.until_ms, self.until_line = now, line
 
+    def follows(self, predecessor: Member, instance: str, line: int) -> None:
+        """It takes the place of this member, which was found by the instance id.
+
+        Kafka writes it as a copy first, and the copy has the predecessor's own instance id. That is another one if
+        the predecessor has changed it and stays mapped by the former one (M-STATIC-10, M-STATIC-13).
+        """
+        had = [each for each in (predecessor.instance, *predecessor.formers) if each not in (None, instance)]
+        self.formers = {**self.formers, **dict.fromkeys(filter(None, had), line)}
+
     def takes(self, instance: str, line: int) -> None:
         """It has this instance id now, as this line shows."""
         if self.instance is not None and self.instance != instance:
@@ -103,12 +113,16 @@ class Member:
     def _timers(self) -> tuple[int, int, int]:
         return self.deadline_ms, self.join_by_ms, self.stray_ms
 
+    def may_time_out(self, now: int, limits: Limits) -> bool:
+        """One of its timers may have run out by now."""
+        return now >= min(self.since_ms + self.session_ms, *self._timers()) - limits.tolerance_ms
+
     def surely_in(self, now: int, limits: Limits) -> bool:
         """The coordinator certainly knows it, and has since its last answer."""
         return (
             self.presence is Presence.IN
             and not self.removers
-            and now < min(self.since_ms + self.session_ms, *self._timers()) - limits.tolerance_ms
+            and not self.may_time_out(now, limits)
             and not any(_leaves(op) for op in self.open)
             and now < min((_ends_from(op) for op in self.open), default=NEVER) - limits.tolerance_ms
         )

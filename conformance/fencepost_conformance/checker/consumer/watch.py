@@ -258,7 +258,7 @@ class _Watch:
         return [
             member
             for member in self.known.members.values()
-            if member.instance in instances and member.member_id not in mine
+            if member.member_id not in mine and any(self.known.maps(each, member) for each in instances if each)
         ]
 
     # ---- answers ------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from ...trace.lines import NamesLine, ReceivedLine, SentLine
 _FETCH: Final = 1
 _CREATE_TOPICS: Final = 19
 _DELETE_TOPICS: Final = 20
+_JOIN_GROUP: Final = 11
 _CONSUMER_GROUP_HEARTBEAT: Final = 68
 _NO_TOPIC: Final = str(UUID(int=0))
 
@@ -88,11 +89,15 @@ def names_of(trace: WireTrace) -> Names:
     created: dict[str, int] = {}
     deleted: set[str] = set()
     asked: dict[tuple[int, int], tuple[int, Mapping[str, Any]]] = {}  #: requests with their lines
+    named: Counter[tuple[str, str]] = Counter()  #: how many lines name a member, by group and member id
+    concluded: dict[str, str] = {}
     for number, line in enumerate(trace.lines, 1):
         if isinstance(line, NamesLine):
             names.update(line.names)
         elif isinstance(line, SentLine) and "undecoded" not in line.body:
             asked[line.connection, line.correlation_id] = number, line.body
+            if line.api_key in (_JOIN_GROUP, _CONSUMER_GROUP_HEARTBEAT):
+                named[_member(line.body, line.body)] += 1
             if line.api_key == _FETCH:  # the recorder tells the name beside the id where it knows it
                 names.update(_both(_rows(line.body, "topics")))
             elif line.api_key == _DELETE_TOPICS:
@@ -108,9 +113,19 @@ def names_of(trace: WireTrace) -> Names:
                 told = _both(_rows(line.body, "responses"))
                 names.update(told)
                 deleted |= set(told.values())
-            elif line.api_key == _CONSUMER_GROUP_HEARTBEAT:
-                names.update(_subscribed(request, line.body))
-    return Names(names, created, frozenset(deleted))
+            elif line.api_key == _JOIN_GROUP:
+                named[_member(request, line.body)] += 1
+            # a member that may be there already may have a regex, which a join without one leaves (M-HB-01)
+            elif line.api_key == _CONSUMER_GROUP_HEARTBEAT and (
+                not request.get("member_id") or named[_member(request, request)] == 1
+            ):
+                concluded.update(_subscribed(request, line.body))
+    return Names({**concluded, **names}, created, frozenset(deleted))
+
+
+def _member(ask: Mapping[str, Any], named: Mapping[str, Any]) -> tuple[str, str]:
+    """The group of a request, and the member that its body, or the body of its answer, names."""
+    return str(ask.get("group_id") or ""), str(named.get("member_id") or "")
 
 
 def _rows(body: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
@@ -125,7 +140,10 @@ def _both(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _subscribed(ask: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Who joins and subscribes to one topic, and is given partitions of one, is given them of that (A-PROP-03)."""
+    """The name of a topic id, told by the join of a new member.
+
+    If the member subscribes to one topic and is given partitions of one, they are of that topic (A-PROP-03).
+    """
     subscribed: Any = ask.get("subscribed_topic_names") or ()
     given: Any = answer.get("assignment") or ()
     joins = (
