@@ -27,6 +27,7 @@ from .coordination import is_absent
 from .door import while_loading
 from .history import Event, History, histories
 from .instead import Instead, instead
+from .lateness import Slow, only_late
 from .offsets.judge import wrong_offsets
 from .offsets.kept import held
 from .positions.judge import wrong_positions
@@ -247,8 +248,14 @@ def _numbered(trace: WireTrace, refusal: Refusal) -> Refusal:
     return replace(refusal, line=_line(trace, refusal.line), instead=other)
 
 
+def _first(
+    check: Callable[[Settings, Limits], tuple[Refusal | None, int]], settings: Settings, limits: Limits
+) -> Refusal | None:
+    return check(settings, limits)[0]
+
+
 def _first_wrong_offset(
-    trace: WireTrace, group_id: str, limits: Limits, settings: Settings, *, scala: bool
+    trace: WireTrace, group_id: str, settings: Settings, limits: Limits, *, scala: bool
 ) -> tuple[Refusal | None, int]:
     """As ``check_history``, of the offsets that were fetched."""
     return next(wrong_offsets(trace, [group_id], settings, limits, scala=scala), None), 0
@@ -308,6 +315,12 @@ def check_trace(
             outcome, line = "undecided", _line(trace, perhaps_alive.line)
             reason = f"group {history.group_id!r} seems to have been alive before the trace began"
         elif refusal is not None:
+            found = only_late(trace, refusal, limits, partial(_first, check, settings))
+            if isinstance(found, Slow):
+                outcome, line = "undecided", _line(trace, found.line)
+                reason = found.sentence(history.group_id, limits.slack_ms)
+                continue
+            refusal = found
             other = _instead(history, refusal, settings, assumed, partial(check, limits=_brief(limits)))
             refusals.append(_numbered(trace, replace(refusal, instead=other)))
         elif _turned_away(history):
@@ -316,11 +329,16 @@ def check_trace(
         else:
             accepted.append(history.group_id)
     named_groups = [*accepted, *(each.group_id for each in refusals)]
-    for refusal in wrong_offsets(trace, named_groups, settings, limits, scala=scala):
+    for wrong in wrong_offsets(trace, named_groups, settings, limits, scala=scala):
+        of_group = partial(_first_wrong_offset, trace, wrong.group_id, scala=scala)
+        found = only_late(trace, wrong, limits, partial(_first, of_group, settings))
+        if isinstance(found, Slow):
+            outcome, line = "undecided", _line(trace, found.line)
+            reason = found.sentence(wrong.group_id, limits.slack_ms)
+            continue
         of_offsets = [field for field in assumed if field in OF_OFFSETS]
-        again = partial(_first_wrong_offset, trace, refusal.group_id, limits, scala=scala)
-        other = _instead(groups[refusal.group_id], refusal, settings, of_offsets, again)
-        refusals.append(_numbered(trace, replace(refusal, instead=other)))
+        other = _instead(groups[wrong.group_id], found, settings, of_offsets, partial(of_group, limits=limits))
+        refusals.append(_numbered(trace, replace(found, instead=other)))
     refusals += [_numbered(trace, refusal) for refusal in wrong_positions(trace, accepted)]
     named = {(refusal.group_id, refusal.line) for refusal in refusals}
     for refusal in of_rows:

@@ -1,0 +1,123 @@
+"""A broker that is slow in all that it does is not refused for its timers; one that answers promptly is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.profiles import KAFKA_4_4
+from fencepost_conformance.checker.check import check_trace
+from fencepost_conformance.checker.verdict import Verdict
+from fencepost_conformance.trace.files import WireTrace
+from fencepost_conformance.trace.lines import ReceivedLine
+
+from .test_scala import FETCH, HEARTBEAT, SETTINGS, Classic
+from .written import Wire, parts
+
+SLOW, AT_MS = 2, 7_000
+
+
+def verdict(wire: Wire) -> Verdict:
+    lines = tuple(sorted(wire.lines, key=lambda line: line.at_ms))  # of one time in the order of writing
+    return check_trace(WireTrace(wire.settings, KAFKA_4_4, lines))
+
+
+def stranger(wire: Wire, sent: int, answered: int) -> None:
+    """A Heartbeat for another group, which no coordinator keeps waiting."""
+    wire.asked += 1
+    wire.send(sent, SLOW, HEARTBEAT, 4, m.HeartbeatRequest("h", generation_id=1, member_id="x"))
+    wire.answer(answered, SLOW, HEARTBEAT, 4, wire.asked, m.HeartbeatResponse(E.UNKNOWN_MEMBER_ID))
+
+
+def late_session(heard_ms: int) -> Classic:
+    """A session of 6 s that begins at 10 ms, and a member that is still there at this time. 3 s are allowed."""
+    wire = Classic()
+    wire.alone(session=6_000)
+    wire.heartbeat(heard_ms, "a", 1)
+    return wire
+
+
+@pytest.mark.parametrize(
+    ("heard_ms", "took_ms", "outcome"),
+    [
+        (9_000, 5, "accepted"),
+        (11_000, 5, "refused"),
+        (9_500, 900, "refused"),  # still prompt
+        (9_500, 1_100, "undecided"),
+        (11_000, 3_500, "undecided"),
+        (20_000, 3_500, "refused"),  # later than the slow answer explains
+    ],
+)
+def test_a_session_that_ends_late(heard_ms: int, took_ms: int, outcome: str) -> None:
+    wire = late_session(heard_ms)
+    stranger(wire, heard_ms - took_ms - 10, heard_ms - 10)
+    assert verdict(wire).outcome == outcome
+
+
+def test_the_sentence_names_the_slow_answer_and_the_remedy() -> None:
+    wire = late_session(11_000)
+    stranger(wire, AT_MS, AT_MS + 3_700)
+    found = verdict(wire)
+    assert (found.outcome, found.line) == ("undecided", 8)
+    assert "Heartbeat v4 on connection 2 was answered after 3700 ms; play fewer" in found.reason
+    assert "--concurrency" in found.reason
+
+
+def test_a_request_without_an_answer_is_slow_too() -> None:
+    wire = late_session(11_000)
+    wire.asked += 1
+    wire.send(AT_MS, SLOW, HEARTBEAT, 4, m.HeartbeatRequest("h", generation_id=1, member_id="x"))
+    assert verdict(wire).outcome == "undecided"
+
+
+def test_what_was_slow_long_before_explains_nothing() -> None:
+    wire = late_session(11_000)
+    stranger(wire, 1_000, AT_MS)
+    assert verdict(wire).outcome == "refused"
+
+
+def test_another_fault_behind_it_is_refused() -> None:
+    wire = late_session(11_000)
+    stranger(wire, AT_MS, 10_900)
+    wire.heartbeat(12_000, "a", 1, E.FENCED_INSTANCE_ID)
+    found = verdict(wire)
+    assert (found.outcome, found.refusals[0].line) == ("refused", len(wire.lines))
+
+
+@pytest.mark.parametrize(("took_ms", "outcome"), [(5, "refused"), (3_500, "undecided")])
+def test_an_answer_that_comes_late(took_ms: int, outcome: str) -> None:
+    """Two joins that one generation answers, the second answer 4 s after the first."""
+    wire = Classic()
+    first, second = wire.join(0, "a"), wire.join(1, "b")
+    wire.joined(10, "a", first, 1, "a", "a")
+    again = wire.join(20, "a", "a")
+    wire.joined(30, "a", again, 2, "a", "a", "b")
+    wire.joined(4_500, "b", second, 2, "a")
+    stranger(wire, 4_400 - took_ms, 4_400)
+    assert verdict(wire).outcome == outcome
+
+
+@pytest.mark.parametrize(("took_ms", "outcome"), [(5, "refused"), (3_500, "undecided")])
+def test_a_session_of_the_consumer_protocol_that_ends_late(took_ms: int, outcome: str) -> None:
+    wire = Wire()
+    wire.beat(0, "a", 0, 1, parts(0, 1, 2, 3))
+    stranger(wire, 9_900 - took_ms, 9_900)
+    wire.beat(10_000, "a", 1, 1)
+    assert verdict(wire).outcome == outcome
+
+
+@pytest.mark.parametrize(("took_ms", "outcome"), [(5, "refused"), (3_500, "undecided")])
+def test_an_offset_that_expires_late(took_ms: int, outcome: str) -> None:
+    """Asked for 1 s by the commit, in a group that looks each second."""
+    wire = Classic()
+    wire.settings = replace(SETTINGS, offsets_retention_ms=1_000, offsets_retention_check_interval_ms=1_000)
+    wire.commit(0, E.NONE)
+    stranger(wire, 6_900 - took_ms, 6_900)
+    topics = [{"name": "t", "partition_indexes": [0]}]
+    wire.about_offsets(7_000, FETCH, 7, {"group_id": "g", "topics": topics, "require_stable": False}, None)
+    row = {"partition_index": 0, "committed_offset": 5, "committed_leader_epoch": -1, "metadata": "", "error_code": 0}
+    wire._line(ReceivedLine, 7_005, 7, FETCH, 7, {"error_code": 0, "topics": [{"name": "t", "partitions": [row]}]})
+    assert verdict(wire).outcome == outcome
