@@ -67,7 +67,6 @@ class GroupBroker(Calls):
         self._topics = tuple(topics)
         self._images = 0
         self._engine: Engine | None = None
-        self._serving = False
         #: set once another broker leads a partition that was led here
         self.fenced = asyncio.Event()
 
@@ -83,18 +82,18 @@ class GroupBroker(Calls):
     async def start(self) -> None:
         """Open the store, be elected, load all partitions and begin to serve. Raises what the store raises, and
         ``Started`` if it serves already."""
-        if self._serving:
+        if self._engine is not None:
             raise Started
         count = await self._store.open()
         broker = host.initial_broker(count, self._settings, self._profile, functions=self._functions)
-        engine = self._engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
+        engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
         engine.tell(lambda: self._image(engine))
         try:
             await asyncio.gather(*[engine.lead(partition) for partition in range(count)])
         except BaseException:
             await engine.drain()
             raise
-        self._serving = True
+        self._engine = engine
 
     async def drain(self) -> None:
         """Wait until all that was asked for is durable and answered, then give the partitions up: who still waits, and
@@ -103,10 +102,10 @@ class GroupBroker(Calls):
 
     async def stop(self) -> None:
         """``drain``, and end. The store is left to its owner."""
-        if self._serving:
-            engine = self._running()
+        engine = self._engine
+        if engine is not None:
             await engine.drain()
-            self._serving = False
+            self._engine = None
             engine.end(Stopped())
 
     async def move(self, partition: int, away_s: float = 0.0) -> None:
@@ -115,7 +114,7 @@ class GroupBroker(Calls):
         engine = self._running()
         engine.give_up(partition)
         await asyncio.sleep(away_s)
-        if self._serving:
+        if self._engine is engine:
             await engine.lead(partition)
 
     # what is asked
@@ -208,8 +207,8 @@ class GroupBroker(Calls):
         rows = tuple(topics)
         self._check(TopicsChanged(0, rows))
         self._topics = rows
-        if self._serving:
-            engine = self._running()
+        engine = self._engine
+        if engine is not None:
             engine.tell(lambda: self._image(engine))
 
     @property
@@ -271,7 +270,7 @@ class GroupBroker(Calls):
         self._running().watchers.append(watcher)
 
     def _running(self) -> Engine:
-        if self._engine is None or not self._serving:
+        if self._engine is None:
             raise Stopped
         return self._engine
 

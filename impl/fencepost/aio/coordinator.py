@@ -13,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fencepost.coordinator import CoordinatorState, consumer_view, initial_state, offsets_view, step, view
@@ -88,7 +88,7 @@ class _Ask:
 class _Alarm:
     key: TimerKey
     due: int
-    handle: asyncio.TimerHandle | None = None
+    handle: asyncio.TimerHandle = field(init=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -336,7 +336,7 @@ class GroupCoordinator(Calls):
         self._state, outcome = step(self._state, event, self._choices)
         for command in outcome.timers:
             old = self._alarms.pop(command.key, None)
-            if old is not None and old.handle is not None:
+            if old is not None:
                 old.handle.cancel()
             if isinstance(command, SetTimer):
                 alarm = _Alarm(command.key, event.at_ms + command.delay_ms)
@@ -347,8 +347,8 @@ class GroupCoordinator(Calls):
             task = self._tasks[key] = _Task(key)
             self._inbox.put_nowait(task)
         for reply in outcome.replies:
-            answer = self._asked.pop(reply.request_id, None)
-            if answer is not None and not answer.done():
+            answer = self._asked.pop(reply.request_id)
+            if not answer.done():
                 answer.set_result(reply.body)
         return outcome
 

@@ -139,10 +139,8 @@ class Engine:
     async def drain(self) -> None:
         """Let all land that is under way, then give every partition up."""
         self._holding = True
-        while any(led.flights or led.settling for led in self.led.values()):
-            waits = [flight.done for led in self.led.values() for flight in led.flights]
-            if waits:
-                await asyncio.wait(waits)
+        while flying := [flight.done for led in self.led.values() for flight in led.flights]:
+            await asyncio.wait(flying)
             await asyncio.sleep(0)
         for led in list(self.led.values()):
             self._at_once(lambda led=led: self._give_up(led))  # type: ignore[misc]
@@ -241,7 +239,7 @@ class Engine:
         for watcher in self.watchers:
             watcher(event, served)
         for led in wrote:
-            if led.flights and led.flights[0].done.done() and not led.sinking:
+            if not led.sinking:  # the store may be quick enough
                 self._settle(led)
 
     def _take_up(self, led: Led, outcome: Outcome, at_ms: int) -> None:
@@ -281,10 +279,8 @@ class Engine:
         self._now_or_later(fire)
 
     def _have_done(self, led: Led, key: TaskKey) -> None:
-        term = led.term
-
         def done() -> None:
-            if led.term == term and led.tasks.pop(key, None) is not None:
+            if led.tasks.pop(key, None) is not None:  # else the partition was lost while this was held
                 self._own(led, TaskDone(self.tick(), key))
 
         self._now_or_later(done)
@@ -300,19 +296,8 @@ class Engine:
         self._flying.add(led.partition)
         self.counts.appends += 1
         self.counts.records += len(outcome.records)
-        term = led.term
-        done.add_done_callback(lambda _: self._landed(led, term))
-
-    def _landed(self, led: Led, term: int) -> None:
-        """An append is done; others may be with it, and all of them are told at once."""
-        if led.term == term and led.flights and not led.settling:
-            led.settling = True
-            self._loop.call_soon(self._tell_landed, led, term)
-
-    def _tell_landed(self, led: Led, term: int) -> None:
-        if led.term == term:
-            led.settling = False
-            self._at_once(lambda: self._settle(led))
+        # Others may be done with it: the first that is looked at tells the core of all, and finds none if it is late.
+        done.add_done_callback(lambda _: self._loop.call_soon(self._at_once, lambda: self._settle(led)))
 
     def _settle_landed(self) -> None:
         """What has landed is told before anything else is handled: from the moment that an append has failed the store

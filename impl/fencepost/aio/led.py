@@ -35,14 +35,10 @@ class Alarm:
 
 @dataclass(slots=True, eq=False)
 class Led:
-    """``term`` grows whenever the partition is loaded again: what belongs to an earlier one is late. ``settling``: what
-    has become of its appends is about to be told. ``sinking``: an append has failed, and it is about to be given up or
-    loaded again."""
+    """``sinking``: an append has failed, and the partition is about to be given up or loaded again."""
 
     partition: int
     epoch: int
-    term: int = 0
-    settling: bool = False
     sinking: bool = False
     flights: deque[Flight] = field(default_factory=deque)
     alarms: dict[TimerKey, Alarm] = field(default_factory=dict)
@@ -50,9 +46,7 @@ class Led:
     loading: asyncio.Task[None] | None = None
 
     def forget(self) -> list[asyncio.Future[None]]:
-        """What belongs to this term is late from now on. The appends that are still under way."""
-        self.term += 1
-        self.settling = False
+        """What is under way is late from now on. The appends among it."""
         self.sinking = False
         for handle in self.tasks.values():
             handle.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,92 +26,11 @@ from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import Appended, AppendFailed, GroupConfig, Request, Topic
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
-from fencepost.protocol.settings import Settings
-from fencepost.store import AppendError, SharedMemoryStore, SharedStore, StoreError
+from fencepost.store import AppendError, SharedMemoryStore, StoreError
 
-QUICK = Settings(group_min_session_timeout_ms=10, group_initial_rebalance_delay_ms=20)
-TOPIC = Topic("t", bytes(15) + b"\1", 4)
+from .scenes import QUICK, TOPIC, SlowStore, commit, committed, join, member, offsets, play
+
 GROUPS = tuple(f"group {number}" for number in range(12))
-
-
-class SlowStore(SharedMemoryStore):
-    """Appends are durable, or fail, when the test says so: ``land``. As a store must, it fails what was asked for
-    before a failure was told."""
-
-    def __init__(self) -> None:
-        super().__init__(4)
-        self.slow = False
-        self.asked: list[tuple[int, Sequence[Record], int, asyncio.Future[None]]] = []
-
-    def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
-        if not self.slow:
-            return super().append(partition, records, leader_epoch=leader_epoch)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.asked.append((partition, records, leader_epoch, done))
-        return done
-
-    async def land(self, failure: Exception | None = None) -> None:
-        asked, self.asked = self.asked, []
-        for partition, records, epoch, done in asked:
-            if failure is not None:
-                done.set_exception(failure)
-                continue
-            ended = super().append(partition, records, leader_epoch=epoch)
-            done.set_result(await ended)
-        for _ in range(3):
-            await asyncio.sleep(0)
-
-
-def play(scene: Callable[[GroupBroker], Awaitable[None]], store: SharedStore | None = None, **options: Any) -> None:
-    async def main() -> None:
-        given = SharedMemoryStore(4) if store is None else store
-        async with asyncio.timeout(30), GroupBroker(given, QUICK, topics=[TOPIC], **options) as groups:
-            await scene(groups)
-
-    asyncio.run(main())
-
-
-def commit(group: str, offset: int, partition: int = 0) -> o.OffsetCommitRequest:
-    rows = (o.OffsetCommitRequestPartition(partition, committed_offset=offset),)
-    return o.OffsetCommitRequest(group, topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
-
-
-async def committed(groups: GroupBroker, group: str, offset: int) -> ErrorCode:
-    answer = await groups.commit_offsets(commit(group, offset))
-    return answer.topics[0].partitions[0].error_code
-
-
-def offsets(groups: GroupBroker, group: str) -> list[int]:
-    return [row.offset for row in groups.offsets_view(group).committed]
-
-
-def join(group: str, member: str = "", session: int = 60_000) -> m.JoinGroupRequest:
-    return m.JoinGroupRequest(
-        group,
-        session_timeout_ms=session,
-        rebalance_timeout_ms=60_000,
-        member_id=member,
-        protocol_type="work",
-        protocols=(m.Protocol("even", b""),),
-    )
-
-
-async def member(groups: GroupBroker, group: str) -> str:
-    joined = await groups.join(join(group, (await groups.join(join(group))).member_id))
-    assert joined.generation_id == 1
-    share = (m.SyncGroupAssignment(joined.member_id, b"all"),)
-    synced = await groups.sync(
-        m.SyncGroupRequest(
-            group,
-            generation_id=1,
-            member_id=joined.member_id,
-            protocol_type="work",
-            protocol_name="even",
-            assignments=share,
-        )
-    )
-    assert synced.assignment == b"all"
-    return joined.member_id
 
 
 def test_groups_of_many_partitions_are_served_and_loaded_again() -> None:

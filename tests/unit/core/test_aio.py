@@ -301,3 +301,79 @@ def test_offsets_are_committed_and_fetched() -> None:
         assert [row.offset for row in groups.offsets_view().committed] == [7, 7]
 
     play(scene)
+
+
+def test_an_answer_that_nobody_waits_for_holds_up_no_other() -> None:
+    """Two members wait in one rebalance, and the first does not wait any more."""
+
+    async def scene(groups: GroupCoordinator) -> None:
+        ids = [(await groups.join(join())).member_id for _ in range(2)]
+        first = asyncio.ensure_future(groups.join(join(ids[0])))
+        await asyncio.sleep(0.001)
+        first.cancel()
+        second = await asyncio.wait_for(groups.join(join(ids[1])), 5)
+        assert second.error_code is ErrorCode.NONE
+
+    play(scene)
+
+
+def test_a_timer_that_is_set_again_is_not_left_running() -> None:
+    """Each heartbeat sets the session's timer again; what was set before is cancelled."""
+
+    async def scene(groups: GroupCoordinator) -> None:
+        name = await member(groups)
+        handles = [each.handle for each in groups._alarms.values()]
+        beat = m.HeartbeatRequest("g", generation_id=1, member_id=name)
+        assert (await groups.heartbeat(beat)).error_code is ErrorCode.NONE
+        now = [each.handle for each in groups._alarms.values()]
+        assert [each for each in handles if each not in now and not each.cancelled()] == []
+
+    play(scene)
+
+
+class Doomed(MemoryStore):
+    """Fails for good, once the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fail = asyncio.Event()
+
+    async def append(self, records: Sequence[Record]) -> None:
+        await self.fail.wait()
+        raise OSError("the disk is gone")
+
+    async def load(self) -> Sequence[Record]:
+        if self.fail.is_set():
+            raise OSError("the disk is gone")
+        return await super().load()
+
+
+def test_who_asked_while_the_store_failed_for_good_is_told_that_nobody_serves() -> None:
+    """Behind the write that fails there wait two requests, of which one is cancelled, and news of topics."""
+
+    async def main() -> None:
+        store, topics = Doomed(), (Topic("t", bytes(15) + b"\1", 4),)
+        groups = GroupCoordinator(store, QUICK)
+        with pytest.raises(Stopped):
+            groups.set_topics(topics)
+        await groups.start()
+        groups.set_topics(topics)
+        rows = (o.OffsetCommitRequestPartition(0, committed_offset=1),)
+        body = o.OffsetCommitRequest("g", topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
+        writing = asyncio.ensure_future(groups.request(body, version=9))
+        asked = [asyncio.ensure_future(groups.list_groups(m.ListGroupsRequest())) for _ in range(2)]
+        await asyncio.sleep(0.01)
+        groups.set_topics(topics)
+        asked[0].cancel()
+        store.fail.set()
+        with pytest.raises(Stopped):
+            await asyncio.wait_for(asked[1], 5)
+        assert (await writing).topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        with pytest.raises(Stopped):
+            await asyncio.wait_for(groups.list_groups(m.ListGroupsRequest()), 5)
+        with pytest.raises(Stopped):
+            groups.set_topics([])
+        with pytest.raises(OSError, match="the disk is gone"):
+            await groups.stop()
+
+    asyncio.run(main())

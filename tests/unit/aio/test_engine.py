@@ -1,0 +1,199 @@
+"""What the asyncio driver of many coordinators does with what comes late, out of turn, or for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from fencepost import host
+from fencepost.aio import GroupBroker, Stopped
+from fencepost.host import broker as hosted
+from fencepost.host.broker import OnPartition
+from fencepost.protocol import consumer_messages as c
+from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import GroupConfig, Request, TimerFired, Unload
+from fencepost.store import AppendError
+
+from .scenes import SlowStore, commit, committed, join, offsets, play
+
+REFUSED = AppendError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+async def ticks(count: int = 6) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def refuse(groups: GroupBroker, store: SlowStore, group: str) -> None:
+    """The last append of its partition has failed, so that the next ones go one at a time."""
+    store.slow = True
+    answer = groups.submit(commit(group, 1), version=9)
+    await store.land(REFUSED)
+    assert answer.done()
+
+
+def test_a_commit_after_a_failed_append_is_answered_when_it_lands() -> None:
+    """What is still to be said of the appends from before the failure holds up none that comes later."""
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        store.slow = True
+        before = [groups.submit(commit("g", each), version=9) for each in (1, 2, 3)]
+        await store.land(OSError("the disk is gone"))
+        assert all(each.done() for each in before)
+        while groups.counts.loaded == 0:
+            await asyncio.sleep(0)
+        after = groups.submit(commit("g", 4), version=9)
+        assert len(store.asked) == 1
+        await store.land()
+        await ticks()
+        assert after.done()
+        assert offsets(groups, "g") == [4]
+
+    play(scene, store)
+
+
+def test_a_timer_that_has_rung_and_is_set_again_before_its_turn_runs_out_anew() -> None:
+    """A heartbeat waits its turn behind a commit; meanwhile the member's session runs out, whose turn comes later."""
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        given = await groups.join(join("g", session=200))
+        joined = await groups.join(join("g", given.member_id, session=200))
+        sync = m.SyncGroupRequest(
+            "g", generation_id=1, member_id=joined.member_id, protocol_type="work", protocol_name="even",
+            assignments=(m.SyncGroupAssignment(joined.member_id, b"all"),),
+        )  # fmt: skip
+        await groups.sync(sync)
+        fired: list[Any] = []
+        await refuse(groups, store, "h")
+        landing = groups.submit(commit("h", 2), version=9)
+        beat = groups.submit(m.HeartbeatRequest("g", generation_id=1, member_id=joined.member_id))
+        assert not beat.done()
+        await asyncio.sleep(0.25)
+        groups.watch(lambda event, served: fired.append(event.event) if isinstance(event, OnPartition) else None)
+        await store.land()
+        assert landing.done()
+        assert (await beat).error_code is ErrorCode.NONE  # type: ignore[union-attr]
+        await ticks()
+        assert not any(isinstance(each, TimerFired) for each in fired)
+        store.slow = False
+        async with asyncio.timeout(5):
+            while (seen := groups.view("g")) is not None and seen.members:
+                await asyncio.sleep(0.01)
+        assert any(isinstance(each, TimerFired) for each in fired)
+
+    play(scene, store)
+
+
+def test_requests_are_answered_after_a_partition_whose_last_append_has_failed_was_given_up() -> None:
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        await refuse(groups, store, "g")
+        store.slow = False
+        moving = asyncio.ensure_future(groups.move(groups.partition_of("g"), 0.05))
+        await asyncio.sleep(0)
+        late = groups.submit(commit("g", 2), version=9)
+        assert (await late).topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        await moving
+        assert await committed(groups, "g", 3) is ErrorCode.NONE
+
+    play(scene, store)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "told of a watcher that fails"])
+def test_an_answer_for_nobody_holds_up_no_other(how: str) -> None:
+    """Two members wait in one rebalance, and the first does not wait any more."""
+
+    async def scene(groups: GroupBroker) -> None:
+        ids = [(await groups.join(join("g"))).member_id for _ in range(2)]
+        broken = how != "cancelled"
+
+        def watch(event: Any, served: host.Served) -> None:
+            if broken and isinstance(event, Request):
+                raise ZeroDivisionError
+
+        groups.watch(watch)
+        first = groups.submit(join("g", ids[0]))
+        if broken:
+            with pytest.raises(ZeroDivisionError):
+                await first
+            broken = False
+        else:
+            first.cancel()
+        second = await asyncio.wait_for(groups.submit(join("g", ids[1])), 5)
+        assert second.error_code is ErrorCode.NONE  # type: ignore[union-attr]
+
+    play(scene)
+
+
+def test_who_waits_where_a_partition_cannot_be_given_up_is_told_that_nobody_serves(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = hosted.step
+
+    def step(broker: host.Broker, event: Any, choices: Any) -> Any:
+        if isinstance(event, OnPartition) and isinstance(event.event, Unload):
+            raise ZeroDivisionError
+        return real(broker, event, choices)
+
+    waiting: list[asyncio.Future[Any]] = []
+
+    async def scene(groups: GroupBroker) -> None:
+        for _ in range(2):
+            given = await groups.join(join("g"))
+            waiting.append(groups.submit(join("g", given.member_id)))
+        waiting[0].cancel()
+        monkeypatch.setattr(hosted, "step", step)
+
+    play(scene)
+    assert waiting[0].cancelled()
+    assert isinstance(waiting[1].exception(), Stopped)
+    assert "could not handle Unload" in caplog.text
+
+
+def test_a_task_whose_turn_comes_after_its_partition_was_lost_is_not_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A regular expression is resolved in a task; it waits its turn behind a commit that fails for good."""
+    caplog.set_level(logging.ERROR, "fencepost.aio")
+    store = SlowStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        asks = c.ConsumerGroupHeartbeatRequest(
+            "g", member_id="ada", member_epoch=0, rebalance_timeout_ms=60_000, subscribed_topic_regex="t.*",
+            topic_partitions=(),
+        )  # fmt: skip
+        await refuse(groups, store, "g")
+        done: list[Any] = []
+        groups.watch(lambda event, served: done.append(event))
+        joining = groups.submit(asks)  # its records are under way, and with them its task begins
+        await ticks()
+        await store.land(OSError("the disk is gone"))
+        await joining
+        while groups.counts.loaded == 0:
+            await asyncio.sleep(0)
+        await ticks()
+        assert [each for each in caplog.messages if "could not handle" in each] == []
+
+    play(scene, store)
+
+
+def test_a_broker_that_is_still_loading_serves_nobody() -> None:
+    async def main() -> None:
+        groups = GroupBroker(SlowStore())
+        starting = asyncio.ensure_future(groups.start())
+        await asyncio.sleep(0)
+        with pytest.raises(Stopped):
+            await groups.request(m.ListGroupsRequest())
+        with pytest.raises(Stopped):
+            groups.configure("g", GroupConfig())
+        await starting
+        await groups.stop()
+
+    asyncio.run(main())
