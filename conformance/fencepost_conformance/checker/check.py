@@ -28,8 +28,10 @@ from .door import while_loading
 from .history import Event, History, histories
 from .instead import Instead, instead
 from .lateness import Slow, only_late
+from .listed import wrong_listings
 from .offsets.judge import wrong_offsets
 from .offsets.kept import held
+from .offsets.metadata import wrong_lengths
 from .positions.judge import wrong_positions
 from .rows import wrong_rows
 from .search import Exhausted, Limits, Search
@@ -292,7 +294,7 @@ def check_trace(
     for group_id, times in held(trace, settings, limits).items():
         if group_id in groups:
             groups[group_id].offsets = times
-    of_rows = list(wrong_rows(trace))
+    of_rows = [*wrong_rows(trace), *wrong_lengths(trace, settings, assumed), *wrong_listings(trace)]
     if not groups and not of_rows:
         nothing = "no request about a group" if trace.lines else "no events"
         return Verdict(path, trace.name, "undecided", _line(trace, 0), f"it holds {nothing}: there is nothing to check")
