@@ -3,14 +3,21 @@
 A broker that starts makes the topic of offsets and loads it; until then it answers NOT_COORDINATOR,
 COORDINATOR_LOAD_IN_PROGRESS or COORDINATOR_NOT_AVAILABLE (F-RT-01, F-RT-02). Once it has answered about a group, it is
 the coordinator, and stays so until it stops or another broker takes over. The trace shows both: connections close, or
-FindCoordinator answers with an error or another broker. Of a cluster of several brokers a trace shows too little: there
-a coordinator may move at any time.
+FindCoordinator answers with an error or another broker.
+
+In a cluster of several brokers a coordinator may move at any time, and mostly no connection closes. So there a broker
+is held to be the coordinator only between two answers that show it, with none between them that shows a move: an
+answer of another broker as the coordinator, a search that names another broker or fails, or a connection that a broker
+closes. A second search that names the same broker counts as the later answer. Before the first such answer and after
+the last one, a broker may say that it is not the coordinator. A coordinator that moves away and back between two
+answers, unseen, would be refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 from fencepost.protocol.errors import ErrorCode
@@ -80,36 +87,56 @@ class Coordination:
     """The facts that a trace shows about the coordinator of one group.
 
     ``signs``: line and time of what shows that the coordinator may have been lost, in order. ``proofs``: lines of the
-    requests, and of the answers, by which the broker was the coordinator. ``ready``: the header says that it was when
-    the trace began. ``several``: the trace shows, or its header says, that the cluster has several brokers.
+    requests, and of the answers, by which a broker was the coordinator, with the connection. ``ready``: the header says
+    that it was when the trace began. ``several``: the trace shows, or its header says, that the cluster has several
+    brokers. ``searches``: line of each answer of FindCoordinator, and the broker that it names. ``servers``: the broker
+    at the other end of each connection, where the trace tells it.
     """
 
     began_ms: int = 0
     ready: bool = False
     several: bool = False
     signs: list[tuple[int, int]] = field(default_factory=list)
-    proofs: list[tuple[int, int]] = field(default_factory=list)
+    proofs: list[tuple[int, int, int]] = field(default_factory=list)
+    searches: list[tuple[int, object]] = field(default_factory=list)
+    servers: Mapping[int, str] = field(default_factory=dict)
 
-    def may_be_away(self, sent: int, sent_ms: int, answered_ms: int) -> bool:
+    def may_be_away(self, sent: int, answered: int, connection: int, *, sent_ms: int, answered_ms: int) -> bool:
         """Whether the coordinator may have been lost, or not loaded yet, when it took up a request.
 
-        The request stands in line ``sent``; the times are those of the request and of its answer, in ms.
+        The request stands in line ``sent`` and its answer in line ``answered``; the times are theirs, in ms.
         """
         if self.several:
-            return True
-        proven = max((asked for asked, answered in self.proofs if answered < sent), default=-1)
+            return self._may_have_moved(sent, answered, self.servers.get(connection, ""))
+        proven = max((asked for asked, told, _ in self.proofs if told < sent), default=-1)
         if proven < 0 and not self.ready and sent_ms <= self.began_ms + LOADS_MS:
             return True
         return any(
             line > proven and sent_ms - LOADS_MS <= at_ms <= answered_ms + STOPS_MS for line, at_ms in self.signs
         )
 
+    def _may_have_moved(self, sent: int, answered: int, server: str) -> bool:
+        """Whether this broker of several may not have been the coordinator at some moment between two lines."""
+        here = [(asked, told) for asked, told, by in self.proofs if self.servers.get(by, "") == server]
+        elsewhere = [told for _, told, by in self.proofs if self.servers.get(by, "") != server]
+        before = max((asked for asked, told in here if told < sent), default=-1)
+        if before < 0 and not self.ready:
+            return True
+        named = next((where for line, where in reversed(self.searches) if line < sent), None)
+        confirmed = [line for line, where in self.searches if line > answered and where is not None and where == named]
+        after = min([asked for asked, _ in here if asked > answered] + confirmed, default=-1)
+        if after < 0:
+            return True
+        changed = [line for (_, was), (line, where) in pairwise(self.searches) if where != was]
+        signs = [*changed, *elsewhere, *(line for line, _ in self.signs)]
+        return any(before < line < after for line in signs)
+
 
 def coordinations(trace: WireTrace) -> Mapping[str, Coordination]:
     """The facts about each group that FindCoordinator or the header names, and, under "", about all others."""
     told = dict(trace.provenance)
-    servers = {line.server for line in trace.lines if isinstance(line, ConnectedLine) and line.server}
-    several = len(servers) > 1 or int(told.get(NODES, "1")) > 1
+    servers = {line.connection: line.server for line in trace.lines if isinstance(line, ConnectedLine)}
+    several = len({*servers.values()} - {""}) > 1 or int(told.get(NODES, "1")) > 1
     first = trace.lines[0].at_ms if trace.lines else 0
     cuts = [
         (number, line.at_ms)
@@ -126,7 +153,8 @@ def coordinations(trace: WireTrace) -> Mapping[str, Coordination]:
     for group in ("", *ready, *found):
         rows = found.get(group, ())
         signs = sorted([*cuts, *((number, at_ms) for number, at_ms, where in rows if where is None)])
-        made[group] = Coordination(first, group in ready, several, signs)
+        searches = [(number, where) for number, _, where in rows]
+        made[group] = Coordination(first, group in ready, several, signs, searches=searches, servers=servers)
     return made
 
 

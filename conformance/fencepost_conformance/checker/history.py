@@ -215,7 +215,7 @@ class _Histories:
                 told = seen(op.version, _part_of(answer, group_id))
             self._answered(group_id, number, line.at_ms, op, told)
             if proves(op.body, op.answer, scala=self._scala):
-                self.groups[group_id].coordination.proofs.append((op.line, number))
+                self.groups[group_id].coordination.proofs.append((op.line, number, op.connection))
 
     def _answered(self, group_id: str, number: int, at_ms: int, op: Op, answer: Answer) -> None:
         op.answer, op.answer_line = answer, number

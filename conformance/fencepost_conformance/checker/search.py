@@ -201,7 +201,10 @@ class Search:
         return frozenset(found)
 
     def _may_be_away(self, op: Op) -> bool:
-        return self._coordination.may_be_away(op.line, op.sent_ms, self.seen_ms.get(op.id, self.events[-1].at_ms))
+        over_ms = self.seen_ms.get(op.id, self.events[-1].at_ms)
+        return self._coordination.may_be_away(
+            op.line, op.answer_line or op.line, op.connection, sent_ms=op.sent_ms, answered_ms=over_ms
+        )
 
     # ---- the walk -----------------------------------------------------------------------------------------------
 

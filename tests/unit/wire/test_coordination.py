@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,10 +36,16 @@ class Wire:
 
     lines: list[Any] = field(default_factory=lambda: [ConnectedLine(at_ms=0, connection=1, server="broker:9092")])
     count: int = 0
+    connection: int = 1
 
     def ask(self, at: int, key: int, version: int, ask: dict[str, Any], told: dict[str, Any]) -> Wire:
         self.count += 1
-        about: dict[str, Any] = {"connection": 1, "correlation_id": self.count, "api_key": key, "api_version": version}
+        about: dict[str, Any] = {
+            "connection": self.connection,
+            "correlation_id": self.count,
+            "api_key": key,
+            "api_version": version,
+        }
         self.lines += [SentLine(at_ms=at, body=ask, **about), ReceivedLine(at_ms=at + 5, body=told, **about)]
         return self
 
@@ -100,6 +107,56 @@ def test_a_coordinator_of_several_brokers_may_move() -> None:
     wire = Wire().beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR)
     assert wire.verdict(**{NODES: "3"}).outcome == "accepted"
     assert wire.verdict(**{NODES: "1"}).outcome == "refused"
+
+
+def at(wire: Wire, connection: int, server: str) -> Wire:
+    """What follows is on another connection, to this broker."""
+    wire.connection = connection
+    wire.lines.append(ConnectedLine(at_ms=0, connection=connection, server=server))
+    return wire
+
+
+def test_it_has_not_moved_between_two_answers_without_a_sign() -> None:
+    """Case of several brokers: the same broker answers as the coordinator before and after."""
+
+    def moved(between: Callable[[Wire], Wire], code: int = NOT_COORDINATOR) -> Verdict:
+        wire = between(Wire().finds(20).beats(100, UNKNOWN_MEMBER)).beats(200, code)
+        return wire.beats(300, UNKNOWN_MEMBER).verdict(**{NODES: "3"})
+
+    for code in (NOT_COORDINATOR, LOADING):
+        refused = moved(lambda wire: wire, code)
+        assert (refused.outcome, refused.refusals[0].line) == ("refused", 7)
+    assert moved(lambda wire: wire.finds(150)).outcome == "refused"
+    assert moved(lambda wire: wire.finds(150, port=9093)).outcome == "accepted"
+    assert moved(lambda wire: wire.finds(150, NOT_AVAILABLE)).outcome == "accepted"
+    assert moved(lambda wire: wire.cut(150)).outcome == "accepted"
+    elsewhere = moved(lambda wire: at(at(wire, 2, "other:9092").beats(150, UNKNOWN_MEMBER), 1, "broker:9092"))
+    assert elsewhere.outcome == "accepted"
+
+
+def test_a_search_that_names_the_same_broker_shows_that_it_has_not_moved() -> None:
+    known = Wire().finds(20).beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR)
+    assert known.verdict(**{NODES: "3"}).outcome == "accepted"  # the trace ends before anything shows
+    assert known.finds(250).verdict(**{NODES: "3"}).outcome == "refused"
+    moved = Wire().finds(20).beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR).finds(250, port=9093)
+    assert moved.verdict(**{NODES: "3"}).outcome == "accepted"
+
+
+def test_another_broker_is_not_the_coordinator() -> None:
+    """Nothing has shown that it ever was."""
+    wire = at(Wire().beats(100, UNKNOWN_MEMBER), 2, "other:9092").beats(200, NOT_COORDINATOR)
+    assert at(wire, 1, "broker:9092").beats(300, UNKNOWN_MEMBER).verdict().outcome == "accepted"
+
+
+def test_another_broker_takes_over() -> None:
+    wire = at(Wire().beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR), 2, "other:9092").beats(300, UNKNOWN_MEMBER)
+    assert wire.verdict().outcome == "accepted"
+
+
+def test_the_header_says_that_it_was_the_coordinator() -> None:
+    wire = Wire().beats(100, NOT_COORDINATOR).beats(200, UNKNOWN_MEMBER)
+    assert wire.verdict(**{NODES: "3"}).outcome == "accepted"
+    assert wire.verdict(**{NODES: "3", COORDINATED: "g"}).outcome == "refused"
 
 
 def test_a_fresh_broker_may_be_loading() -> None:

@@ -282,7 +282,9 @@ class _Watch:
             raise Wrong(op, "an error code that the API has")
         turned_away = isinstance(body, ConsumerGroupHeartbeatRequest) and invalid(known.settings, op.version, body)
         if is_absent(answer) and not turned_away:
-            away = known.coordination.may_be_away(op.line, op.sent_ms, known.now)
+            away = known.coordination.may_be_away(
+                op.line, op.answer_line, op.connection, sent_ms=op.sent_ms, answered_ms=known.now
+            )
             if not away and not known.may_lack_protocol(op, answer):
                 raise Wrong(op, "an answer of the coordinator", "F-RT-02")
             return
