@@ -44,7 +44,7 @@ class Groups:
 
 
 def _address(text: str) -> Address:
-    host, colon, port = text.strip().rpartition(":")
-    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
+    host, _, port = text.strip().rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
         raise ValueError(f"{text.strip()!r} is no address; write HOST:PORT, as in 127.0.0.1:9092")
     return host.strip("[]"), int(port)

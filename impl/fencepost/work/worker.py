@@ -62,7 +62,7 @@ class Worker:
         self._callbacks = callbacks
         self._driver: Driver | None = None
         self._share: Share | None = None  #: the newest
-        self._fresh = False  #: nobody has been given it yet
+        self._fresh: Share | None = None  #: the newest, if nobody has been given it yet
         self._working = False  #: the body of the loop runs
         self._closing = False
         self._program: asyncio.Task[object] | None = None  #: which iterates
@@ -91,9 +91,10 @@ class Worker:
             self._check()
             if self._closing:
                 raise StopAsyncIteration
-            if self._fresh and self._share is not None and self._share.held and len(self._share):
-                self._fresh, self._working = False, True
-                return self._share
+            fresh = self._fresh
+            if fresh is not None and fresh.held and len(fresh):
+                self._fresh, self._working = None, True
+                return fresh
             await self._turned.wait()
             self._turned.clear()
 
@@ -225,7 +226,7 @@ class Worker:
         if before is not None and before.held and not gained and before.partitions == owned:
             return
         self._over(lost=False)
-        self._share, self._fresh = Share(self, owned, gained), True
+        self._share = self._fresh = Share(self, owned, gained)
 
 
 async def _tell(told: Told | None, partitions: frozenset[TopicPartition]) -> None:

@@ -83,6 +83,9 @@ def test_what_is_wrong_with_a_login_is_told() -> None:
         Sasl("alice", "secret", "GSSAPI")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="needs a user name and a password"):
         Sasl("alice", "")
+    for name, password in (("", "secret"), ("al\0ice", "secret"), ("alice", "sec\0ret")):
+        with pytest.raises(ValueError, match="needs a user name and a password, without zero bytes"):
+            Sasl(name, password)
     assert "secret" not in repr(Sasl("alice", "secret"))
 
 
@@ -101,6 +104,7 @@ def test_scram_is_that_of_its_rfc() -> None:
         (RFC_SERVER, b"e=other-error", "has not proved that it knows the user: other-error"),
         (RFC_SERVER, b"", "has not proved that it knows the user"),
         (RFC_SERVER.replace(b"rOpr", b"xOpr"), b"", "another nonce"),
+        (RFC_SERVER.replace(b"%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", b""), b"", "another nonce"),
         (RFC_SERVER.replace(b"4096", b"1"), b"", "asks for 1 iterations"),
         (RFC_SERVER.replace(b"4096", b"99999999"), b"", "asks for 99999999 iterations"),
         (RFC_SERVER.replace(b"W22", b"!"), b"", "first SCRAM message is none"),
