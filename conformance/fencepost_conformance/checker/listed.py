@@ -1,8 +1,8 @@
 """Whether the rows of ListGroups fit the filters of its request, the version and each other (C-ADM-04, C-ADM-05).
 
-A row has a state from version 4 on and a type from version 5 on; a filter leaves only rows that it names, whatever the
-case of the letters, and those of states without spaces around them. What a row says of its group's type, state and
-protocol type must go together. No row is held against the history of its group.
+A row has a state from version 4 on and a type from version 5 on. A filter leaves only rows that it names, whatever the
+case of the letters; spaces around the name of a state do not count. The type, state and protocol type of a row must go
+together. No row is compared with the history of its group.
 """
 
 from __future__ import annotations
