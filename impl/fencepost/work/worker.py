@@ -65,6 +65,7 @@ class Worker:
         self._fresh: Share | None = None  #: the newest, if nobody has been given it yet
         self._working = False  #: the body of the loop runs
         self._closing = False
+        self._leaving: asyncio.Task[None] | None = None
         self._program: asyncio.Task[object] | None = None  #: which iterates
         self._back = asyncio.Event()  #: the body of the loop has ended
         self._turned = asyncio.Event()  #: something has changed, for who waits
@@ -78,7 +79,13 @@ class Worker:
     async def __aexit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.leave()
+        try:
+            await self.leave()
+        finally:  # a leave that is cancelled leaves no task behind
+            if self._leaving is not None:
+                self._leaving.cancel()
+            if self._driver is not None:
+                self._driver.end()
 
     def __aiter__(self) -> Worker:
         return self
@@ -119,15 +126,18 @@ class Worker:
     async def leave(self, option: CloseOption = CloseOption.DEFAULT) -> None:
         """Give everything up and leave the group; if another task iterates, once that is back at the top of its loop.
         A static member says that it will be back (``option`` says otherwise), and keeps its share until its session
-        ends."""
-        if self._driver is None or self._closing:
+        ends. A second call waits for the first; cancelling either does not stop the leave, which ends with the ``async
+        with`` at the latest."""
+        if self._driver is None:
             return
         self._closing = True
         if asyncio.current_task() is self._program or self._program is None or self._program.done():
             self._working = False  # the program leaves the loop itself
         self._over(lost=False)
         self._turn()
-        await self._driver.close(option)
+        if self._leaving is None:
+            self._leaving = asyncio.create_task(self._driver.close(option))
+        await asyncio.shield(self._leaving)
         self._over(lost=False)
 
     def crash(self) -> None:

@@ -248,3 +248,49 @@ def test_mistakes_are_told_at_once() -> None:
                     break
 
     asyncio.run(story())
+
+
+def test_a_second_leave_waits_for_the_first() -> None:
+    """Also if the task that began the first is cancelled."""
+
+    async def story() -> None:
+        async with broker() as groups:
+            before = asyncio.all_tasks()
+            async with Team(groups.worker, "consumer").member() as worker:
+                share = await anext(worker)
+                first = asyncio.create_task(worker.leave())
+                await share.over()
+                first.cancel()
+                assert groups.consumer_view("team").members  # the program is not back at the top of its loop
+            assert groups.consumer_view("team").members == ()
+            await asyncio.sleep(0)
+            assert asyncio.all_tasks() - {first} == before
+
+    asyncio.run(story())
+
+
+def test_a_leave_that_is_cancelled_leaves_no_task_behind() -> None:
+    async def story() -> None:
+        async with broker() as groups:
+            before = asyncio.all_tasks()
+
+            async def program() -> None:
+                async with Team(groups.worker, "consumer").member(revoked=_never) as worker:
+                    await anext(worker)
+
+            running = asyncio.create_task(program())
+            await until(lambda: groups.consumer_view("team") is not None)
+            await asyncio.sleep(0.2)
+            running.cancel()
+            await asyncio.wait({running}, timeout=0.1)
+            running.cancel()
+            await asyncio.wait({running})
+            await asyncio.sleep(0)
+            assert asyncio.all_tasks() == before
+
+    asyncio.run(story())
+
+
+async def _never(partitions: object) -> None:
+    del partitions
+    await asyncio.Event().wait()

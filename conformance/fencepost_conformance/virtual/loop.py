@@ -1,0 +1,123 @@
+"""An event loop in virtual time, whose order of ready tasks follows from a seed.
+
+The loop is that of async-solipsism: it has no real sockets and no real clock, and its time jumps to the next timer as
+soon as no callback is ready. A run of minutes takes milliseconds, and two runs with one seed are the same.
+
+asyncio promises the order of callbacks, not which of several ready tasks runs first. Programs that rely on the latter
+work until something else in the loop changes. So before each round this loop shuffles the ready tasks among the places
+that ready tasks have in the queue, and leaves every other callback where it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import warnings
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import async_solipsism
+
+#: a schedule that is not over by then (seconds of virtual time) waits for something that cannot come
+LIMIT_S = 7_200.0
+
+
+class VirtualLoop(async_solipsism.EventLoop):  # type: ignore[misc]  # the package has no types
+    """``random`` decides which of the ready tasks runs next."""
+
+    def __init__(self, random: Random) -> None:
+        super().__init__()
+        self._random = random
+
+    def _run_once(self) -> None:
+        ready = self._ready
+        if len(ready) > 1:
+            places = [at for at, handle in enumerate(ready) if _is_step(handle)]
+            if len(places) > 1:
+                steps = [ready[at] for at in places]
+                self._random.shuffle(steps)
+                for at, step in zip(places, steps, strict=True):
+                    ready[at] = step
+        super()._run_once()
+
+
+def _is_step(handle: asyncio.Handle) -> bool:
+    return isinstance(getattr(handle._callback, "__self__", None), asyncio.Task)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The end of a run.
+
+    ``failure``: the exception that it raised, None if it returned. ``leaked``: the tasks that were left over.
+    ``unhandled``: exceptions in callbacks, and in tasks that were never awaited. ``log``: the lines of the program's
+    loggers.
+    """
+
+    failure: BaseException | None
+    leaked: tuple[str, ...]
+    unhandled: tuple[str, ...]
+    log: tuple[str, ...]
+
+
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def run(main: Coroutine[Any, Any, None], random: Random) -> Ran:
+    """Run ``main`` to its end, at most ``LIMIT_S`` of virtual time."""
+    loop = VirtualLoop(random)
+    unhandled: list[str] = []
+    loop.set_exception_handler(lambda _, context: unhandled.append(_describe(context)))
+    lines, logger = _Lines(), logging.getLogger("fencepost")
+    logger.addHandler(lines)
+    propagated, logger.propagate = logger.propagate, False
+    failure: BaseException | None = None
+    leaked: tuple[str, ...] = ()
+    try:
+        task = loop.create_task(_limited(main), name="schedule")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", async_solipsism.ResolutionWarning)  # two timers a fraction of a µs apart
+            try:
+                loop.run_until_complete(task)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as raised:
+                failure = raised
+        left = [each for each in asyncio.all_tasks(loop) if each is not task]
+        leaked = tuple(sorted(_name_of(each) for each in left))
+        for each in [*left, task]:
+            each.cancel()
+        if left or not task.done():
+            loop.run_until_complete(asyncio.wait([*left, task], timeout=LIMIT_S))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        del task, left
+        gc.collect(0)
+    finally:
+        logger.removeHandler(lines)
+        logger.propagate = propagated
+        loop.close()
+    return Ran(failure, leaked, tuple(unhandled), tuple(lines.lines))
+
+
+async def _limited(main: Coroutine[Any, Any, None]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        await main
+
+
+def _name_of(task: asyncio.Task[Any]) -> str:
+    coroutine: Any = task.get_coro()
+    return str(getattr(coroutine, "__qualname__", coroutine))
+
+
+def _describe(context: dict[str, Any]) -> str:
+    raised = context.get("exception")
+    return str(context["message"]) + (f": {type(raised).__name__}: {raised}" if raised is not None else "")

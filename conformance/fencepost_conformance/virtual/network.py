@@ -1,0 +1,135 @@
+"""A network between clients and a server on one virtual loop: it delays, stalls and closes connections.
+
+It is a proxy that knows frames. For each connection it notes the correlation ids of the requests that went to the
+server, and compares those of the answers: each answer must belong to the oldest request that is not answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from random import Random
+
+from .broken import Broken
+
+_SIZE_BYTES = 4
+#: where the correlation id begins in a request, and in an answer
+_IN_REQUEST, _IN_ANSWER = 4, 0
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkFaults:
+    """``latency_s``: the longest delay of a frame. ``lose``: the chance that a frame is lost, with its connection.
+    ``stall``: the chance that a frame takes ``stall_s`` more."""
+
+    latency_s: float = 0.0
+    lose: float = 0.0
+    stall: float = 0.0
+    stall_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Pair:
+    """The two halves of one connection; ``waiting`` are correlation ids of requests without an answer."""
+
+    client: asyncio.StreamWriter
+    server: asyncio.StreamWriter
+    waiting: deque[int] = field(default_factory=deque)
+
+    def close(self) -> None:
+        self.client.close()
+        self.server.close()
+
+
+class Network:
+    """Listens at ``at`` and passes frames on to ``to``; while ``calm`` is set it loses and stalls nothing."""
+
+    def __init__(self, at: tuple[str, int], to: tuple[str, int], faults: NetworkFaults, random: Random) -> None:
+        self.calm = False
+        self.broken: Broken | None = None
+        self._at, self._to = at, to
+        self._faults = faults
+        self._random = random
+        self._pairs: set[_Pair] = set()
+        self._writers: list[asyncio.StreamWriter] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, *self._at)
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for writer in self._writers:
+            writer.close()
+        for task in [*self._tasks]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cut(self) -> None:
+        """Close every connection."""
+        for pair in [*self._pairs]:
+            pair.close()
+
+    @property
+    def unanswered(self) -> int:
+        """How many requests are on open connections without an answer."""
+        return sum(len(pair.waiting) for pair in self._pairs)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self._writers.append(writer)
+        try:
+            answers, server = await asyncio.open_connection(*self._to)
+        except OSError:
+            writer.close()
+            return
+        finally:
+            self._tasks.discard(task)
+        self._writers.append(server)
+        pair = _Pair(writer, server)
+        self._pairs.add(pair)
+        for source, sink, requests in ((reader, server, True), (answers, writer, False)):
+            carry = asyncio.create_task(self._carry(pair, source, sink, requests), name="network")
+            self._tasks.add(carry)
+            carry.add_done_callback(self._tasks.discard)
+
+    async def _carry(
+        self, pair: _Pair, source: asyncio.StreamReader, sink: asyncio.StreamWriter, requests: bool
+    ) -> None:
+        """Frame by frame, until one side closes or the frame is lost."""
+        try:
+            while True:
+                size = await source.readexactly(_SIZE_BYTES)
+                frame = await source.readexactly(int.from_bytes(size, "big"))
+                await asyncio.sleep(self._delay())
+                if not self.calm and self._random.random() < self._faults.lose:
+                    return
+                self._note(pair, frame, requests)
+                sink.write(size + frame)
+                await sink.drain()
+        except (OSError, asyncio.IncompleteReadError):
+            return
+        except Broken as broken:
+            self.broken = self.broken or broken
+        finally:
+            self._pairs.discard(pair)
+            pair.close()
+
+    def _delay(self) -> float:
+        delay = self._random.random() * self._faults.latency_s
+        if not self.calm and self._random.random() < self._faults.stall:
+            delay += self._faults.stall_s
+        return delay
+
+    def _note(self, pair: _Pair, frame: bytes, requests: bool) -> None:
+        at = _IN_REQUEST if requests else _IN_ANSWER
+        number = int.from_bytes(frame[at : at + 4], "big")
+        if requests:
+            pair.waiting.append(number)
+        elif not pair.waiting or pair.waiting.popleft() != number:
+            raise Broken(f"an answer has correlation id {number}, which is not that of the oldest open request")

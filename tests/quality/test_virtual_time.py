@@ -1,0 +1,113 @@
+"""asyncio code in virtual time: the promises of brokers and workers hold in 2,000 schedules, and each can fail."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+
+from fencepost.aio.engine import Engine
+from fencepost.work import Worker
+from fencepost.work.driver import Driver
+from fencepost_conformance.seeds import seed_of_run, told
+from fencepost_conformance.virtual.kinds import KINDS, judge
+from fencepost_conformance.virtual.loop import run
+from fencepost_conformance.virtual.store import FaultyStore
+
+#: schedules of each kind; half of them have fixed seeds, half those of this run
+SCHEDULES = {"requests": 1_640, "workers": 280, "remote": 80}
+PARTS = 8
+
+
+def broken(kind: str, seeds: range) -> list[str]:
+    return [f"{kind} {each.seed}: {each.broken}" for each in map(judge, [kind] * len(seeds), seeds) if each.broken]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("kind", KINDS)
+def test_promises_hold(kind: str, part: int) -> None:
+    some = SCHEDULES[kind] // PARTS
+    first = (seed_of_run() if part % 2 else 0) + part * some
+    assert broken(kind, range(first, first + some)) == [], told(first)
+
+
+def test_a_schedule_is_the_same_twice() -> None:
+    for kind in KINDS:
+        assert judge(kind, 11) == judge(kind, 11)
+
+
+def test_much_happens_in_them() -> None:
+    """What fails, waits, moves and ends is in the schedules, not only in the plan of them."""
+    seen = {kind: sum((judge(kind, seed).seen for seed in range(30)), start=judge(kind, 30).seen) for kind in KINDS}
+    for kind, least in {
+        "requests": {"OffsetCommitResponse": 300, "SyncGroupResponse": 20, "ConsumerGroupHeartbeatResponse": 200},
+        "workers": {"commit": 1_000, "move": 3, "crash": 3, "leave": 3, "cancel": 3, "slow program": 3},
+        "remote": {"commit": 1_000, "cut": 3, "restart": 1, "share lost": 1},
+    }.items():
+        assert {what: number for what, number in least.items() if seen[kind][what] < number} == {}
+
+
+def test_time_is_virtual_and_the_order_of_tasks_follows_the_seed() -> None:
+    def order(seed: int) -> list[int]:
+        ran: list[int] = []
+
+        async def step(number: int) -> None:
+            await asyncio.sleep(3_600)
+            ran.append(number)
+
+        async def main() -> None:
+            async with asyncio.TaskGroup() as group:
+                for number in range(6):
+                    group.create_task(step(number))
+
+        assert run(main(), Random(seed)).failure is None
+        return ran
+
+    assert order(1) == order(1)
+    assert len({tuple(order(seed)) for seed in range(10)}) > 3
+
+
+def test_what_never_ends_and_what_is_left_over_is_told() -> None:
+    async def waits() -> None:
+        await asyncio.Event().wait()
+
+    async def leaves() -> None:
+        asyncio.get_running_loop().create_task(asyncio.sleep(100))
+
+    async def forgets() -> None:
+        async def fails() -> None:
+            raise ValueError("unseen")
+
+        task = asyncio.get_running_loop().create_task(fails())
+        await asyncio.sleep(1)
+        del task
+
+    assert run(waits(), Random(1)).failure is not None
+    assert run(leaves(), Random(1)).leaked == ("sleep",)
+    assert run(forgets(), Random(1)).unhandled == ("Task exception was never retrieved: ValueError: unseen",)
+
+
+@pytest.mark.parametrize("fault", ["acknowledged early", "not loaded again", "two at a time", "left over"])
+def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    kind = "requests"
+    if fault == "acknowledged early":
+        add = FaultyStore._add
+        monkeypatch.setattr(
+            FaultyStore,
+            "_add",
+            lambda self, place, each: None if self._random.random() < 0.1 else add(self, place, each),
+        )
+    elif fault == "not loaded again":
+        monkeypatch.setattr(Engine, "_load_again", lambda self, led: led.flights.clear())
+    elif fault == "two at a time":
+        kind = "workers"
+        monkeypatch.setattr(Worker, "_given_up", _at_once)
+    else:
+        kind = "workers"
+        monkeypatch.setattr(Driver, "end", lambda self: None)
+    assert broken(kind, range(150))
+
+
+async def _at_once(self: Worker) -> None:
+    del self
