@@ -13,6 +13,7 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
+    DeleteGroupsResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -38,6 +39,7 @@ _DENIED_BY: Final[dict[type, str]] = {
     SyncGroupRequest: "C-SYNC-02",
     HeartbeatRequest: "C-HB-01",
     LeaveGroupRequest: "C-LEAVE-01",
+    DeleteGroupsRequest: "C-ADM-09",
 }
 
 
@@ -82,8 +84,12 @@ _NOT_DESCRIBED: Final = frozenset(
 )
 
 
-def _no_consumer_group(body: ConsumerGroupDescribeRequest, answer: Answer | None) -> Answer:
+def _no_consumer_group(settings: Settings, body: ConsumerGroupDescribeRequest, answer: Answer | None) -> Answer:
     """Administrators ask so of every group, to find out which kind it is of."""
+    if not settings.consumer_protocol_enabled:  # G-CFG-29
+        return ConsumerGroupDescribeResponse(
+            tuple(DescribedConsumerGroup(ErrorCode.UNSUPPORTED_VERSION, group_id=name) for name in body.group_ids)
+        )
     if isinstance(answer, ConsumerGroupDescribeResponse) and all(
         row.error_code in _NOT_DESCRIBED and not row.members for row in answer.groups
     ):
@@ -112,7 +118,10 @@ def at_the_door(
     ``scala``: it is that of Kafka up to 3.9. ``deleting``: a DeleteGroups of this group is under way.
     """
     error = getattr(answer, "error_code", None)
-    if answer is not None and error is _DENIED:
+    denied = error is _DENIED or (
+        isinstance(answer, DeleteGroupsResponse) and any(row.error_code is _DENIED for row in answer.results)
+    )
+    if answer is not None and denied:
         return answer, _DENIED_BY[type(body)]
     absent = answer is not None and (is_absent(answer) or error is ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if away and absent and answer is not None and group is None:
@@ -124,6 +133,6 @@ def at_the_door(
     if scala and away and loading and group is None and answer == _SYNC_WHILE_LOADING:
         return _SYNC_WHILE_LOADING, "D-01"
     if isinstance(body, ConsumerGroupDescribeRequest):
-        return _no_consumer_group(body, answer), "M-DESC-01"
+        return _no_consumer_group(settings, body, answer), "M-DESC-01"
     invalid = _invalid(settings, version, body)
     return None if invalid is None else (seen(version, invalid[0]), invalid[1])

@@ -28,7 +28,7 @@ from .edge_moves import EdgeOffsets, EdgeTimes
 from .edge_words import worded
 from .java_order import JavaOrder
 from .mixed_clients import mixed_client
-from .plan import GroupProtocol, draw_plan
+from .plan import GroupProtocol, Plan, draw_plan
 from .steps import Steps
 from .wide import widened
 from .world import CoreRaised, Session, World
@@ -67,6 +67,7 @@ def generate(
     offsets: float | None = 0.0,
     fails_within: bool = True,
     edges: bool | None = None,
+    adapted: Callable[[Plan], Plan] = lambda plan: plan,
 ) -> Generated:
     """The trace of ``seed`` with at least ``steps`` events (a failed append may add some more).
 
@@ -75,7 +76,7 @@ def generate(
     drawn (``offset_moves``), and half of the traces have none. Without any, nobody looks for old ones either.
     ``fails_within``: appends that are part of their step may fail too, which takes two steps to tell
     (``compare.atomic``). ``edges``: the trace goes to exact boundaries (``edge_moves``); None: a third of the traces
-    does whose offsets are drawn."""
+    does whose offsets are drawn. ``adapted``: what becomes of the plan that was drawn."""
     mixed = protocol is GroupProtocol.MIXED
     if protocol is GroupProtocol.CLASSIC:
         rng = Random(seed)
@@ -91,7 +92,7 @@ def generate(
     images = protocol is GroupProtocol.CLASSIC
     kind = EdgeOffsets if edges else offset_moves.OffsetMoves
     moves, settings = offset_moves.drawn(about_offsets, profile, plan.settings, images=images, rate=offsets, kind=kind)
-    plan = replace(plan, settings=settings)
+    plan = adapted(replace(plan, settings=settings))
     if edges and dice.random() < 0.5:
         plan = worded(plan, dice)
     classic = [mixed_client(client, rng) if mixed else Client(client) for client in plan.clients]

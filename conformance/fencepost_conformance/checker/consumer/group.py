@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
@@ -38,7 +38,7 @@ class Before:
     alone: bool
     newcomer: bool
     surely_in: bool
-    least: int  #: members that were certainly there
+    inside: frozenset[str]  #: members that were certainly there
     most: int  #: members that there can have been
     strangers: frozenset[str]
     residents: frozenset[str]
@@ -122,6 +122,17 @@ class Knowledge:
         """Of a classic member only where nothing but this group's own rules can end it."""
         alone = not member.classic or self.consumer_from <= member.since_line
         return alone and member.surely_in(self.now, self.limits)
+
+    def is_inside(self, member_id: str) -> bool:
+        """The member is certainly there."""
+        return self.surely_in(self.members[member_id])
+
+    def untouched(self, op: Op, member: Member) -> bool:
+        """The member was there all the time from the sending of this request until now, but for what the request itself
+        does."""
+        before = self.before[op.id]
+        touches = [each for each in before.rivals if may_end(each, member) or _joins_as(each, member)]
+        return member.member_id in before.inside and self.surely_in(member) and not touches
 
     def stays(self, op: Op, member: Member) -> bool:
         """The coordinator certainly knew it all the time from the sending of this request until now."""
@@ -232,3 +243,9 @@ class Knowledge:
             if other and member.surely_holds(partition, self.now, self.limits):
                 return member
         return None
+
+
+def _joins_as(op: Op, member: Member) -> bool:
+    body: Any = op.body
+    joins = isinstance(body, JoinGroupRequest) or getattr(body, "member_epoch", None) == JOIN_EPOCH
+    return joins and member.member_id in (body.member_id, getattr(op.answer, "member_id", None))

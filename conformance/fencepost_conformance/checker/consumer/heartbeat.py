@@ -161,7 +161,7 @@ def _accepted(
         raise differs(op, replace(answer, heartbeat_interval_ms=interval), "M-HB-10", "G-CFG-11")
     if before.newcomer and before.alone and asked > JOIN_EPOCH:
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "M-FENCE-01", "M-TMR-01")
-    if before.newcomer and before.least >= known.settings.group_consumer_max_size:
+    if before.newcomer and before.alone and not _has_room(known, op, body):
         raise Wrong(op, "GROUP_MAX_SIZE_REACHED", "M-VAL-25")
     least = max(asked, 0 if known.classic_seen else 1)  # a classic group may have been converted at generation 0
     if epoch < least:
@@ -197,10 +197,21 @@ def _accepted(
         exact = before.alone and known.now > member.blurred_ms
         _learn(member, epoch, given, exact=exact, far=_far(known, member), owes=not believed)
         member.previous |= {asked} & {JOIN_EPOCH}
-    _no_two_holders(known, op, member)
     _stay(known, op, member, body)
+    _no_two_holders(known, op, member)
     known.epochs.told(epoch, op.line, inside=known.surely_in(known.members[member_id]))
     known.epochs.computed(op.sent_ms)
+
+
+def _has_room(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest) -> bool:
+    """A group that may not be full all the time has room for a new member. From 4.4 on, the joiner may take the place
+    of a member of a full group (M-VAL-28)."""
+    if sum(known.untouched(op, each) for each in known.members.values()) < known.settings.group_consumer_max_size:
+        return True
+    if body.instance_id is None or known.profile.old_full_group_refuses_statics:
+        return False
+    holders = [each for each in known.holders(body.instance_id, op.line) if each.member_id != body.member_id]
+    return bool(holders) or known.contested(op, body.instance_id)
 
 
 def full(body: ConsumerGroupHeartbeatRequest) -> bool:
@@ -416,8 +427,8 @@ def _learn(
 
 
 def _no_two_holders(known: Knowledge, op: Op, member: Member) -> None:
-    """INV-KIP-01, INV-KIP-09."""
-    if not member.exact:
+    """INV-KIP-01, INV-KIP-09. If the answer took long, the member may have ended since it was given."""
+    if not member.exact or not known.surely_in(member):
         return
     for each in sorted(member.held):
         holder = known.holder_of(each, member.member_id)

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
-from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupRequest
+from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from ..history import NEVER, Op
 from ..search import Limits
@@ -124,7 +124,7 @@ class Member:
             and not self.removers
             and not self.may_time_out(now, limits)
             and not any(_leaves(op) for op in self.open)
-            and now < min((_ends_from(op) for op in self.open), default=NEVER) - limits.tolerance_ms
+            and now < min((_ends_from(op, self) for op in self.open), default=NEVER) - limits.tolerance_ms
         )
 
     def surely_out(self, now: int, limits: Limits, *, timed: bool) -> bool:
@@ -174,13 +174,20 @@ def _leaves(op: Op) -> bool:
     return hasattr(body, "members")
 
 
-def _ends_from(op: Op) -> int:
-    """When the member may be removed at the earliest, if this request under way has set its timeouts."""
+def _ends_from(op: Op, member: Member) -> int:
+    """When the member may be removed at the earliest, if this request under way has set a timer.
+
+    A JoinGroup sets its own timeouts (X-JOIN-20). Any other request may tell the member to revoke or to join again,
+    which it then has to do within its rebalance timeout (M-TMR-02, X-TMR-02).
+    """
     body = op.body
-    if not isinstance(body, JoinGroupRequest):
+    if isinstance(body, JoinGroupRequest):
+        rebalance_ms = body.rebalance_timeout_ms if body.rebalance_timeout_ms >= 0 else body.session_timeout_ms
+        return op.sent_ms + min(rebalance_ms, body.session_timeout_ms)
+    if not isinstance(body, ConsumerGroupHeartbeatRequest | HeartbeatRequest | SyncGroupRequest):
         return NEVER
-    rebalance_ms = body.rebalance_timeout_ms if body.rebalance_timeout_ms >= 0 else body.session_timeout_ms
-    return op.sent_ms + min(rebalance_ms, body.session_timeout_ms)
+    told = [getattr(each.body, "rebalance_timeout_ms", -1) for each in member.open]
+    return op.sent_ms + min([each for each in told if each >= 0] + [member.rebalance_ms or 0])
 
 
 def _joins(op: Op) -> bool:

@@ -170,8 +170,10 @@ def _agrees(known: Knowledge, op: Op, rows: dict[str, DescribedConsumerMember]) 
                 field="member_epoch",
                 seen=row.member_epoch,
             )
-        shown = frozenset(member.held) if known.profile.old_describe_without_pending else member.owned()
-        if _partitions(row) != shown:
+        owned = frozenset(member.held) if known.profile.old_describe_without_pending else member.owned()
+        shown = frozenset(each for each in owned if each[0] not in known.topics.gone)  # deleted topics are left out
+        deleting = known.topics.unsettled(op.sent_ms, known.limits.slack_ms)
+        if _partitions(row) != shown and not (deleting and _partitions(row) <= owned):
             raise Wrong(
                 op,
                 f"{_told(known, shown)} (member {member.member_id!r})",

@@ -72,6 +72,7 @@ class Topics:
     ids: dict[str, bytes] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     counts: dict[bytes, int] = field(default_factory=dict)
+    wanted: dict[str, int] = field(default_factory=dict)  #: the most partitions that was asked for, by name
     gone: set[bytes] = field(default_factory=set)
     deleting: int = 0
     deleted_ms: int = -NEVER  #: the last DeleteTopics, or answer to one
@@ -108,6 +109,7 @@ class Topics:
             self._delete(event)
         elif event.told is None:
             for name, count in event.counts.items():
+                self.wanted[name] = max(count, self.wanted.get(name, count))
                 if name in self.ids:
                     topic = self.ids[name]
                     self.counts[topic] = max(self.counts[topic], count)
@@ -117,7 +119,7 @@ class Topics:
                     topic = UUID(row["topic_id"]).bytes
                     self.ids[row["name"]] = topic
                     self.names[topic] = row["name"]
-                    self.counts[topic] = event.counts[row["name"]]
+                    self.counts[topic] = self.wanted.get(row["name"], event.counts[row["name"]])
 
     def _delete(self, event: TopicEvent) -> None:
         self.deleted_ms = event.at_ms

@@ -13,7 +13,8 @@ from fencepost.protocol.settings import Settings
 
 
 def _blank(text: str) -> bool:
-    return not text.strip()
+    """Java's ``trim`` cuts the characters up to the space, and no other white space."""
+    return all(character <= " " for character in text)
 
 
 def invalid(settings: Settings, version: int, body: ConsumerGroupHeartbeatRequest) -> tuple[ErrorCode, str] | None:

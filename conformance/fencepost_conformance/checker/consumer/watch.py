@@ -113,6 +113,8 @@ def _members_of(op: Op) -> list[str]:
     if isinstance(body, LeaveGroupRequest):
         return [row.member_id for row in body.members if row.member_id]
     name = getattr(body, "member_id", "") or getattr(op.answer, "member_id", "")
+    if not name and op.answer is None and _joins(op):
+        name = f"unseen-{op.id}"  # if it was taken up, its member has an id that no answer has told
     return [name] if name else []
 
 
@@ -191,7 +193,7 @@ class _Watch:
             alone=not any(member.open for member in members),
             newcomer=names[:1] != [] and names[0] in strangers,
             surely_in=members != [] and members[0].member_id in residents,
-            least=known.least(),
+            inside=frozenset(filter(known.is_inside, known.members)),
             most=known.possible(names[0] if names else ""),
             strangers=strangers,
             residents=residents,
