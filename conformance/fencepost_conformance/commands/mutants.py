@@ -24,6 +24,7 @@ from ..mutants.replacement import DoesNotApply
 from ..mutants.table import as_row, details
 from ..nearest import unknown
 from ..verdict import Tally, Unsettled, Verdict
+from . import area_mutants
 
 
 def mutants(  # noqa: PLR0917 — options of a command line
@@ -37,10 +38,25 @@ def mutants(  # noqa: PLR0917 — options of a command line
         str | None, typer.Option(metavar="RELEASE", help="let Kafka's own client try too; needs a JVM")
     ] = None,
     markdown: Annotated[bool, typer.Option(help="only print what docs/mutants.md says of all of them")] = False,
+    area: Annotated[
+        str | None,
+        typer.Option(metavar="AREA", help="faults of server, store, host, aio, work or remote, by its tests"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Run the suite against each known fault; each must be found, and by what is written down for it. Without a fault
-    nothing may be found."""
+    nothing may be found. With --area: run the tests of an area against each of its faults, up to the first that
+    fails."""
+    if area is not None:
+        if show or quick or kafka is not None:
+            raise CannotRun("--area goes with --list, --markdown, --pin, --workers and --json alone")
+        if markdown:
+            area_mutants.print_page()
+            raise typer.Exit
+        faults = area_mutants.chosen(area, names or ())
+        if list_only:
+            area_mutants.list_them(faults, as_json=as_json)
+        area_mutants.try_them(faults, workers=workers or 1, pin=pin, as_json=as_json)
     for name in names or ():
         if name not in MUTANTS:
             raise CannotRun(unknown("mutant", name, MUTANTS, "see fencepost mutants --list"))

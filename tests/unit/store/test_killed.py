@@ -205,7 +205,8 @@ class Nursery:
         here = Path(__file__)
         words = [sys.executable, "-m", "tests.unit.store.traffic"]
         pipe = subprocess.PIPE
-        environment = {**os.environ, "PYTHONPATH": str(here.parents[3])}
+        path = os.pathsep.join([str(here.parents[3]), *sys.path])  # where this process has the product from
+        environment = {**os.environ, "PYTHONPATH": path}
         self.process = subprocess.Popen(
             words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=here.parents[3], env=environment
         )

@@ -58,7 +58,8 @@ asyncio.run(main())
 def host(postgres: Postgres) -> subprocess.Popen[str]:
     root = Path(__file__).parents[3]
     words = [sys.executable, "-c", HOST, postgres.where]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    path = os.pathsep.join([str(root), *sys.path])  # where this process has the product from
+    environment = {**os.environ, "PYTHONPATH": path}
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
 
 

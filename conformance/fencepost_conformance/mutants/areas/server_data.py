@@ -1,0 +1,311 @@
+"""Faults of Produce, Fetch, ListOffsets and what goes with them."""
+
+from __future__ import annotations
+
+from ..replacement import Replacement
+from .fault import Area, Fault
+
+APIS = "server/apis/data.py"
+#: servers that are killed and started again
+RESTARTS = "tests/wire/test_serve_data.py"
+
+FAULTS = (
+    Fault(
+        "failed-write-acknowledged-for-second-topic", Area.DATA,
+        "when a write fails, Produce reports the error for the first topic of the request only",
+        "Produce v9 to t-0 and u-0 while the store fails: u-0 must answer KAFKA_STORAGE_ERROR and not an offset",
+        (Replacement(APIS, "produce", "for topic_row in answers:", "for topic_row in answers[:1]:"),),
+    ),
+    Fault(
+        "response-limit-counts-no-partition", Area.DATA,
+        "Fetch applies max_bytes to each partition and not to the whole response",
+        "Fetch of t-0 and t-1, 1,000 bytes in each, with max_bytes 1,200: the second partition must be empty",
+        (Replacement(APIS, "fetch", "left = max(left - len(got.records), 0)", "left = max(left, 0)"),),
+    ),
+    Fault(
+        "empty-partition-renews-first-batch", Area.DATA,
+        "Fetch returns an oversized batch again after a partition that had no records",
+        "Fetch of t-0 (records), t-1 (empty) and t-2 (records) with max_bytes 1: t-2 must be empty",
+        (Replacement(APIS, "fetch", "nothing_yet = nothing_yet and not got.records", "nothing_yet = not got.records"),),
+    ),
+    Fault(
+        "oversized-batch-in-first-partition-only", Area.DATA,
+        "Fetch returns a batch above the limit only if the first partition has it",
+        "Fetch of t-0 (at its end) and t-1 (a batch of 1,000 bytes) with partition_max_bytes 100: t-1 must return it, "
+        "or the consumer never gets past it",
+        (Replacement(APIS, "fetch", "nothing_yet = nothing_yet and not got.records", "nothing_yet = False"),),
+        source="KAFKA-2063 (KIP-74)",
+    ),
+    Fault(
+        "partition-limit-ignored", Area.DATA,
+        "Fetch ignores partition_max_bytes while the response has room",
+        "Fetch of t-0 with two batches of 100 bytes, partition_max_bytes 150, max_bytes 1 MiB: one batch must come",
+        (Replacement(APIS, "fetch", "most = min(int(each.partition_max_bytes), left)", "most = left"),),
+    ),
+    Fault(
+        "error-waits-behind-readable-partition", Area.DATA,
+        "Fetch with a partition in error waits for max_wait on the partitions that are readable",
+        "Fetch of t-0 at its end and of t-9, which does not exist, with max_wait 5 s: the answer must come at once",
+        (Replacement(APIS, "fetch", "    readable = []\nbreak", "    continue"),),
+    ),
+    Fault(
+        "first-partition-alone-ends-the-wait", Area.DATA,
+        "only bytes in the first partition of a Fetch count towards min_bytes",
+        "Fetch of t-0 and t-1 at their ends with max_wait 5 s, then Produce to t-1: the answer must come at once",
+        (Replacement(APIS, "fetch", "for log, offset in readable)", "for log, offset in readable[:1])"),),
+    ),
+    Fault(
+        "uncommitted-bytes-end-the-wait", Area.DATA,
+        "a read_committed Fetch ends its wait for bytes of a transaction that is still open",
+        "InitProducerId, Produce in a transaction, then Fetch read_committed with max_wait 1 s: it must wait for the "
+        "second, or a consumer asks in a busy loop",
+        (Replacement(APIS, "fetch", "log.ready(offset, committed=committed)", "log.ready(offset, committed=False)"),),
+    ),
+    Fault(
+        "aborted-transaction-of-last-record-left-out", Area.DATA,
+        "an aborted transaction that begins at the last offset of the response is not listed",
+        "Produce one record in a transaction, abort it, Fetch read_committed with a limit of that one batch: "
+        "aborted_transactions must list the producer",
+        (Replacement("server/data/partition.py", "PartitionLog.read", "each.first <= last", "each.first < last"),),
+    ),
+    Fault(
+        "aborted-transaction-midway-left-out", Area.DATA,
+        "an aborted transaction that began before the fetch offset is not listed",
+        "Produce two batches in a transaction, abort it, Fetch read_committed from the second batch on: "
+        "aborted_transactions must list the producer",
+        (Replacement("server/data/partition.py", "PartitionLog.read", "each.last >= offset", "each.first >= offset"),),
+    ),
+    Fault(
+        "stable-offset-of-the-latest-transaction", Area.DATA,
+        "the last stable offset is where the newest open transaction began, not the oldest",
+        "two producers open transactions in t-0; Fetch read_committed must return nothing of the first one",
+        (
+            Replacement(
+                "server/data/partition.py", "PartitionLog.stable",
+                "min([self.high, *self._durable.open.values()])",
+                "max(self._durable.open.values(), default=self.high)",
+            ),
+        ),
+    ),
+    Fault(
+        "duplicate-of-earlier-batch-refused", Area.DATA,
+        "only the last batch of an idempotent producer is recognised as a duplicate, not the last five",
+        "Produce sequences 0, 1, 2, then send sequence 1 again: it must answer its old offset",
+        (
+            Replacement(
+                "server/data/producers.py", "Producers.again",
+                "for each in known.written:", "for each in (known.written[-1],):",
+            ),
+        ),
+        source="KAFKA-5494",
+    ),
+    Fault(
+        "sequence-does-not-wrap", Area.DATA,
+        "the sequence after 2^31 - 1 is expected to be 2^31",
+        "Produce an epoch's first batch, then batches up to sequence 2,147,483,647, then sequence 0: it must be taken",
+        (
+            Replacement(
+                "server/data/producers.py", "Producers.again",
+                "batch.base_sequence != (last + 1) & 0x7FFFFFFF", "batch.base_sequence != last + 1",
+            ),
+        ),
+    ),
+    Fault(
+        "new-epoch-begins-anywhere", Area.DATA,
+        "the first batch of a newer producer epoch may have any sequence",
+        "Produce with epoch 0, sequence 0, then epoch 1, sequence 7: it must answer OUT_OF_ORDER_SEQUENCE_NUMBER",
+        (
+            Replacement(
+                "server/data/producers.py", "Producers.again",
+                "if batch.base_sequence != 0 and known.written:",
+                "if batch.base_sequence < 0 and known.written:",
+            ),
+        ),
+    ),
+    Fault(
+        "retracted-batch-is-a-duplicate", Area.DATA,
+        "a batch whose write failed is recognised as a duplicate when the producer sends it again",
+        "Produce sequence 0 while the store fails, then again when it works: the second must be written and readable",
+        (
+            Replacement(
+                "server/data/partition.py", "PartitionLog.retract",
+                "self._now = self._durable.copy()", "self._now.aborted = list(self._durable.aborted)",
+            ),
+        ),
+    ),
+    Fault(
+        "failed-write-forgets-producer-batches", Area.DATA,
+        "after a failed write a partition knows only the last batch of each producer",
+        "Produce sequences 0, 1 and 2, one more while the store fails, then sequence 1 again: it must answer its old "
+        "offset",
+        (
+            Replacement(
+                "server/data/producers.py", "Producers.copy",
+                "deque(state.written, maxlen=_KEPT)", "deque(state.written, maxlen=1)",
+            ),
+        ),
+    ),
+    Fault(
+        "newest-time-beyond-the-stable-offset", Area.DATA,
+        "ListOffsets for the maximum timestamp looks at records of open transactions",
+        "Produce at time 1,000, then at 2,000 in a transaction that stays open; ListOffsets -3 read_committed must "
+        "answer offset 0 at 1,000",
+        (
+            Replacement(
+                "server/data/search.py", "newest",
+                "if begin >= log.start and end <= limit:", "if begin >= log.start:",
+            ),
+        ),
+    ),
+    Fault(
+        "time-search-below-the-log-start", Area.DATA,
+        "ListOffsets by time finds records that DeleteRecords has removed from the middle of a batch",
+        "Produce a batch of three records at times 1, 2, 3, DeleteRecords before offset 2, ListOffsets for time 1: it "
+        "must answer offset 2",
+        (
+            Replacement(
+                "server/data/search.py", "first_since",
+                "if at >= timestamp and offset >= log.start:", "if at >= timestamp:",
+            ),
+        ),
+    ),
+    Fault(
+        "time-search-finds-markers", Area.DATA,
+        "ListOffsets by time finds transaction markers",
+        "Produce a record at time 1,000 in a transaction, commit, ListOffsets for time 2,000: there is none (-1)",
+        (
+            Replacement(
+                "server/data/search.py", "first_since",
+                "if not batch.control and batch.max_timestamp >= timestamp:",
+                "if batch.max_timestamp >= timestamp:",
+            ),
+            Replacement("server/data/search.py", "first_since", "if latest < timestamp:\n    continue", "pass"),
+        ),
+    ),
+    Fault(
+        "time-search-skips-compressed-batch", Area.DATA,
+        "ListOffsets by time answers the last offset of a batch that it cannot decompress",
+        "Produce a snappy batch of three records, ListOffsets for the time of the first: it must not answer a later "
+        "offset than the batch's first, or records are skipped",
+        (
+            Replacement(
+                "server/data/search.py", "_times",
+                "if found is None:\n    yield batch.max_timestamp, batch.base",
+                "if found is None:\n    yield batch.max_timestamp, batch.last",
+            ),
+        ),
+    ),
+    Fault(
+        "index-drops-the-block-of-the-log-start", Area.DATA,
+        "DeleteRecords within a block of the index drops the whole block from the index",
+        "Produce 200 KiB with growing times, DeleteRecords at 10 KiB, ListOffsets for a time at 20 KiB: it must answer "
+        "an offset there, and not one of the next block",
+        (
+            Replacement(
+                "server/data/index.py", "Index.drop_before",
+                "gone = bisect_right(self._bases, offset) - 1", "gone = bisect_right(self._bases, offset)",
+            ),
+        ),
+    ),
+    Fault(
+        "future-epoch-has-an-end", Area.DATA,
+        "OffsetForLeaderEpoch answers the log's end for an epoch that was never given",
+        "OffsetForLeaderEpoch for epoch 5 while the leader is at epoch 0: it must answer -1 and -1",
+        (
+            Replacement(
+                "server/data/partition.py", "PartitionLog.end_of",
+                "if epoch > self.leader_epoch or not at:", "if not at:",
+            ),
+        ),
+    ),
+    Fault(
+        "delete-records-at-the-end-refused", Area.DATA,
+        "DeleteRecords refuses an offset that equals the high watermark",
+        "Produce three records, DeleteRecords before offset 3: it must answer low watermark 3",
+        (Replacement(APIS, "delete_records", "elif offset > log.high or", "elif offset >= log.high or"),),
+    ),
+    Fault(
+        "deleted-topic-keeps-its-bytes", Area.DATA,
+        "the bytes of a deleted topic still count towards the data limit",
+        "fill a server to --max-data-mib, DeleteTopics, Produce to another topic: it must be taken",
+        (
+            Replacement(
+                "server/node.py", "Node.delete_topic",
+                "self.data_bytes -= sum(log.size for log in topic.logs)", "pass",
+            ),
+        ),
+    ),
+    Fault(
+        "unknown-fetch-session-served", Area.DATA,
+        "Fetch with the id of a session that does not exist is served as a full fetch",
+        "Fetch v7 with session_id 7, epoch 3: it must answer FETCH_SESSION_ID_NOT_FOUND",
+        (
+            Replacement(
+                APIS, "fetch",
+                'if getattr(request, "session_id", 0) != 0:',
+                'if getattr(request, "session_id", 0) != 0 and not request.topics:',
+            ),
+        ),
+    ),
+    Fault(
+        "fetch-outlives-its-topic", Area.DATA,
+        "a Fetch that waits while its topic is deleted answers as if the topic still existed",
+        "Fetch of t-0 at its end with max_wait 5 s, then DeleteTopics t: it must answer UNKNOWN_TOPIC_OR_PARTITION",
+        (
+            Replacement(
+                APIS, "_readable",
+                "if call.node.topics.by_id.get(topic.topic_id) is not topic:",
+                "if call.node.topics.by_id.get(topic.topic_id, topic) is not topic:",
+            ),
+        ),
+    ),
+    Fault(
+        "emptied-log-restarts-at-zero", Area.DATA,
+        "a partition whose records were all deleted begins again at offset 0 after a restart",
+        "Produce five records, DeleteRecords -1, restart, ListOffsets latest: it must answer 5",
+        (
+            Replacement(
+                "server/data/partition.py", "PartitionLog.restored",
+                "self.end = self.high = max(self.end, end)", "self.high = self.end",
+            ),
+        ),
+        tests=(RESTARTS,),
+    ),
+    Fault(
+        "restart-forgets-open-transactions", Area.DATA,
+        "after a restart the last stable offset ignores transactions that were open",
+        "Produce in a transaction, restart, Fetch read_committed: it must return nothing",
+        (
+            Replacement(
+                "server/data/partition.py", "PartitionLog.restore",
+                "self._durable.wrote(put, committed=committed)", "self._durable.producers.wrote(put)",
+            ),
+        ),
+        tests=(RESTARTS,),
+    ),
+    Fault(
+        "restart-commits-aborted-transactions", Area.DATA,
+        "a restart takes every transaction marker for a commit",
+        "Produce in a transaction, abort, restart, Fetch read_committed: aborted_transactions must list the producer",
+        (
+            Replacement(
+                "server/restore.py", "_topic",
+                "committed=committed(batch) if batch.control else None",
+                "committed=True if batch.control else None",
+            ),
+        ),
+        tests=(RESTARTS,),
+    ),
+    Fault(
+        "restart-reads-one-piece", Area.DATA,
+        "a restart reads the first MiB of each partition only",
+        "Produce 3 MiB to t-0, restart, ListOffsets latest: it must answer the old end",
+        (
+            Replacement(
+                "server/restore.py", "_topic",
+                "while found := await node.store.batches(", "if found := await node.store.batches(",
+            ),
+        ),
+        tests=(RESTARTS,),
+    ),
+)  # fmt: skip

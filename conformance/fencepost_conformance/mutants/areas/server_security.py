@@ -1,0 +1,225 @@
+"""Faults of logins and of decisions about rights."""
+
+from __future__ import annotations
+
+from ..replacement import Replacement
+from .fault import Area, Fault
+
+ACL, SASL, LOGIN = "server/security/acl.py", "server/security/sasl.py", "server/apis/login.py"
+
+FAULTS = (
+    Fault(
+        "deny-all-denies-nothing", Area.SECURITY,
+        "a rule that denies All does not deny a named operation",
+        "allow User:a Read Topic *, deny User:a All Topic secret: Fetch of secret must answer "
+        "TOPIC_AUTHORIZATION_FAILED",
+        (
+            Replacement(
+                ACL, "Acl.allows",
+                "not each.allow and {operation, Operation.ALL} & each.operations",
+                "not each.allow and operation in each.operations",
+            ),
+        ),
+    ),
+    Fault(
+        "denied-read-denies-describe", Area.SECURITY,
+        "a rule that denies Read denies Describe too; only rules that allow imply Describe",
+        "allow User:a Describe Topic t, deny User:a Read Topic t: Metadata must show t",
+        (
+            Replacement(
+                ACL, "Acl.allows",
+                "if any(not each.allow and {operation, Operation.ALL} & each.operations for each in about):",
+                "also = _IMPLY_DESCRIBE if operation is Operation.DESCRIBE else ()\n"
+                "if any(not each.allow and {operation, Operation.ALL, *also} & each.operations for each in about):",
+            ),
+        ),
+    ),
+    Fault(
+        "delete-does-not-imply-describe", Area.SECURITY,
+        "only Read and Write imply Describe, not Delete and Alter",
+        "allow User:a Delete Topic t: Metadata of t must answer no error",
+        (
+            Replacement(
+                ACL, "Acl.allows",
+                "wanted.update(_IMPLY_DESCRIBE)", "wanted.update((Operation.READ, Operation.WRITE))",
+            ),
+        ),
+    ),
+    Fault(
+        "prefix-itself-not-matched", Area.SECURITY,
+        "a prefix does not match the resource whose name is the prefix",
+        "allow User:a Read Group orders*: JoinGroup of group orders must not answer GROUP_AUTHORIZATION_FAILED",
+        (
+            Replacement(
+                ACL, "Rule.about",
+                'name.startswith(self.name[:-1]) if self.name.endswith("*")',
+                'name.startswith(self.name[:-1]) and len(name) >= len(self.name) if self.name.endswith("*")',
+            ),
+        ),
+    ),
+    Fault(
+        "host-matched-by-prefix", Area.SECURITY,
+        "the host of a rule matches hosts that begin with it",
+        "allow User:a All Topic * from 127.0.0.1, and a client from 127.0.0.10: Metadata of t must be denied",
+        (Replacement(ACL, "Rule.about", 'self.host in ("*", host)', 'host.startswith(self.host.rstrip("*"))'),),
+    ),
+    Fault(
+        "plain-acts-for-another-user", Area.SECURITY,
+        "PLAIN accepts an authorization id of another user",
+        "SaslAuthenticate PLAIN with authzid root, user a and a's password: it must answer SASL_AUTHENTICATION_FAILED",
+        (Replacement(SASL, "Plain.step", 'if behalf not in ("", name):', "if behalf and known is None:"),),
+    ),
+    Fault(
+        "plain-password-read-as-latin-1", Area.SECURITY,
+        "PLAIN reads name and password as Latin-1 and not as UTF-8",
+        "a user with the password grüße logs in by PLAIN: it must be let in",
+        (Replacement(SASL, "Plain.step", "message.decode()", 'message.decode("latin-1")'),),
+    ),
+    Fault(
+        "scram-name-unescaped-twice", Area.SECURITY,
+        "SCRAM undoes the escapes of a user name in the wrong order",
+        "SCRAM login of a user with the name a=2Cb, sent as a=3D2Cb: it must be let in",
+        (
+            Replacement(
+                SASL, "Scram._begin",
+                '.replace("=2C", ",").replace("=3D", "=")', '.replace("=3D", "=").replace("=2C", ",")',
+            ),
+        ),
+    ),
+    Fault(
+        "scram-nonce-prefix-accepted", Area.SECURITY,
+        "SCRAM accepts a final message that repeats a part of the nonce only",
+        "SCRAM final message with r= the client's own nonce, proof computed over it: the login must fail",
+        (
+            Replacement(
+                SASL, "Scram._finish",
+                'if _attributes(without_proof)["r"] != self._nonce:',
+                'if not self._nonce.startswith(_attributes(without_proof)["r"]):',
+            ),
+        ),
+    ),
+    Fault(
+        "handshake-restarts-an-exchange", Area.SECURITY,
+        "a second SaslHandshake in the middle of an exchange begins another one",
+        "SaslHandshake SCRAM-SHA-256, first SCRAM message, SaslHandshake PLAIN: it must answer ILLEGAL_SASL_STATE",
+        (
+            Replacement(
+                LOGIN, "handshake",
+                "if call.session.logged_in or call.session.exchange is not None:", "if call.session.logged_in:",
+            ),
+        ),
+    ),
+    Fault(
+        "handshake-after-login", Area.SECURITY,
+        "a connection that is logged in may log in as another user, though the server announces no re-authentication",
+        "log in as a, then SaslHandshake again: it must answer ILLEGAL_SASL_STATE",
+        (
+            Replacement(
+                LOGIN, "handshake",
+                "if call.session.logged_in or call.session.exchange is not None:",
+                "if call.session.exchange is not None:",
+            ),
+        ),
+    ),
+    Fault(
+        "refused-login-may-retry", Area.SECURITY,
+        "after a refused login the connection stays usable for further guesses",
+        "SaslAuthenticate with a wrong password, then SaslHandshake on the same connection: it must be closed",
+        (Replacement(LOGIN, "authenticate", "session.refused = True", "session.logged_in = False"),),
+    ),
+    Fault(
+        "fast-path-before-login", Area.SECURITY,
+        "group requests that are answered at once need no login",
+        "on a server with users, ApiVersions and then Heartbeat without a login: the connection must be closed",
+        (
+            Replacement(
+                "server/dispatch.py", "Dispatch.begin",
+                "if (node.users is not None and not session.logged_in) or not node.leads:", "if not node.leads:",
+            ),
+        ),
+    ),
+    Fault(
+        "fast-path-without-acl", Area.SECURITY,
+        "group requests that are answered at once ignore the rules",
+        "deny User:a All Group g; OffsetCommit to g by a: it must answer GROUP_AUTHORIZATION_FAILED",
+        (
+            Replacement(
+                "server/dispatch.py", "Dispatch.begin",
+                "session.bare or session.refused or not node.acl.open:", "session.bare or session.refused:",
+            ),
+        ),
+    ),
+    Fault(
+        "fetch-of-all-offsets-shows-denied-topics", Area.SECURITY,
+        "OffsetFetch of all topics shows those that the caller may not describe",
+        "a group has offsets of t and secret, and the caller may describe t alone; OffsetFetch with null topics: "
+        "secret must be absent",
+        (
+            Replacement(
+                "server/apis/groups.py", "_ask",
+                "call.all_topics_denied(topic_right) | call.denied(", "call.denied(",
+            ),
+        ),
+    ),
+    Fault(
+        "second-group-of-a-fetch-not-checked", Area.SECURITY,
+        "OffsetFetch of several groups checks the right to the first one",
+        "allow User:a Describe Group mine; OffsetFetch v8 of mine and theirs: theirs must answer "
+        "GROUP_AUTHORIZATION_FAILED",
+        (
+            Replacement(
+                "server/apis/groups.py", "_groups",
+                "[group.group_id for group in body.groups]", "[group.group_id for group in body.groups[:1]]",
+            ),
+        ),
+    ),
+    Fault(
+        "second-transactional-id-not-checked", Area.SECURITY,
+        "FindCoordinator of several transactional ids checks the right to the first one",
+        "allow User:a Describe TransactionalId mine; FindCoordinator v4 of mine and theirs: theirs must answer "
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        (
+            Replacement(
+                "server/apis/groups.py", "find_coordinator",
+                "call.denied(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, keys)",
+                "call.denied(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, keys[:1])",
+            ),
+        ),
+    ),
+    Fault(
+        "create-right-on-topic-ignored", Area.SECURITY,
+        "CreateTopics needs Create on the cluster, and ignores Create on the topic",
+        "allow User:a Create Topic mine-*; CreateTopics mine-1: it must be made",
+        (
+            Replacement(
+                "server/apis/admin.py", "create_topics",
+                " and not call.may(Operation.CREATE, Resource.TOPIC, name):", ":",
+            ),
+        ),
+    ),
+    Fault(
+        "auto-creation-without-right", Area.SECURITY,
+        "Metadata creates a topic for a caller that may describe but not create it",
+        "serve with auto creation; allow User:a Describe Topic new; Metadata of new: it must not be made",
+        (
+            Replacement(
+                "server/apis/metadata.py", "_asked",
+                "node.options.auto_create and call.may(Operation.CREATE, Resource.TOPIC, name):",
+                "node.options.auto_create:",
+            ),
+        ),
+    ),
+    Fault(
+        "offsets-of-a-denied-group-in-a-transaction", Area.SECURITY,
+        "AddOffsetsToTxn checks the transactional id and not the group",
+        "allow User:a Write TransactionalId x; AddOffsetsToTxn of group theirs: it must answer "
+        "GROUP_AUTHORIZATION_FAILED",
+        (
+            Replacement(
+                "server/apis/transactions.py", "add_offsets_to_txn",
+                "if not call.may(Operation.READ, Resource.GROUP, group):",
+                "if not group and not call.may(Operation.READ, Resource.GROUP, group):",
+            ),
+        ),
+    ),
+)  # fmt: skip
