@@ -16,9 +16,6 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.message.OffsetCommitRequestData.OffsetCommitRequestPartition;
 import org.apache.kafka.common.message.OffsetCommitRequestData.OffsetCommitRequestTopic;
-import org.apache.kafka.common.message.OffsetCommitResponseData;
-import org.apache.kafka.common.message.OffsetCommitResponseData.OffsetCommitResponsePartition;
-import org.apache.kafka.common.message.OffsetCommitResponseData.OffsetCommitResponseTopic;
 import org.apache.kafka.common.message.OffsetDeleteRequestData;
 import org.apache.kafka.common.message.OffsetDeleteRequestData.OffsetDeleteRequestPartition;
 import org.apache.kafka.common.message.OffsetDeleteRequestData.OffsetDeleteRequestTopic;
@@ -33,18 +30,18 @@ import org.apache.kafka.common.message.TxnOffsetCommitRequestData;
 import org.apache.kafka.common.message.TxnOffsetCommitRequestData.TxnOffsetCommitRequestPartition;
 import org.apache.kafka.common.message.TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic;
 import org.apache.kafka.common.message.TxnOffsetCommitResponseData;
-import org.apache.kafka.common.message.TxnOffsetCommitResponseData.TxnOffsetCommitResponsePartition;
-import org.apache.kafka.common.message.TxnOffsetCommitResponseData.TxnOffsetCommitResponseTopic;
 import org.apache.kafka.common.message.WriteTxnMarkersResponseData;
 import org.apache.kafka.common.message.WriteTxnMarkersResponseData.WritableTxnMarkerPartitionResult;
 import org.apache.kafka.common.message.WriteTxnMarkersResponseData.WritableTxnMarkerResult;
 import org.apache.kafka.common.message.WriteTxnMarkersResponseData.WritableTxnMarkerTopicResult;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.OffsetCommitResponse;
 import org.apache.kafka.common.requests.OffsetDeleteResponse;
 import org.apache.kafka.common.requests.OffsetFetchResponse;
 import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.TransactionResult;
+import org.apache.kafka.common.requests.TxnOffsetCommitResponse;
 import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinatorService;
 
@@ -83,7 +80,7 @@ final class OffsetApis {
 
     CompletableFuture<? extends ApiMessage> commit(RequestContext context, JsonNode body, short version,
             Set<String> denied) {
-        OffsetCommitResponseData answer = new OffsetCommitResponseData();
+        Object answer = builder(OffsetCommitResponse.class, version >= 10);
         String group = body.get(0).textValue();
         Errors refused = denied.contains(group) ? Errors.GROUP_AUTHORIZATION_FAILED : null;
         List<OffsetCommitRequestTopic> topics = new ArrayList<>();
@@ -97,21 +94,18 @@ final class OffsetApis {
             topics.add(made);
         }
         if (topics.isEmpty()) {
-            return CompletableFuture.completedFuture(answer);
+            return CompletableFuture.completedFuture(((OffsetCommitResponse) build(answer)).data());
         }
         OffsetCommitRequestData request = new OffsetCommitRequestData().setGroupId(group)
             .setGenerationIdOrMemberEpoch(body.get(1).intValue()).setMemberId(body.get(2).textValue())
             .setGroupInstanceId(body.get(3).textValue()).setRetentionTimeMs(body.get(4).longValue()).setTopics(topics);
-        return service.commitOffsets(context, request, BufferSupplier.NO_CACHING).thenApply(told -> {
-            told.topics().forEach(topic -> topic.partitions().forEach(partition ->
-                add(answer, topic.name(), TopicIds.of(topic), partition.partitionIndex(), partition.errorCode())));
-            return answer;
-        });
+        return service.commitOffsets(context, request, BufferSupplier.NO_CACHING)
+            .thenApply(told -> ((OffsetCommitResponse) build(merge(answer, told))).data());
     }
 
     CompletableFuture<? extends ApiMessage> txnCommit(RequestContext context, JsonNode body, short version,
             Set<String> denied, Set<String> deniedProducers) {
-        TxnOffsetCommitResponseData answer = new TxnOffsetCommitResponseData();
+        Object answer = builder(TxnOffsetCommitResponse.class, version >= 6);
         String group = body.get(0).textValue();
         Errors refused = deniedProducers.contains(body.get(4).textValue()) ? Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             : denied.contains(group) ? Errors.GROUP_AUTHORIZATION_FAILED : null;
@@ -128,7 +122,7 @@ final class OffsetApis {
             topics.add(made);
         }
         if (topics.isEmpty()) {
-            return CompletableFuture.completedFuture(answer);
+            return CompletableFuture.completedFuture(((TxnOffsetCommitResponse) build(answer)).data());
         }
         TxnOffsetCommitRequestData request = new TxnOffsetCommitRequestData().setGroupId(group)
             .setMemberId(body.get(2).textValue()).setGroupInstanceId(body.get(3).textValue())
@@ -136,14 +130,13 @@ final class OffsetApis {
             .setProducerEpoch(body.get(6).shortValue()).setTopics(topics);
         generation(request, body.get(1).intValue());
         return service.commitTransactionalOffsets(context, request, BufferSupplier.NO_CACHING).thenApply(told -> {
-            told.topics().forEach(topic -> topic.partitions().forEach(partition ->
-                add(answer, topic.name(), TopicIds.of(topic), partition.partitionIndex(), partition.errorCode())));
+            TxnOffsetCommitResponseData whole = ((TxnOffsetCommitResponse) build(merge(answer, told))).data();
             if (version < 2) {
-                answer.topics().forEach(topic -> topic.partitions().stream()
+                whole.topics().forEach(topic -> topic.partitions().stream()
                     .filter(each -> each.errorCode() == Errors.COORDINATOR_LOAD_IN_PROGRESS.code())
                     .forEach(each -> each.setErrorCode(Errors.COORDINATOR_NOT_AVAILABLE.code())));
             }
-            return answer;
+            return whole;
         });
     }
 
@@ -331,7 +324,7 @@ final class OffsetApis {
     }
 
     private interface Refuse {
-        void row(String name, Uuid id, int partition, short error);
+        void row(String name, Uuid id, int partition, Errors error);
     }
 
     /** The topics that are let through; what is not is told at once, in the order of the request. */
@@ -349,9 +342,9 @@ final class OffsetApis {
             for (JsonNode row : topic.get(2)) {
                 int partition = row.get(0).intValue();
                 if (error != null) {
-                    refuse.row(name == null || byId ? "" : name, byId ? told : Uuid.ZERO_UUID, partition, error.code());
+                    refuse.row(name == null || byId ? "" : name, byId ? told : Uuid.ZERO_UUID, partition, error);
                 } else if (!metadata.has(name, partition)) {
-                    refuse.row(name, id, partition, Errors.UNKNOWN_TOPIC_OR_PARTITION.code());
+                    refuse.row(name, id, partition, Errors.UNKNOWN_TOPIC_OR_PARTITION);
                 } else {
                     rows.add(new Row(partition, row));
                 }
@@ -363,28 +356,30 @@ final class OffsetApis {
         return found;
     }
 
-    private static boolean same(String name, Uuid id, String otherName, Uuid otherId) {
-        boolean byId = !id.equals(Uuid.ZERO_UUID) && !otherId.equals(Uuid.ZERO_UUID);
-        return byId ? id.equals(otherId) : name.equals(otherName);
+    /**
+     * Kafka's own builder of the answer to a commit, by names or by ids. It has each topic once, with what was refused
+     * first; if nothing was, it takes the coordinator's rows as they are, also those of a topic that is named twice.
+     */
+    private static Object builder(Class<?> response, boolean byId) {
+        Method make = Reflect.methodWith(response, "newBuilder", 1);
+        return make == null ? Reflect.construct(Reflect.find(response.getName() + "$Builder"))
+            : Reflect.call(make, null, byId);
     }
 
-    private static void add(OffsetCommitResponseData answer, String name, Uuid id, int partition, short error) {
-        OffsetCommitResponseTopic topic = answer.topics().stream()
-            .filter(each -> same(name, id, each.name(), TopicIds.of(each))).findFirst().orElse(null);
-        if (topic == null) {
-            topic = TopicIds.set(new OffsetCommitResponseTopic().setName(name), id);
-            answer.topics().add(topic);
+    private static void add(Object builder, String name, Uuid id, int partition, Errors error) {
+        Method add = Reflect.methodWith(builder.getClass(), "addPartition", 4);
+        if (add == null) { // by names alone
+            Reflect.call(Reflect.methodWith(builder.getClass(), "addPartition", 3), builder, name, partition, error);
+        } else {
+            Reflect.call(add, builder, id, name, partition, error);
         }
-        topic.partitions().add(new OffsetCommitResponsePartition().setPartitionIndex(partition).setErrorCode(error));
     }
 
-    private static void add(TxnOffsetCommitResponseData answer, String name, Uuid id, int partition, short error) {
-        TxnOffsetCommitResponseTopic topic = answer.topics().stream()
-            .filter(each -> same(name, id, each.name(), TopicIds.of(each))).findFirst().orElse(null);
-        if (topic == null) {
-            topic = TopicIds.set(new TxnOffsetCommitResponseTopic().setName(name), id);
-            answer.topics().add(topic);
-        }
-        topic.partitions().add(new TxnOffsetCommitResponsePartition().setPartitionIndex(partition).setErrorCode(error));
+    private static Object merge(Object builder, ApiMessage told) {
+        return Reflect.call(Reflect.methodWith(builder.getClass(), "merge", 1), builder, told);
+    }
+
+    private static Object build(Object builder) {
+        return Reflect.call(Reflect.methodWith(builder.getClass(), "build", 0), builder);
     }
 }

@@ -1,0 +1,96 @@
+"""Requests about offsets that name a topic or a partition twice: the core answers with Kafka's rows, in their order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jvm_traces import require_harness
+
+from fencepost.coordinator.offsets import admission
+from fencepost.protocol import offset_messages as o
+from fencepost.protocol.messages import VERSIONS, RequestBody
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import PROFILES
+from fencepost_conformance.compare.lockstep import compare
+from fencepost_conformance.generate.edges import SETTINGS, TOPIC, Stage
+from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+
+pytestmark = pytest.mark.jvm
+RELEASES = [("4.0.2", "kafka-4.0"), ("4.3.1", "kafka-4.3"), ("4.4.0", "kafka-4.4")]
+
+
+def topics(by_id: bool, *named: tuple[str, tuple[int, ...]]) -> tuple[o.OffsetCommitRequestTopic, ...]:
+    """``orders`` by name or by id, and what does not exist as well, each with the numbers of its partitions."""
+
+    def told(name: str) -> dict[str, Any]:
+        return {"topic_id": TOPIC.topic_id if name == "orders" else bytes(15) + b"\x63"} if by_id else {"name": name}
+
+    return tuple(
+        o.OffsetCommitRequestTopic(
+            **told(name),
+            partitions=tuple(o.OffsetCommitRequestPartition(each, committed_offset=each + 5) for each in numbers),
+        )
+        for name, numbers in named
+    )
+
+
+#: Nothing is refused; a partition is named twice; a topic is refused before, between and behind; a partition is.
+REQUESTS = [
+    [("orders", (0,)), ("orders", (1,))],
+    [("orders", (0, 0)), ("orders", (0,))],
+    [("nowhere", (0,)), ("orders", (0,)), ("nowhere", (1,)), ("orders", (1,))],
+    [("orders", (0, 9)), ("orders", (1,)), ("orders", (9, 1))],
+    [("nowhere", (0,)), ("nowhere", (0,))],
+]
+
+
+def asked(profile: Profile, release: str) -> Stage:
+    """All of them, by names and, where the release has that, by ids."""
+    stage = Stage(profile)
+    stage.set()
+    transactions = {"4.0.2": 5, "4.3.1": 5, "4.4.0": VERSIONS[o.TxnOffsetCommitRequest][1]}[release]
+    bodies: list[tuple[int, RequestBody]] = []
+    for rows in REQUESTS:
+        for version in (9,) if release == "4.0.2" else (9, 10):
+            bodies.append((version, replace(stage.commit(), topics=topics(version >= 10, *rows))))
+        for version in sorted({1, 5, transactions}):
+            bodies.append((version, replace(stage.transaction(), topics=topics(version >= 6, *rows))))
+        partitions = tuple(o.OffsetFetchRequestTopic(name=name, partition_indexes=each) for name, each in rows)
+        bodies.append((9, o.OffsetFetchRequest((o.OffsetFetchRequestGroup("simple", topics=partitions),))))
+        deleted = tuple(o.OffsetDeleteRequestTopic(name=name, partition_indexes=each) for name, each in rows)
+        bodies.append((0, o.OffsetDeleteRequest("simple", deleted)))
+    for version, body in bodies:
+        stage.ask(version, body)
+    return stage
+
+
+@pytest.mark.parametrize(("release", "name"), RELEASES)
+def test_kafka_answers_the_same_of_topics_that_are_named_twice(release: str, name: str) -> None:
+    require_harness(release)
+    stage = asked(PROFILES[name], release)
+    with KafkaJvm(release) as kafka:
+        (theirs,) = kafka.run_many([(SETTINGS, stage.events)])
+    assert compare(SETTINGS, PROFILES[name], stage.events, stage.observations, theirs).difference is None
+
+
+def test_a_topic_that_is_always_told_once_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    release, name = RELEASES[-1]
+    require_harness(release)
+    answer = admission.Admitted.answer
+
+    def once(self: admission.Admitted, results: Any) -> Any:
+        rows: dict[Any, Any] = {}
+        for row in answer(self, results):
+            before = rows.get((row.name, row.topic_id))
+            rows[row.name, row.topic_id] = (
+                row if before is None else replace(row, partitions=before.partitions + row.partitions)
+            )
+        return tuple(rows.values())
+
+    monkeypatch.setattr(admission.Admitted, "answer", once)
+    stage = asked(PROFILES[name], release)
+    with KafkaJvm(release) as kafka:
+        (theirs,) = kafka.run_many([(SETTINGS, stage.events)])
+    assert compare(SETTINGS, PROFILES[name], stage.events, stage.observations, theirs).difference is not None
