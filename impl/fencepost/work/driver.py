@@ -155,7 +155,7 @@ class Driver:
     @property
     def _reads(self) -> bool:
         member = self.member
-        return isinstance(member, ConsumerMember) or member.state.in_generation or member.closed or self._idle
+        return isinstance(member, ConsumerMember) or member.state.in_generation or member.closed
 
     def _clock(self) -> int:
         self._now = max(self._now, int(self._loop.time() * 1000))

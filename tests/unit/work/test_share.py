@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.member.events import Call, CloseOption
+from fencepost.member.events import Call
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import (
     OffsetCommitResponse,
@@ -19,7 +19,6 @@ from fencepost.protocol.offset_messages import (
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.work import CommitFailed, Share, ShareLost, Worker, WorkerFailed
 from fencepost.work import offsets as asking
-from fencepost.work.driver import Driver
 from fencepost.work.worker import worker_of
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -219,35 +218,3 @@ def test_who_leaves_has_lost_nothing_though_its_member_is_out_or_has_failed(clos
                 await anext(worker)
 
     play(scene)
-
-
-class Waits:
-    """A member that has said that it leaves, and waits or not."""
-
-    def __init__(self, waiting: object) -> None:
-        self.closed, self.waiting = True, waiting
-        self.settings = SimpleNamespace(group_id="g")
-
-
-@pytest.mark.parametrize("left", ["the member waits", "a request is unanswered", "nothing ever comes"])
-def test_a_close_waits_for_its_member_and_for_answers_but_not_for_ever(
-    left: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fencepost.work.driver.FAREWELL_S", 0.05 if left == "nothing ever comes" else 10.0)
-
-    async def main() -> None:
-        member = Waits(None if left == "a request is unanswered" else object())
-        driver = Driver(None, member, None, None)  # type: ignore[arg-type]
-        driver._running = True
-        if left != "the member waits":
-            driver._asked[1] = asyncio.ensure_future(asyncio.sleep(60))
-        closing = asyncio.ensure_future(driver.close(CloseOption.DEFAULT))
-        await asyncio.sleep(0.02)
-        assert not closing.done()
-        if left != "nothing ever comes":
-            member.waiting = None
-            driver._asked.clear()
-        await asyncio.wait_for(closing, 5)
-        assert not driver._running
-
-    asyncio.run(main())
