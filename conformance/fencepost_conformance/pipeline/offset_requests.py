@@ -47,6 +47,8 @@ _FETCH_ALL, _FETCH_STABLE, _FETCH_GROUPS, _FETCH_MEMBER, _FETCH_IDS = 2, 7, 8, 9
 _LAST_EPOCH: Final = 2_147_483_647
 #: how likely a fetch names its member, in a version that can; and asks for what a transaction has just committed
 _NAMED, _HELD = 0.6, 0.3
+#: how likely a request has the instance id of another member
+_RIVAL: Final = 0.15
 #: Kafka's default of offset.metadata.max.bytes, and one more
 _TOO_LONG: Final = "m" * 4_097
 
@@ -103,6 +105,9 @@ class OffsetRequests:
         if draw < 0.25:
             return Standing(rng.choice((*self._apart, *self._groups)))  # a simple consumer, or an administrator
         there = [who for who in map(standing, self._programs) if who is not None]
+        static = [each for each in there if each.instance_id]
+        if static and rng.random() < _RIVAL:  # another member comes with its instance id (O-COMMIT-25)
+            return replace(rng.choice(static), member_id="nobody")
         who = rng.choice(there) if there else Standing(rng.choice(self._groups), 1, "nobody")
         changes: tuple[Callable[[], dict[str, Any]], ...] = (
             lambda: {},
@@ -149,7 +154,7 @@ class OffsetRequests:
 
     def in_transaction(self, rng: Random, who: Standing, producer: Producer) -> tuple[int, RequestBody]:
         """A commit that takes effect when the transaction is committed."""
-        version = self._version(rng, TXN_OFFSET_COMMIT, _TXN_IDS)
+        version = self._version(rng, TXN_OFFSET_COMMIT, _TXN_IDS, rng.choice((0, _TXN_MEMBER, _TXN_IDS)))
         member = version >= _TXN_MEMBER
         rows = self._rows(rng, by_id=version >= _TXN_IDS)
         self._held = who.group_id, [self._name(row) for row in rows]
