@@ -44,7 +44,7 @@ class _Case:
 
 def assignors() -> list[Row]:
     """Milliseconds an assignment; a ratio above 1 is slower than Kafka. Raises ``CannotRun`` without a JDK or jars."""
-    kafka = KafkaAssignors(RELEASE)
+    kafka = KafkaAssignors(RELEASE, timed=True)
     try:
         return [_measure(case, kafka) for case in _cases()]
     finally:

@@ -33,7 +33,7 @@ def records() -> list[Row]:
         folders["compiled, "] = root() / "out" / "compiled"
         if not is_of_these_sources(root() / "out" / "compiled"):
             build(root() / "out" / "compiled")
-    kafka = KafkaSerde()
+    kafka = KafkaSerde(timed=True)
     try:
         return [row for kind in KINDS for name, folder in folders.items() for row in _rows(kafka, kind, name, folder)]
     finally:

@@ -45,15 +45,18 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
+_SIZED: Final = tuple((character, units(character)) for character in _CHARACTERS)
+
+
 def text_of_units(dice: Random, length: int) -> str:
     """A random text of so many UTF-16 units."""
     found: list[str] = []
     left = length
     while left > 0:
-        character = dice.choice(_CHARACTERS)
-        if units(character) <= left:
+        character, its_units = dice.choice(_SIZED)
+        if its_units <= left:
             found.append(character)
-            left -= units(character)
+            left -= its_units
     return "".join(found)
 
 

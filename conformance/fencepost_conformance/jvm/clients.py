@@ -28,9 +28,7 @@ def command(build: Build, protocol: str, half: str = "member") -> list[str]:
     return [
         jars.java(),
         "-Xmx512m",
-        "-XX:+UseSerialGC",
-        "-XX:-UsePerfData",
-        "-XX:TieredStopAtLevel=1",
+        *jars.SHORT_RUN,
         "-cp",
         os.pathsep.join(map(str, [compiled, *libraries])),
         f"org.apache.kafka.clients.consumer.internals.{_PROGRAMS[half, protocol]}",

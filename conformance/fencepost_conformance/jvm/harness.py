@@ -32,9 +32,7 @@ def command(build: Build | str) -> list[str]:
     return [
         jars.java(),
         "-Xmx768m",
-        "-XX:+UseSerialGC",
-        "-XX:-UsePerfData",
-        "-XX:TieredStopAtLevel=1",  # of a run of a thousand traces the second compiler takes more time than it saves
+        *jars.SHORT_RUN,
         "-cp",
         os.pathsep.join(map(str, classpath(Build(build) if isinstance(build, str) else build))),
         "fencepost.Main",

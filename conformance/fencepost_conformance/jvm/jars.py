@@ -15,10 +15,13 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from ..console import CannotRun
 
 OLDEST_JAVA = 17
+#: For a JVM that works for seconds: its second compiler and a concurrent collector take more time than they save.
+SHORT_RUN: Final = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1")
 FETCH_TIMEOUT_S = 600
 #: How Maven and Ivy say that an artifact is not where they looked, and that they could not look.
 _ABSENT = re.compile(r"not found|Could not find artifact")

@@ -28,14 +28,18 @@ class Raised(Exception):
 
 
 class KafkaAssignors:
-    """One JVM with the clients of one Kafka release. Raises ``CannotRun`` without a JDK or without the jars."""
+    """One JVM with the clients of one Kafka release; ``timed``: it compiles as a broker's does, so that times count.
 
-    def __init__(self, version: str = NEWEST) -> None:
+    Raises ``CannotRun`` without a JDK or without the jars."""
+
+    def __init__(self, version: str = NEWEST, *, timed: bool = False) -> None:
         build = Build(version)
         libraries = build.libraries()
         compiled = classes("assignors", build, sources(__package__), libraries)
         path = os.pathsep.join(map(str, [compiled, *libraries]))
-        self._child = LineProcess([jars.java(), "-Xmx256m", "-cp", path, "fencepost.assignors.Assignors"])
+        self._child = LineProcess(
+            [jars.java(), "-Xmx256m", *(() if timed else jars.SHORT_RUN), "-cp", path, "fencepost.assignors.Assignors"]
+        )
 
     def close(self) -> None:
         self._child.close()

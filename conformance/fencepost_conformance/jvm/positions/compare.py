@@ -53,7 +53,7 @@ class KafkaPositions:
         compiled = classes("positions", build, sources(__package__), libraries)
         path = os.pathsep.join(map(str, [compiled, *libraries]))
         name = "org.apache.kafka.clients.consumer.internals.Positions"
-        self._child = LineProcess([jars.java(), "-Xmx256m", "-cp", path, name])
+        self._child = LineProcess([jars.java(), "-Xmx256m", *jars.SHORT_RUN, "-cp", path, name])
 
     def close(self) -> None:
         self._child.close()

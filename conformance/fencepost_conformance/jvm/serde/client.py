@@ -28,14 +28,18 @@ _write = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class KafkaSerde:
-    """One JVM with the serde of one Kafka release. Raises ``CannotRun`` without a JDK or without the jars."""
+    """One JVM with the serde of one Kafka release; ``timed``: it compiles as a broker's does, so that times count.
 
-    def __init__(self, version: str = NEWEST) -> None:
+    Raises ``CannotRun`` without a JDK or without the jars."""
+
+    def __init__(self, version: str = NEWEST, *, timed: bool = False) -> None:
         build = Build(version)
         libraries = build.libraries()
         compiled = classes("serde", build, sources(__package__), libraries)
         path = os.pathsep.join(map(str, [compiled, *libraries]))
-        self._child = LineProcess([jars.java(), "-Xmx512m", "-cp", path, "fencepost.serde.Serde"])
+        self._child = LineProcess(
+            [jars.java(), "-Xmx512m", *(() if timed else jars.SHORT_RUN), "-cp", path, "fencepost.serde.Serde"]
+        )
 
     def close(self) -> None:
         self._child.close()

@@ -44,7 +44,7 @@ class KafkaLoader:
         libraries = build.libraries()
         compiled = classes("loads", build, sources(__package__), libraries)
         path = os.pathsep.join(map(str, [compiled, *libraries]))
-        self._child = LineProcess([jars.java(), "-Xmx512m", "-cp", path, "fencepost.loading.Loads"])
+        self._child = LineProcess([jars.java(), "-Xmx512m", *jars.SHORT_RUN, "-cp", path, "fencepost.loading.Loads"])
 
     def close(self) -> None:
         self._child.close()
