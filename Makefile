@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# without bytecode every process of a test compiles this project anew: a third of the start of each
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 
 .PHONY: help install run test test-all check compiled coverage bench clean
@@ -42,7 +44,7 @@ run: install
 	$(BIN)/python -m fencepost_conformance.mainjob
 
 test: install
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --durations 15 -m 'not all'
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 15 -m 'not all'
 
 test-all: install
 	$(BIN)/python -m fencepost_conformance.testall

@@ -3,11 +3,12 @@ left to make test-all."""
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
@@ -25,6 +26,39 @@ settings.register_profile("fencepost", deadline=None)
 settings.load_profile("fencepost")
 #: how many tests were left out that only ``make test-all`` runs
 LEFT = pytest.StashKey[int]()
+TESTS: Final = Path(__file__).parent
+#: The files that take longest, longest first. With several workers they begin first: while the last file runs, the
+#: other workers have nothing left to do.
+LONGEST: Final = (
+    "quality/test_mutants.py",
+    "wire/test_jvm_diff.py",
+    "model/test_spec.py",
+    "quality/test_growth.py",
+    "model/test_mixed_system.py",
+    "wire/test_corpus.py",
+    "wire/test_jvm_assignors.py",
+    "quality/test_product_consumer.py",
+    "unit/conformance/test_planted_faults.py",
+    "model/test_e1.py",
+    "wire/test_jvm_records.py",
+    "model/test_explore_configurations.py",
+    "quality/test_product.py",
+    "unit/reader/test_kafka_reads_in_a_group.py",
+    "unit/conformance/test_interruption.py",
+    "unit/conformance/test_diff.py",
+    "model/test_consumer_system.py",
+    "wire/test_jvm.py",
+    "wire/test_validate.py",
+    "quality/test_simulate_consumer.py",
+    "model/test_consumer_group_invariants.py",
+    "quality/test_simulate_cluster.py",
+    "quality/test_simulate_mixed.py",
+    "quality/test_any_stream.py",
+    "wire/test_jvm_consumer.py",
+    "model/test_commits_in_groups.py",
+    "unit/cli/test_readme.py",
+    "unit/conformance/test_command_line.py",
+)
 Kept = Callable[..., list[Generated]]
 AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
 Traces = Callable[[GroupProtocol, Profile, int], Iterator[Generated]]
@@ -36,7 +70,7 @@ def kept() -> Kept:
 
     def traces(protocol: GroupProtocol, profile: Profile, *seeds: int) -> list[Generated]:
         found = []
-        for trace in read_traces(Path(__file__).parent / "kept" / f"{protocol}.jsonl.gz"):
+        for trace in read_traces(TESTS / "kept" / f"{protocol}.jsonl.gz"):
             assert isinstance(trace, EventTrace)
             if trace.profile != profile or (seeds and trace.seed not in seeds):
                 continue
@@ -76,6 +110,24 @@ def assignors_of() -> AssignorsOf:
             asked.close()
 
     return opened
+
+
+def pytest_configure() -> None:
+    """The collector waits until all tests are collected, and then leaves those alone: they live to the end."""
+    gc.disable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        places = {TESTS / name: place for place, name in enumerate(LONGEST)}
+        assert all(path.exists() for path in places), "LONGEST names a file that does not exist"
+        items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

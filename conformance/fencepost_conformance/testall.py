@@ -24,7 +24,7 @@ ADDS = (
     "  the tests marked 'all', which do more of what others sample (pytest -m all --collect-only names them)\n"
     f"  {TRACES:,} random traces of each protocol: core against model, and both against Kafka\n"
 )
-TESTS = ("-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", "--durations", "15")
+TESTS = ("-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "15")
 
 
 def stages(seed: int) -> list[Stage]:

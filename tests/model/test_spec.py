@@ -17,18 +17,13 @@ BY_NAME: Final = {each["name"]: each for each in CONFIGURATIONS}
 SMALL: Final = [each["name"] for each in CONFIGURATIONS if each["size"] == "small"]
 
 
-#: Modules that are about no group, of log and offsets: their graphs are also compared at every run.
-ALONE: Final = re.compile("Durable|Log|Offset")
-
-
 def sampled() -> set[str]:
-    """The small configurations that every run gives to TLC: of each module the two first of each expectation, the first
-    where it is no module of groups. The model explores all of them at every run; TLC does at ``make test-all``."""
-    chosen: dict[tuple[str, str], list[str]] = {}
+    """The small configurations that every run gives to TLC: of each module the first of each expectation. The model
+    explores all of them at every run; TLC does at ``make test-all``."""
+    chosen: dict[tuple[str, str], str] = {}
     for name in SMALL:
-        kind = (BY_NAME[name]["module"], BY_NAME[name]["expected"])
-        chosen.setdefault(kind, []).append(name)
-    return {name for (module, _), names in chosen.items() for name in names[: 1 if ALONE.search(module) else 2]}
+        chosen.setdefault((BY_NAME[name]["module"], BY_NAME[name]["expected"]), name)
+    return {*chosen.values()}
 
 
 #: Says what a variable may hold: it guards the specification, not the protocol, and has no sibling that fails.
