@@ -195,7 +195,7 @@ def test_a_failed_append_is_not_taken_back_when_something_was_read_since() -> No
         assert len(store.asked) == 1
         await store.land(AppendError(ErrorCode.KAFKA_STORAGE_ERROR))
         store.slow = False
-        told = [await asyncio.wait_for(each, 5) for each in (answer, read)]
+        told = [await asyncio.wait_for(each, 60) for each in (answer, read)]
         assert told[0].topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
         assert told[1].groups[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
         while await committed(groups, "g", 3) is not ErrorCode.NONE:
@@ -218,7 +218,7 @@ def test_a_timer_that_is_set_again_for_an_earlier_time_runs_out_then() -> None:
             assignments=share,
         )  # fmt: skip
         await groups.sync(sync)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while (seen := groups.view("g")) is not None and seen.members:
                 await asyncio.sleep(0.01)
 

@@ -13,22 +13,37 @@ from fencepost_conformance.cli import main
 from fencepost_conformance.mutants import suite
 
 
+def lines_until(capsys: pytest.CaptureFixture[str], wanted: str) -> list[str]:
+    """The lines on standard error up to now, once one of them begins so; nothing is said on standard output."""
+    said = ""
+    for _ in range(6_000):
+        told = capsys.readouterr()
+        assert told.out == ""
+        said += told.err
+        if any(line.startswith(wanted) for line in said.splitlines()) and said.endswith("\n"):
+            return said.splitlines()
+        time.sleep(0.01)
+    raise AssertionError(f"no line begins with {wanted!r} after a minute: {said!r}")
+
+
 def test_a_line_every_interval_and_none_before_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(console, "EVERY", 0.1)
+    began = time.monotonic()
     with console.progress("weighing", 40) as meter:
         meter.advance(12)
-        time.sleep(0.35)
+        first = lines_until(capsys, "weighing: 12 of 40")
+        assert time.monotonic() - began >= 0.09
         meter.update(description="weighing salt", completed=13)
-        time.sleep(0.15)
-    time.sleep(0.15)
-    told = capsys.readouterr()
-    lines = told.err.splitlines()
-    assert told.out == ""
-    assert 2 <= len(lines) <= 5
-    assert re.fullmatch(r"weighing: 12 of 40, \d+ s", lines[0])
+        lines = first + lines_until(capsys, "weighing salt")
+        took = time.monotonic() - began
+    assert len(lines) <= took / 0.1 + 1
+    assert re.fullmatch(r"weighing: 12 of 40, \d+ s", first[-1])
     assert re.fullmatch(r"weighing salt: 13 of 40, \d+ s", lines[-1])
+    capsys.readouterr()
+    time.sleep(0.3)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

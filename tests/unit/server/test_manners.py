@@ -230,7 +230,7 @@ def test_librdkafka_logs_in(mechanism: str) -> None:
         "confluent_kafka.admin", reason="needs confluent-kafka: pip install -e '.[clients]'"
     )
 
-    def topics(ready: Ready, password: str) -> list[str]:
+    def topics(ready: Ready, password: str, patience_s: int) -> list[str]:
         client = confluent.AdminClient(
             {
                 "bootstrap.servers": str(ready.listen),
@@ -241,13 +241,13 @@ def test_librdkafka_logs_in(mechanism: str) -> None:
                 "log_level": 0,
             }
         )
-        return list(client.list_topics(timeout=2).topics)
+        return list(client.list_topics(timeout=patience_s).topics)
 
     async def session() -> None:
         async with running(users=Users({"alice": "s,e=cret"}), topics={"orders": 1}) as ready:
-            assert await asyncio.to_thread(topics, ready, "s,e=cret") == ["orders"]
+            assert await asyncio.to_thread(topics, ready, "s,e=cret", 60) == ["orders"]
             with pytest.raises(Exception, match=r"transport|timed out|authentication"):
-                await asyncio.to_thread(topics, ready, "wrong")
+                await asyncio.to_thread(topics, ready, "wrong", 2)
 
     play(session())
 

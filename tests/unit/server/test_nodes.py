@@ -8,7 +8,7 @@ import runpy
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def nodes(postgres: Any, request: pytest.FixtureRequest) -> Iterator[list[Server
 async def leads(at: Address, node: int) -> Any:
     """Waits until the server says that this node leads the topic; its Metadata."""
     client = await Client.to(at)
-    for _ in range(100):
+    for _ in range(600):
         told = await client.ask("metadata", 12, topics=None)
         partitions = [each for topic in told.topics for each in topic.partitions]
         if partitions and {int(each.leader_id) for each in partitions} == {node}:
@@ -83,6 +83,23 @@ async def leads(at: Address, node: int) -> Any:
             return told
         await asyncio.sleep(0.1)
     raise AssertionError(f"node {node} does not lead")
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Asks again and again until it holds."""
+    for _ in range(600):
+        if await holds():
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("it does not hold after a minute")
+
+
+async def knows_both(client: Client) -> bool:
+    return len((await client.ask("metadata", 12, topics=None)).brokers) == 2
+
+
+async def has_both_topics(client: Client) -> bool:
+    return {each.name for each in (await client.ask("metadata", 12, topics=None)).topics} == {"t", "new"}
 
 
 async def produce(client: Client, sequence: int) -> Any:
@@ -113,7 +130,7 @@ def test_who_stands_by_tells_who_leads_and_does_nothing_itself(nodes: list[Serve
     async def session() -> None:
         one, two = [await Client.to(each.at) for each in nodes]
         ports = {1: nodes[0].at.port, 2: nodes[1].at.port}
-        await asyncio.sleep(0.6)  # the first hears of the second
+        await until(lambda: knows_both(one))  # the first hears of the second
         for client in (one, two):
             told = await client.ask("metadata", 12, topics=None)
             assert {int(each.node_id): int(each.port) for each in told.brokers} == ports
@@ -137,8 +154,7 @@ def test_who_stands_by_tells_who_leads_and_does_nothing_itself(nodes: list[Serve
         assert (await two.ask("create_topics", 7, topics=[asked])).topics[0].error_code == Code.not_controller
         assert (await two.ask("heartbeat", 4, group_id="g", member_id="m")).error_code == Code.not_coordinator
         assert (await one.ask("create_topics", 7, topics=[asked])).topics[0].error_code == Code.none
-        await asyncio.sleep(0.6)
-        assert {each.name for each in (await two.ask("metadata", 12, topics=None)).topics} == {"t", "new"}
+        await until(lambda: has_both_topics(two))
         ids = [await each.ask("init_producer_id", 4, transaction_timeout=1_000) for each in (one, two)]
         assert ids[0].producer_id != ids[1].producer_id
 

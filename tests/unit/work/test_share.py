@@ -44,7 +44,7 @@ def commits(link: Answers, *epochs: int) -> None:
         return "ada", next(left, epoch)
 
     settings = worker_of(link, "g", ["orders"], {}).settings  # type: ignore[arg-type]
-    asyncio.run(asyncio.wait_for(asking.commit(link, settings, who, {A: 1}, ""), 5))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(asking.commit(link, settings, who, {A: 1}, ""), 60))  # type: ignore[arg-type]
 
 
 def test_who_is_refused_under_an_epoch_of_before_commits_again() -> None:
