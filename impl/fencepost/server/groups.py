@@ -42,5 +42,9 @@ class Groups(Protocol):
     def configure(self, group_id: str, config: GroupConfig | None) -> None:
         """The settings of this group from now on."""
 
+    async def drain(self) -> None:
+        """Answer what is durable, then give the groups up: requests that wait, and later ones, are answered
+        NOT_COORDINATOR."""
+
     async def mark(self, partition: int, body: WriteTxnMarkerRequest) -> ResponseBody:
         """Ends a transaction in one partition of the offsets topic."""

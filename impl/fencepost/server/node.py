@@ -69,6 +69,15 @@ class Node:
         self.leader_epoch = leader_epoch
         self.peers: tuple[Endpoint, ...] = ()
         self.data_bytes = 0
+        #: whether the server ends: no Fetch waits for more data
+        self.ending = False
+
+    def end_waits(self) -> None:
+        """Let every Fetch that waits for data be answered with what there is."""
+        self.ending = True
+        for topic in self.topics.by_name.values():
+            for log in topic.logs:
+                log.tell()
 
     def _log(self, topic_id: bytes, index: int) -> PartitionLog:
         def source(offset: int, most: int) -> Awaitable[Sequence[bytes]]:

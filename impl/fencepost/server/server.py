@@ -62,9 +62,22 @@ class Server:
         self.node = self._core.node = node
 
     async def stop(self) -> None:
-        """Answer what is under way, then close everything."""
+        """Answer the requests under way, then close everything.
+
+        The node's groups are given up first, as Kafka does: a JoinGroup, SyncGroup or heartbeat that waits is answered
+        NOT_COORDINATOR (F-UNLOAD-01). A Fetch that waits for data is answered with what there is.
+        """
         for task in self._tasks:
             task.cancel()
+        self.listener.close()
+        self.node.end_waits()
+        drained = asyncio.ensure_future(self.node.groups.drain())
+        await asyncio.wait({drained}, timeout=self.node.options.limits.drain_s)
+        if not drained.done():
+            _log.error(
+                "the groups are not given up after %s s: the store does not answer", self.node.options.limits.drain_s
+            )
+            drained.cancel()
         await self.listener.stop()
 
     async def _answer(self, connection: Connection, frame: bytes) -> bytes | None:

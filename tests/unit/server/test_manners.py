@@ -141,13 +141,25 @@ def test_what_all_send_together_is_limited() -> None:
     play(session())
 
 
-def test_it_answers_what_is_under_way_when_it_ends() -> None:
+def test_requests_that_wait_are_answered_when_it_ends() -> None:
+    """As Kafka does it: the groups are given up, and no answer is waited for that would take minutes."""
+    delay: dict[str, Any] = {"settings": Settings(group_initial_rebalance_delay_ms=600_000)}
+
     async def session() -> None:
-        async with running(limits=Limits(drain_s=5.0), **DELAY) as ready:
-            waiting, idle = await Client.to(ready.listen), await Client.to(ready.listen)
-            await joined(waiting)
+        async with running(limits=Limits(drain_s=30.0), topics={"t": 1}, **delay) as ready:
+            joins, fetches, idle = [await Client.to(ready.listen) for _ in range(3)]
+            await joined(joins)
             await idle.ask("api_versions", 0)
-        assert (await waiting.answer("join_group", 9)).error_code == Code.none
+            wanted = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1_000}
+            fetches.send(
+                "fetch", 11, replica_id=-1, max_wait=600_000, min_bytes=1, max_bytes=1_000, isolation_level=0,
+                session_id=0, session_epoch=-1, topics=[{"topic": "t", "partitions": [wanted]}],
+                forgotten_topics_data=[], rack_id="",
+            )  # fmt: skip
+            await asyncio.sleep(0.1)
+        assert (await joins.answer("join_group", 9)).error_code == Code.not_coordinator
+        (answer,) = (await fetches.answer("fetch", 11)).responses
+        assert answer.partitions[0].error_code == Code.none
         assert await idle.closed()
 
     play(session())

@@ -192,7 +192,7 @@ async def fetch(call: Call, request: Any) -> Any:
     least = int(request.min_bytes)
 
     def enough() -> bool:
-        return least <= sum(log.ready(offset, committed=committed) for log, offset in readable)
+        return call.node.ending or least <= sum(log.ready(offset, committed=committed) for log, offset in readable)
 
     if readable and least > 0:
         await wait_for_any([log for log, _ in readable], milliseconds(request.max_wait) / 1000, enough)

@@ -38,6 +38,9 @@ class Away:
     def configure(self, group_id: str, config: GroupConfig | None) -> None:
         """Nor one that would have settings."""
 
+    async def drain(self) -> None:
+        """No request waits here."""
+
     async def mark(self, partition: int, body: WriteTxnMarkerRequest) -> ResponseBody:
         """No offsets are here."""
         return WriteTxnMarkerResponse(ErrorCode.NOT_COORDINATOR)

@@ -44,8 +44,8 @@ class Listener:
         self._sweeper = loop.create_task(self._sweep())
         return Address(host=listen.host, port=self._server.sockets[0].getsockname()[1])
 
-    async def stop(self) -> None:
-        """Take no more connections, answer what is under way as long as that is allowed to take, then close all."""
+    def close(self) -> None:
+        """Take no more connections and no more requests; a connection ends with the answer that is under way."""
         if self._server is None:
             return
         self._server.close()
@@ -53,6 +53,12 @@ class Listener:
             self._sweeper.cancel()
         for each in list(self.connections):
             each.drain()
+
+    async def stop(self) -> None:
+        """``close``, wait ``drain_s`` at most for the answers under way, then close all connections."""
+        if self._server is None:
+            return
+        self.close()
         deadline = asyncio.get_running_loop().time() + self._limits.drain_s
         while self.connections and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)

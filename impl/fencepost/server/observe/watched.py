@@ -24,6 +24,7 @@ class Watched:
         self.set_topics = groups.set_topics
         self.configure = groups.configure
         self.mark = groups.mark
+        self.drain = groups.drain
 
     @property
     def partitions(self) -> int:
