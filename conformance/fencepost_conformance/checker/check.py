@@ -25,7 +25,7 @@ from .consumer.topics import TopicEvent, topic_events, topic_names
 from .consumer.watch import first_consumer_event, watch
 from .coordination import is_absent
 from .door import while_loading
-from .history import Event, History, histories
+from .history import Event, History, Op, histories
 from .instead import Instead, instead
 from .lateness import Slow, only_late
 from .listed import wrong_listings
@@ -64,24 +64,30 @@ def _alive_before(history: History, *, scala: bool) -> tuple[Event | None, Event
     """
     may_show: Event | None = None
     consumer = False
+    brought: set[str] = set()  #: ids of members that have asked to join, and need not have heard the answer
     for event in history.events:
         consumer = consumer or isinstance(event.op.body, ConsumerGroupHeartbeatRequest)
+        if not event.answered and _brings_its_id(event.op):
+            brought.add(event.op.body.member_id)  # type: ignore[union-attr]
         if not event.answered or event.op.answer is None:
             continue
         named: str = getattr(event.op.body, "member_id", "")
         code = getattr(event.op.answer, "error_code", None)
         known = code in _OF_KNOWN_MEMBERS
-        if isinstance(event.op.body, ConsumerGroupHeartbeatRequest) and event.op.body.member_epoch == JOIN_EPOCH:
-            known = False  # a new member brings its id along (M-VAL-09)
         if isinstance(event.op.body, Commit):  # a group without members asks for none (O-COMMIT-22, O-COMMIT-24)
             known = code is ErrorCode.NONE and event.op.body.generation_id >= 0
         if isinstance(event.op.body, JoinGroupRequest) and consumer:  # Kafka lets any member id in (X-JOIN-06)
             known = False
-        shows = event if named and known else None
+        shows = event if named and known and named not in brought else None
         if not while_loading(event.op.answer, scala=scala):
             return shows, may_show
         may_show = may_show or shows
     return may_show, may_show
+
+
+def _brings_its_id(op: Op) -> bool:
+    """Whether a new member joins under an id of its own (M-VAL-09)."""
+    return isinstance(op.body, ConsumerGroupHeartbeatRequest) and op.body.member_epoch == JOIN_EPOCH
 
 
 def _first_impossible(part: Callable[..., Search], furthest: int, last: int) -> tuple[int, bool]:

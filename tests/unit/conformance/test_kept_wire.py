@@ -197,6 +197,7 @@ def test_a_retention_that_was_assumed_is_named() -> None:
         ("instance-id-asked-for-in-vain", "", ""),
         ("offsets-of-a-dropped-group", "", ""),
         ("unknown-id-joins-a-consumer-group", "", ""),
+        ("ended-before-its-sync-is-answered", "", ""),
     ],
 )
 def test_what_kafka_answers_to_forged_requests_is_accepted(name: str, old: str, new: str) -> None:
@@ -310,6 +311,18 @@ def test_a_timer_that_runs_out_before_a_join_is_written_may_end_its_member(answe
     assert verdict(trace).outcome == "accepted"
     early = edited(trace, lambda line: line.model_copy(update={"at_ms": min(line.at_ms, answered_ms)}))
     assert verdict(early).outcome == outcome
+
+
+def test_a_member_may_leave_before_its_join_is_answered() -> None:
+    """Its id does not tell then that the group was alive before the trace."""
+    trace = kept("left-before-its-join-is-answered")
+    assert verdict(trace).outcome == "accepted"
+    assert verdict(without(trace, 5, 1)).outcome == "undecided"
+    last = trace.lines[-1]
+    wrong = edited(
+        trace, lambda line: body_with(line, '"error_code": 25', '"error_code": 82') if line is last else line
+    )
+    assert verdict(wrong).outcome == "refused"
 
 
 def test_a_commit_that_stores_nothing_leaves_no_group() -> None:

@@ -272,6 +272,29 @@ def test_a_session_that_ends_before_a_join_is_written_may_end_the_member(answere
     assert wire.verdict().outcome == outcome
 
 
+@pytest.mark.parametrize(("answered_ms", "outcome"), [(6_950, "refused"), (7_050, "accepted")])
+def test_a_time_to_sync_that_ends_before_a_sync_is_answered_may_end_the_member(answered_ms: int, outcome: str) -> None:
+    """X-SYNC-06: the timer runs until earlier writes are replicated."""
+    wire = mixed()
+    wire.beat(5_000, "a", 2, 2, parts(0, 1))
+    wire.beat(6_000, "a", 2, 3, topic_partitions=parts(0, 1))
+    body = m.SyncGroupRequest("g", generation_id=3, member_id="c")
+    wire.exchange(6_900, 7, 14, 4, body, m.SyncGroupResponse(E.NONE))
+    wire.lines[-1] = wire.lines[-1].model_copy(update={"at_ms": answered_ms})
+    beats(wire, 7_100, "c", 3, E.UNKNOWN_MEMBER_ID)
+    assert wire.verdict().outcome == outcome
+
+
+@pytest.mark.parametrize(("instance", "outcome"), [("i", "accepted"), (None, "refused")])
+def test_a_join_that_downgrades_the_group_computes_no_target(instance: str | None, outcome: str) -> None:
+    """X-DOWN-20, X-DOWN-21: a static member of KIP-848 that is the last one."""
+    wire = Wire(profile=KAFKA_4_3)
+    wire.beat(1_000, "a", 0, 1, (), instance_id=instance, subscribed_topic_names=())
+    joins(wire, 3_000, "c", told(2, "c"))
+    joins(wire, 4_000, "a", told(1, "a"), instance=instance)
+    assert wire.verdict().outcome == outcome
+
+
 def test_a_successor_is_found_by_the_instance_id_of_its_predecessor() -> None:
     """M-STATIC-13: up to 4.3, also where it took the place by KIP-848 (M-STATIC-10)."""
     wire = Wire(profile=KAFKA_4_3)

@@ -112,10 +112,21 @@ def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, an
         raise differs(op, told, "X-JOIN-15")
     if _out_of_step(known, op, body):
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-JOIN-12")
-    if answer.generation_id < before.floor and not _may_revoke(known, body):
+    if answer.generation_id < before.floor and not (_may_revoke(known, body) or _may_downgrade(known, body)):
         raise Wrong(op, f"a generation from {before.floor} on", "X-JOIN-18", "M-TGT-01", field="generation_id")
     if answer.generation_id > known.epochs.ceiling:
         raise Wrong(op, f"a generation up to {known.epochs.ceiling}", "X-JOIN-15", "INV-KIP-03", field="generation_id")
+
+
+def _may_downgrade(known: Knowledge, body: JoinGroupRequest) -> bool:
+    """It takes the place of the last member of KIP-848, perhaps its own. Then no target is computed, and the answer has
+    the epoch that the member had (X-DOWN-20, X-DOWN-21)."""
+    instance = body.group_instance_id
+    return instance is not None and not any(
+        known.surely_in(each) and not each.classic
+        for each in known.members.values()
+        if each.member_id != body.member_id and not known.maps(instance, each)
+    )
 
 
 def _may_revoke(known: Knowledge, body: JoinGroupRequest) -> bool:
@@ -171,13 +182,15 @@ def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResp
         _member_part(known, op, member, body, answer.error_code)
     if answer.error_code is not E.NONE or member is None:
         return
+    # its timers run on until earlier writes are replicated, and may have ended it since it was taken up (X-SYNC-06)
+    ended = member.may_time_out(known.now, known.limits)
     if not known.surely_consumer(op):
-        _stay(known, op, member)
+        _stay(known, op, member, ended=ended)
         return
     told = replace(answer, protocol_type=body.protocol_type, protocol_name=body.protocol_name)
     if op.version >= SYNC_PROTOCOL and answer != told:
         raise differs(op, told, "X-SYNC-06")
-    _stay(known, op, member)
+    _stay(known, op, member, ended=ended)
     if known.before[op.id].alone:  # else a JoinGroup may have armed the timer again since (X-TMR-03)
         member.deadline_ms = NEVER
     held = _decoded(known, answer.assignment)
@@ -261,11 +274,12 @@ def _member_part(
             raise Wrong(op, "REBALANCE_IN_PROGRESS", "X-HB-03", "X-HB-07")
 
 
-def _stay(known: Knowledge, op: Op, member: Member) -> None:
+def _stay(known: Knowledge, op: Op, member: Member, *, ended: bool = False) -> None:
+    """The member was there. ``ended``: one of its timers may have ended it since."""
     if member.counted:
         member.counted = False
         known.epochs.may_bump(-1)
-    member.presence, member.classic = known.after(op, member), True
+    member.presence, member.classic = Presence.PERHAPS if ended else known.after(op, member), True
     member.either = known.may_convert(op, member.member_id)
     if member.either:
         member.session_ms = max(member.session_ms, known.settings.group_consumer_session_timeout_ms)
