@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-ENGINE, COORDINATOR, LED = "aio/engine.py", "aio/coordinator.py", "aio/led.py"
+ENGINE, COORDINATOR = "aio/engine.py", "aio/coordinator.py"
 
 FAULTS = (
     Fault(
@@ -80,12 +80,6 @@ FAULTS = (
                 "if self._busy or self._held or self._flying:", "if self._busy or self._held:",
             ),
         ),
-    ),
-    Fault(
-        "sinking-outlives-its-term", Area.AIO,
-        "after a failed append made the broker load a partition again, nothing is appended there any more",
-        "an append fails behind another, the partition is loaded again, OffsetCommit: it must be answered",
-        (Replacement(LED, "Led.forget", "self.sinking = False", "pass"),),
     ),
     Fault(
         "rung-timer-not-renewed", Area.AIO,

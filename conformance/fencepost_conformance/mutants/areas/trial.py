@@ -42,9 +42,11 @@ TESTS: Final[dict[Area, tuple[str, ...]]] = {
         "tests/unit/aio", "tests/unit/core/test_aio.py", "tests/unit/core/test_consumer_aio.py", 
         f"{_SERVER}/test_faults.py::test_coordinators_move_and_writes_fail",
     ),
-    Area.WORK: (f"{_WORK}/test_bounds.py", f"{_WORK}/test_remote.py", f"{_WORK}/test_workers.py"),
+    Area.WORK: (
+        f"{_WORK}/test_bounds.py", f"{_WORK}/test_share.py", f"{_WORK}/test_remote.py", f"{_WORK}/test_workers.py",
+    ),
     Area.REMOTE: (
-        f"{_WORK}/test_login.py", f"{_WORK}/test_remote.py",
+        f"{_WORK}/test_login.py", f"{_WORK}/test_cluster.py", f"{_WORK}/test_remote.py",
         f"{_SERVER}/test_faults.py::test_workers_live_through_a_plan_that_is_drawn",
     ),
 }  # fmt: skip
