@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fencepost.member.consumer_protocol import Subscription, encode_subscription
 from fencepost.protocol import messages as m
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeRequest,
@@ -119,6 +120,38 @@ def test_a_topic_may_have_grown_before_its_creation_was_answered(asked: bool, ou
         administers(wire, 0, 37, {"topics": [{"name": "t", "count": 5}]})
     wire.lines.append(created)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3, 4))
+    assert wire.verdict().outcome == outcome
+
+
+def test_a_topic_that_is_made_again_has_as_many_partitions_as_it_is_made_with() -> None:
+    """A-PROP-01: no more of them are assigned."""
+    wire = Wire()
+    administers(wire, 100, 20, {"topics": [{"name": "t"}]}, {"responses": [{"name": "t", "error_code": 0}]})
+    row = {"name": "t", "topic_id": str(TOPIC), "error_code": 0}
+    administers(wire, 200, 19, {"topics": [{"name": "t", "num_partitions": 2}]}, {"topics": [row]})
+    wire.beat(10_000, "a", 0, 2, parts(0, 1))
+    for at in range(12_000, 32_000, 4_000):
+        wire.beat(at, "a", 2, 2)
+    assert wire.accepted()
+
+
+@pytest.mark.parametrize(("instance", "outcome"), [("i", "accepted"), (None, "refused")])
+def test_a_join_under_way_may_downgrade_the_group(instance: str | None, outcome: str) -> None:
+    """X-DOWN-20: if it is that of the last member of KIP-848."""
+    wire = Wire()
+    wire.beat(1_000, "a", 0, 1, (), instance_id=instance, subscribed_topic_names=())
+    body = m.JoinGroupRequest(
+        "g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=5_000,
+        member_id="a",
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=(m.Protocol("range", encode_subscription(Subscription(()), 3)),),
+    )
+    wire.asked += 1
+    wire.send(1_100, 50, 11, 9, body)
+    wire.beat(1_200, "b", 1, 0, error=E.GROUP_ID_NOT_FOUND)
     assert wire.verdict().outcome == outcome
 
 

@@ -68,7 +68,9 @@ class Knowledge:
         """Time passes: members may have ended."""
         self.now, self.line = now, line
         pillars = frozenset(
-            member.member_id for member in self.members.values() if not member.classic and self.surely_in(member)
+            member.member_id
+            for member in self.members.values()
+            if not member.classic and self.surely_in(member) and not member.may_downgrade()
         )
         if not pillars or not pillars & self._pillars:
             self.consumer_from = line if pillars else NOWHERE

@@ -113,6 +113,11 @@ class Member:
     def _timers(self) -> tuple[int, int, int]:
         return self.deadline_ms, self.join_by_ms, self.stray_ms
 
+    def may_downgrade(self) -> bool:
+        """A static JoinGroup under way may make the group of its last member of KIP-848 a classic one (X-DOWN-20)."""
+        bodies = (op.body for op in self.open)
+        return any(isinstance(body, JoinGroupRequest) and body.group_instance_id is not None for body in bodies)
+
     def may_time_out(self, now: int, limits: Limits) -> bool:
         """One of its timers may have run out by now."""
         return now >= min(self.since_ms + self.session_ms, *self._timers()) - limits.tolerance_ms

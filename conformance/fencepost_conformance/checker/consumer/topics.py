@@ -72,7 +72,7 @@ class Topics:
     ids: dict[str, bytes] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     counts: dict[bytes, int] = field(default_factory=dict)
-    wanted: dict[str, int] = field(default_factory=dict)  #: the most partitions that was asked for, by name
+    wanted: dict[str, int] = field(default_factory=dict)  #: the most partitions that a topic was to grow to
     gone: set[bytes] = field(default_factory=set)
     deleting: int = 0
     deleted_ms: int = -NEVER  #: the last DeleteTopics, or answer to one
@@ -109,7 +109,8 @@ class Topics:
             self._delete(event)
         elif event.told is None:
             for name, count in event.counts.items():
-                self.wanted[name] = max(count, self.wanted.get(name, count))
+                if event.api_key == CREATE_PARTITIONS:
+                    self.wanted[name] = max(count, self.wanted.get(name, count))
                 if name in self.ids:
                     topic = self.ids[name]
                     self.counts[topic] = max(self.counts[topic], count)
@@ -119,7 +120,7 @@ class Topics:
                     topic = UUID(row["topic_id"]).bytes
                     self.ids[row["name"]] = topic
                     self.names[topic] = row["name"]
-                    self.counts[topic] = self.wanted.get(row["name"], event.counts[row["name"]])
+                    self.counts[topic] = max(event.counts[row["name"]], self.wanted.get(row["name"], 0))
 
     def _delete(self, event: TopicEvent) -> None:
         self.deleted_ms = event.at_ms
@@ -138,6 +139,7 @@ class Topics:
                 self.gone.add(topic)
                 self.counts.pop(topic, None)
                 name = self.names.pop(topic, "")
+                self.wanted.pop(name, None)
                 if self.ids.get(name) == topic:
                     del self.ids[name]
         if not any(row.get("error_code") == ErrorCode.REQUEST_TIMED_OUT for row in rows):
