@@ -66,12 +66,14 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class CommitAnswer:
-    """The error that speaks of the group, NONE if the commit was let in. ``too_long``: partitions left out for
-    the length of their metadata, and whose epoch the group did not look at (O-COMMIT-08). ``stored``: some partition
-    was written."""
+    """The error that speaks of the group, NONE if the commit was let in.
+
+    ``left_out``: partitions whose epoch the group did not look at: those with too long metadata (O-COMMIT-08), and
+    those that never got to it. ``stored``: some partition was written.
+    """
 
     error_code: ErrorCode
-    too_long: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False)
+    left_out: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False)
     stored: bool = field(default=True, compare=False)
 
 
@@ -97,14 +99,14 @@ def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:
     of_group = codes & _OF_GROUP
     if not codes or (of_group and len(codes) > 1):
         return None
-    too_long = frozenset(
+    left_out = frozenset(
         (str(topic.get("topic_id") or topic.get("name")), row["partition_index"])
         for topic in body["topics"]
         for row in topic["partitions"]
-        if row["error_code"] == ErrorCode.OFFSET_METADATA_TOO_LARGE
+        if row["error_code"] in {ErrorCode.OFFSET_METADATA_TOO_LARGE, *_BEFORE_THE_GROUP}
     )
     error = ErrorCode(of_group.pop()) if of_group else ErrorCode.NONE
-    return CommitAnswer(error, too_long, ErrorCode.NONE in codes)
+    return CommitAnswer(error, left_out, ErrorCode.NONE in codes)
 
 
 def left_the_group(commit: Commit, body: Mapping[str, Any]) -> bool:

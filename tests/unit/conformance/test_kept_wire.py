@@ -325,6 +325,24 @@ def test_a_member_may_leave_before_its_join_is_answered() -> None:
     assert verdict(wrong).outcome == "refused"
 
 
+def test_a_leave_for_a_while_may_be_answered_after_its_replacement() -> None:
+    """M-STATIC-03: then the member that left is gone."""
+    trace = kept("leave-beside-its-replacement")
+    assert verdict(trace).outcome == "accepted"
+    (refusal,) = verdict(without(trace, 2, 11)).refusals
+    assert refusal.rules == ("M-DESC-01",)
+
+
+def test_a_partition_that_the_broker_does_not_know_says_nothing_of_the_epoch() -> None:
+    """O-COMMIT-32: its row never gets to the group."""
+    trace = kept("unknown-partition-at-an-old-epoch")
+    assert verdict(trace).outcome == "accepted"
+    last = trace.lines[-1]
+    wrong = edited(trace, lambda line: body_with(line, '"error_code": 3', '"error_code": 0') if line is last else line)
+    (refusal,) = verdict(wrong).refusals
+    assert refusal.rules == ("O-COMMIT-32",)
+
+
 def test_a_commit_that_stores_nothing_leaves_no_group() -> None:
     """O-COMMIT-39: Kafka leaves one, so that the next commit gets another error there, unless a look has deleted it."""
     trace = kept("commit-that-stores-nothing")

@@ -130,7 +130,7 @@ def test_a_topic_that_is_made_again_has_as_many_partitions_as_it_is_made_with() 
     row = {"name": "t", "topic_id": str(TOPIC), "error_code": 0}
     administers(wire, 200, 19, {"topics": [{"name": "t", "num_partitions": 2}]}, {"topics": [row]})
     wire.beat(10_000, "a", 0, 2, parts(0, 1))
-    for at in range(12_000, 32_000, 4_000):
+    for at in range(12_000, 60_000, 4_000):
         wire.beat(at, "a", 2, 2)
     assert wire.accepted()
 

@@ -139,7 +139,7 @@ def _left(
         member.revoking = frozenset()  # M-PE-04
         member.held = dict.fromkeys(member.held, 0)  # M-PE-07
         member.exact = member.exact and before.alone
-        member.presence = Presence.IN
+        member.presence = known.after(op, member)  # a join that overlaps may have taken its place already
         member.latest_ms = NEVER
 
 

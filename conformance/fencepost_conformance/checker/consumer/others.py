@@ -71,7 +71,7 @@ def _too_old(known: Knowledge, op: Op, body: Commit, member: Member, answer: Com
     for topic, numbers in body.topics:
         topic_id = UUID(topic).bytes if op.version >= _BY_ID_SINCE else known.topics.ids.get(topic)
         for number in numbers:
-            if topic_id is None or (topic, number) in answer.too_long:
+            if topic_id is None or (topic, number) in answer.left_out:
                 continue
             partition: Partition = (topic_id, number)
             since = member.held.get(partition, None)
