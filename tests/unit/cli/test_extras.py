@@ -1,0 +1,118 @@
+"""A command whose Python packages are not installed says in one line which extra installs them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from fencepost_conformance.cli import COMMANDS
+from fencepost_conformance.extras import extra_for, lacks
+
+ROOT = Path(__file__).parents[3]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+OURS = ("fencepost", "fencepost_model", "fencepost_conformance")
+#: distributions whose module has another name
+MODULES = {"google-re2": "re2", "kafka-python": "kafka", "typer": "typer", "async-solipsism": "async_solipsism"}
+#: what is imported where an extra cannot help: by tools of developers, and by Spark's own packages
+ELSEWHERE = {"setuptools", "mypyc", "py4j", "typing_extensions", "uvicorn", "fastapi"}
+PROGRAM = """
+import sys
+for name in {blocked!r}:
+    sys.modules[name] = None
+from fencepost_conformance.cli import main
+main({words!r})
+"""
+
+
+def run(words: list[str], blocked: list[str]) -> subprocess.CompletedProcess[str]:
+    program = PROGRAM.format(words=words, blocked=blocked)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+
+
+def modules_of(extra: str) -> set[str]:
+    """The modules that this extra installs, with the extras that it names."""
+    found: set[str] = set()
+    for each in EXTRAS[extra]:
+        if inner := re.match(r"fencepost\[(.*)\]", each):
+            found.update(*(modules_of(one) for one in inner[1].split(",")))
+        else:
+            name = re.split(r"[^A-Za-z0-9._-]|[<>=]", each)[0]
+            found.add(MODULES.get(name, name.replace("-", "_")))
+    return found
+
+
+THIRD_PARTY = sorted(modules_of("suite") | modules_of("spark"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_any_extra_a_command_names_the_one_it_needs(command: str) -> None:
+    ran = run([command, "--json"], THIRD_PARTY)
+    extra = "serve" if command in ("serve", "store") else "suite"
+    told = (
+        "the Python package 'typer' is not installed; "
+        f"install it with: pip install 'fencepost[{extra}]' (in a checkout: pip install '.[{extra}]')"
+    )
+    assert (ran.returncode, ran.stderr) == (2, f"fencepost {command}: {told}\n")
+    assert json.loads(ran.stdout) == {"command": command, "error": told, "passed": False, "status": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "extra"),
+    [
+        (["serve", "--help"], "rich", "serve"),
+        (["serve", "--help"], "kio", "serve"),
+        (["conform", "--help"], "pydantic", "suite"),
+        (["diagram", "classic-group"], "transitions", "suite"),
+        (["conform", "--traces", "1"], "xxhash", "suite"),
+        (["--install-completion", "bash"], "typer", "suite"),
+    ],
+)
+def test_one_package_that_is_missing_is_one_line(words: list[str], missing: str, extra: str) -> None:
+    ran = run(words, [missing])
+    assert ran.returncode == 2
+    (line,) = ran.stderr.splitlines()
+    assert f"'{missing}' is not installed" in line
+    assert f"pip install 'fencepost[{extra}]'" in line
+
+
+@pytest.mark.parametrize("command", ["record", "validate", "replay", "diagram", "serve", "store"])
+def test_a_command_starts_with_the_modules_of_its_extra_alone(command: str) -> None:
+    """In particular without Spark; no command starts a JVM for its help."""
+    extra = "serve" if command in ("serve", "store") else "suite"
+    others = set().union(*(modules_of(each) for each in EXTRAS)) - modules_of(extra)
+    ran = run([command, "--help"], sorted(others))
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def imported() -> set[str]:
+    """The top-level modules that any file of the three packages imports."""
+    found: set[str] = set()
+    for folder in ("impl", "model", "conformance"):
+        for path in (ROOT / folder).glob("**/*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    found.update(each.name.partition(".")[0] for each in node.names)
+                elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                    found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names) - set(OURS) - ELSEWHERE
+
+
+def test_every_module_that_is_imported_is_of_an_extra_that_installs_it() -> None:
+    names = imported()
+    assert {"rich", "kio", "pyspark"} <= names
+    for name in names:
+        extra = extra_for("conform", name)
+        assert extra is not None, name
+        assert name in modules_of(extra), (name, extra)
+
+
+def test_a_module_of_no_extra_is_a_fault_of_the_suite() -> None:
+    assert lacks("conform", ModuleNotFoundError("no", name="fencepost_conformance.gone")) is None
+    assert lacks("conform", ModuleNotFoundError("no")) is None
