@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -16,6 +17,7 @@ from fencepost.protocol.consumer_messages import (
     DescribedConsumerGroup,
     DescribedConsumerMember,
     NamedTopicPartitions,
+    TopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.profile import Profile
@@ -127,9 +129,9 @@ def test_a_topic_that_is_made_again_has_as_many_partitions_as_it_is_made_with() 
     """A-PROP-01: no more of them are assigned."""
     wire = Wire()
     administers(wire, 100, 20, {"topics": [{"name": "t"}]}, {"responses": [{"name": "t", "error_code": 0}]})
-    row = {"name": "t", "topic_id": str(TOPIC), "error_code": 0}
+    row = {"name": "t", "topic_id": str(UUID(int=8)), "error_code": 0}
     administers(wire, 200, 19, {"topics": [{"name": "t", "num_partitions": 2}]}, {"topics": [row]})
-    wire.beat(10_000, "a", 0, 2, parts(0, 1))
+    wire.beat(10_000, "a", 0, 2, (TopicPartitions(UUID(int=8).bytes, (0, 1)),))
     for at in range(12_000, 60_000, 4_000):
         wire.beat(at, "a", 2, 2)
     assert wire.accepted()
