@@ -308,3 +308,22 @@ def test_a_successor_is_found_by_the_instance_id_of_its_predecessor() -> None:
     assert wire.accepted()
     wire.beat(1_700, "k", 3, 0, error=E.UNKNOWN_MEMBER_ID)
     assert "M-FENCE-01" in wire.refusal().rules
+
+
+@pytest.mark.parametrize(("metadata", "outcome"), [(b"", "accepted"), (None, "refused")])
+def test_a_member_whose_end_cannot_be_written_outlives_its_session(metadata: bytes | None, outcome: str) -> None:
+    """X-DOWN-09: it is the last one of KIP-848, and a classic member has offered what nobody can read."""
+    wire = mixed()
+    said = encode_subscription(Subscription(("t",)), 3)
+    body = m.JoinGroupRequest(
+        "g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=5_000,
+        member_id="c",
+        group_instance_id=None,
+        protocol_type="consumer",
+        protocols=(m.Protocol("range", said), m.Protocol("other", said if metadata is None else metadata)),
+    )
+    wire.exchange(2_100, ord("c"), 11, 9, body, told(3, "c"))
+    wire.beat(20_000, "a", 2, 2, parts(0, 1))
+    assert wire.verdict().outcome == outcome

@@ -62,6 +62,7 @@ class Knowledge:
     #: Since this line the group has certainly spoken the consumer protocol: some member of that protocol was there.
     consumer_from: int = NOWHERE
     classic_seen: bool = False  #: somebody sent a JoinGroup, so the group can have been a classic one
+    unreadable: bool = False  #: somebody has offered a protocol whose metadata cannot be read
     _pillars: frozenset[str] = frozenset()
 
     def move_to(self, now: int, line: int) -> None:
@@ -180,6 +181,10 @@ class Knowledge:
         if member is None:
             return True
         timed = not member.classic or self.consumer_from <= member.until_line
+        if self.unreadable and self.profile.fault_downgrade_reads_unread_metadata:
+            # the end of the last member of KIP-848 fails with its downgrade, and is not tried again (X-DOWN-09)
+            rest = [each for each in self.members.values() if each is not member and not each.classic]
+            timed = timed and any(each.in_from <= member.until_line for each in rest)
         return member.surely_out(self.now, self.limits, timed=timed)
 
     def surely_consumer(self, op: Op) -> bool:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from fencepost.member.consumer_protocol import decode_subscription
 from fencepost.protocol.consumer_messages import (
     JOIN_EPOCH,
     ConsumerGroupDescribeRequest,
@@ -171,6 +172,7 @@ class _Watch:
         self._coverage.asked(op)
         if isinstance(body, JoinGroupRequest):
             known.classic_seen = True
+            known.unreadable = known.unreadable or not all(_is_readable(each.metadata) for each in body.protocols)
         elif isinstance(body, SyncGroupRequest):
             for row in body.assignments:
                 known.topics.assigned(row.assignment)
@@ -320,6 +322,14 @@ class _Watch:
                 else:  # it may have come after that
                     member.presence, member.exact = Presence.PERHAPS, False
             self.known.epochs.begin_anew(op.answer_line)
+
+
+def _is_readable(metadata: bytes) -> bool:
+    try:
+        decode_subscription(metadata)
+    except ValueError:
+        return False
+    return True
 
 
 def _claims(member: Member, instance: str | None) -> None:
