@@ -1,91 +1,151 @@
-"""An answer that says an error wherever the answer to a request has a place for one."""
+"""An answer that says an error wherever the answer to a request has a place for one.
+
+Where that is depends on the version. Some answers have an error code at the top, others one for each row that the
+request named. OffsetFetch has had three places: its partitions (v0-1), the top (v2-7), and its groups (v8 on).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
 from ..wire.frames import MalformedFrame, response_schema
 from ..wire.shape import shape
-from .call import Call
+from .call import Call, uuid_bytes
+
+#: The rows of an answer that say this error, from the request.
+_Rows: TypeAlias = Callable[[Any, Code], list[dict[str, Any]]]
 
 
 def refusal(call: Call, request: Any, code: Code) -> dict[str, Any]:
-    """The code at the top of the answer, if it has one; else at each row that the request named. Raises
-    ``MalformedFrame`` where an error cannot be told: the connection is closed then."""
-    if any(field.name == "error_code" for field in shape(response_schema(call.header.api, call.version))):
+    """The code at the top of the answer, if that has one; else at each row that the request named.
+
+    Raises ``MalformedFrame`` where no row can carry the error, as for the metadata of all topics: the connection is
+    closed then.
+    """
+    api, version = call.header.api, call.version
+    fields = {field.name for field in shape(response_schema(api, version))}
+    if "error_code" in fields:
         return {"error_code": code}
-    rows = _ROWS.get(call.header.api)
-    if rows is None:
-        raise MalformedFrame(f"{call.header.api} failed, and its answer has no place to say so")
-    return rows(request, code)
+    for name, rows in _ROWS.get(api, {}).items():
+        if name in fields and (made := rows(request, code)):
+            return {name: made}
+    raise MalformedFrame(f"{api} failed, and its answer has no place to say so")
 
 
-def _offset_topics(request: Any, code: Code) -> dict[str, Any]:
-    return {
-        "topics": [
+def _each(rows: str, *keys: str) -> _Rows:
+    """A row for each of these rows of the request, with the same keys. A row that is a plain string fills the key."""
+
+    def made(request: Any, code: Code) -> list[dict[str, Any]]:
+        return [{**_keys(row, keys), "error_code": code} for row in getattr(request, rows, None) or ()]
+
+    return made
+
+
+def _keys(row: Any, keys: Iterable[str]) -> dict[str, Any]:
+    if isinstance(row, str):
+        return dict.fromkeys(keys, row)
+    found = {key: getattr(row, key) for key in keys if hasattr(row, key)}
+    return {key: uuid_bytes(value) if key == "topic_id" else value for key, value in found.items()}
+
+
+def _topics(
+    topics: str,
+    partitions: str,
+    number: str,
+    *,
+    named: str = "name",
+    answered: str = "",
+    numbered: str = "",
+    error: str = "error_code",
+    filled: Mapping[str, Any] = MappingProxyType({}),
+) -> _Rows:
+    """A row for each topic of the request, and in it one for each of its partitions.
+
+    ``topics``, ``partitions``, ``number`` and ``named`` are the fields of the request; ``answered`` and ``numbered``
+    those of the answer, where it calls partitions and their number differently. ``filled``: further fields of a row.
+    """
+
+    def made(request: Any, code: Code) -> list[dict[str, Any]]:
+        return [
             {
-                "name": getattr(topic, "name", ""),
-                "topic_id": getattr(getattr(topic, "topic_id", None), "bytes", None),
-                "partitions": [
-                    {"partition_index": each.partition_index, "error_code": code} for each in topic.partitions
+                **_keys(topic, (named, "topic_id")),
+                answered or partitions: [
+                    {**filled, numbered or number: getattr(each, number, each), error: code}
+                    for each in getattr(topic, partitions)
                 ],
             }
-            for topic in request.topics
+            for topic in getattr(request, topics)
         ]
-    }
+
+    return made
 
 
-def _produced(request: Any, code: Code) -> dict[str, Any]:
-    return {
-        "responses": [
-            {
-                "name": getattr(topic, "name", ""),
-                "topic_id": getattr(getattr(topic, "topic_id", None), "bytes", None),
-                "partition_responses": [
-                    {"index": each.index, "error_code": code, "base_offset": -1} for each in topic.partition_data
-                ],
-            }
-            for topic in request.topic_data
-        ]
-    }
+def _coordinators(request: Any, code: Code) -> list[dict[str, Any]]:
+    """As Kafka's row of a coordinator that is not known."""
+    return [{"key": key, "node_id": -1, "host": "", "port": -1, "error_code": code} for key in request.coordinator_keys]
 
 
-def _offsets(named: str, number: str) -> Any:
-    def refused(request: Any, code: Code) -> dict[str, Any]:
-        return {
-            "topics": [
-                {
-                    named: getattr(topic, named),
-                    "partitions": [{number: getattr(each, number), "error_code": code} for each in topic.partitions],
-                }
-                for topic in request.topics
-            ]
-        }
-
-    return refused
+def _deleted(request: Any, code: Code) -> list[dict[str, Any]]:
+    return _each("topics", "name", "topic_id")(request, code) or _each("topic_names", "name")(request, code)
 
 
-def _named(field: str, key: str, rows: str) -> Any:
-    def refused(request: Any, code: Code) -> dict[str, Any]:
-        return {rows: [{key: getattr(each, key, each), "error_code": code} for each in getattr(request, field, ())]}
-
-    return refused
-
-
-_ROWS: Final[dict[str, Callable[[Any, Code], dict[str, Any]]]] = {
-    "offset_commit": _offset_topics,
-    "txn_offset_commit": _offset_topics,
-    "produce": _produced,
-    "list_offsets": _offsets("name", "partition_index"),
-    "offset_for_leader_epoch": _offsets("topic", "partition"),
-    "delete_records": _offsets("name", "partition_index"),
-    "describe_groups": _named("groups", "group_id", "groups"),
-    "consumer_group_describe": _named("group_ids", "group_id", "groups"),
-    "delete_groups": _named("groups_names", "group_id", "results"),
-    "create_topics": _named("topics", "name", "topics"),
-    "create_partitions": _named("topics", "name", "results"),
-    "offset_fetch": _named("groups", "group_id", "groups"),
+_OFFSETS: Final = {"topics": _topics("topics", "partitions", "partition_index")}
+_GROUPS: Final = {"groups": _each("groups", "group_id")}
+_RESOURCES: Final = _each("resources", "resource_type", "resource_name")
+#: By API and field of the answer.
+_ROWS: Final[dict[str, dict[str, _Rows]]] = {
+    "produce": {
+        "responses": _topics(
+            "topic_data", "partition_data", "index", answered="partition_responses", filled={"base_offset": -1}
+        )
+    },
+    "fetch": {
+        "responses": _topics(
+            "topics",
+            "partitions",
+            "partition",
+            named="topic",
+            numbered="partition_index",
+            filled={"high_watermark": -1},
+        )
+    },
+    "offset_commit": _OFFSETS,
+    "txn_offset_commit": _OFFSETS,
+    "list_offsets": _OFFSETS,
+    "delete_records": _OFFSETS,
+    "offset_for_leader_epoch": {"topics": _topics("topics", "partitions", "partition", named="topic")},
+    "offset_fetch": {
+        "groups": _each("groups", "group_id"),
+        "topics": _topics(
+            "topics",
+            "partition_indexes",
+            "partition_index",
+            answered="partitions",
+            filled={"committed_offset": -1, "metadata": ""},
+        ),
+    },
+    "add_partitions_to_txn": {
+        "results_by_topic_v3_and_below": _topics(
+            "v3_and_below_topics",
+            "partitions",
+            "partition_index",
+            answered="results_by_partition",
+            error="partition_error_code",
+        )
+    },
+    "find_coordinator": {"coordinators": _coordinators},
+    "metadata": {"topics": _each("topics", "name", "topic_id")},
+    "describe_topic_partitions": {"topics": _each("topics", "name")},
+    "describe_groups": _GROUPS,
+    "consumer_group_describe": {"groups": _each("group_ids", "group_id")},
+    "delete_groups": {"results": _each("groups_names", "group_id")},
+    "create_topics": {"topics": _each("topics", "name")},
+    "create_partitions": {"results": _each("topics", "name")},
+    "delete_topics": {"responses": _deleted},
+    "describe_configs": {"results": _RESOURCES},
+    "incremental_alter_configs": {"responses": _RESOURCES},
 }
