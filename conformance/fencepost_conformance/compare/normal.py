@@ -89,18 +89,13 @@ def _assignment(data: bytes) -> bytes:
         return data
 
 
-def _message(words: str | None) -> str | None:
-    """That there is a message is the protocol's; its words are Kafka's (C-ADM-02)."""
-    return None if words is None else "…"
-
-
 def _described_consumer(group: DescribedConsumerGroup) -> DescribedConsumerGroup:
-    return replace(group, members=_by_member(group.members), error_message=_message(group.error_message))
+    return replace(group, members=_by_member(group.members))
 
 
 def _described(group: m.DescribedGroup) -> m.DescribedGroup:
     rows = tuple(replace(row, member_assignment=_assignment(row.member_assignment)) for row in group.members)
-    return replace(group, members=_by_member(rows), error_message=_message(group.error_message))
+    return replace(group, members=_by_member(rows))
 
 
 def _by_member(rows: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -19,6 +19,8 @@ from .reading import ENDS_EARLY, Reader
 from .table import BY_KEY, types_read
 
 _INT16: Final = Struct(">h").pack
+#: A key of four bytes that begins so is that of a control record of version 0: no offset has a key so short.
+_CONTROL: Final = bytes(3)
 #: Key and value of a record; the value of a tombstone is None.
 RecordBytes = tuple[bytes, bytes | None]
 
@@ -77,6 +79,8 @@ class Codec:
         is for ``decode_marker``. Raises ``UnknownType``, ``UnknownVersion`` or ``TornRecord``."""
         if key is None:
             raise TornRecord("a record without a key")
+        if key[:3] == _CONTROL and len(key) == 4:
+            raise TornRecord(f"key {key.hex()} is that of a control record (F-REPLAY-05); read it with decode_marker()")
         try:
             reader = Reader(key, self.layout)
             number = reader.int16()

@@ -295,3 +295,11 @@ def test_a_load_passes_over_what_it_does_not_know_and_fails_on_what_is_torn() ->
             CODEC.loaded(torn, value, control=control)
     with pytest.raises(UnknownVersion):
         CODEC.loaded(key, b"\0\5")
+
+
+@pytest.mark.parametrize("key", ["00000000", "00000001"])
+def test_the_key_of_a_control_record_is_named(key: str) -> None:
+    """It is whole, so it must not be called torn without a hint."""
+    with pytest.raises(TornRecord, match=f"key {key} is that of a control record .*decode_marker"):
+        Codec().decode(bytes.fromhex(key), bytes(6))
+    assert Codec().decode_marker(bytes.fromhex(key), bytes(6)) is not None

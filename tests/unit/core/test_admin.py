@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from fencepost import coordinator
+import asyncio
+
+from fencepost import GroupBroker, SharedMemoryStore, coordinator
+from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import LoadStarted, TimerKey, TimerKind, Unload
+from fencepost.protocol.events import LoadStarted, TimerKey, TimerKind, Topic, Unload
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 
 from .scene import GROUP, Scene
@@ -149,3 +153,28 @@ def test_while_loading_or_elsewhere() -> None:
     asked = scene.ask(m.ListGroupsRequest())
     assert scene.answers[asked] == m.ListGroupsResponse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # C-ADM-05
     assert deleted(scene, GROUP) == {GROUP: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+
+
+def test_a_description_says_why_there_is_none() -> None:
+    """In Kafka's words: a tool that knows one kind of groups learns that the group is there, and of the other kind."""
+
+    async def story() -> None:
+        async with GroupBroker(SharedMemoryStore(2), topics=[Topic("t", bytes(15) + b"\1", 1)]) as groups:
+            beat = c.ConsumerGroupHeartbeatRequest(
+                "new", member_id="m", member_epoch=0, rebalance_timeout_ms=1_000, subscribed_topic_names=("t",),
+                topic_partitions=(),
+            )  # fmt: skip
+            assert (await groups.consumer_heartbeat(beat)).error_code is ErrorCode.NONE
+            offset = o.OffsetCommitRequestPartition(0, committed_offset=1)
+            topics = (o.OffsetCommitRequestTopic(name="t", partitions=(offset,)),)
+            await groups.commit_offsets(o.OffsetCommitRequest("old", topics=topics))
+            classic = await groups.describe(m.DescribeGroupsRequest(("new", "none")))
+            consumer = await groups.consumer_describe(c.ConsumerGroupDescribeRequest(("old", "none")))
+        assert [row.error_message for row in classic.groups] == [
+            "Group new is not a classic group.", "Group none not found."
+        ]  # fmt: skip
+        assert [row.error_message for row in consumer.groups] == [
+            "Group old is not a consumer group.", "Group none not found."
+        ]  # fmt: skip
+
+    asyncio.run(story())

@@ -190,7 +190,7 @@ def test_workers_live_through_a_plan_that_is_drawn(protocol: str) -> None:
                     except (ShareLost, CommitFailed):
                         continue
 
-        async with misbehaving(seed=seed) as at, Groups(str(at)) as groups, asyncio.timeout(60):
+        async with misbehaving(seed=seed) as at, Groups(str(at)) as groups, asyncio.timeout(240):
             await asyncio.gather(works(groups), works(groups))
 
     asyncio.run(story(7 if protocol == "classic" else 11))

@@ -228,7 +228,7 @@ final class Apis {
             ConsumerGroupDescribeResponseData.DescribedGroup group) {
         return new ConsumerGroupDescribeResponseData.DescribedGroup().setGroupId(group.groupId())
             .setErrorCode(Errors.TOPIC_AUTHORIZATION_FAILED.code())
-            .setErrorMessage("the caller may not describe a topic of the group");
+            .setErrorMessage("The group has described topic(s) that the client is not authorized to describe.");
     }
 
     private static CompletableFuture<? extends ApiMessage> refused(AbstractRequest request, Errors error) {

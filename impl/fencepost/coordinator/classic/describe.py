@@ -40,7 +40,7 @@ def _described(version: int, name: str, group: Group | None) -> DescribedGroup:
     if not isinstance(group, ClassicGroup):
         if version < GROUP_ID_NOT_FOUND_SINCE:
             return DescribedGroup(ErrorCode.NONE, group_id=name, group_state=GroupState.DEAD.value)
-        message = f"Group {name} not found."
+        message = f"Group {name} not found." if group is None else f"Group {name} is not a classic group."
         return DescribedGroup(
             ErrorCode.GROUP_ID_NOT_FOUND, group_id=name, group_state=GroupState.DEAD.value, error_message=message
         )

@@ -48,7 +48,7 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
         return DescribedConsumerGroup(
             ErrorCode.GROUP_ID_NOT_FOUND,
             group_id=name,
-            error_message=f"Group {name} is no consumer group that is known.",
+            error_message=f"Group {name} {'not found' if group is None else 'is not a consumer group'}.",
         )
     with_type = request.version >= MEMBER_TYPE_SINCE
     rows = {
@@ -61,7 +61,7 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
         return DescribedConsumerGroup(
             ErrorCode.TOPIC_AUTHORIZATION_FAILED,
             group_id=name,
-            error_message="The group has topics that you may not describe.",
+            error_message="The group has described topic(s) that the client is not authorized to describe.",
         )
     return DescribedConsumerGroup(
         ErrorCode.NONE,
