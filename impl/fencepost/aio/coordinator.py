@@ -20,7 +20,7 @@ from fencepost.coordinator import CoordinatorState, consumer_view, initial_state
 from fencepost.protocol import messages as m
 from fencepost.protocol.choices import Choices, Functions
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.errors import IllegalEvent, MisuseError
+from fencepost.protocol.errors import IllegalEvent, MisuseError, WrongType
 from fencepost.protocol.events import (
     Appended,
     AppendFailed,
@@ -135,6 +135,11 @@ class GroupCoordinator(Calls):
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
         expect_methods(Store, store, "store", "MemoryStore() is one that lasts as long as the process")
+        if callable(getattr(store, "lead", None)):  # a SharedStore: its load and append take a partition
+            raise WrongType(
+                f"store is a {type(store).__name__}, which holds many partitions: write "
+                "GroupCoordinator(fencepost.store.OnePartition(store)), or GroupBroker(store) for all of them"
+            )
         self._store = store
         self._choices = RandomChoices() if choices is None else choices
         self._clock = clock

@@ -23,6 +23,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Final, Literal, TypeAlias, TypedDict
 
@@ -254,8 +255,8 @@ class Options(TypedDict, total=False):
     assignor: str | None
     rebalance_timeout_ms: int
     request_timeout_ms: int
-    session_timeout_ms: int
-    heartbeat_interval_ms: int
+    session_timeout_ms: int | None
+    heartbeat_interval_ms: int | None
     metadata_max_age_ms: int
     gained: Told
     revoked: Told
@@ -267,16 +268,43 @@ Topics: TypeAlias = Iterable[str] | re.Pattern[str]
 
 
 def worker_of(link: Link, group_id: str, topics: Topics, options: Options) -> Worker:
-    """A worker over this link. Raises ``BadSettings``; ``ValueError`` for a single string, whose letters are no
-    topics, for an expression with flags outside of its text, and for a protocol that there is not."""
+    """A worker over this link. Raises ``BadSettings`` for a value that no worker can have; ``ValueError`` for a single
+    string, whose letters are no topics, and for an expression with flags outside of its text; ``TypeError`` for an
+    option that does not exist, for topics that are no collection, and for a callback that cannot be called."""
+    for name in options:
+        if name not in Options.__annotations__:
+            raise TypeError(_unknown(name))
     if isinstance(topics, str):
         raise ValueError(f"topics are several: [{topics!r}]; or an expression: re.compile({topics!r})")
     if isinstance(topics, re.Pattern) and topics.flags != re.compile(topics.pattern).flags:
         raise ValueError("flags belong into the expression, which a coordinator may have to match: (?i)orders-.*")
-    if options.get("protocol", "consumer") not in ("consumer", "classic"):
-        raise ValueError(f"{options['protocol']!r} is no protocol of groups: consumer, classic")
-    told = Callbacks(options.pop("gained", None), options.pop("revoked", None), options.pop("lost", None))
-    subscribed = topics if isinstance(topics, re.Pattern) else frozenset(topics)
-    settings = WorkerSettings(group_id, subscribed, **options)  # type: ignore[misc]  # callbacks are taken out
-    settings.member()  # what a member refuses is refused here
-    return Worker(link, settings, told)
+    if not isinstance(topics, re.Pattern) and not isinstance(topics, Iterable):
+        raise TypeError(f"topics must be a list of names or a compiled expression (got {topics!r})")
+    told = Callbacks(_callback("gained", options), _callback("revoked", options), _callback("lost", options))
+    settings = {name: value for name, value in options.items() if name not in ("gained", "revoked", "lost")}
+    subscribed = topics if isinstance(topics, re.Pattern) else _named(topics)
+    worker = WorkerSettings(group_id, subscribed, **settings)  # type: ignore[arg-type]  # the fields of Options
+    worker.member()  # what a member refuses is refused here
+    return Worker(link, worker, told)
+
+
+def _named(topics: Iterable[str]) -> frozenset[str]:
+    names = tuple(topics)
+    for name in names:  # before the set, which takes only what can be hashed
+        if not isinstance(name, str):
+            raise TypeError(f"each topic must be the name of a topic, such as 'orders' (got {name!r})")
+    return frozenset(names)
+
+
+def _callback(name: Literal["gained", "revoked", "lost"], options: Options) -> Told | None:
+    told = options.get(name)
+    if told is not None and not callable(told):
+        raise TypeError(f"{name} must be a function that takes a set of partitions (got {told!r})")
+    return told
+
+
+def _unknown(name: str) -> str:
+    """What to say of an option that does not exist."""
+    like = get_close_matches(name, Options.__annotations__, 1)
+    guess = f"did you mean {like[0]}? " if like else ""
+    return f"a worker has no option {name!r}; {guess}the options are {', '.join(Options.__annotations__)}"

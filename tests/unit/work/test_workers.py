@@ -232,7 +232,7 @@ def test_mistakes_are_told_at_once() -> None:
                 groups.worker("team", "orders")
             with pytest.raises(ValueError, match="flags belong into the expression"):
                 groups.worker("team", re.compile("orders.*", re.IGNORECASE))
-            with pytest.raises(ValueError, match="'share' is no protocol of groups: consumer, classic"):
+            with pytest.raises(ValueError, match="protocol must be 'consumer' or 'classic'"):
                 groups.worker("team", ["orders"], protocol="share")  # type: ignore[arg-type]
             with pytest.raises(BadSettings, match="cannot be an instance id"):
                 groups.worker("team", ["orders"], instance_id="no spaces")
