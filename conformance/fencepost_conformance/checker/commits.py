@@ -109,16 +109,19 @@ def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:
     return CommitAnswer(error, left_out, ErrorCode.NONE in codes)
 
 
-def left_the_group(commit: Commit, body: Mapping[str, Any]) -> bool:
+def left_the_group(commit: Commit, body: Mapping[str, Any], *, scala: bool = False) -> bool:
     """Whether a commit with this answer never came to the group, or left it as it was: the broker refused every
     partition before (O-COMMIT-02…04), or the log refused what a transaction wanted to write (O-COMMIT-40, O-TXN-11).
 
-    The broker has a transaction verified before it writes. If that fails, Kafka answers as if it were loading."""
+    The broker has a transaction verified before it writes. If that fails, as while the transaction before it still
+    ends, Kafka answers as if it were loading; the ``scala`` coordinator as if it were not available (D-27)."""
     codes = _codes(body)
-    verified = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    unverified = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     if commit.version < _TXN_LOADING_VERSION:
-        verified = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if commit.transactional and codes == {verified}:
+        unverified = {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    elif scala:
+        unverified.add(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if commit.transactional and len(codes) == 1 and codes <= unverified:
         return True
     by_log = commit.transactional and not codes & (_OF_GROUP | _LET_IN)
     return bool(codes) and (codes <= _BEFORE_THE_GROUP or by_log)

@@ -196,7 +196,7 @@ class _Histories:
         typed = line.api_key not in COMMITS
         answer: Any = wire_response(line) if typed else read_commit_answer(line.body)
         for group_id, op in opened:
-            if isinstance(op.body, Commit) and left_the_group(op.body, line.body):
+            if isinstance(op.body, Commit) and left_the_group(op.body, line.body, scala=self._scala):
                 if self._scala and reached_the_group(op.body, line.body):
                     self._answered(group_id, number, line.at_ms, op, UNVERIFIED)
                 else:

@@ -1,4 +1,4 @@
-"""The older group coordinator, written in Scala, which is Kafka's default up to 3.9 (D-01 to D-26).
+"""The older group coordinator, written in Scala, which is Kafka's default up to 3.9 (D-01 to D-27).
 
 Only the model of classic groups has it, for judging brokers. The core does not, so it is not a switch of ``Profile``.
 Where the two coordinators differ in a way that a client can see, the model asks whether its profile is a

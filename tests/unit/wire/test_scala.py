@@ -1,4 +1,4 @@
-"""The older coordinator of Kafka 3.9, by profile ``kafka-3.9``: what it does otherwise (D-01 to D-26), and no more.
+"""The older coordinator of Kafka 3.9, by profile ``kafka-3.9``: what it does otherwise (D-01 to D-27), and no more.
 
 Each scene ends with an answer. ``kafka-3.9`` accepts it and the newest release does not; for the answer that stands
 beside it, the other way round.
@@ -255,6 +255,13 @@ def a_transaction_that_is_not_verified_makes_the_group(wire: Classic, *, older: 
     wire.delete(20, E.NONE)
 
 
+def a_transaction_that_is_not_verified(wire: Classic, *, older: bool) -> None:
+    """D-27."""
+    assert older
+    wire.heartbeat(0, "a", 1, E.UNKNOWN_MEMBER_ID)
+    wire.commit(10, E.COORDINATOR_NOT_AVAILABLE, key=TXN_COMMIT)
+
+
 def assignments_are_shown_of_a_stable_group_only(wire: Classic, *, older: bool) -> None:
     """D-25."""
     wire.alone()
@@ -305,6 +312,7 @@ TOLERATED: tuple[Callable[..., None], ...] = (
     a_new_member_delays_only_the_first_generation,
     a_fetch_waits_for_a_plain_commit,
     a_transaction_that_is_not_verified_makes_the_group,
+    a_transaction_that_is_not_verified,
     an_empty_group_vanishes,
 )
 SCENES = [*((scene, True) for scene in (*BOTH, *TOLERATED)), *((scene, False) for scene in BOTH)]
