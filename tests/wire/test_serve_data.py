@@ -56,10 +56,11 @@ def test_all_that_was_acknowledged_is_there_and_what_was_decided_is_finished(tmp
         settings = {"bootstrap.servers": server.bootstrap, "log_level": 0, "linger.ms": 0}
         for kill in range(4):
             producer = confluent.Producer({**settings, "message.timeout.ms": 2_000})
-            stop = threading.Timer(0.3 + 0.2 * kill, server.kill)
-            stop.start()
-            at = 0
-            while stop.is_alive():
+            stop = threading.Timer(0.1 + 0.2 * kill, server.kill)
+            at, before = 0, len(acknowledged)
+            while stop.ident is None or stop.is_alive():
+                if stop.ident is None and len(acknowledged) > before + 40:
+                    stop.start()
                 producer.produce("log", f"{kill}-{at}".encode(), callback=told)
                 producer.poll(0.001)
                 at += 1
