@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
+import random as library_random
 import warnings
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -80,6 +82,9 @@ def run(main: Coroutine[Any, Any, None], random: Random) -> Ran:
     lines, logger = _Lines(), logging.getLogger("fencepost")
     logger.addHandler(lines)
     propagated, logger.propagate = logger.propagate, False
+    chance, entropy = library_random.getstate(), os.urandom
+    library_random.seed(random.random())  # jitter of members
+    os.urandom = random.randbytes  # member ids, whose order decides who is assigned what
     failure: BaseException | None = None
     leaked: tuple[str, ...] = ()
     try:
@@ -102,6 +107,8 @@ def run(main: Coroutine[Any, Any, None], random: Random) -> Ran:
         del task, left
         gc.collect(0)
     finally:
+        library_random.setstate(chance)
+        os.urandom = entropy
         logger.removeHandler(lines)
         logger.propagate = propagated
         loop.close()

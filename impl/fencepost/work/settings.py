@@ -31,7 +31,8 @@ class WorkerSettings:
 
     ``topics``: what it works on, or an expression that whole names match: with ``classic`` Python's, matched here
     (K-JOIN-15); with ``consumer`` the coordinator's (RE2 of a Kafka broker), matched there (N-HB-02).
-    ``instance_id``: a static member, which keeps its share over a restart (C-STATIC-15). ``request_timeout_ms``: how
+    ``instance_id``: a static member, which keeps its share over a restart (C-STATIC-15); a worker that was killed
+    joins again when its former session has ended, with ``consumer``. ``request_timeout_ms``: how
     long an answer may take, but that of a JoinGroup (G-CFG-50). ``assignor``: of the coordinator, ``uniform`` or
     ``range``, for ``consumer``. ``rebalance_timeout_ms``: how long a program may take to come back to the loop
     (G-CFG-43). ``session_timeout_ms`` and ``heartbeat_interval_ms`` are ``classic``'s; in the other protocol they are

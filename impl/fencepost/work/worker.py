@@ -28,7 +28,8 @@ from types import TracebackType
 from typing import Final, Literal, TypeAlias, TypedDict
 
 from fencepost.member.consumer import ConsumerMember, ConsumerState
-from fencepost.member.events import Call, CloseOption
+from fencepost.member.events import Call, CloseOption, Failure
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.partitions import TopicPartition
 
 from . import offsets as asking
@@ -37,10 +38,16 @@ from .link import Link
 from .problems import ShareLost, WorkerFailed
 from .settings import WorkerSettings
 from .share import Share
+from .waiting import Noted, Watch, log
 
 #: Told of partitions; may be a coroutine function.
 Told: TypeAlias = Callable[[frozenset[TopicPartition]], Awaitable[None] | None]
 _OUT: Final = (ConsumerState.FENCED, ConsumerState.STALE, ConsumerState.FATAL)
+#: How long a worker tries to join while another member has its instance id: twice the longest session timeout that a
+#: broker allows by default (G-CFG-10), so that the session of a worker that was killed is over by then.
+RELEASE_S: Final = 120.0
+_AGAIN_S: Final = 0.2
+_AGAIN_MAX_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Worker:
 
     def __init__(self, link: Link, settings: WorkerSettings, callbacks: Callbacks = Callbacks()) -> None:
         self.settings = settings
-        self._link = link
+        self._link = Noted(link)
         self._callbacks = callbacks
         self._driver: Driver | None = None
         self._share: Share | None = None  #: the newest
@@ -67,14 +74,17 @@ class Worker:
         self._working = False  #: the body of the loop runs
         self._closing = False
         self._leaving: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._retry: asyncio.TimerHandle | None = None  #: makes the next member, while the instance id is not free
+        self._unreleased: tuple[float, float] | None = None  #: since when it is not, and the pause before the retry
         self._program: asyncio.Task[object] | None = None  #: which iterates
         self._back = asyncio.Event()  #: the body of the loop has ended
         self._turned = asyncio.Event()  #: something has changed, for who waits
 
     async def __aenter__(self) -> Worker:
-        member = self.settings.member()
-        self._driver = Driver(self._link, member, self._listens, self._stepped)
-        self._driver.start(self.settings.topics, self.settings.metadata_max_age_ms)
+        self._join()
+        watch = Watch(self.settings.group_id, self.settings.topics, self._link, lambda: self._owned)
+        self._watching = asyncio.create_task(watch.run())
         return self
 
     async def __aexit__(
@@ -85,6 +95,7 @@ class Worker:
         finally:  # a leave that is cancelled leaves no task behind
             if self._leaving is not None:
                 self._leaving.cancel()
+            self._stop_waiting()
             if self._driver is not None:
                 self._driver.end()
 
@@ -132,6 +143,7 @@ class Worker:
         if self._driver is None:
             return
         self._closing = True
+        self._stop_waiting()
         if asyncio.current_task() is self._program or self._program is None or self._program.done():
             self._working = False  # the program leaves the loop itself
         self._over(lost=False)
@@ -144,6 +156,7 @@ class Worker:
     def crash(self) -> None:
         """Stop without a word, for tests: the group finds out when the session ends."""
         self._closing = True
+        self._stop_waiting()
         self._running().end()
         self._over(lost=True)
         self._turn()
@@ -197,12 +210,63 @@ class Worker:
         out = member.state in _OUT if isinstance(member, ConsumerMember) else member.generation.reset
         if out and not self._closing:
             self._over(lost=True)
-        if self._driver.failure is not None:
+        if isinstance(member, ConsumerMember) and member.epoch > 0 and self._unreleased is not None:
+            self._unreleased = None
+            log.info("the worker with instance_id %r has joined group %r", *self._named)
+        failure = self._driver.failure
+        if failure is not None and not self._joins_again(failure):
             self._turn()
+
+    # --- an instance id that another member still has ---
+
+    @property
+    def _named(self) -> tuple[str | None, str]:
+        return self.settings.instance_id, self.settings.group_id
+
+    def _join(self) -> None:
+        """Make a member, and a driver that runs it."""
+        self._driver = Driver(self._link, self.settings.member(), self._listens, self._stepped)
+        self._driver.start(self.settings.topics, self.settings.metadata_max_age_ms)
+
+    def _joins_again(self, failure: Failure) -> bool:
+        """Whether the worker waits until its instance id is free. A worker that was killed has left its member behind,
+        and the coordinator lets no other one in with that instance id before its session ends (M-STATIC-02). Kafka's
+        consumer fails then (N-ERR-04), and so does the member here; the worker makes another one."""
+        if self._retry is not None:
+            return True
+        if failure.error is not ErrorCode.UNRELEASED_INSTANCE_ID or self._closing:
+            return False
+        loop = asyncio.get_running_loop()
+        if self._unreleased is None:
+            self._unreleased = loop.time(), _AGAIN_S
+            log.warning(
+                "a former member of group %r still has instance_id %r: the worker waits until that session ends, at "
+                "most %d s",
+                self.settings.group_id,
+                self.settings.instance_id,
+                RELEASE_S,
+            )
+        since, pause = self._unreleased
+        if loop.time() - since >= RELEASE_S:
+            return False
+        self._unreleased = since, min(pause * 2, _AGAIN_MAX_S)
+        self._retry = loop.call_later(pause, self._join_again)
+        return True
+
+    def _join_again(self) -> None:
+        self._retry = None
+        self._running().end()
+        self._join()
+
+    def _stop_waiting(self) -> None:
+        for each in (self._watching, self._retry):
+            if each is not None:
+                each.cancel()
+        self._retry = None
 
     def _check(self) -> None:
         failure = self._running().failure
-        if failure is not None and not self._closing:
+        if failure is not None and not self._closing and self._retry is None:
             self._over(lost=True)
             raise WorkerFailed(failure)
 
@@ -269,8 +333,8 @@ Topics: TypeAlias = Iterable[str] | re.Pattern[str]
 
 def worker_of(link: Link, group_id: str, topics: Topics, options: Options) -> Worker:
     """A worker over this link. Raises ``BadSettings`` for a value that no worker can have; ``ValueError`` for a single
-    string, whose letters are no topics, and for an expression with flags outside of its text; ``TypeError`` for an
-    option that does not exist, for topics that are no collection, and for a callback that cannot be called."""
+    string, whose letters are not topics, and for an expression with flags outside of its text; ``TypeError`` for an
+    option that does not exist, for topics that are not a collection, and for a callback that cannot be called."""
     for name in options:
         if name not in Options.__annotations__:
             raise TypeError(_unknown(name))
