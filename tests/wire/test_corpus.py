@@ -72,6 +72,13 @@ def test_no_falsified_copy_is_accepted(number: int) -> None:
         assert wrong.first <= verdict.refusals[0].line <= wrong.last, (wrong.kind, verdict.refusals[0])
 
 
+@pytest.mark.parametrize("name", ["mixed-at-once-java", "mixed-freeze-java", "roll-up-mixed"])
+def test_a_member_that_rejoins_excuses_no_lost_offset(name: str) -> None:
+    """A JoinGroup with a member id can drop a group, but only one that is empty, and it is refused then (C-JOIN-15)."""
+    for wrong in falsehoods(read(CORPUS / f"{name}.jsonl.gz"), kinds=["fetched-nothing-after-a-commit"]):
+        assert check_trace(wrong.trace).outcome == "refused", wrong.first
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_falsehood_is_refused_somewhere(kind: str) -> None:
     """The sample above leaves some kinds out."""

@@ -70,14 +70,15 @@ def wrong_offsets(
         scala=scala,
     )
     refused: set[str] = set()
-    missing_from = reading.missing_from(trace)
+    missing = reading.missing(trace)
     for each in sorted((each for each in ledger.every if each.api == reading.OFFSET_FETCH), key=lambda each: each.end):
         if each.answer is None:
             continue
         for asked in reading.fetched(each, ledger.names):
             if asked.group_id not in groups or asked.group_id in refused or asked.error:
                 continue
-            if missing_from.get(asked.group_id, NEVER) < each.end and asked.empty:
+            times_missing = missing.get(asked.group_id, ())
+            if asked.empty and any(begin < each.end and each.begin < end for begin, end in times_missing):
                 continue  # the group may be missing, though not what was committed for it (O-FETCH-03)
             found = ledger.judge(each, asked)
             if found is not None:

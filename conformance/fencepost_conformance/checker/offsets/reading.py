@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fencepost.protocol.errors import ErrorCode as E
+
 from ...trace.files import WireTrace
 from ...trace.lines import DisconnectedLine, ReceivedLine, SentLine
 from .places import Names, Place
@@ -108,21 +110,38 @@ def codes(each: Exchange, names: Names) -> dict[Place, int]:
     }
 
 
-def missing_from(trace: WireTrace) -> dict[str, int]:
-    """By group, the line from which on Kafka may know no such group although offsets are committed for it: a JoinGroup
-    with a member id to an empty consumer group drops the group and joins none (C-JOIN-15)."""
+def missing(trace: WireTrace) -> dict[str, list[tuple[int, int]]]:
+    """By group, the lines between which Kafka may know no such group although offsets are committed for it.
+
+    A JoinGroup with a member id to an empty consumer group drops the group and joins none (C-JOIN-15). It is answered
+    UNKNOWN_MEMBER_ID. The group is there again with the first join or heartbeat that succeeds.
+    """
     consumers: set[str] = set()
-    found: dict[str, int] = {}
+    asked: dict[tuple[int, int], tuple[int, str]] = {}
+    begun: dict[str, set[int]] = {}
+    found: dict[str, list[tuple[int, int]]] = {}
     for number, line in enumerate(trace.lines, 1):
-        if not isinstance(line, SentLine):
+        if not isinstance(line, SentLine | ReceivedLine) or line.api_key not in (_JOIN_GROUP, _CONSUMER_HEARTBEAT):
             continue
-        group_id = line.body.get("group_id")
-        if not isinstance(group_id, str):
+        key = line.connection, line.correlation_id
+        if isinstance(line, SentLine):
+            group_id = line.body.get("group_id")
+            if not isinstance(group_id, str):
+                continue
+            asked[key] = number, group_id
+            if line.api_key == _CONSUMER_HEARTBEAT:
+                consumers.add(group_id)
+            elif line.body.get("member_id") and group_id in consumers:
+                begun.setdefault(group_id, set()).add(number)
             continue
-        if line.api_key == _CONSUMER_HEARTBEAT:
-            consumers.add(group_id)
-        elif line.api_key == _JOIN_GROUP and line.body.get("member_id") and group_id in consumers:
-            found.setdefault(group_id, number)
+        sent, group_id = asked.pop(key, (0, ""))
+        error = line.body.get("error_code")
+        if error == E.NONE:
+            found.setdefault(group_id, []).extend((each, number) for each in begun.pop(group_id, ()) if each != sent)
+        elif error is not None and error != E.UNKNOWN_MEMBER_ID:
+            begun.get(group_id, set()).discard(sent)
+    for group_id, lines in begun.items():
+        found.setdefault(group_id, []).extend((each, NEVER) for each in lines)
     return found
 
 
