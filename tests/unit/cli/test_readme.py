@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -31,7 +32,7 @@ def run(program: str, folder: Path) -> str:
 
 def test_its_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> None:
     (program,) = PROGRAM.findall(README)
-    assert program.count("\n") < 45
+    assert program.count("\n") < 60
     told = run(program, tmp_path).splitlines()
     assert len(told) == 11
     for number, what in (
@@ -41,6 +42,21 @@ def test_its_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> Non
         (answer,) = (line for line in told if f"answer to {number}: " in line)
         assert what in answer
     assert [line.split()[3] for line in told if "record" in line.split()[2]] == ["1:", "2:"]
+
+
+def test_its_program_has_types(tmp_path: Path) -> None:
+    """The package is typed, so what users copy passes mypy --strict."""
+    pytest.importorskip("mypy", reason="needs mypy: pip install -e '.[dev]'")
+    (program,) = PROGRAM.findall(README)
+    file = tmp_path / "program.py"
+    file.write_text(program, encoding="utf-8")
+    cache = ROOT / ".mypy_cache" / "readme"
+    paths = os.pathsep.join(str(ROOT / each) for each in ("impl", "model"))
+    ran = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={cache}", str(file)],
+        cwd=tmp_path, env={**os.environ, "MYPYPATH": paths}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (0, "Success: no issues found in 1 source file\n")
 
 
 @pytest.mark.parametrize(
