@@ -225,3 +225,18 @@ def test_a_group_that_was_full_has_room_if_a_member_left_meanwhile(left_at: int,
         wire.beat(left_at, "b", -1, -1)
     wire.tell(1_200, joins, 3, ())
     assert wire.verdict().outcome == outcome
+
+
+@pytest.mark.parametrize("overlaps", [True, False])
+def test_an_instance_id_that_may_be_given_up_is_unknown(overlaps: bool) -> None:
+    """A join under another instance id takes the first from its member (M-STATIC-01, M-STATIC-04)."""
+    wire = Wire(profile=KAFKA_4_4)
+    wire.beat(1_000, "a", 0, 1, parts(0, 1, 2, 3), instance_id="one")
+    leaves = wire.ask(2_000, "a", -1, instance_id="one")
+    if overlaps:
+        number, _, _ = wire.ask(2_001, "a", 0, instance_id="two")
+        wire.lines[-1] = wire.lines[-1].model_copy(update={"connection": 1})
+    wire.tell(2_010, leaves, 0, error=E.UNKNOWN_MEMBER_ID)
+    if overlaps:
+        wire.tell(2_011, (number, 1, "a"), 1, parts(0, 1, 2, 3))
+    assert (wire.verdict().outcome == "accepted") is overlaps

@@ -175,6 +175,11 @@ class Knowledge:
         rivals = [each for each in self.before[op.id].rivals if asked_instance(each) == instance]
         return any(not named or getattr(each.body, "member_id", "") != named for each in rivals)
 
+    def may_be_relabelled(self, op: Op, member: Member) -> bool:
+        """Some request that overlaps this one may give the member another instance id (M-STATIC-01)."""
+        named = (asked_instance(each) for each in self.before[op.id].rivals if _joins_as(each, member))
+        return any(instance not in (None, member.instance) for instance in named)
+
     def surely_out(self, member_id: str) -> bool:
         """A conversion starts the sessions of classic members anew (X-UP-08, X-DOWN-05), so theirs may last longer."""
         member = self.members.get(member_id)
