@@ -351,3 +351,19 @@ def test_a_commit_that_stores_nothing_leaves_no_group() -> None:
     kafka = partial(Search, history, trace.settings, PROFILES["kafka-4.4"], Limits())
     assert not kafka().run()
     assert kafka(deletions_upto=len(history.events) - 1).run()
+
+
+def test_a_commit_may_come_after_the_join_of_its_member_that_overlaps_it() -> None:
+    """O-COMMIT-30: without that join the member is unknown."""
+    trace = kept("commit-beside-the-join-of-its-member")
+    assert verdict(trace).outcome == "accepted"
+    (refusal,) = verdict(without(trace, 2, 2)).refusals
+    assert refusal.rules == ("O-COMMIT-30",)
+
+
+def test_a_join_that_changes_nothing_keeps_the_timeouts_of_the_one_before() -> None:
+    """C-JOIN-51: the rebalance timeout of 0 holds, so the member is removed soon after the upgrade."""
+    trace = kept("join-that-changes-nothing-keeps-its-timeouts")
+    assert verdict(trace).outcome == "accepted"
+    (refusal,) = verdict(without(trace, 11, 1)).refusals  # the JoinGroup with the timeout of 0
+    assert "X-HB-01" in refusal.rules

@@ -74,6 +74,9 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
         member.deadline_ms = min(member.deadline_ms, old.deadline_ms)
         member.longest_ms = max(member.longest_ms, old.longest_ms)
         member.session_ms = min(member.session_ms, old.session_ms or member.session_ms)
+    if old is not None and old.classic and (old.epoch == answer.generation_id or not before.alone):
+        # a JoinGroup that changes nothing is answered with the generation, and its timeouts are not taken over
+        member.earlier_ms = old.shortest_ms
     if surely:
         known.epochs.told(answer.generation_id, op.line)
         known.epochs.computed(op.sent_ms)
@@ -235,7 +238,7 @@ def heartbeat(known: Knowledge, op: Op, body: HeartbeatRequest, answer: Heartbea
             member.told_rebalance = body.generation_id
         _stay(known, op, member)
         # only a JoinGroup stops this timer, a SyncGroup does not (X-TMR-02)
-        member.join_by_ms = min(member.join_by_ms, op.sent_ms + (member.rebalance_ms or 0))
+        member.join_by_ms = min(member.join_by_ms, op.sent_ms + member.shortest_ms)
         member.longest_ms = max(member.longest_ms, known.now + (member.rebalance_ms or 0))
     elif error is E.NONE:
         _stay(known, op, member)

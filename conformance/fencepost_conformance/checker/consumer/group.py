@@ -175,6 +175,11 @@ class Knowledge:
         rivals = [each for each in self.before[op.id].rivals if asked_instance(each) == instance]
         return any(not named or getattr(each.body, "member_id", "") != named for each in rivals)
 
+    def may_have_joined(self, op: Op, member_id: str) -> bool:
+        """Some request that overlaps this one may bring the member."""
+        member = Member(member_id)
+        return any(_joins_as(each, member) for each in self.before[op.id].rivals)
+
     def may_be_relabelled(self, op: Op, member: Member) -> bool:
         """Some request that overlaps this one may give the member another instance id (M-STATIC-01)."""
         named = (asked_instance(each) for each in self.before[op.id].rivals if _joins_as(each, member))

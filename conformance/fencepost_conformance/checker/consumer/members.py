@@ -60,6 +60,7 @@ class Member:
     regex_known: bool = True  #: else it may have another, from the member that it replaced
     session_ms: int = 0
     rebalance_ms: int | None = None
+    earlier_ms: int = NEVER  #: the rebalance timeout of an earlier JoinGroup, which may still hold (C-JOIN-51)
     since_ms: int = 0
     until_ms: int = 0
     since_line: int = 0
@@ -91,6 +92,11 @@ class Member:
             self.stray_ms = NEVER  # it has run out, or was not there
         self.since_ms, self.since_line = op.sent_ms, op.line
         self.until_ms, self.until_line = now, line
+
+    @property
+    def shortest_ms(self) -> int:
+        """The shortest rebalance timeout that it may have."""
+        return min(self.rebalance_ms or 0, self.earlier_ms)
 
     def follows(self, predecessor: Member, instance: str, line: int) -> None:
         """It takes the place of this member, which was found by the instance id.
@@ -192,7 +198,7 @@ def _ends_from(op: Op, member: Member) -> int:
     if not isinstance(body, ConsumerGroupHeartbeatRequest | HeartbeatRequest | SyncGroupRequest):
         return NEVER
     told = [getattr(each.body, "rebalance_timeout_ms", -1) for each in member.open]
-    return op.sent_ms + min([each for each in told if each >= 0] + [member.rebalance_ms or 0])
+    return op.sent_ms + min([each for each in told if each >= 0] + [member.shortest_ms])
 
 
 def _joins(op: Op) -> bool:

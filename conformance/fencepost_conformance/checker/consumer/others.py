@@ -36,7 +36,7 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
     if error is E.UNSUPPORTED_VERSION and not too_early:
         raise Wrong(op, "NONE", "O-COMMIT-31")
     if before.newcomer:
-        if error is E.NONE and body.member_id:
+        if error is E.NONE and body.member_id and not known.may_have_joined(op, body.member_id):
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "O-COMMIT-30")
         return
     if member is None or not before.alone or member.open or not member.exact or known.touched(op, member):
