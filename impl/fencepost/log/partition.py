@@ -174,11 +174,6 @@ def catch_up(log: PartitionLog, leader: PartitionLog, most: int | None = None) -
     if leader.leader_epoch < log.leader_epoch:
         raise FencedEpoch(leader.leader_epoch, log.leader_epoch)
     _require_count(most)
-    if log.end == leader.end and log.epochs == leader.epochs and log.epochs and log.epochs[-1].start < log.end:
-        committed = max(log.committed, min(leader.committed, log.end))  # nothing to cut off, nothing to fetch
-        if committed == log.committed and log.leader_epoch == leader.leader_epoch:
-            return log
-        return replace(log, committed=committed, leader_epoch=leader.leader_epoch)
     mine = truncate(log, parting(log, leader))
     lacking = [batch for batch in leader.batches if batch.end > mine.end]
     fetched = lacking[:most]
