@@ -38,6 +38,13 @@ def test_a_run_says_what_it_skipped_and_what_it_left_out(processes: tuple[str, .
     assert "2 left to make test-all" in ran.stdout
 
 
+def test_the_files_that_begin_a_run_are_there() -> None:
+    conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
+    named = re.findall(r'^    "(\S+\.py)",$', conftest, re.MULTILINE)
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
+
+
 def test_make_test_leaves_out_what_only_test_all_runs() -> None:
     recipe = re.search(r"^test: install\n\t(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert recipe is not None

@@ -497,6 +497,7 @@ MODULES = {
     "corpus.member": "a client",
     "corpus.admin": "a client",
     "trace": "prints a schema",
+    "virtual": "a schedule passes or fails; tests/quality/test_virtual_time.py plants faults",
 }
 
 SETS = ((PASSED,), (PASSED, FAILED), (PASSED, UNDECIDED), (PASSED, BROKEN), (UNDECIDED,), (BROKEN,), tuple(Verdict))
