@@ -455,3 +455,22 @@ def test_the_second_port_tells_groups_lag_rebalances_and_numbers() -> None:
             assert (await http(ready.status, "\x16\x03\r\n\r\n"))[0] == 400
 
     play(session())
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [
+        ("allow User:ANONYMOUS Describe,Read Topic *", Code.cluster_authorization_failed),
+        ("allow User:ANONYMOUS Write Topic one", Code.none),
+        ("allow User:ANONYMOUS IdempotentWrite Cluster *", Code.none),
+        ("allow User:ANONYMOUS Write Topic one*\ndeny User:* Write Topic o*", Code.cluster_authorization_failed),
+    ],
+)
+def test_an_idempotent_producer_needs_a_right_to_write(rules: str, code: Code) -> None:
+    async def session() -> None:
+        async with running(acl=Acl(parse_rules(rules))) as ready:
+            client = await Client.to(ready.listen)
+            answer = await client.ask("init_producer_id", 4, transactional_id=None, transaction_timeout=1_000)
+            assert answer.error_code == code
+
+    play(session())

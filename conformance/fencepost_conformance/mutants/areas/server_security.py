@@ -61,7 +61,7 @@ FAULTS = (
         "host-matched-by-prefix", Area.SECURITY,
         "the host of a rule matches hosts that begin with it",
         "allow User:a All Topic * from 127.0.0.1, and a client from 127.0.0.10: Metadata of t must be denied",
-        (Replacement(ACL, "Rule.about", 'self.host in ("*", host)', 'host.startswith(self.host.rstrip("*"))'),),
+        (Replacement(ACL, "Rule.concerns", 'self.host in ("*", host)', 'host.startswith(self.host.rstrip("*"))'),),
     ),
     Fault(
         "plain-acts-for-another-user", Area.SECURITY,

@@ -30,6 +30,8 @@ async def init_producer_id(call: Call, request: Any) -> Any:
     name = request.transactional_id
     if name is not None and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
         return _no_producer(Code.transactional_id_authorization_failed)
+    if name is None and not _may_be_idempotent(call):
+        return _no_producer(Code.cluster_authorization_failed)
     try:
         producer_id, epoch = await call.node.transactions.init_producer(
             name,
@@ -41,6 +43,14 @@ async def init_producer_id(call: Call, request: Any) -> Any:
     except Refused as refused:
         return _no_producer(refused.code)
     return {"producer_id": producer_id, "producer_epoch": epoch}
+
+
+def _may_be_idempotent(call: Call) -> bool:
+    """Whether the caller may have a producer id without a transactional id: any right to write is enough (KIP-679)."""
+    acl, session = call.node.acl, call.session
+    return cluster_right(call, Operation.IDEMPOTENT_WRITE) or acl.allows_any(
+        session.principal, session.peer_host, Operation.WRITE, Resource.TOPIC
+    )
 
 
 def _no_producer(code: Code) -> dict[str, Any]:

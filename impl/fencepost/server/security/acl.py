@@ -101,11 +101,14 @@ class Rule:
 
     def about(self, principal: str, host: str, resource: Resource, name: str) -> bool:
         """Whether the rule is about that user, there, and that resource."""
+        return self.concerns(principal, host, resource) and (
+            name.startswith(self.name[:-1]) if self.name.endswith("*") else name == self.name
+        )
+
+    def concerns(self, principal: str, host: str, resource: Resource) -> bool:
+        """Whether the rule is about that user, there, and some resource of that kind."""
         return (
-            self.principal in ("User:*", principal)
-            and self.host in ("*", host)
-            and self.resource in (None, resource)
-            and (name.startswith(self.name[:-1]) if self.name.endswith("*") else name == self.name)
+            self.principal in ("User:*", principal) and self.host in ("*", host) and self.resource in (None, resource)
         )
 
 
@@ -130,6 +133,21 @@ class Acl:
         if operation is Operation.DESCRIBE_CONFIGS:
             wanted.update(_IMPLY_DESCRIBE_CONFIGS)
         return any(each.allow and wanted & each.operations for each in about)
+
+    def allows_any(self, principal: str, host: str, operation: Operation, resource: Resource) -> bool:
+        """Whether the user may do that to at least one resource of the kind, whether or not it exists. As in Kafka's
+        ``authorizeByResourceType``, only the operation itself and ``All`` count (KIP-679)."""
+        if self.open or principal in self._superusers:
+            return True
+        wanted = {operation, Operation.ALL}
+        about = [each for each in self._rules if each.concerns(principal, host, resource) and wanted & each.operations]
+        denied = [each.name for each in about if not each.allow]
+        return any(each.allow and not any(_dominates(name, each.name) for name in denied) for each in about)
+
+
+def _dominates(denied: str, allowed: str) -> bool:
+    """Whether a rule with the first name denies all that a rule with the second name allows."""
+    return denied == allowed or (denied.endswith("*") and allowed.startswith(denied[:-1]))
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:
