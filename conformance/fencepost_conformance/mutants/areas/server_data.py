@@ -82,7 +82,7 @@ FAULTS = (
         (
             Replacement(
                 "server/data/partition.py", "PartitionLog.stable",
-                "min([self.high, *self._durable.open.values()])",
+                "max(min(self._durable.open.values(), default=self.high), self.start)",
                 "max(self._durable.open.values(), default=self.high)",
             ),
         ),
@@ -117,8 +117,8 @@ FAULTS = (
         (
             Replacement(
                 "server/data/producers.py", "Producers.again",
-                "if batch.base_sequence != 0 and known.written:",
-                "if batch.base_sequence < 0 and known.written:",
+                "if batch.base_sequence != 0 and not known.lost:",
+                "if batch.base_sequence < 0 and not known.lost:",
             ),
         ),
     ),
@@ -165,7 +165,7 @@ FAULTS = (
         (
             Replacement(
                 "server/data/search.py", "first_since",
-                "if at >= timestamp and offset >= log.start:", "if at >= timestamp:",
+                "if at >= timestamp and log.start <= offset < limit:", "if at >= timestamp and offset < limit:",
             ),
         ),
     ),
@@ -214,7 +214,7 @@ FAULTS = (
         (
             Replacement(
                 "server/data/partition.py", "PartitionLog.end_of",
-                "if epoch > self.leader_epoch or not at:", "if not at:",
+                "if not 0 <= epoch < self.leader_epoch:", "if epoch < 0:",
             ),
         ),
     ),

@@ -16,6 +16,7 @@ from kio.schema.errors import ErrorCode as Code
 from .batches import Batch, leader_epoch_of, placed, read_header
 from .index import Index
 from .known import Aborted, Known
+from .producers import Refused
 from .tail import Budget, Tail
 
 #: a write that takes longer is told as failed
@@ -61,8 +62,9 @@ class PartitionLog:
 
     @property
     def stable(self) -> int:
-        """The last stable offset: before it all transactions are decided, and all is durable."""
-        return min([self.high, *self._durable.open.values()])
+        """The last stable offset: before it all transactions are decided, and all is durable. It is never below
+        ``start``."""
+        return min(self.high, max(min(self._durable.open.values(), default=self.high), self.start))
 
     @property
     def open_producers(self) -> tuple[int, ...]:
@@ -74,6 +76,8 @@ class PartitionLog:
         known = None if batch.control else self._now.producers.again(batch)
         if known is not None:
             return placed(batch, known, self.leader_epoch), False
+        if not batch.transactional and batch.producer_id in self._now.open:
+            raise Refused(Code.invalid_txn_state, "a batch without a transaction, while the producer has one open")
         put = placed(batch, self.end, self.leader_epoch)
         self._put(put, committed=None)
         return put, True
@@ -150,14 +154,16 @@ class PartitionLog:
         return self._epochs[at - 1][0] if at else -1
 
     def end_of(self, epoch: int) -> tuple[int, int]:
-        """The greatest epoch up to that one in which something was written, and the offset behind it; -1 twice if there
-        is none."""
+        """The greatest epoch up to that one in which something was written, and the offset behind it; -1 twice for an
+        epoch to come. Of an epoch whose records are gone, the end is where the log begins, as in Kafka's
+        ``LeaderEpochFileCache``."""
         if epoch == self.leader_epoch:
             return epoch, self.high
-        at = bisect_right(self._epochs, epoch, key=lambda row: row[0])
-        if epoch > self.leader_epoch or not at:
+        if not 0 <= epoch < self.leader_epoch:
             return -1, -1
-        return self._epochs[at - 1][0], self._epochs[at][1] if at < len(self._epochs) else self.high
+        at = bisect_right(self._epochs, epoch, key=lambda row: row[0])
+        end = self._epochs[at][1] if at < len(self._epochs) else self.high
+        return self._epochs[at - 1][0] if at else epoch, max(end, self.start)
 
     def _wrote(self, put: Batch) -> None:
         """It is durable."""

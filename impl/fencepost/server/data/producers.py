@@ -37,10 +37,12 @@ class Written:
 
 @dataclass(slots=True)
 class ProducerState:
-    """``epoch`` is the highest that was seen; ``written`` the last batches of it."""
+    """``epoch`` is the highest that was seen; ``written`` the last batches of it. ``lost``: only a marker is left of
+    what the producer wrote, so it may continue with any sequence."""
 
     epoch: int
     written: deque[Written] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    lost: bool = False
 
 
 class Producers:
@@ -53,7 +55,8 @@ class Producers:
         """The same, of its own."""
         made = Producers()
         made._known = {
-            each: ProducerState(state.epoch, deque(state.written, maxlen=_KEPT)) for each, state in self._known.items()
+            each: ProducerState(state.epoch, deque(state.written, maxlen=_KEPT), state.lost)
+            for each, state in self._known.items()
         }
         return made
 
@@ -70,7 +73,7 @@ class Producers:
                 Code.invalid_producer_epoch, f"epoch {batch.producer_epoch} of the producer is over: {known.epoch}"
             )
         if batch.producer_epoch > known.epoch or not known.written:
-            if batch.base_sequence != 0 and known.written:
+            if batch.base_sequence != 0 and not known.lost:
                 raise Refused(Code.out_of_order_sequence_number, f"epoch begins with {batch.base_sequence}, not 0")
             return None
         for each in known.written:
@@ -87,10 +90,11 @@ class Producers:
             return
         known = self._known.get(batch.producer_id)
         if known is None or batch.producer_epoch > known.epoch:
-            known = ProducerState(batch.producer_epoch)
+            known = ProducerState(batch.producer_epoch, lost=known is None and batch.control)
         self._known.pop(batch.producer_id, None)
         self._known[batch.producer_id] = known
         if len(self._known) > MOST:
             del self._known[next(iter(self._known))]
         if not batch.control:
+            known.lost = False
             known.written.append(Written(batch.base_sequence, batch.last_sequence, batch.base))

@@ -25,7 +25,7 @@ async def first_since(log: PartitionLog, timestamp: int, limit: int) -> tuple[in
         async for batch in log.scan(begin, min(end, limit)):
             if not batch.control and batch.max_timestamp >= timestamp:
                 for at, offset in _times(batch):
-                    if at >= timestamp and offset >= log.start:
+                    if at >= timestamp and log.start <= offset < limit:
                         return at, offset
     return None
 
@@ -39,8 +39,15 @@ async def newest(log: PartitionLog, limit: int) -> tuple[int, int] | None:
             continue
         async for batch in log.scan(begin, min(end, limit)):
             if not batch.control:
-                greatest = max(greatest, batch.max_timestamp)
+                greatest = max(greatest, _latest(batch, log.start))
     return None if greatest == NEVER else await first_since(log, greatest, limit)
+
+
+def _latest(batch: Batch, start: int) -> int:
+    """The greatest time of its records from that offset on."""
+    if batch.base >= start:
+        return batch.max_timestamp
+    return max((at for at, offset in _times(batch) if offset >= start), default=NEVER)
 
 
 def _times(batch: Batch) -> Iterator[tuple[int, int]]:

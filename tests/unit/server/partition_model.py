@@ -1,0 +1,226 @@
+"""A partition as Kafka describes it: a plain list of batches, searched from the beginning for every question."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import crc32c
+
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+LAST_SEQUENCE: Final = (1 << 31) - 1
+
+
+def _varint(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*made, value))
+
+
+def produced(
+    times: Sequence[int], producer: int, epoch: int, sequence: int, *, transactional: bool, zipped: bool, padding: int
+) -> bytes:
+    """A batch as a producer sends it, with one record for each time."""
+    base, records = times[0], bytearray()
+    for at, time in enumerate(times):
+        value = bytes(padding)
+        body = b"\0" + _varint(time - base) + _varint(at) + _varint(-1) + _varint(len(value)) + value + _varint(0)
+        records += _varint(len(body)) + body
+    attributes = TRANSACTIONAL * transactional + zipped
+    rest = struct.pack(
+        ">hiqqqhii", attributes, len(times) - 1, base, max(times), producer, epoch, sequence, len(times)
+    ) + (gzip.compress(bytes(records), mtime=0) if zipped else bytes(records))
+    return struct.pack(">qiibI", 0, len(rest) + 9, -1, 2, crc32c.crc32c(rest)) + rest
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A batch in the log. ``committed``: of a marker. ``times``: of each record."""
+
+    data: bytes
+    base: int
+    last: int
+    producer: int
+    epoch: int
+    sequence: int
+    transactional: bool
+    committed: bool | None
+    times: tuple[int, ...]
+    leader_epoch: int
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """ProducerStateEntry: epoch, the last five batches of it, and where its transaction began."""
+
+    epoch: int
+    batches: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=5))
+    any_sequence: bool = False  #: a restart has found a marker only, where Kafka would have a snapshot
+    began: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What Kafka answers to a batch: an error's name, or where the batch is and whether it was appended."""
+
+    error: str = ""
+    base: int = -1
+    new: bool = False
+
+
+def _last_sequence(entry: Entry) -> int:
+    last = entry.sequence + entry.last - entry.base
+    return last if last <= LAST_SEQUENCE else last - LAST_SEQUENCE - 1
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What ProducerStateManager knows after some entries."""
+
+    producers: dict[int, ProducerEntry] = field(default_factory=dict)
+    aborted: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def take(self, entry: Entry) -> None:
+        if entry.producer < 0:
+            return
+        new = ProducerEntry(entry.epoch, any_sequence=entry.committed is not None)
+        state = self.producers.setdefault(entry.producer, new)
+        if entry.epoch > state.epoch:
+            state.epoch = entry.epoch
+            state.batches.clear()
+            state.any_sequence = False
+        if entry.committed is None:
+            state.any_sequence = False
+            state.batches.append((entry.sequence, _last_sequence(entry), entry.base))
+            if entry.transactional and state.began is None:
+                state.began = entry.base
+            return
+        if state.began is not None and not entry.committed:
+            self.aborted.append((entry.producer, state.began, entry.last))
+        state.began = None
+
+
+def replayed(entries: Iterable[Entry]) -> Replayed:
+    made = Replayed()
+    for entry in entries:
+        made.take(entry)
+    return made
+
+
+@dataclass(slots=True)
+class Model:
+    """``entries``: the log, of which ``durable`` are below the high watermark. ``history``: all that producers wrote
+    since the last restart, also what was deleted."""
+
+    entries: list[Entry] = field(default_factory=list)
+    durable: int = 0
+    history: list[Entry] = field(default_factory=list)
+    start: int = 0
+    first_end: int = 0  #: the end while the log is empty
+    leader_epoch: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.entries[-1].last + 1 if self.entries else self.first_end
+
+    @property
+    def high(self) -> int:
+        return self.entries[self.durable - 1].last + 1 if self.durable else self.first_end
+
+    @property
+    def known(self) -> Replayed:
+        return replayed(self.history)
+
+    @property
+    def durable_history(self) -> list[Entry]:
+        pending = len(self.entries) - self.durable
+        return self.history[: len(self.history) - pending]
+
+    @property
+    def stable(self) -> int:
+        began = [each.began for each in replayed(self.durable_history).producers.values() if each.began is not None]
+        return min([self.high, *(max(each, self.start) for each in began)])
+
+    def answer(self, entry: Entry) -> Answer:
+        """As analyzeAndValidateProducerState and ProducerAppendInfo, for a batch of a client."""
+        state = self.known.producers.get(entry.producer) if entry.producer >= 0 else None
+        if state is not None:
+            if entry.epoch == state.epoch:
+                for first, last, base in state.batches:
+                    if (first, last) == (entry.sequence, _last_sequence(entry)):
+                        return Answer(base=base)
+            if entry.epoch < state.epoch:
+                return Answer("invalid_producer_epoch")
+            last = state.batches[-1][1] if state.batches and entry.epoch == state.epoch else -1
+            expected = 0 if last == LAST_SEQUENCE else last + 1
+            if entry.sequence != expected and not state.any_sequence:
+                return Answer("out_of_order_sequence_number")
+            if state.began is not None and not entry.transactional:
+                return Answer("invalid_txn_state")
+        return Answer(base=self.end, new=True)
+
+    def append(self, entry: Entry) -> None:
+        placed = replace(entry, base=self.end, last=self.end + entry.last - entry.base, leader_epoch=self.leader_epoch)
+        self.entries.append(placed)
+        self.history.append(placed)
+
+    def retract(self) -> None:
+        gone = len(self.entries) - self.durable
+        if gone:
+            del self.entries[-gone:], self.history[-gone:]
+
+    def delete_before(self, offset: int) -> None:
+        self.start = max(self.start, offset)
+        high = self.high
+        while self.durable and self.entries[0].last < self.start:
+            del self.entries[0]
+            self.durable -= 1
+        if not self.durable:
+            self.first_end = high
+
+    def restart(self) -> None:
+        self.retract()
+        self.history = list(self.entries)
+
+    # what readers see
+
+    def fetch(self, offset: int, most: int, limit: int, *, one_at_least: bool) -> list[Entry]:
+        found: list[Entry] = []
+        size = 0
+        for entry in self.entries[: self.durable]:
+            if entry.last < offset:
+                continue
+            size += len(entry.data)
+            if entry.last >= limit or (size > most and not (one_at_least and not found)):
+                break
+            found.append(entry)
+        return found
+
+    def aborted(self, offset: int, found: Sequence[Entry]) -> list[tuple[int, int, int]]:
+        rows = replayed(self.durable_history).aborted
+        return [each for each in rows if found and each[2] >= offset and each[1] <= found[-1].last]
+
+    def times(self, limit: int) -> list[tuple[int, int]]:
+        """Time and offset of each record of a producer that can be read below the limit."""
+        return [
+            (time, entry.base + at)
+            for entry in self.entries[: self.durable]
+            if entry.committed is None
+            for at, time in enumerate(entry.times)
+            if self.start <= entry.base + at < limit
+        ]
+
+    def end_of_epoch(self, epoch: int) -> int:
+        """LeaderEpochFileCache.endOffsetFor, whose entries end at the log's start; -1 for an epoch to come."""
+        if epoch > self.leader_epoch:
+            return -1
+        later = [each.base for each in self.entries[: self.durable] if each.leader_epoch > epoch]
+        return max(min([*later, self.high]), self.start)

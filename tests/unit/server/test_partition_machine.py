@@ -1,0 +1,261 @@
+"""The log of one partition compared with a model of Kafka's, after every step."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from fencepost.server.data import index, partition, search, tail
+from fencepost.server.data.batches import Batch, batches, leader_epoch_of, marker
+from fencepost.server.data.partition import PartitionLog
+from fencepost.server.data.producers import Refused
+from fencepost.server.data.tail import Budget
+from fencepost.server.restore import committed
+
+from .partition_model import LAST_SEQUENCE, Entry, Model, produced
+
+_Value = TypeVar("_Value")
+#: Small, so that a short run has several blocks, reads from the store and trims the memory.
+SMALL = ((index, "_BLOCK", 300), (partition, "_PIECE", 250), (tail, "_SLACK", 2), (tail, "_EACH", 10))
+PRODUCERS = (-1, 7, 8)
+
+
+def now(work: Coroutine[Any, Any, _Value]) -> _Value:
+    """The result of a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return cast("_Value", done.value)
+    raise AssertionError("it waits")
+
+
+class PartitionMachine(RuleBasedStateMachine):
+    """Writes, loses, deletes and restarts; compares all that a client can ask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before = [(module, name, getattr(module, name)) for module, name, _ in SMALL]
+        for module, name, value in SMALL:
+            setattr(module, name, value)
+
+    def teardown(self) -> None:
+        for module, name, value in self.before:
+            setattr(module, name, value)
+
+    @initialize(stored=st.booleans(), cached=st.sampled_from((0, 300, 1_000, 100_000)))
+    def begin(self, stored: bool, cached: int) -> None:
+        self.stored, self.cached = stored, cached
+        self.rows: dict[int, bytes] = {}
+        self.model = Model()
+        self.log = self._new()
+
+    def _new(self) -> PartitionLog:
+        if not self.stored:
+            return PartitionLog(0, leader_epoch=self.model.leader_epoch)
+        return PartitionLog(0, self._source, Budget(self.cached), self.model.leader_epoch)
+
+    async def _source(self, offset: int, most: int) -> Sequence[bytes]:
+        bases = sorted(self.rows)
+        begin = max([base for base in bases if base <= offset], default=offset)
+        found: list[bytes] = []
+        for base in bases:
+            if base >= begin and (not found or sum(map(len, found)) + len(self.rows[base]) <= most):
+                found.append(self.rows[base])
+            elif base >= begin:
+                break
+        return found
+
+    # writes
+
+    @rule(data=st.data(), transactional=st.booleans(), zipped=st.booleans(), padding=st.sampled_from((0, 5, 200)))
+    def produce(self, data: Any, transactional: bool, zipped: bool, padding: int) -> None:
+        times = data.draw(st.lists(st.integers(1_000, 1_012), min_size=1, max_size=3))
+        producer = data.draw(st.sampled_from(PRODUCERS))
+        epoch = sequence = -1
+        state = self.model.known.producers.get(producer)
+        if producer >= 0:
+            epoch = max((state.epoch if state else 0) + data.draw(st.sampled_from((0, 0, 0, 0, 0, 1, -1))), 0)
+            followed = state.batches[-1][1] if state and state.batches and epoch == state.epoch else -1
+            follows = 0 if followed == LAST_SEQUENCE else followed + 1
+            again = [first for first, _, _ in state.batches] if state else []
+            if state is None:
+                sequence = data.draw(st.sampled_from((0, 0, LAST_SEQUENCE - 2, LAST_SEQUENCE)))
+            else:
+                sequence = data.draw(st.sampled_from((follows,) * 6 + (0, follows + 1 & LAST_SEQUENCE, 1)))
+            if again and data.draw(st.integers(0, 3)) == 0:
+                first, last, _ = data.draw(st.sampled_from(list(state.batches) if state else []))
+                sequence = first
+                times = times[:1] * ((last - first & LAST_SEQUENCE) + 1 + data.draw(st.sampled_from((0, 0, 0, 1))))
+        else:
+            transactional = False
+        self._send(times, producer, epoch, sequence, transactional=transactional, zipped=zipped, padding=padding)
+
+    @precondition(lambda self: self.model.history)
+    @rule(back=st.integers(1, 8), older=st.booleans())
+    def send_again(self, back: int, older: bool) -> None:
+        """The producer has lost the answer, or an older one speaks."""
+        mine = [each for each in self.model.history if each.producer >= 0 and each.committed is None]
+        if mine:
+            each = mine[-min(back, len(mine))]
+            transactional = each.transactional
+            epoch = max(each.epoch - older, 0)
+            self._send(
+                each.times, each.producer, epoch, each.sequence, transactional=transactional, zipped=False, padding=0
+            )
+
+    def _send(self, times: Sequence[int], producer: int, epoch: int, sequence: int, **more: Any) -> None:
+        (sent,) = batches(produced(times, producer, epoch, sequence, **more))
+        entry = self._entry(sent, None, tuple(times))
+        expected = self.model.answer(entry)
+        if expected.error:
+            with pytest.raises(Refused) as refused:
+                self.log.add(sent)
+            assert refused.value.code.name == expected.error
+            return
+        put, new = self.log.add(sent)
+        assert (put.base, new) == (expected.base, expected.new)
+        if new:
+            self.model.append(replace(entry, data=put.data))
+
+    @staticmethod
+    def _entry(batch: Batch, ends: bool | None, times: tuple[int, ...]) -> Entry:
+        return Entry(
+            batch.data, 0, len(times) - 1, batch.producer_id, batch.producer_epoch, batch.base_sequence,
+            batch.transactional, ends, times, -1,
+        )  # fmt: skip
+
+    @precondition(lambda self: any(each.began is not None for each in self.model.known.producers.values()))
+    @rule(data=st.data(), commits=st.booleans(), bump=st.booleans())
+    def end_transaction(self, data: Any, commits: bool, bump: bool) -> None:
+        states = self.model.known.producers
+        producer = data.draw(st.sampled_from(sorted(each for each in states if states[each].began is not None)))
+        made = marker(producer, states[producer].epoch + bump, committed=commits, coordinator_epoch=0, at_ms=1_020)
+        put = self.log.end_transaction(made, committed=commits)
+        assert put.base == self.model.end
+        self.model.append(replace(self._entry(made, commits, (1_020,)), data=put.data))
+
+    @precondition(lambda self: self.model.durable < len(self.model.entries))
+    @rule(back=st.integers(0, 2))
+    def become_durable(self, back: int) -> None:
+        to = max(len(self.model.entries) - back, self.model.durable)
+        for entry in self.model.entries[self.model.durable : to]:
+            self.rows[entry.base] = entry.data
+        self.model.durable = to
+        self.log.durable(self.model.high)
+
+    @rule()
+    def fail_to_write(self) -> None:
+        self.model.retract()
+        self.log.retract()
+
+    @rule(data=st.data())
+    def delete_records(self, data: Any) -> None:
+        low = max(self.model.start - 2, 0)
+        offset = data.draw(st.integers(low, min(self.model.high, low + 8)))
+        self.model.delete_before(offset)
+        first = now(self.log.delete_before(offset))
+        assert first == (self.model.entries[0].base if self.model.durable else self.model.high)
+        self.rows = {base: data for base, data in self.rows.items() if base >= first}
+
+    @precondition(lambda self: self.stored)
+    @rule(elected=st.booleans())
+    def restart(self, elected: bool) -> None:
+        start, end = self.model.start, self.model.high
+        self.model.restart()
+        self.model.leader_epoch += elected
+        self.log = self._new()
+        while found := [self.rows[base] for base in sorted(self.rows) if base >= self.log.end][:2]:
+            for data in found:
+                (batch,) = batches(data)
+                self.log.restore(batch, committed=committed(batch) if batch.control else None)
+        self.log.restored(*((start, end) if start else (0, 0)))
+
+    @rule()
+    def be_elected(self) -> None:
+        self.model.leader_epoch += 1
+        self.log.leader_epoch += 1
+
+    # reads
+
+    @invariant()
+    def ends_agree(self) -> None:
+        model, log = self.model, self.log
+        assert (log.start, log.end, log.high, log.stable) == (model.start, model.end, model.high, model.stable)
+        assert log.size == sum(len(each.data) for each in model.entries)
+        open_now = {name for name, each in model.known.producers.items() if each.began is not None}
+        assert set(log.open_producers) == open_now
+        for epoch in range(-1, model.leader_epoch + 2):
+            if epoch >= 0:
+                told, end = log.end_of(epoch)
+                assert end == model.end_of_epoch(epoch)
+                assert told <= epoch
+            code = "none" if epoch in (-1, model.leader_epoch) else "fenced_leader_epoch"
+            assert log.check_epoch(epoch).name == ("unknown_leader_epoch" if epoch > model.leader_epoch else code)
+
+    @rule(data=st.data(), isolated=st.booleans(), most=st.sampled_from((0, 100, 400, 10_000)), least=st.booleans())
+    def fetch(self, data: Any, isolated: bool, most: int, least: bool) -> None:
+        offset = data.draw(st.integers(self.model.start, self.model.high))
+        self._fetch(offset, most, isolated, least)
+
+    def _fetch(self, offset: int, most: int, isolated: bool, least: bool) -> None:
+        model, log = self.model, self.log
+        assert log.check(offset, -1).name == "none"
+        limit = model.stable if isolated else model.high
+        expected = model.fetch(offset, most, limit, one_at_least=least)
+        got = now(log.read(offset, most, committed=isolated, one_at_least=least))
+        assert got.records == b"".join(each.data for each in expected)
+        rows = [(each.producer_id, each.first, each.last) for each in got.aborted]
+        assert rows == (model.aborted(offset, expected) if isolated else [])
+        ready = log.ready(offset, committed=isolated)
+        left = [len(each.data) for each in model.entries if each.last >= offset and each.base < limit]
+        if not self.stored or offset >= limit:
+            assert ready == (sum(left) if offset < limit else 0)
+        else:
+            assert ready > 0
+        for batch in batches(got.records):
+            assert leader_epoch_of(batch) == log.epoch_of(max(batch.base, model.start))
+
+    @invariant()
+    def everything_is_read(self) -> None:
+        for isolated in (False, True):
+            self._fetch(self.model.start, 1 << 20, isolated, True)
+        for offset in (self.model.start - 1, self.model.high + 1):
+            assert self.log.check(offset, -1).name == "offset_out_of_range"
+
+    @rule(time=st.integers(999, 1_021), isolated=st.booleans())
+    def look_up_a_time(self, time: int, isolated: bool) -> None:
+        limit = self.model.stable if isolated else self.model.high
+        times = self.model.times(limit)
+        first = next((each for each in times if each[0] >= time), None)
+        assert now(search.first_since(self.log, time, limit)) == first
+        newest = max((each[0] for each in times), default=None)
+        found = next((each for each in times if each[0] == newest), None)
+        assert now(search.newest(self.log, limit)) == found
+
+
+def chosen(examples: int, steps: int) -> settings:
+    return settings(
+        max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+def test_a_partition_does_what_kafkas_does() -> None:
+    run_state_machine_as_test(PartitionMachine, settings=chosen(60, 30))
+
+
+@pytest.mark.all
+def test_a_partition_does_what_kafkas_does_for_long() -> None:
+    run_state_machine_as_test(PartitionMachine, settings=chosen(1_500, 60))
