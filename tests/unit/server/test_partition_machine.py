@@ -55,12 +55,20 @@ class PartitionMachine(RuleBasedStateMachine):
         for module, name, value in self.before:
             setattr(module, name, value)
 
-    @initialize(stored=st.booleans(), cached=st.sampled_from((0, 300, 1_000, 100_000)))
-    def begin(self, stored: bool, cached: int) -> None:
+    @initialize(
+        stored=st.sampled_from((True, True, True, False)),
+        cached=st.sampled_from((0, 300, 1_000, 100_000)),
+        first=st.sampled_from((0, 0, 5, LAST_SEQUENCE - 3)),
+        written=st.lists(st.tuples(st.sampled_from(PRODUCERS), st.integers(1, 3)), max_size=12),
+    )
+    def begin(self, stored: bool, cached: int, first: int, written: list[tuple[int, int]]) -> None:
         self.stored, self.cached = stored, cached
         self.rows: dict[int, bytes] = {}
         self.model = Model()
         self.log = self._new()
+        for producer, count in written:
+            self._continue(producer, [1_000 + count] * count, first=first, transactional=producer == 8)
+        self.become_durable(0)
 
     def _new(self) -> PartitionLog:
         if not self.stored:
@@ -79,6 +87,33 @@ class PartitionMachine(RuleBasedStateMachine):
         return found
 
     # writes
+
+    @rule(
+        producer=st.sampled_from(PRODUCERS),
+        counts=st.lists(st.integers(1, 3), min_size=1, max_size=6),
+        durable=st.booleans(),
+        transactional=st.booleans(),
+    )
+    def produce_in_sequence(self, producer: int, counts: list[int], durable: bool, transactional: bool) -> None:
+        for at, count in enumerate(counts):
+            self._continue(producer, [1_003 + at] * count, transactional=transactional)
+        if durable:
+            self.become_durable(0)
+
+    def _continue(self, producer: int, times: Sequence[int], *, transactional: bool, first: int = 0) -> None:
+        """A batch that no broker refuses."""
+        epoch = sequence = -1
+        state = self.model.known.producers.get(producer)
+        if producer < 0:
+            transactional = False
+        elif state is None:
+            epoch, sequence = 0, first
+        else:
+            epoch = state.epoch
+            transactional = transactional or state.began is not None
+            last = state.batches[-1][1] if state.batches else -1
+            sequence = 0 if last == LAST_SEQUENCE else last + 1
+        self._send(times, producer, epoch, sequence, transactional=transactional, zipped=False, padding=0)
 
     @rule(data=st.data(), transactional=st.booleans(), zipped=st.booleans(), padding=st.sampled_from((0, 5, 200)))
     def produce(self, data: Any, transactional: bool, zipped: bool, padding: int) -> None:
@@ -104,7 +139,7 @@ class PartitionMachine(RuleBasedStateMachine):
         self._send(times, producer, epoch, sequence, transactional=transactional, zipped=zipped, padding=padding)
 
     @precondition(lambda self: self.model.history)
-    @rule(back=st.integers(1, 8), older=st.booleans())
+    @rule(back=st.integers(1, 10), older=st.sampled_from((False, False, True)))
     def send_again(self, back: int, older: bool) -> None:
         """The producer has lost the answer, or an older one speaks."""
         mine = [each for each in self.model.history if each.producer >= 0 and each.committed is None]
@@ -142,10 +177,23 @@ class PartitionMachine(RuleBasedStateMachine):
     def end_transaction(self, data: Any, commits: bool, bump: bool) -> None:
         states = self.model.known.producers
         producer = data.draw(st.sampled_from(sorted(each for each in states if states[each].began is not None)))
+        self._end(producer, commits=commits, bump=bump)
+
+    def _end(self, producer: int, *, commits: bool, bump: bool) -> None:
+        states = self.model.known.producers
         made = marker(producer, states[producer].epoch + bump, committed=commits, coordinator_epoch=0, at_ms=1_020)
         put = self.log.end_transaction(made, committed=commits)
         assert put.base == self.model.end
         self.model.append(replace(self._entry(made, commits, (1_020,)), data=put.data))
+
+    @rule(producer=st.sampled_from(PRODUCERS[1:]), counts=st.lists(st.integers(1, 2), min_size=1, max_size=3))
+    def abort(self, producer: int, counts: list[int]) -> None:
+        """A whole transaction, and batches of others in it."""
+        for count in counts:
+            self._continue(producer, [1_005] * count, transactional=True)
+            self._continue(-1, [1_004], transactional=False)
+        self._end(producer, commits=False, bump=False)
+        self.become_durable(0)
 
     @precondition(lambda self: self.model.durable < len(self.model.entries))
     @rule(back=st.integers(0, 2))
@@ -164,7 +212,7 @@ class PartitionMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete_records(self, data: Any) -> None:
         low = max(self.model.start - 2, 0)
-        offset = data.draw(st.integers(low, min(self.model.high, low + 8)))
+        offset = data.draw(st.one_of(st.integers(low, min(self.model.high, low + 8)), st.just(self.model.high)))
         self.model.delete_before(offset)
         first = now(self.log.delete_before(offset))
         assert first == (self.model.entries[0].base if self.model.durable else self.model.high)
@@ -244,6 +292,14 @@ class PartitionMachine(RuleBasedStateMachine):
         newest = max((each[0] for each in times), default=None)
         found = next((each for each in times if each[0] == newest), None)
         assert now(search.newest(self.log, limit)) == found
+
+    @invariant()
+    def duplicates_are_known(self) -> None:
+        for producer, state in self.model.known.producers.items():
+            for first, last, _ in state.batches:
+                times = [1_000] * ((last - first & LAST_SEQUENCE) + 1)
+                open_now = state.began is not None
+                self._send(times, producer, state.epoch, first, transactional=open_now, zipped=False, padding=0)
 
 
 def chosen(examples: int, steps: int) -> settings:
