@@ -16,8 +16,8 @@ FAULTS = (
         "InitProducerId 32,767 times for one transactional id: the last one must have another producer id, epoch 0",
         (
             Replacement(
-                COORDINATOR, "Transactions.init_producer",
-                "if known.producer_epoch >= LAST_EPOCH:", "if known.producer_epoch > LAST_EPOCH:",
+                COORDINATOR, "Transactions._initialize",
+                "exhausted = known.producer_epoch >= LAST_EPOCH", "exhausted = known.producer_epoch > LAST_EPOCH",
             ),
         ),
     ),
@@ -28,7 +28,7 @@ FAULTS = (
         (
             Replacement(
                 COORDINATOR, "Transactions.end",
-                "if known.producer_epoch >= LAST_EPOCH - 1:", "if known.producer_epoch > LAST_EPOCH:",
+                "exhausted = known.producer_epoch >= LAST_EPOCH", "exhausted = known.producer_epoch > LAST_EPOCH",
             ),
         ),
     ),
@@ -38,9 +38,9 @@ FAULTS = (
         "InitProducerId of x twice from new producers: the second must have the next epoch, and fence the first",
         (
             Replacement(
-                COORDINATOR, "Transactions.init_producer",
-                "if (producer_id, epoch) == known.previous and producer_id != NO_PRODUCER:",
-                "if (producer_id, epoch) == known.previous:",
+                COORDINATOR, "Transactions._initialize",
+                "if expected is not None and expected == known.previous:",
+                "if (expected or (NO_PRODUCER, NO_EPOCH)) == known.previous:",
             ),
         ),
     ),
@@ -49,7 +49,7 @@ FAULTS = (
         "a transaction that timed out is aborted, but its producer is not fenced",
         "InitProducerId with timeout 1 s, AddPartitionsToTxn, wait 12 s, AddPartitionsToTxn again: it must answer "
         "PRODUCER_FENCED",
-        (Replacement(COORDINATOR, "Transactions.abort_late", "self._bump(known)", "pass"),),
+        (Replacement(COORDINATOR, "Transactions._fence", "self._bump(known)", "pass"),),
     ),
     Fault(
         "timeout-of-the-first-init-stays", Area.TRANSACTIONS,
@@ -57,7 +57,7 @@ FAULTS = (
         "InitProducerId with 60 s, then with 1 s, AddPartitionsToTxn, wait 12 s: the transaction must be aborted",
         (
             Replacement(
-                COORDINATOR, "Transactions.init_producer",
+                COORDINATOR, "Transactions._initialize",
                 "known.timeout_ms, known.state = timeout_ms, State.EMPTY", "known.state = State.EMPTY",
             ),
         ),
@@ -102,10 +102,8 @@ FAULTS = (
         "EndTxn v5 commit, then EndTxn v5 abort with the same producer id and epoch: it must answer INVALID_TXN_STATE",
         (
             Replacement(
-                COORDINATOR, "Transactions.end",
-                'if known.state is not done:\n    raise Refused(Code.invalid_txn_state, f"the transaction is '
-                '{known.state}")\nreturn',
-                "return",
+                COORDINATOR, "Transactions._has_ended",
+                "if known.state is done:", "if known.state is done or (again and known.state.complete):",
             ),
         ),
     ),
@@ -115,8 +113,8 @@ FAULTS = (
         "AddPartitionsToTxn, EndTxn v4 abort, EndTxn v4 commit: it must answer INVALID_TXN_STATE",
         (
             Replacement(
-                COORDINATOR, "Transactions.end",
-                "if not bumping and known.state is done:", "if not bumping and known.state.complete:",
+                COORDINATOR, "Transactions._has_ended",
+                "if known.state is done:", "if known.state is done or (not bumping and known.state.complete):",
             ),
         ),
     ),
@@ -126,8 +124,8 @@ FAULTS = (
         "InitProducerId, EndTxn v5 commit: it must answer INVALID_TXN_STATE",
         (
             Replacement(
-                COORDINATOR, "Transactions.end",
-                "not (bumping and not committed):", "not bumping:",
+                COORDINATOR, "Transactions._has_ended",
+                "elif known.state is not State.ONGOING and committed:", "elif False:",
             ),
         ),
     ),

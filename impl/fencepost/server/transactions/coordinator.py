@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from copy import copy
 from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.store import Change, Put, SharedStore
+from fencepost.store import AppendError, Change, Put, SharedStore, StoreError
 
 from ..data.producers import Refused
 from .state import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, State, Transaction
@@ -50,19 +51,20 @@ class Transactions:
         self.ids: Callable[[], Awaitable[int]] | None = None
         self._next_id = 0
         self._set_aside = 0
+        self._locks: dict[str, asyncio.Lock] = {}
         self._endings: dict[str, asyncio.Task[None]] = {}
 
     # ids
 
     async def new_producer_id(self) -> int:
-        """An id that nobody had."""
+        """An id that nobody had. Raises what the store raises."""
         if self.ids is not None:
             return await self.ids()
         made = self._next_id
         self._next_id += 1
         if made >= self._set_aside:
-            self._set_aside = made + _BLOCK
-            await self._store.write([Put(IDS_KIND, "", str(self._set_aside))])
+            await self._store.write([Put(IDS_KIND, "", str(made + _BLOCK))])
+            self._set_aside = max(self._set_aside, made + _BLOCK)
         return made
 
     def restore(self, rows: Mapping[str, str], ids: str | None) -> None:
@@ -81,36 +83,55 @@ class Transactions:
             raise Refused(Code.invalid_request, "the transactional id is empty")
         if not 0 < timeout_ms <= MOST_TIMEOUT_MS:
             raise Refused(Code.invalid_transaction_timeout, f"timeout {timeout_ms}")
-        known = self.known.get(transactional_id)
-        if known is None:
-            fresh = await self.new_producer_id()
-            known = self.known.get(transactional_id)
-            if known is None:
-                known = Transaction(transactional_id, fresh, 0, timeout_ms)
-                self.known[transactional_id] = known
-                await self._keep(known)
-                return fresh, 0
-        if (producer_id, epoch) != (NO_PRODUCER, NO_EPOCH) and (producer_id, epoch) not in (
-            (known.producer_id, known.producer_epoch),
-            known.previous,
-        ):
+        expected = (producer_id, epoch) if (producer_id, epoch) != (NO_PRODUCER, NO_EPOCH) else None
+        while True:
+            async with self._lock(transactional_id):
+                known = self.known.get(transactional_id)
+                if known is None:
+                    return await self._create(transactional_id, timeout_ms)
+                self._check_expected(known, expected, fencing=fencing)
+                if known.state is not State.ONGOING:
+                    return await self._initialize(known, timeout_ms, expected)
+                await self._fence(known)
+            await self._marked(known)
+            if expected is not None:
+                raise Refused(_fenced(fencing), "the transaction was open, so its producer is fenced")
+
+    async def _create(self, transactional_id: str, timeout_ms: int) -> tuple[int, int]:
+        made = Transaction(transactional_id, await self.new_producer_id(), 0, timeout_ms)
+        await self._keep(made)
+        self.known[transactional_id] = made
+        return _current(made)
+
+    @staticmethod
+    def _check_expected(known: Transaction, expected: tuple[int, int] | None, *, fencing: bool) -> None:
+        """Raises ``Refused`` for a producer that another has replaced, and while a transaction is ending."""
+        if expected is not None and expected[0] != known.producer_id and expected != known.previous:
             raise Refused(_fenced(fencing), "another producer has the transactional id")
         if known.state.ending:
             raise Refused(Code.concurrent_transactions, "a transaction is ending")
-        if known.state is State.ONGOING:
-            self._bump(known)  # fences whoever wrote before
-            known.marker = _current(known)
-            await self._end(known, committed=False)
-        if (producer_id, epoch) == known.previous and producer_id != NO_PRODUCER:
-            return known.producer_id, known.producer_epoch  # asked again: the answer was lost
-        known.previous = (producer_id, epoch) if producer_id != NO_PRODUCER else (NO_PRODUCER, NO_EPOCH)
-        if known.producer_epoch >= LAST_EPOCH:
-            known.producer_id, known.producer_epoch = await self.new_producer_id(), 0
+        retried = expected == known.previous and known.state is not State.ONGOING
+        if expected is not None and expected != _current(known) and not retried:
+            raise Refused(_fenced(fencing), "another producer has the transactional id")
+
+    async def _initialize(
+        self, known: Transaction, timeout_ms: int, expected: tuple[int, int] | None
+    ) -> tuple[int, int]:
+        """The next epoch, or the next producer id; the present ones if their answer was lost."""
+        before = copy(known)
+        if expected is not None and expected == known.previous:
+            known.forget_previous_id()
         else:
-            self._bump(known)
+            exhausted = known.producer_epoch >= LAST_EPOCH
+            fresh = await self.new_producer_id() if exhausted else known.producer_id
+            known.previous = expected or (NO_PRODUCER, NO_EPOCH)
+            if exhausted:
+                known.producer_id, known.producer_epoch = fresh, 0
+            else:
+                self._bump(known)
         known.timeout_ms, known.state = timeout_ms, State.EMPTY
-        answer = known.producer_id, known.producer_epoch
-        await self._keep(known)
+        answer = _current(known)
+        await self._keep(known, before)
         return answer
 
     @staticmethod
@@ -138,19 +159,26 @@ class Transactions:
         *,
         version: int = 1,
     ) -> None:
-        """The transaction is in these partitions too. Raises ``Refused`` while the one before it is ending."""
-        if known.state.ending:
-            raise Refused(Code.concurrent_transactions, "a transaction is ending")
-        if known.state is State.ONGOING and known.partitions.issuperset(partitions):
-            if known.offsets.issuperset(offsets):
-                return
-        elif known.state is not State.ONGOING:
-            known.partitions, known.offsets = set(), set()
-            known.state, known.started_ms = State.ONGOING, self._now()
-        known.version = version
-        known.partitions.update(partitions)
-        known.offsets.update(offsets)
-        await self._keep(known)
+        """The transaction is in these partitions too. Raises ``Refused`` while the one before it is ending, or if the
+        producer was fenced meanwhile; then, and if the store fails, nothing is added."""
+        producer = _current(known)
+        async with self._lock(known.transactional_id):
+            if _current(known) != producer:
+                raise Refused(Code.invalid_producer_epoch, "the producer was fenced")
+            if known.state.ending:
+                raise Refused(Code.concurrent_transactions, "a transaction is ending")
+            before = copy(known)
+            if known.state is State.ONGOING and known.partitions.issuperset(partitions):
+                if known.offsets.issuperset(offsets):
+                    return
+            elif known.state is not State.ONGOING:
+                known.partitions, known.offsets = set(), set()
+                known.state, known.started_ms = State.ONGOING, self._now()
+            known.version = version
+            known.partitions = known.partitions.union(partitions)
+            known.offsets = known.offsets.union(offsets)
+            known.forget_previous_id()
+            await self._keep(known, before)
 
     # ends
 
@@ -160,44 +188,78 @@ class Transactions:
         """Decides the transaction and has it marked: the producer id and epoch that go on. Raises ``Refused``."""
         if not transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")
-        known = self.known.get(transactional_id)
-        if known is None:
-            raise Refused(Code.invalid_producer_id_mapping, "nobody has the transactional id")
-        bumping = version >= BUMPING
-        done = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
-        if bumping and (producer_id, epoch) == known.previous and known.state.complete:
-            if known.state is not done:
-                raise Refused(Code.invalid_txn_state, f"the transaction is {known.state}")
-            return known.producer_id, known.producer_epoch  # asked again: the answer was lost
-        if known.producer_id != producer_id:
-            raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")
-        if known.producer_epoch != epoch:
-            raise Refused(_fenced(fencing), f"epoch {epoch}, where the producer has {known.producer_epoch}")
-        if known.state.ending:
-            raise Refused(Code.concurrent_transactions, "the transaction is ending")
-        if not bumping and known.state is done:
-            return producer_id, epoch
-        if known.state is not State.ONGOING and not (bumping and not committed):
-            raise Refused(Code.invalid_txn_state, f"the transaction is {known.state}")
-        if bumping:
-            known.previous = (producer_id, epoch)
-            if known.producer_epoch >= LAST_EPOCH - 1:
-                known.marker = (producer_id, known.producer_epoch + 1)
-                known.producer_id, known.producer_epoch = await self.new_producer_id(), 0
-            else:
+        async with self._lock(transactional_id):
+            known = self.known.get(transactional_id)
+            if known is None:
+                raise Refused(Code.invalid_producer_id_mapping, "nobody has the transactional id")
+            bumping = version >= BUMPING
+            if self._has_ended(known, (producer_id, epoch), committed=committed, bumping=bumping, fencing=fencing):
+                return known.producer_id, known.producer_epoch
+            before = copy(known)
+            known.marker = (known.producer_id, known.producer_epoch)
+            if bumping:
+                exhausted = known.producer_epoch >= LAST_EPOCH
+                fresh = await self.new_producer_id() if exhausted else known.producer_id
+                known.previous = (producer_id, epoch)
                 self._bump(known)
                 known.marker = (known.producer_id, known.producer_epoch)
-        else:
-            known.marker = (known.producer_id, known.producer_epoch)
-        answer = known.producer_id, known.producer_epoch
-        await self._end(known, committed=committed)
+                if exhausted:
+                    known.producer_id, known.producer_epoch = fresh, 0
+            else:
+                known.forget_previous_id()
+            answer = known.producer_id, known.producer_epoch
+            await self._decide(known, before, committed=committed)
+        await self._marked(known)
         return answer
 
-    async def _end(self, known: Transaction, *, committed: bool) -> None:
-        """To the last marker, whether or not anybody waits for it."""
+    @staticmethod
+    def _has_ended(
+        known: Transaction, producer: tuple[int, int], *, committed: bool, bumping: bool, fencing: bool
+    ) -> bool:
+        """Whether the transaction has ended so already, and the answer was lost. Raises ``Refused`` if the producer
+        cannot end it."""
+        done = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
+        preparing = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
+        wrong_state = Refused(Code.invalid_txn_state, f"the transaction is {known.state}")
+        previous = bumping and producer == known.previous
+        again = previous and (known.state.complete or known.state.ending)
+        if not again:
+            if known.producer_id != producer[0] and not previous:
+                raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")
+            if known.producer_epoch != producer[1] or (bumping and known.state.ending):
+                raise Refused(_fenced(fencing), f"epoch {producer[1]}, where the producer has {known.producer_epoch}")
+        if known.state.ending:
+            if known.state is not preparing:
+                raise wrong_state
+            raise Refused(Code.concurrent_transactions, "the transaction is ending")
+        if again or not bumping:
+            if known.state is done:
+                return True
+            if known.state is not State.ONGOING:
+                raise wrong_state
+        elif known.state is not State.ONGOING and committed:
+            raise wrong_state
+        return False
+
+    async def _fence(self, known: Transaction) -> None:
+        """Abort the open transaction, and fence its producer."""
+        before = copy(known)
+        self._bump(known)
+        known.previous = (NO_PRODUCER, NO_EPOCH)
+        known.marker = _current(known)
+        await self._decide(known, before, committed=False)
+
+    async def _decide(self, known: Transaction, before: Transaction, *, committed: bool) -> None:
+        """From now on the transaction is ending, whether or not anybody waits for it."""
         known.state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
-        await self._keep(known)
-        await asyncio.shield(self._completing(known))
+        await self._keep(known, before)
+        self._completing(known)
+
+    async def _marked(self, known: Transaction) -> None:
+        """Wait for the last marker."""
+        task = self._endings.get(known.transactional_id)
+        if task is not None:
+            await asyncio.shield(task)
 
     def _completing(self, known: Transaction) -> asyncio.Task[None]:
         name = known.transactional_id
@@ -213,14 +275,16 @@ class Transactions:
         while True:
             try:
                 await self._mark(known, committed)
-                break
+                async with self._lock(known.transactional_id):
+                    before = copy(known)
+                    known.state = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
+                    known.partitions, known.offsets, known.started_ms = set(), set(), -1
+                    await self._keep(known, before)
+                return
             except Exception as reason:
                 _log.warning("the end of a transaction of %s is tried again: %s", known.transactional_id, reason)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 5.0)
-        known.state = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
-        known.partitions, known.offsets, known.started_ms = set(), set(), -1
-        await self._keep(known)
 
     async def finish_endings(self) -> None:
         """After a restart: what was decided is marked."""
@@ -233,15 +297,31 @@ class Transactions:
         while True:
             await asyncio.sleep(CHECK_S)
             for known in list(self.known.values()):
-                if known.state is State.ONGOING and self._now() - known.started_ms > known.timeout_ms:
-                    _log.warning("a transaction of %s has taken too long and is aborted", known.transactional_id)
-                    self._bump(known)
-                    known.marker = _current(known)
-                    await self._end(known, committed=False)
+                try:
+                    await self._abort_if_late(known)
+                except (AppendError, StoreError) as reason:  # the next round tries again
+                    _log.error("a late transaction of %s cannot be aborted: %s", known.transactional_id, reason)
 
-    async def _keep(self, known: Transaction) -> None:
+    async def _abort_if_late(self, known: Transaction) -> None:
+        """Does not wait for markers: other transactions may be late too."""
+        async with self._lock(known.transactional_id):
+            if known.state is State.ONGOING and self._now() - known.started_ms > known.timeout_ms:
+                _log.warning("a transaction of %s has taken too long and is aborted", known.transactional_id)
+                await self._fence(known)
+
+    def _lock(self, transactional_id: str) -> asyncio.Lock:
+        """Whoever changes a transaction has its lock until the change is kept."""
+        return self._locks.setdefault(transactional_id, asyncio.Lock())
+
+    async def _keep(self, known: Transaction, before: Transaction | None = None) -> None:
+        """Raises what the store raises; then the transaction is as it was before."""
         changes: list[Change] = [Put(KIND, known.transactional_id, known.as_text())]
-        await self._store.write(changes)
+        try:
+            await self._store.write(changes)
+        except BaseException:
+            if before is not None:
+                known.become(before)
+            raise
 
 
 def _current(known: Transaction) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
@@ -51,6 +51,16 @@ class Transaction:
     offsets: set[int] = field(default_factory=set)
     started_ms: int = -1
     version: int = 1
+
+    def become(self, other: Transaction) -> None:
+        """Take over all that the other one has."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(other, each.name))
+
+    def forget_previous_id(self) -> None:
+        """A request for the producer id before this one is no longer one that is asked again, as in Kafka."""
+        if self.previous[0] != self.producer_id:
+            self.previous = (NO_PRODUCER, NO_EPOCH)
 
     def as_text(self) -> str:
         """As JSON, with all that a restart needs."""
