@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,20 +26,11 @@ from fencepost.server.data.tail import Budget
 from fencepost.server.restore import committed
 
 from .partition_model import LAST_SEQUENCE, Entry, Model, produced
+from .waitless import now
 
-_Value = TypeVar("_Value")
 #: Small, so that a short run has several blocks, reads from the store and trims the memory.
 SMALL = ((index, "_BLOCK", 300), (partition, "_PIECE", 250), (tail, "_SLACK", 2), (tail, "_EACH", 10))
 PRODUCERS = (-1, 7, 8)
-
-
-def now(work: Coroutine[Any, Any, _Value]) -> _Value:
-    """The result of a coroutine that waits for nothing."""
-    try:
-        work.send(None)
-    except StopIteration as done:
-        return cast("_Value", done.value)
-    raise AssertionError("it waits")
 
 
 class PartitionMachine(RuleBasedStateMachine):

@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,8 @@ from .session import Exchange, LoginRefused
 _REFUSED: Final = "Authentication failed: Invalid username or password"
 _SCRAM: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS: Final = ("PLAIN", *_SCRAM)
+#: a name as RFC 5802 escapes it (section 5.1)
+_SASLNAME: Final = re.compile("(?:[^=,]|=2C|=3D)+", re.DOTALL)
 #: as Kafka's least
 ITERATIONS: Final = 4096
 
@@ -141,6 +144,8 @@ class Scram:
         if flag not in ("n", "y"):
             raise ValueError("channel binding is not supported")
         values = _attributes(self._bare)
+        if not _SASLNAME.fullmatch(values["n"]):
+            raise ValueError("a comma or an equals sign of the name is not escaped")
         self._name = values["n"].replace("=2C", ",").replace("=3D", "=")
         if behalf not in ("", f"a={values['n']}"):
             raise LoginRefused(
