@@ -55,7 +55,9 @@ class Run(NamedTuple):
 
 
 def encoded(records: Sequence[Record]) -> list[Run]:
-    """The records in bytes. Raises ``Unwritable``."""
+    """The records in bytes; no run for no records. Raises ``Unwritable``."""
+    if not records:
+        return []
     pairs = CODEC.encoded_all(records)
     headers = [_header(record) for record in records]
     if all(header is PLAIN for header in headers):
