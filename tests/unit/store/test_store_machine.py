@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -29,6 +30,7 @@ from fencepost.protocol.records import Record
 from fencepost.store import (
     AppendError,
     Change,
+    DamagedStore,
     DropBatches,
     InDoubt,
     Put,
@@ -245,6 +247,21 @@ class StoreMachine(RuleBasedStateMachine):
         gone = self._do(self.store.compact(partition))
         assert len(self._do(self.store.load(partition))) == before - gone
 
+    @rule(partition=st.integers(0, PARTITIONS - 1), first=st.lists(RECORDS), records=st.lists(RECORDS, min_size=1))
+    def compact_while_appending(self, partition: int, first: list[Record], records: list[Record]) -> None:
+        epoch = self.model.epochs[partition]
+
+        async def at_once() -> None:
+            await self.store.append(partition, first, leader_epoch=epoch)
+            compaction = asyncio.ensure_future(self.store.compact(partition))
+            await asyncio.sleep(0)
+            await self.store.append(partition, records, leader_epoch=epoch)
+            await compaction
+
+        self._do(at_once())
+        self.exact[partition] = False
+        self.model.logs[partition] += [*first, *records]
+
     @rule()
     def open_again(self) -> None:
         self._do(self.store.close())
@@ -373,6 +390,31 @@ class SqliteMachine(StoreMachine):
             assert check_file(copy).faults == ()
             for each in self.folder.glob("copy*"):
                 each.unlink()
+
+    @rule(topic=st.sampled_from(TOPICS), base=st.sampled_from((0, 4, 8)))
+    def damage_a_batch(self, topic: bytes, base: int) -> None:
+        """A batch that was changed on the disk is not served, wherever it stands in a read."""
+        self.write([PutBatch(topic, 1, each, b"batch %d" % each) for each in (0, 4, 8)])
+        place = topic, 1
+        self._do(self.store.close())
+        with closing(sqlite3.connect(self.folder / "store")) as file:
+            where = "WHERE topic_id = ? AND number = ? AND base = ?"
+            values = (*place, base)
+            ((good,),) = file.execute(f"SELECT data FROM kept_batches {where}", values).fetchall()
+            file.execute(f"UPDATE kept_batches SET data = ? {where}", (bytes([good[0] ^ 1]) + good[1:], *values))
+            file.commit()
+            store = self.new()
+            file.close()
+            self._do(store.open())
+            with pytest.raises(DamagedStore):
+                self._do(store.batches(topic, 1, 0, 1 << 20))
+            self._do(store.close())
+        assert check_file(self.folder / "store").faults
+        with closing(sqlite3.connect(self.folder / "store")) as file:
+            file.execute(f"UPDATE kept_batches SET data = ? {where}", (good, *values))
+            file.commit()
+        self.store = self.new()
+        self._do(self.store.open())
 
     @precondition(lambda self: not self.others)
     @rule()
