@@ -77,7 +77,7 @@ CHANGES: Final = st.one_of(
 
 
 def known(log: Sequence[Record]) -> tuple[list[Any], set[tuple[Place, int]]]:
-    """What a coordinator knows after these records: committed values, and what open transactions hold."""
+    """The committed values and the offsets of open transactions that a coordinator has after these records."""
     found = [worth(log, place) for place in PLACES]
     return [None if at is None else log[at].value for at in found], pending(log)
 
@@ -157,7 +157,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.folder = Path(tempfile.mkdtemp(prefix="fencepost-store-", dir=FOLDERS))
         self.model = Model()
-        #: what else the store may hold, since a write failed in doubt
+        #: other states that the store may be in, since a write failed in doubt
         self.others: list[Model] = []
         self.exact = [True] * PARTITIONS
         self.store = self.new()
@@ -366,8 +366,8 @@ class SqliteMachine(StoreMachine):
         what=st.sampled_from(("append", "append", "compact")),
     )
     def crash(self, at: int, asked: list[tuple[int, list[Record], int, bool]], partition: int, what: str) -> None:
-        """A copy of the file, made before a statement, is opened: all that was acknowledged is in it, and of what was
-        not, nothing or all of one transaction."""
+        """A copy of the file, made before a statement, is opened: it has all that was acknowledged, and of a write that
+        was not, all or nothing."""
         copy = self.folder / "copy"
 
         def act(_: str) -> None:

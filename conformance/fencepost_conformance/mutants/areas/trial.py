@@ -26,14 +26,19 @@ _CLIENTS: Final = "tests/wire/test_serve.py"
 #: The test files of each area, the quickest and the best fitting first.
 TESTS: Final[dict[Area, tuple[str, ...]]] = {
     Area.DATA: (
-        f"{_SERVER}/test_partition.py", f"{_SERVER}/test_failing_store.py", f"{_SERVER}/test_kept_batches.py", _CLIENTS,
+        f"{_SERVER}/test_partition.py", f"{_SERVER}/test_partition_machine.py", f"{_SERVER}/test_failing_store.py",
+        f"{_SERVER}/test_kept_batches.py", _CLIENTS,
     ),
-    Area.SECURITY: (f"{_SERVER}/test_manners.py", f"{_WORK}/test_login.py"),
-    Area.TRANSACTIONS: (f"{_SERVER}/test_failing_store.py", _CLIENTS),
+    Area.SECURITY: (
+        f"{_SERVER}/test_acl_machine.py", f"{_SERVER}/test_login_machine.py", f"{_SERVER}/test_manners.py",
+        f"{_WORK}/test_login.py",
+    ),
+    Area.TRANSACTIONS: (f"{_SERVER}/test_transaction_machine.py", f"{_SERVER}/test_failing_store.py", _CLIENTS),
     Area.CONFIGURATION: (f"{_SERVER}/test_partition.py", f"{_SERVER}/test_serve_command.py", _CLIENTS),
     Area.CONNECTIONS: (f"{_SERVER}/test_manners.py", f"{_SERVER}/test_at_once.py"),
     Area.STORE: (
         f"{_STORE}/test_contract.py", f"{_STORE}/test_upgrade.py", f"{_STORE}/test_lease.py",
+        f"{_STORE}/test_lease_machine.py", f"{_STORE}/test_store_machine.py",
         f"{_STORE}/test_postgres.py", f"{_STORE}/test_sqlite.py", f"{_STORE}/test_killed.py",
         f"{_SERVER}/test_kept_batches.py",
     ),
