@@ -188,10 +188,10 @@ class Transactions:
         """Decides the transaction and has it marked: the producer id and epoch that go on. Raises ``Refused``."""
         if not transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")
+        known = self.known.get(transactional_id)
+        if known is None:
+            raise Refused(Code.invalid_producer_id_mapping, "nobody has the transactional id")
         async with self._lock(transactional_id):
-            known = self.known.get(transactional_id)
-            if known is None:
-                raise Refused(Code.invalid_producer_id_mapping, "nobody has the transactional id")
             bumping = version >= BUMPING
             if self._has_ended(known, (producer_id, epoch), committed=committed, bumping=bumping, fencing=fencing):
                 return known.producer_id, known.producer_epoch
