@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -196,9 +197,9 @@ class LoginMachine(RuleBasedStateMachine):
         if wrong == "escape":
             message = message.replace(b"n=" + saslname(said).encode(), b"n=" + saslname(said).encode() + b"=2D")
             good = False
-        elif wrong == "raw":
-            message = message.replace(b"=3D", b"=")
-            good = good and "=" not in said + (actor or "")
+        elif wrong == "raw" and re.search("=(?!2C|3D)", said):
+            message = message.replace(b"n=" + saslname(said).encode(), b"n=" + said.replace(",", "=2C").encode())
+            good = False
         elif wrong == "flag":
             message, good = b"p=tls-unique" + message[1:], False
         elif wrong == "no nonce":
