@@ -452,6 +452,17 @@ def test_the_core_does_what_kafka_does(
     assert [(row.seed, row.outcome, row.field) for row in rows if row.outcome != TraceOutcome.AGREED] == []
 
 
+def test_core_and_model_know_the_topics_as_kafka_4_0_does() -> None:
+    """V-136: in this trace a look at the topics is lost, and a target is due."""
+    require_harness("4.0.2")
+    checker = Checker(Job("kafka:4.0.2", "kafka-4.0", 60, model=True, protocol=GroupProtocol.CONSUMER))
+    try:
+        rows = checker.check([4932])
+    finally:
+        checker.close()
+    assert [row.outcome for row in rows] == [TraceOutcome.AGREED]
+
+
 def _hard(view: ConsumerGroupView) -> tuple[object, ...]:
     """What the log restores: all but the deadline, and what a release may have left of old records."""
     return (

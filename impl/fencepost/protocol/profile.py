@@ -244,6 +244,7 @@ class Profile:
         "V-66",
         "V-71",
         "V-72",
+        "V-136",
         says="4.0 keeps the partitions of subscribed topics in a record of their own; later releases keep a hash",
     )
     old_no_periodic_regex_refresh: bool = switch(

@@ -21,7 +21,7 @@ from .refusal import Refused
 from .regex import Regex, change_regex
 from .rows import owned_set, target_rows, without_epochs
 from .state import REBALANCE, Beat, ConsumerGroup, Member, Partition, Target, Timer
-from .target import Ask, Wish, propose, stumbles, valid
+from .target import FAILS, Ask, Wish, outcomes, propose, stumbles, valid
 from .turn import Turn
 
 
@@ -289,12 +289,14 @@ def compute(
             for m in members
         ]
     )
-    counts = {topic.topic_id: topic.partitions for topic in t.world.image.topics}
+    counts = t.partitions_known()
     replaces = found.replaced is not None
     withheld = before.get(found.member.member_id, ()) if replaces else ()  # M-STATIC-15
     if withheld:
         t.rule("A-UHOM-08")
     ask = Ask(assignor, kind, wishes, counts, withheld)
+    if t.chooser.pick("outcome", outcomes(ask)) == FAILS:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-03")
     if t.profile.fault_absent_partition_fails and stumbles(ask):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "A-UHET-06")
     given = t.world.oracle.target(t.group_id, ask)

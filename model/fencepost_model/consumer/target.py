@@ -18,6 +18,8 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from .state import Partition, Target
 
 RANGE: Final = "range"
+ASSIGNS: Final = "assigns"
+FAILS: Final = "fails"
 
 
 class Wish(NamedTuple):
@@ -30,7 +32,7 @@ class Wish(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """The input of a computation. ``partitions``: topic id to count, of every existing topic. ``withheld``: what
+    """The input of a computation. ``partitions``: topic id to count, of every topic that it knows. ``withheld``: what
     Kafka's uniform keeps from everybody, though no previous target has it (A-UHOM-08)."""
 
     assignor: str
@@ -45,11 +47,14 @@ def _all(ask: Ask, topics: frozenset[bytes]) -> set[Partition]:
 
 
 def _wishes(ask: Ask) -> list[tuple[Wish, ...]]:
-    """The members with the topics that the algorithm takes them to want; one list for each way that can be."""
+    """The members with the topics that the algorithm takes them to want; one list for each way that can be, and in
+    which it knows all topics."""
     if ask.type is SubscriptionType.HETEROGENEOUS:
-        return [ask.members]
-    picked = sorted({wish.topics for wish in ask.members}, key=sorted)
-    return [tuple([wish._replace(topics=topics) for wish in ask.members]) for topics in picked]
+        ways = [ask.members]
+    else:
+        picked = sorted({wish.topics for wish in ask.members}, key=sorted)
+        ways = [tuple([wish._replace(topics=topics) for wish in ask.members]) for topics in picked]
+    return [wishes for wishes in ways if all(wish.topics <= ask.partitions.keys() for wish in wishes)]
 
 
 def valid(ask: Ask, target: Mapping[str, Target]) -> bool:
@@ -57,6 +62,15 @@ def valid(ask: Ask, target: Mapping[str, Target]) -> bool:
     return target.keys() == {wish.member_id for wish in ask.members} and any(
         _valid(ask, wishes, target) for wishes in _wishes(ask)
     )
+
+
+def outcomes(ask: Ask) -> tuple[str, ...]:
+    """An assignor fails if it meets a topic that it does not know (V-136). With a stale type it takes the subscription
+    of any one member for everybody's (M-TGT-06), so it may fail or assign."""
+    strange = any(not wish.topics <= ask.partitions.keys() for wish in ask.members)
+    if not strange:
+        return (ASSIGNS,)
+    return (ASSIGNS, FAILS) if _wishes(ask) else (FAILS,)
 
 
 def stumbles(ask: Ask) -> bool:

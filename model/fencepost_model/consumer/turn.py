@@ -280,6 +280,17 @@ class Turn:
             return tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics]) == self.group.metadata
         return self.hash(topics) == self.group.hash
 
+    def partitions_known(self) -> dict[bytes, int]:
+        """The topics that an assignor sees (M-TGT-03); those of the last look in 4.0, this request's or one that was
+        stored (V-136)."""
+        if not self.profile.old_partition_metadata:
+            return {topic.topic_id: topic.partitions for topic in self.world.image.topics}
+        rows = self.group.metadata
+        for record in self.records:
+            if isinstance(record.value, ConsumerGroupPartitionMetadataValue):
+                rows = record.value.topics
+        return {row.topic_id: row.num_partitions for row in rows}
+
     def bury_member(self, member_id: str) -> None:
         """The tombstones of a member, in the order of F-ORD-07."""
         self.write(ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member_id), None)

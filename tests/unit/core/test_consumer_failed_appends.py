@@ -10,10 +10,10 @@ from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.profile import Profile
-from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3
 from fencepost_conformance.compare.lockstep import as_far_as_told, first_difference
 
-from .consumer_scene import LATER, A, ConsumerScene, plain, settled
+from .consumer_scene import LATER, TOPICS, A, ConsumerScene, plain, settled
 from .test_findings import DOCS, read, run, seen
 
 ALL = {A: (0, 1, 2, 3)}
@@ -148,3 +148,21 @@ def test_the_core_does_as_kafka_did(name: str) -> None:
 def test_the_intended_protocol_does_not(name: str) -> None:
     trace = read(DOCS / "findings" / "consumer" / f"{name}.jsonl")
     assert first_difference(as_far_as_told(run(trace, INTENDED), seen(trace)), seen(trace)) is not None
+
+
+@pytest.mark.parametrize(
+    ("profile", "answer"),
+    [(KAFKA_4_0, ErrorCode.UNKNOWN_SERVER_ERROR), (KAFKA_4_1, ErrorCode.NONE), (INTENDED, ErrorCode.NONE)],
+)
+def test_a_lost_look_at_the_topics_keeps_its_deadline(profile: Profile, answer: ErrorCode) -> None:
+    """M-META-02, V-136: 4.0 assigns what the group last saw, later releases what the cluster has."""
+    scene = ConsumerScene(profile)
+    scene.beat("m1", 0, (), {}, regex="a.*", timeout=30_000)
+    scene.resolved()
+    scene.come("m2", "a")
+    scene.topics(*TOPICS[1:])
+    scene.ok("m2", -1)  # the group knows no topic now, and a target is due
+    scene.topics(*TOPICS)
+    epoch = scene.who("m1").member_epoch
+    lose(scene, "m1", epoch, (), {}, regex="")  # sees no topic either: nothing differs, and the next look is far away
+    assert scene.error("m1", epoch) is answer

@@ -68,7 +68,7 @@ def stay(
         or (regex_change is RegexChange.UNRESOLVED and loses_topics(step, group, old, new))
     )
     epochs = update.bumped(step, group, old, new, written, bump=bump)
-    goal = target.current(step, group, new, epochs.epoch, epochs.kind)
+    goal = target.current(step, group, new, epochs)
     written += goal.records
     changed = new.renames(old) or regex_change is not RegexChange.NONE
     result = update.reconciled(step, group, new, goal, said_to_own(step, body, old), changed=changed)

@@ -22,6 +22,15 @@ from .group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
 from .subscription import counted
 
 
+class Epochs(NamedTuple):
+    """The group epoch after the request, the subscription type that a target is to be computed with, and the records
+    that the request has written so far."""
+
+    epoch: int
+    kind: SubscriptionType
+    written: Sequence[Record]
+
+
 class Target(NamedTuple):
     """What the asking member is to go to, and the records that say so."""
 
@@ -30,11 +39,11 @@ class Target(NamedTuple):
     records: list[Record]
 
 
-def current(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, kind: SubscriptionType) -> Target:
+def current(step: Step, group: ConsumerGroup, member: ConsumerMember, epochs: Epochs) -> Target:
     """The stored target of the member, or a new one for the group epoch (M-HB-06). Raises ``Refused``."""
-    if group.assignment_epoch >= epoch or not allowed(step, group):
+    if group.assignment_epoch >= epochs.epoch or not allowed(step, group):
         return Target(group.assignment_epoch, stored(step, group, member), [])
-    return _computed(step, group, member, epoch, kind)
+    return _computed(step, group, member, epochs)
 
 
 @varies
@@ -54,7 +63,13 @@ def stored(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
     return group.target.get(member.member_id if owner is None else owner, NO_SHARE)
 
 
-def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, kind: SubscriptionType) -> Target:
+@varies
+def partitions_known(step: Step, group: ConsumerGroup, written: Sequence[Record]) -> Mapping[bytes, int]:
+    """The number of partitions of each topic, as an assignor sees it: those that the cluster has now (M-TGT-03)."""
+    return {topic_id: topic.partitions for topic_id, topic in step.topics.by_id.items()}
+
+
+def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epochs: Epochs) -> Target:
     """M-TGT-02…05, M-HB-12."""
     predecessor = None if member.instance_id is None else group.static_members.get(member.instance_id)
     if predecessor == member.member_id:
@@ -70,14 +85,14 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
         rows[member_id] = _spec(step, group, members[member_id], before.get(member_id, NO_SHARE))
     specs = {member_id: rows[member_id] for member_id in step.choices.order(group.group_id, list(rows))}
     first = next(iter(specs.values())).topic_ids  # the ones that are dealt out if all subscribe to the same (A-UHOM-03)
-    known = step.topics.by_id
-    dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: known[topic_id].name))
-    counts = {topic_id: known[topic_id].partitions for topic_id in (*dealt, *known)}
+    dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: step.topics.by_id[topic_id].name))
+    known = partitions_known(step, group, epochs.written)
+    counts = {topic_id: known[topic_id] for topic_id in (*dealt, *known) if topic_id in known}
     name = preferred(step, group.group_id, votes_with(group, member))
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
-        shares = ASSIGNORS[name](GroupSpec(specs, kind, counts, withheld))
+        shares = ASSIGNORS[name](GroupSpec(specs, epochs.kind, counts, withheld))
     except AssignorError:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     written = []
@@ -86,8 +101,8 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: i
         old = known_target(step, group, before, member_id)
         if old is None or not _same(old, share):
             written.append(records.target_member(group.group_id, member_id, share))  # M-TGT-04
-    written.append(records.target_epoch(group.group_id, epoch, computed_at(step)))
-    return Target(epoch, _whole(shares.get(member.member_id, NO_SHARE)), written)
+    written.append(records.target_epoch(group.group_id, epochs.epoch, computed_at(step)))
+    return Target(epochs.epoch, _whole(shares.get(member.member_id, NO_SHARE)), written)
 
 
 @varies

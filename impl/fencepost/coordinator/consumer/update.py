@@ -8,10 +8,8 @@ the target the member gets. Each step gives its records; nothing is written befo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from fencepost.protocol.consumer_messages import TopicPartitions
-from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
@@ -19,14 +17,7 @@ from ..kernel.numbers import next_epoch
 from ..kernel.step import Step
 from . import metadata, reconcile, records, subscription
 from .group import ConsumerGroup, ConsumerMember
-from .target import Target
-
-
-class Epochs(NamedTuple):
-    """The group epoch after the request, and the subscription type that a target is to be computed with."""
-
-    epoch: int
-    kind: SubscriptionType
+from .target import Epochs, Target
 
 
 def replacement(step: Step, group: ConsumerGroup, member: ConsumerMember, replaced: ConsumerMember) -> list[Record]:
@@ -53,12 +44,12 @@ def bumped(
     epoch, kind = group.epoch, group.subscription_type
     look = bump or group.refresh_due(step.at_ms)
     if not look and not target_due(step, group):
-        return Epochs(epoch, kind)
+        return Epochs(epoch, kind, written)
     counts = subscription.with_member(group, old, new)
     came = new.member_id not in group.members and new.instance_id not in group.static_members
     kind = subscription.type_of(counts.by_regex, counts.by_topic, len(group.members) + came)  # M-TGT-05
     if not look:
-        return Epochs(epoch, kind)
+        return Epochs(epoch, kind, written)
     facts = metadata.look(step, group, counts.by_topic.counts)
     written += facts.before
     if bump or facts.differ:
@@ -66,7 +57,7 @@ def bumped(
         written.append(records.group_epoch(group.group_id, epoch, facts.hash))
     metadata.note(step, group, epoch)
     written += metadata.superseded(step, group)
-    return Epochs(epoch, kind)
+    return Epochs(epoch, kind, written)
 
 
 @varies

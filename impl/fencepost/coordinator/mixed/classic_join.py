@@ -69,7 +69,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
         replaced = downgrade.Replaced(last, new, owned, epochs.epoch, changed)
         downgrade.by_replacement(step, request, group, replaced, written)
         return
-    goal = target.current(step, group, new, epochs.epoch, epochs.kind)
+    goal = target.current(step, group, new, epochs)
     written += goal.records
     result = update.reconciled(step, group, new, goal, owned, changed=changed)
     if result != new:

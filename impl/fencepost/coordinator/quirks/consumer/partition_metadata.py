@@ -3,13 +3,17 @@ releases keep a hash (V-34)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
-from fencepost.protocol.consumer_records import ConsumerGroupMetadataValue, TopicMetadata
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataValue,
+    TopicMetadata,
+)
 from fencepost.protocol.records import Record
 from fencepost.quirks import quirk
 
-from ...consumer import metadata, records, replay, views
+from ...consumer import metadata, records, replay, target, views
 from ...consumer.group import ConsumerGroup
 from ...kernel.replay import Replay
 from ...kernel.state import CoordinatorState
@@ -30,6 +34,16 @@ def compares_partitions(step: Step, group: ConsumerGroup, names: Iterable[str]) 
 def nothing_superseded(step: Step, group: ConsumerGroup) -> list[Record]:
     """For 4.0 the record is what it knows; later releases, which no longer read it, delete it (M-META-08)."""
     return []
+
+
+@quirk("old_partition_metadata", of=target.partitions_known)
+def knows_its_last_look(step: Step, group: ConsumerGroup, written: Sequence[Record]) -> Mapping[bytes, int]:
+    """An assignor of 4.0 sees the topics as the group last looked at them, in this request or before. A look whose
+    records were not appended is forgotten, its deadline is not. Until then every request that needs a target may meet
+    a topic that the group does not know, and fails (V-136, F-RT-08, M-META-02)."""
+    looks = [record.value for record in written if isinstance(record.value, ConsumerGroupPartitionMetadataValue)]
+    rows = looks[-1].topics if looks else group.partition_metadata or ()
+    return {row.topic_id: row.num_partitions for row in rows}
 
 
 @quirk("old_partition_metadata", of=replay.metadata_hash)
