@@ -4,7 +4,7 @@ libraries of another."""
 from __future__ import annotations
 
 import functools
-import importlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -130,7 +130,8 @@ def _app(name: str, *, as_json: bool) -> typer.Typer:
 
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         app.command(name)(_function(name))
-        importlib.import_module(f"{__package__}.console")  # what reports the result, whatever the command
+        if importlib.util.find_spec("rich") is None:  # prints the result, whatever the command
+            raise ModuleNotFoundError("No module named 'rich'", name="rich")
     except ModuleNotFoundError as missing:
         reason = lacks(name, missing)
         if reason is None:

@@ -13,15 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import Any, NoReturn
-
-from rich.console import Console, RenderableType
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .counting import counted
-from .listing import Listing
 from .verdict import Outcome, Tally, Unsettled, Verdict, gaps, outcome_of
+
+if TYPE_CHECKING:  # rich is imported when something is printed with it
+    from rich.console import RenderableType
+    from rich.progress import Progress
+
+    from .listing import Listing
 
 #: seconds between two lines of progress where there is no terminal
 EVERY = 5.0
@@ -107,6 +108,8 @@ def finish(result: Result, *, as_json: bool, table: RenderableType | None = None
     if as_json:
         print(json.dumps(result.as_json(), default=str))
     else:
+        from rich.console import Console  # noqa: PLC0415
+
         console = Console()
         if table is not None:
             console.print(table)
@@ -128,6 +131,10 @@ def finish(result: Result, *, as_json: bool, table: RenderableType | None = None
 
 def _listing(unsettled: Sequence[Unsettled], things: str) -> Listing:
     """What was not decided, by its reason; the first few of each."""
+    from rich.markup import escape  # noqa: PLC0415
+
+    from .listing import Listing  # noqa: PLC0415
+
     alike: dict[tuple[Verdict, str], list[str]] = {}
     for each in unsettled:
         alike.setdefault((each.verdict, each.why[:_LONGEST]), []).append(each.what)
@@ -177,6 +184,16 @@ def progress(description: str, total: int | None = None) -> Iterator[Meter]:
         with _telling(meter):
             yield meter
         return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

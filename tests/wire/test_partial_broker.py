@@ -9,11 +9,11 @@ import pytest
 from partial import partial_broker
 from served import Served
 
+from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
 from fencepost_conformance.coverage.wire import api_name
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.pipeline.asking import CLIENTS
-from fencepost_conformance.record.addresses import Address
 from fencepost_conformance.record.upstream import inspect
 
 pytestmark = pytest.mark.slow

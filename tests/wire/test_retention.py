@@ -24,9 +24,9 @@ from fencepost.server.wire.frames import (
     request_schema,
     write_request,
 )
+from fencepost_conformance.addresses import Address, parse_address
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.record.addresses import Address, parse_address
 from fencepost_conformance.record.run import record
 from fencepost_conformance.sweep.brokers import profile_of
 from fencepost_conformance.targets.broker import Broker

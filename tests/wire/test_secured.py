@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from served import Served
 
+from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
-from fencepost_conformance.record.addresses import Address
 from fencepost_conformance.record.run import record
 from fencepost_conformance.targets.broker import Broker
 from fencepost_conformance.wire.access import read_access

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from ..addresses import parse_address
 from ..checker.positions.judge import JUDGED, POSITIONS
 from ..console import Result, finish
-from ..record.addresses import parse_address
 from ..record.run import record_until_stopped
 from ..wire.access import OPTION_HELP as ACCESS_HELP
 from ..wire.access import read_access

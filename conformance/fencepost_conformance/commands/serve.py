@@ -1,12 +1,13 @@
-"""``fencepost serve``: the coordinator on a port, for Kafka clients as they are."""
+"""``fencepost serve``: the coordinator on a port, for Kafka clients as they are.
+
+The port opens before the server is imported, which takes most of a start: a client that connects at once waits a little
+for its first answer, and need not try again. So nothing that is imported at the top of this file may import the server.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import ipaddress
-import json
-import ssl
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,20 +16,14 @@ import typer
 
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.settings import BadSettings, Settings
-from fencepost.server.data.producers import Refused
-from fencepost.server.data.topics import name_fault
-from fencepost.server.faults import Plan, by_seed, parse
+from fencepost.server.net.port import open_port
 from fencepost.server.observe.logs import FORMATS, configure
 from fencepost.server.options import MAX_FRAME_BYTES, MIB, Address, Limits, Options
-from fencepost.server.run import Ready, Setup
-from fencepost.server.run import serve as serve_until_stopped
-from fencepost.server.security.acl import Acl, BadRule, parse_rules
-from fencepost.server.security.sasl import MECHANISMS, BadMechanism, BadUsers, Users, parse_users
-from fencepost.store import StoreError
+from fencepost.server.security.sasl import MECHANISMS
 
+from ..addresses import parse_address
 from ..console import CannotRun, Result, finish
 from ..nearest import unknown
-from ..record.addresses import parse_address
 from ..wire.settings import OPTION_HELP, changed, given
 
 #: The collector looks at what is new after so many objects. What a coordinator holds has no cycles, and grows with what
@@ -120,61 +115,47 @@ def serve(  # noqa: PLR0917
         raise CannotRun(
             "--no-flush needs --data with a folder: in memory nothing is flushed, and a database is its own"
         )
-    gc.set_threshold(*_COLLECTED)
     if database and faults is not None:
         raise CannotRun("--faults is for one server in memory or in a folder, not for nodes on a database")
-    known = None if users is None else _users(users, sasl)
-    setup = Setup(
-        options=Options(
-            listen=_address(listen, "--listen"),
-            advertised=None if advertise is None else _address(advertise, "--advertise"),
-            auto_create=auto_create,
-            node_id=node_id,
-            offsets_partitions=partitions,
-            limits=Limits(
-                connections=max_connections,
-                frame_bytes=max_frame_mib * MIB,
-                buffered_bytes=max_buffered_mib * MIB,
-                data_bytes=max_data_mib * MIB,
-                idle_s=idle_seconds,
-            ),
+    options = Options(
+        listen=_address(listen, "--listen"),
+        advertised=None if advertise is None else _address(advertise, "--advertise"),
+        auto_create=auto_create,
+        node_id=node_id,
+        offsets_partitions=partitions,
+        limits=Limits(
+            connections=max_connections,
+            frame_bytes=max_frame_mib * MIB,
+            buffered_bytes=max_buffered_mib * MIB,
+            data_bytes=max_data_mib * MIB,
+            idle_s=idle_seconds,
         ),
-        data=Path(data) if data and not database else None,
-        database=data if database else None,
-        lease_s=lease_seconds,
-        flush=flush,
-        settings=settings,
-        profile=PROFILES[profile],
-        topics=dict(_topic(each) for each in topic or ()),
-        tls=None if tls_cert is None else _tls(tls_cert, tls_key, tls_client_ca),
-        users=known,
-        acl=Acl() if acl is None else _acl(acl, superuser or []),
-        status=None if status is None else _address(status, "--status"),
-        faults=None if faults is None else _plan(faults),
     )
-    configure(log, log_level)
-    if not _loopback(setup.options.listen.host) and (known is None or setup.tls is None):
-        lacking = " and ".join([*["a log-in (--users)"] * (known is None), *["TLS (--tls-cert)"] * (setup.tls is None)])
-        print(f"fencepost serve: {listen} is open to the network without {lacking}", file=sys.stderr)
+    gc.set_threshold(*_COLLECTED)
+    with open_port(options.listen) as port:
+        from .. import serving  # noqa: PLC0415  the server, once its port is open
 
-    def ready(at: Ready) -> None:
-        topics = {each.name: len(each.logs) for each in at.node.topics}
-        if as_json:
-            told = {"event": "ready", "listen": str(at.listen), "topics": topics}
-            print(json.dumps(told | ({"status": str(at.status)} if at.status else {})), flush=True)
-            return
-        print(f"listening on {at.listen}", flush=True)
-        if topics:
-            print("topics: " + ", ".join(f"{name} ({count})" for name, count in topics.items()), flush=True)
-        if at.status:
-            print(f"groups and numbers: http://{at.status}/ and /metrics", flush=True)
-
-    try:
-        asyncio.run(serve_until_stopped(setup, ready))
-    except StoreError as reason:
-        raise CannotRun(str(reason)) from None
-    except Refused as reason:
-        raise CannotRun(f"--topic: {reason}") from None
+        setup = serving.Setup(
+            options=options,
+            data=Path(data) if data and not database else None,
+            database=data if database else None,
+            lease_s=lease_seconds,
+            flush=flush,
+            settings=settings,
+            profile=PROFILES[profile],
+            topics=dict(serving.topic_of(each) for each in topic or ()),
+            tls=None if tls_cert is None else serving.tls_of(tls_cert, tls_key, tls_client_ca),
+            users=None if users is None else serving.users_of(users, sasl),
+            acl=serving.acl_of(acl, superuser or []),
+            status=None if status is None else _address(status, "--status"),
+            faults=None if faults is None else serving.plan_of(faults),
+            port=port,
+        )
+        configure(log, log_level)
+        if not _loopback(options.listen.host) and (users is None or tls_cert is None):
+            lacking = [*["a log-in (--users)"] * (users is None), *["TLS (--tls-cert)"] * (tls_cert is None)]
+            print(f"fencepost serve: {listen} is open to the network without {' and '.join(lacking)}", file=sys.stderr)
+        serving.run(setup, as_json=as_json)
     finish(Result("serve", None, done="ended"), as_json=as_json)
 
 
@@ -188,52 +169,3 @@ def _loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _topic(text: str) -> tuple[str, int]:
-    name, colon, count = text.rpartition(":")
-    if not colon or not count.isdecimal() or int(count) < 1:
-        raise CannotRun(f"--topic {text!r} is not NAME:PARTITIONS, such as orders:4")
-    if wrong := name_fault(name):
-        raise CannotRun(f"--topic {text!r}: {wrong}")
-    return name, int(count)
-
-
-def _users(path: Path, sasl: str) -> Users:
-    try:
-        return Users(parse_users(path.read_text()), tuple(each.strip().upper() for each in sasl.split(",")))
-    except BadUsers as wrong:
-        raise CannotRun(f"--users {path}: {wrong}") from None
-    except BadMechanism as wrong:
-        raise CannotRun(f"--sasl {sasl!r}: no mechanism {wrong}") from None
-
-
-def _acl(path: Path, superusers: list[str]) -> Acl:
-    try:
-        return Acl(parse_rules(path.read_text()), superusers)
-    except BadRule as wrong:
-        raise CannotRun(f"--acl {path}: {wrong}") from None
-
-
-def _plan(text: str) -> Plan:
-    """A file, or a number that draws a plan."""
-    if text.isdigit():
-        return by_seed(int(text))
-    try:
-        return parse(json.loads(Path(text).read_text()))
-    except OSError as wrong:
-        raise CannotRun(f"--faults: {text} cannot be read: {wrong.strerror}; a number would draw a plan") from None
-    except ValueError as wrong:  # what is no JSON, and what is no plan
-        raise CannotRun(f"--faults: {text}: {wrong}") from None
-
-
-def _tls(certificate: Path, key: Path | None, client_ca: Path | None) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(certificate, key)
-        if client_ca is not None:
-            context.load_verify_locations(client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except ssl.SSLError as wrong:
-        raise CannotRun(f"--tls-cert {certificate}: {wrong.reason or wrong}") from None
-    return context

@@ -17,7 +17,7 @@ from kio.static.primitive import i16, i32, i32Timedelta
 
 from fencepost.server.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
 
-from ..record.addresses import Address
+from ..addresses import Address
 
 _TIMEOUT_S = 30.0
 

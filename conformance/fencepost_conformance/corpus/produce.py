@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from ..addresses import Address, parse_address
 from ..checker.check import check_file
 from ..checker.positions.judge import JUDGED, POSITIONS
 from ..console import CannotRun
-from ..record.addresses import Address, parse_address
 from ..record.output import part_of
 from ..record.run import record
 from ..targets.broker import DEFAULT_VERSION, HOST, Broker

@@ -13,7 +13,7 @@ from typing import Any
 
 from fencepost.server.wire.frames import RequestHeader
 
-from ..record.addresses import Address
+from ..addresses import Address
 from ..targets.broker import Broker
 from .asking import create_topic, describe, monitor
 from .config import MemberConfig

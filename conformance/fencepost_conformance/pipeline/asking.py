@@ -17,10 +17,10 @@ from fencepost.protocol.profiles import NEWEST_KAFKA
 from fencepost.work.link import Unsupported
 from fencepost_model.classic.scala import KAFKA_3_9
 
+from ..addresses import Address
 from ..console import CannotRun
 from ..coverage.wire import api_name
 from ..generate.plan import GroupProtocol
-from ..record.addresses import Address
 from ..wire.questions import Questions
 
 #: of each API, by its number, the lowest and highest version that broker and suite share

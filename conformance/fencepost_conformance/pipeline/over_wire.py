@@ -18,6 +18,7 @@ from fencepost.protocol.settings import Settings
 from fencepost.server.settings import BROKER_NAMES
 from fencepost.server.wire.frames import MalformedFrame
 
+from ..addresses import Address
 from ..checker.check import check_trace
 from ..checker.verdict import Outcome, Refusal, failed_inside
 from ..console import CannotRun
@@ -25,7 +26,6 @@ from ..coverage.catalogue import bitmap
 from ..coverage.wire import api_name, reached, visible
 from ..generate.plan import GroupProtocol
 from ..processes import worker_processes
-from ..record.addresses import Address
 from ..record.upstream import inspect
 from ..targets.registry import TargetName, require_open
 from ..trace import WireTrace

@@ -20,11 +20,11 @@ from fencepost.protocol.messages import JoinGroupRequest, RequestBody, ResponseB
 from fencepost.server.wire.convert import api_of
 from fencepost.server.wire.frames import API_KEYS, MalformedFrame, NoAnswer
 
+from ..addresses import Address
 from ..checker.coordination import COORDINATED, NODES
 from ..console import CannotRun
 from ..generate.plan import GroupProtocol
 from ..judged import JUDGED
-from ..record.addresses import Address
 from ..trace import WireTrace
 from ..wire.access import OPEN, Access
 from ..wire.questions import questions

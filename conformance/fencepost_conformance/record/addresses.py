@@ -16,7 +16,7 @@ from kio.schema.index import api_key_map
 from fencepost.server.wire.frames import highest_version
 from fencepost.server.wire.read import BadBytes, uvarint
 
-from ..console import CannotRun
+from ..addresses import Address
 
 #: APIs whose answers hold broker addresses.
 WITH_ADDRESSES = frozenset({"metadata", "find_coordinator", "describe_cluster"})
@@ -24,24 +24,6 @@ WITH_ADDRESSES = frozenset({"metadata", "find_coordinator", "describe_cluster"})
 
 class SeveralBrokers(Exception):
     """The cluster has more than the one node that a recording covers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(text: str, option: str) -> Address:
-    """``HOST:PORT`` or ``[HOST]:PORT``; raises CannotRun."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise CannotRun(f"{option} {text!r} is not HOST:PORT")
-    return Address(host, int(port))
 
 
 def addresses_in(entity: Any) -> list[Address]:

@@ -35,10 +35,10 @@ from fencepost.server.wire.frames import (
 )
 from fencepost.server.wire.read import BadBytes
 
+from ..addresses import Address
 from ..wire.access import OPEN, Access
 from .addresses import (
     WITH_ADDRESSES,
-    Address,
     Limited,
     SeveralBrokers,
     addresses_in,

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from fencepost.server.wire.frames import MalformedFrame
 
+from ..addresses import Address
 from ..console import CannotRun
 from ..counting import counted
 from ..trace.lines import Setting
 from ..wire.access import OPEN, Access
 from ..wire.settings import Known, assumed_words, settle
-from .addresses import Address, SeveralBrokers
+from .addresses import SeveralBrokers
 from .journal import Journal, Watch
 from .output import Output, require_free
 from .proxy import Proxy, UpstreamClosed

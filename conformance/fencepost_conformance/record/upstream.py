@@ -10,10 +10,10 @@ from fencepost.server.settings import FIELDS, value_of
 from fencepost.server.wire.frames import MalformedFrame, NoAnswer
 from fencepost.work.link import Unsupported
 
+from ..addresses import Address
 from ..trace.lines import Setting
 from ..wire.access import OPEN, Access
 from ..wire.questions import Questions, questions
-from .addresses import Address
 
 _BROKER_RESOURCE = 4
 

@@ -12,7 +12,7 @@ from typing import Final
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import PROFILES
 
-from ..record.addresses import Address, parse_address
+from ..addresses import Address, parse_address
 from ..targets.broker import Broker
 
 SERVE: Final = "serve"

@@ -12,9 +12,9 @@ from fencepost.protocol.profile import Profile
 from fencepost.server.wire.frames import API_KEYS, MalformedFrame, request_schema
 
 from .. import verdict as verdicts
+from ..addresses import Address
 from ..checker.check import check_trace
 from ..checker.verdict import Verdict
-from ..record.addresses import Address
 from ..record.run import record
 from ..trace.files import WireTrace, read_traces
 from ..wire.questions import Questions, questions

@@ -24,7 +24,8 @@ from fencepost.server.wire.frames import (
     write_request,
 )
 
-from ..record.addresses import WITH_ADDRESSES, Address, addresses_in
+from ..addresses import Address
+from ..record.addresses import WITH_ADDRESSES, addresses_in
 from .forms import Form, forms
 from .tap import Tap
 

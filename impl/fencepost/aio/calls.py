@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar, TypeVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, TypeVar, Unpack
 
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.events import Topic
-from fencepost.work import Worker
-from fencepost.work.worker import Options, Topics, worker_of
 
-from .inside import Inside
+if TYPE_CHECKING:  # a server has no workers: importing them takes as long as importing the coordinator
+    from fencepost.work import Worker
+    from fencepost.work.worker import Options, Topics
 
 _Answer = TypeVar("_Answer")
 #: The last version of OffsetCommit and OffsetFetch that names topics by their names.
@@ -110,6 +110,10 @@ class Calls(ABC):
     def worker(self, group_id: str, topics: Topics, **options: Unpack[Options]) -> Worker:
         """A member of the group in this program, which works on shares of these topics; ``fencepost.work`` has the
         words. Raises ``BadSettings``, ``ValueError``."""
+        from fencepost.work.worker import worker_of  # noqa: PLC0415
+
+        from .inside import Inside  # noqa: PLC0415
+
         return worker_of(Inside(self.request, lambda: self.topics, self.gone), group_id, topics, options)
 
     async def _ask(

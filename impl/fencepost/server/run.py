@@ -29,6 +29,7 @@ from .faults import Hostile, Plan
 from .faults.hostile import FailingStore
 from .groups import Groups
 from .net.connection import Answer
+from .net.port import Port
 from .node import Node
 from .observe.http import StatusPort
 from .observe.metrics import Metrics
@@ -67,7 +68,8 @@ class Setup:
     folder in which everything is kept; or ``database``, the URL of a PostgreSQL that several nodes share, each with a
     number of its own in ``options``, of which one that is not heard of for ``lease_s`` is followed by another; neither:
     in memory. ``status``: where numbers and a page are served, if any. ``faults``: what is to go wrong, if anything.
-    ``flush``: what is acknowledged is on the disk, not only with the system."""
+    ``flush``: what is acknowledged is on the disk, not only with the system. ``port``: an open one to accept
+    connections from, instead of listening on the address in ``options``."""
 
     data: Path | None = None
     flush: bool = True
@@ -82,6 +84,7 @@ class Setup:
     acl: Acl = field(default_factory=Acl)
     status: Address | None = None
     faults: Plan | None = None
+    port: Port | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ class Run:
         node = self._node(Watched(groups, self.rebalances))
         await restore(node)
         between = hostile(plan, self.stack, groups)
-        server = Server(node, tls=self.setup.tls, observe=self.metrics.observe, between=between)
+        server = Server(node, tls=self.setup.tls, observe=self.metrics.observe, between=between, port=self.setup.port)
         address = await server.start(self.setup.topics)
         self.stack.push_async_callback(server.stop)
         await self._tell_ready(server, address)
@@ -155,7 +158,7 @@ class Run:
         node = self._node(Away(self.partitions))
         node.leads, node.leader_id = False, None
         node.transactions.ids = lease.producer_id
-        server = Server(node, tls=self.setup.tls, observe=self.metrics.observe)
+        server = Server(node, tls=self.setup.tls, observe=self.metrics.observe, port=self.setup.port)
         await lease.open()
         await look(node, lease)  # a topic that was not known yet would seem to be none
         address = await server.listen()

@@ -11,6 +11,7 @@ from .apis.table import ANNOUNCED, TABLE
 from .dispatch import Dispatch
 from .net.connection import Answer, Connection, Doing
 from .net.listener import Listener
+from .net.port import Port
 from .node import Node
 from .options import Address
 from .security.session import Session
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 class Server:
     """Use ``start``, then ``stop``. The node and its groups are the caller's. ``between``: what stands between the
-    connections and who answers, nothing if not given."""
+    connections and who answers, nothing if not given. ``port``: one that is open already."""
 
     def __init__(
         self,
@@ -31,9 +32,11 @@ class Server:
         tls: ssl.SSLContext | None = None,
         observe: Callable[[str, int, float], None] = lambda *_: None,
         between: Callable[[Dispatch], Answer] = lambda dispatch: dispatch,
+        port: Port | None = None,
     ) -> None:
         self.node = node
         self._tls = tls
+        self._port = port
         node.announced = ANNOUNCED
         dispatch = self._core = Dispatch(node, observe)
         self._dispatch = between(dispatch)
@@ -50,7 +53,7 @@ class Server:
 
     async def listen(self) -> Address:
         """Listen only: the node has no work of its own yet."""
-        self.node.address = await self.listener.start(self.node.options.listen, self._tls)
+        self.node.address = await self.listener.start(self.node.options.listen, self._tls, self._port)
         self._tasks.append(asyncio.ensure_future(_warm()))
         return self.node.address
 

@@ -67,7 +67,7 @@ def test_without_any_extra_a_command_names_the_one_it_needs(command: str) -> Non
     ("words", "missing", "extra"),
     [
         (["serve", "--help"], "rich", "serve"),
-        (["serve", "--help"], "kio", "serve"),
+        (["serve", "--listen", "127.0.0.1:0"], "kio", "serve"),
         (["conform", "--help"], "pydantic", "suite"),
         (["diagram", "classic-group"], "transitions", "suite"),
         (["conform", "--traces", "1"], "xxhash", "suite"),

@@ -15,6 +15,7 @@ import pytest
 from fencepost.protocol.settings import Settings
 from fencepost.server.settings import value_of
 from fencepost.sharding import partition_for
+from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.coverage.wire import api_name
@@ -22,7 +23,6 @@ from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.pipeline import stage
 from fencepost_conformance.pipeline.asking import CLIENTS, NotOffered, absent_words, offer
 from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.record.addresses import Address
 from fencepost_conformance.wire.settings import assumed_words, fitting, settle
 
 HERE = Address("127.0.0.1", 9092)

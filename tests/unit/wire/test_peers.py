@@ -15,6 +15,7 @@ import pytest
 from fencepost.protocol.messages import VERSIONS, HeartbeatRequest
 from fencepost.server.wire import frames
 from fencepost.server.wire.frames import NoAnswer, close, framed, read_frame, read_request_header
+from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.coverage.wire import reasons, visible
@@ -23,7 +24,6 @@ from fencepost_conformance.pipeline import asking, over_wire
 from fencepost_conformance.pipeline.connection import Connection, Notes
 from fencepost_conformance.pipeline.job import Job, TraceOutcome
 from fencepost_conformance.pipeline.summary import Summary
-from fencepost_conformance.record.addresses import Address
 from fencepost_conformance.record.output import Output
 from fencepost_conformance.record.run import record
 from fencepost_conformance.report.files import write_report

@@ -25,8 +25,8 @@ from fencepost.server.wire.frames import (
     read_response,
     write_request,
 )
+from fencepost_conformance.addresses import Address, parse_address
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.record.addresses import Address, parse_address
 from fencepost_conformance.record.output import Output
 from fencepost_conformance.record.run import record
 from fencepost_conformance.trace.files import WireTrace, read_traces

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ..options import Address, Limits
 from .connection import Answer, Begin, Connection, Doing
 from .memory import Memory
+from .port import BACKLOG, Port
 
 _log = logging.getLogger(__name__)
 
@@ -34,21 +35,28 @@ class Listener:
         self._begin = begin
         self._limits = limits
         self._overdue = overdue
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
 
-    async def start(self, listen: Address, tls: ssl.SSLContext | None = None) -> Address:
-        """Listen; returns the address, with the port that was taken. Raises ``OSError`` if it cannot be had."""
+    async def start(self, listen: Address, tls: ssl.SSLContext | None = None, port: Port | None = None) -> Address:
+        """Listen, or accept what comes to a ``port`` that is open; returns the address, with the port that was taken.
+        Raises ``OSError`` if it cannot be had."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connection, listen.host, listen.port, ssl=tls, backlog=1024)
+        if port is None:
+            made = await loop.create_server(self._connection, listen.host, listen.port, ssl=tls, backlog=BACKLOG)
+            self._servers.append(made)
+            address = Address(host=listen.host, port=made.sockets[0].getsockname()[1])
+        else:
+            address = port.address
+            for each in port.sockets:
+                self._servers.append(await loop.create_server(self._connection, sock=each, ssl=tls, backlog=BACKLOG))
         self._sweeper = loop.create_task(self._sweep())
-        return Address(host=listen.host, port=self._server.sockets[0].getsockname()[1])
+        return address
 
     def close(self) -> None:
         """Take no more connections and no more requests; a connection ends with the answer that is under way."""
-        if self._server is None:
-            return
-        self._server.close()
+        for server in self._servers:
+            server.close()
         if self._sweeper is not None:
             self._sweeper.cancel()
         for each in list(self.connections):
@@ -56,7 +64,7 @@ class Listener:
 
     async def stop(self) -> None:
         """``close``, wait ``drain_s`` at most for the answers under way, then close all connections."""
-        if self._server is None:
+        if not self._servers:
             return
         self.close()
         deadline = asyncio.get_running_loop().time() + self._limits.drain_s
@@ -65,7 +73,7 @@ class Listener:
         for each in list(self.connections):
             each.drop("the server ends")
         await asyncio.sleep(0)
-        self._server = None
+        self._servers.clear()
 
     def _connection(self) -> Connection:
         return Connection(self._answer, self._limits, self.memory, self._open, self._close, begin=self._begin)

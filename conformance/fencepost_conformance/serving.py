@@ -1,0 +1,101 @@
+"""What ``fencepost serve`` needs of the server: what its options stand for, and the run.
+
+Importing it takes most of the time of a start, so the command does that when its port is open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from pathlib import Path
+
+from fencepost.server.data.producers import Refused
+from fencepost.server.data.topics import name_fault
+from fencepost.server.faults import Plan, by_seed, parse
+from fencepost.server.run import Ready, Setup, serve
+from fencepost.server.security.acl import Acl, BadRule, parse_rules
+from fencepost.server.security.sasl import BadMechanism, BadUsers, Users, parse_users
+from fencepost.store import StoreError
+
+from .console import CannotRun
+
+__all__ = ["Setup", "acl_of", "plan_of", "run", "tls_of", "topic_of", "users_of"]
+
+
+def run(setup: Setup, *, as_json: bool) -> None:
+    """Serve until Ctrl-C or SIGTERM; prints a line once requests are answered. Raises ``CannotRun``."""
+
+    def ready(at: Ready) -> None:
+        topics = {each.name: len(each.logs) for each in at.node.topics}
+        if as_json:
+            told = {"event": "ready", "listen": str(at.listen), "topics": topics}
+            print(json.dumps(told | ({"status": str(at.status)} if at.status else {})), flush=True)
+            return
+        print(f"listening on {at.listen}", flush=True)
+        if topics:
+            print("topics: " + ", ".join(f"{name} ({count})" for name, count in topics.items()), flush=True)
+        if at.status:
+            print(f"groups and numbers: http://{at.status}/ and /metrics", flush=True)
+
+    try:
+        asyncio.run(serve(setup, ready))
+    except StoreError as reason:
+        raise CannotRun(str(reason)) from None
+    except Refused as reason:
+        raise CannotRun(f"--topic: {reason}") from None
+
+
+def topic_of(text: str) -> tuple[str, int]:
+    """A topic and its partitions, from ``NAME:PARTITIONS``. Raises ``CannotRun``."""
+    name, colon, count = text.rpartition(":")
+    if not colon or not count.isdecimal() or int(count) < 1:
+        raise CannotRun(f"--topic {text!r} is not NAME:PARTITIONS, such as orders:4")
+    if wrong := name_fault(name):
+        raise CannotRun(f"--topic {text!r}: {wrong}")
+    return name, int(count)
+
+
+def users_of(path: Path, sasl: str) -> Users:
+    """Those of a file, who log in by these mechanisms, with commas between them. Raises ``CannotRun``."""
+    try:
+        return Users(parse_users(path.read_text()), tuple(each.strip().upper() for each in sasl.split(",")))
+    except BadUsers as wrong:
+        raise CannotRun(f"--users {path}: {wrong}") from None
+    except BadMechanism as wrong:
+        raise CannotRun(f"--sasl {sasl!r}: no mechanism {wrong}") from None
+
+
+def acl_of(path: Path | None, superusers: list[str]) -> Acl:
+    """The rights of a file; without one every user may do everything. Raises ``CannotRun``."""
+    if path is None:
+        return Acl()
+    try:
+        return Acl(parse_rules(path.read_text()), superusers)
+    except BadRule as wrong:
+        raise CannotRun(f"--acl {path}: {wrong}") from None
+
+
+def plan_of(text: str) -> Plan:
+    """The faults of a file, or those that a number draws. Raises ``CannotRun``."""
+    if text.isdigit():
+        return by_seed(int(text))
+    try:
+        return parse(json.loads(Path(text).read_text()))
+    except OSError as wrong:
+        raise CannotRun(f"--faults: {text} cannot be read: {wrong.strerror}; a number would draw a plan") from None
+    except ValueError as wrong:  # what is no JSON, and what is no plan
+        raise CannotRun(f"--faults: {text}: {wrong}") from None
+
+
+def tls_of(certificate: Path, key: Path | None, client_ca: Path | None) -> ssl.SSLContext:
+    """With a certificate, its key, and who signs those of clients, all in PEM. Raises ``CannotRun``."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+        if client_ca is not None:
+            context.load_verify_locations(client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except ssl.SSLError as wrong:
+        raise CannotRun(f"--tls-cert {certificate}: {wrong.reason or wrong}") from None
+    return context
