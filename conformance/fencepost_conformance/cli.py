@@ -27,7 +27,7 @@ COMMANDS = {
     "conform": "Run random traces against a target and compare every step",
     "diff": "Run two targets side by side and group what differs by cause",
     "serve": "Serve the coordinator on a port, for Kafka clients as they are",
-    "store": "Check that a store in a file is as it was written",
+    "store": "Check that the stores of a server are as they were written",
     "record": "Record a trace between real clients and a real broker",
     "validate": "Decide whether recorded traces could have been produced",
     "replay": "Show one trace step by step",

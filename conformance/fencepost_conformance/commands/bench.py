@@ -28,6 +28,7 @@ BENCHES = (
     "growth",
     "records",
     "load",
+    "start",
     "serve",
 )
 

@@ -1,4 +1,4 @@
-"""``fencepost store check FILE``: whether a store is as it was written."""
+"""``fencepost store check``: whether a store is as it was written."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from fencepost.store.checking import check_file
+from fencepost.store.checking import Checked, check_file, stores_in
 from fencepost.store.shared import StoreError
 
 from ..console import CannotRun, Result, finish
-from ..verdict import Tally
+from ..counting import counted
+from ..verdict import Tally, Unsettled, Verdict
 
 
 class Action(StrEnum):
@@ -23,25 +24,59 @@ class Action(StrEnum):
 
 def store(
     action: Annotated[Action, typer.Argument(help="check: look at every page and record, and load each partition")],
-    file: Annotated[Path, typer.Argument(help="a file of SQLiteStore; with fencepost serve --data, the one in there")],
+    place: Annotated[
+        Path, typer.Argument(metavar="DIR|FILE", help="the folder of fencepost serve --data, or a file of SQLiteStore")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Check that a store in a file is as it was written. Nobody may have it open."""
+    """Check that a store is as it was written. No other process may have it open."""
     assert action is Action.CHECK
-    try:
-        found = check_file(file)
-    except StoreError as reason:
-        raise CannotRun(str(reason)) from None
-    counts: dict[str, int | float] = {
-        "stores": 1,
-        "partitions": found.partitions,
-        "records": found.records,
-        "record_sets": found.batches,
-        "values": found.values,
-    }
+    checked: dict[Path, Checked] = {}
+    unread: list[Unsettled] = []
+    for file in _files(place):
+        try:
+            checked[file] = check_file(file)
+        except StoreError as reason:
+            if file == place:
+                raise CannotRun(str(reason)) from None
+            unread.append(Unsettled(Verdict.BROKEN, str(file), str(reason)))
     if not as_json:
-        for fault in found.faults:
-            print(fault)
-    tally = Tally(failed=1) if found.faults else Tally(passed=1)
-    result = Result("store", tally, counts, {"file": str(file), "faults": list(found.faults)}, things="stores")
-    finish(result, as_json=as_json)
+        for file, found in checked.items():
+            if found.faults or file != place:
+                print(_report(file, found))
+    damaged = sum(bool(found.faults) for found in checked.values())
+    tally = Tally(passed=len(checked) - damaged, failed=damaged, broken=len(unread))
+    counts: dict[str, int | float] = {
+        "stores": tally.total,
+        "partitions": sum(each.partitions for each in checked.values()),
+        "records": sum(each.records for each in checked.values()),
+        "record_sets": sum(each.batches for each in checked.values()),
+        "values": sum(each.values for each in checked.values()),
+    }
+    faults = {str(file): list(found.faults) for file, found in checked.items()}
+    details = {"file": str(place), "files": faults, "faults": [fault for each in faults.values() for fault in each]}
+    finish(Result("store", tally, counts, details, things="stores", unsettled=unread), as_json=as_json)
+
+
+def _files(place: Path) -> list[Path]:
+    """The stores to check. Raises ``CannotRun`` if there is none."""
+    if not place.is_dir():
+        return [place]
+    found = stores_in(place)
+    if not found:
+        raise CannotRun(f"{place} has no store; name the folder that fencepost serve has as --data")
+    return found
+
+
+def _report(file: Path, found: Checked) -> str:
+    """Lines on one store: what is wrong and what to do, or what it holds."""
+    if not found.faults:
+        holds = f"{counted(found.partitions, 'partitions')}, {counted(found.records, 'records')}"
+        return f"{file}: as it was written ({holds})"
+    return "\n".join(
+        [
+            f"{file}: damaged",
+            *(f"  {fault}" for fault in found.faults),
+            f"  Stop the server that uses {file.name}, and put a copy from before the damage in its place.",
+        ]
+    )

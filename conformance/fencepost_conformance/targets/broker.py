@@ -102,6 +102,8 @@ class Broker:
         self._output: IO[bytes] | None = None
         self._run: list[str] = []
         self.port = self.secured_port = 0
+        #: seconds from the last start of its process to its first answer
+        self.ready_s = 0.0
 
     @property
     def bootstrap(self) -> str:
@@ -144,10 +146,12 @@ class Broker:
         return self
 
     def _launch(self) -> None:
+        began = time.monotonic()
         self._process = subprocess.Popen(
             self._run, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, cwd=self._folder
         )
         self._wait_until_ready()
+        self.ready_s = time.monotonic() - began
 
     def restart(self) -> None:
         """Kill the broker (SIGKILL) and start it again with its store, at its address. Raises ``BrokerFault``."""

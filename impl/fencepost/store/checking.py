@@ -18,6 +18,8 @@ from .shared import StoreError
 from .sqlite import SqliteConnection
 from .tables import DamagedStore
 
+#: How every file of SQLite begins.
+_HEADER: Final = b"SQLite format 3\0"
 #: As many bytes of batches are read at once.
 _PIECE: Final = 1 << 20
 
@@ -31,6 +33,18 @@ class Checked:
     batches: int = 0
     values: int = 0
     faults: tuple[str, ...] = ()
+
+
+def stores_in(folder: Path) -> list[Path]:
+    """The files of a folder that are a store or may be a damaged one, by name: those that end in ``.db`` and those
+    that are a database of SQLite. Raises ``OSError`` for a folder that cannot be read."""
+    files = sorted(each for each in folder.iterdir() if each.is_file())
+    return [each for each in files if each.suffix == ".db" or _begins_as_sqlite(each)]
+
+
+def _begins_as_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_HEADER)) == _HEADER
 
 
 def check_file(path: str | Path) -> Checked:

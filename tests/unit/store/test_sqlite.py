@@ -406,6 +406,39 @@ def test_a_store_is_checked_from_the_command_line(tmp_path: Path) -> None:
         assert reason in complaint
 
 
+def test_every_store_in_a_folder_is_checked(tmp_path: Path) -> None:
+    for name in ("fencepost.db", "second.db"):
+        write(tmp_path / name, 0, 3)
+    (tmp_path / "notes.txt").write_text("not a store")
+    status, shown, _ = command("check", tmp_path)
+    assert status == 0
+    assert [line for line in shown.splitlines() if "as it was written" in line] == [
+        f"{tmp_path / name}: as it was written (2 partitions, 6 records)" for name in ("fencepost.db", "second.db")
+    ]
+    with sqlite3.connect(tmp_path / "second.db") as file:
+        file.execute("DELETE FROM records WHERE place = 2")
+    file.close()
+    (tmp_path / "third.db").write_text("no database, and longer than a page's header of a database would be" * 20)
+    status, shown, complaint = command("check", tmp_path)
+    assert status == 1
+    damaged, after = shown.split(f"{tmp_path / 'second.db'}: damaged\n")
+    assert damaged.startswith(f"{tmp_path / 'fencepost.db'}: as it was written")
+    assert "put a copy from before the damage in its place" in after
+    assert f"{tmp_path / 'third.db'} is no database" in complaint
+    told = json.loads(command("check", tmp_path, "--json")[1])
+    assert (told["counts"]["stores"], told["counts"]["passed"], told["counts"]["failed"]) == (3, 1, 1)
+    assert [bool(told["files"][str(tmp_path / name)]) for name in ("fencepost.db", "second.db")] == [False, True]
+    assert [each["what"] for each in told["broken"]] == [str(tmp_path / "third.db")]
+
+
+def test_a_folder_without_a_store_is_one_line(tmp_path: Path) -> None:
+    status, _, complaint = command("check", tmp_path)
+    assert (status, complaint) == (
+        2,
+        f"fencepost store: {tmp_path} has no store; name the folder that fencepost serve has as --data\n",
+    )
+
+
 def test_a_file_whose_pages_are_damaged_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     write(path, 0, 200)
