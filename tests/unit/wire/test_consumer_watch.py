@@ -395,3 +395,18 @@ def test_a_heartbeat_may_be_overtaken_by_the_join_of_its_member() -> None:
     assert wire.accepted()
     wire.beat(1_500, "b", 7, 0, error=E.FENCED_MEMBER_EPOCH)
     assert "M-FENCE-01" in wire.refusal().rules
+
+
+def test_answers_of_requests_that_overlap_come_in_any_order() -> None:
+    """M-REC-03: a, at epoch 3, owes two partitions, and stays there until it has revoked them."""
+    wire = Wire()
+    wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.beat(100, "b", 0, 3, ())
+    first, second = wire.ask(1_500, "a", 2), wire.ask(1_505, "a", 2)
+    wire.tell(1_510, second, 3, parts(0, 1, 2, 3))
+    wire.tell(1_520, first, 2)  # was taken up before the other
+    wire.beat(1_600, "a", 3, 3, parts(0, 1))
+    wire.beat(1_700, "c", 0, 4, ())
+    wire.beat(3_000, "c", 4, 4)
+    wire.beat(3_100, "a", 3, 3)
+    assert wire.accepted()

@@ -45,6 +45,11 @@ def test_what_the_core_answers_is_accepted(profile: str, protocol: GroupProtocol
     assert accepted(profile, protocol, range(12), copies=2) > 300
 
 
+def test_a_member_whose_group_went_is_gone() -> None:
+    """In this one a heartbeat finds no group, and the next group of the name is a classic one."""
+    assert accepted("kafka-4.3", GroupProtocol.MIXED, range(11_047, 11_048), copies=3) == 71
+
+
 @pytest.mark.all
 @pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize("profile", sorted(PROFILES))

@@ -17,9 +17,18 @@ from fencepost.protocol.consumer_messages import (
     NamedTopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode as E
+from fencepost.protocol.offset_messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
+from fencepost_conformance.trace.lines import SentLine
 
 from .written import TOPIC, Wire, parts
 
@@ -327,3 +336,97 @@ def test_a_member_whose_end_cannot_be_written_outlives_its_session(metadata: byt
     wire.exchange(2_100, ord("c"), 11, 9, body, told(3, "c"))
     wire.beat(20_000, "a", 2, 2, parts(0, 1))
     assert wire.verdict().outcome == outcome
+
+
+LEADS = m.JoinGroupResponse(
+    E.NONE,
+    generation_id=1,
+    protocol_type="consumer",
+    protocol_name="range",
+    leader="c",
+    member_id="c",
+    members=(m.JoinGroupMember("c", metadata=encode_subscription(Subscription(("t",)), 3)),),
+)
+
+
+def gone(wire: Wire, at: int, by: str) -> None:
+    """An answer that shows that the group is none of KIP-848."""
+    if by == "heartbeat":
+        wire.beat(at, "a", 2, 0, error=E.GROUP_ID_NOT_FOUND)
+    elif by == "join":
+        joins(wire, at, "c", LEADS)
+    elif by == "describe":
+        group = DescribedConsumerGroup(E.GROUP_ID_NOT_FOUND, group_id="g")
+        asked, told_ = ConsumerGroupDescribeRequest(("g",)), ConsumerGroupDescribeResponse((group,))
+        wire.exchange(at, 6, 69, 1, asked, told_)
+    elif by == "describe classic":
+        row = m.DescribedGroup(E.NONE, group_id="g", group_state="Empty", protocol_type="consumer")
+        wire.exchange(at, 6, 15, 6, m.DescribeGroupsRequest(("g",)), m.DescribeGroupsResponse((row,)))
+    elif by == "delete":
+        row_ = m.DeletedGroup("g", E.GROUP_ID_NOT_FOUND)
+        wire.exchange(at, 6, 42, 2, m.DeleteGroupsRequest(("g",)), m.DeleteGroupsResponse((row_,)))
+    else:
+        topic = OffsetCommitRequestTopic(name="t", partitions=(OffsetCommitRequestPartition(0, committed_offset=5),))
+        asked_ = OffsetCommitRequest("g", generation_id_or_member_epoch=2, member_id="a", topics=(topic,))
+        of_0 = OffsetCommitResponsePartition(0, E.GROUP_ID_NOT_FOUND)
+        answer = OffsetCommitResponse((OffsetCommitResponseTopic(name="t", partitions=(of_0,)),))
+        wire.exchange(at, 6, 8, 9, asked_, answer)
+
+
+GONE = ("heartbeat", "join", "describe", "describe classic", "delete", "commit")
+
+
+@pytest.mark.parametrize("by", GONE)
+def test_members_are_gone_with_their_group(by: str) -> None:
+    """M-VAL-20: no request of theirs is let in from then on."""
+    wire = Wire(profile=KAFKA_4_3)
+    wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3))
+    gone(wire, 5_990, by)  # when the session of a may be over
+    assert wire.accepted()
+    wire.beat(6_100, "a", 2, 2)
+    assert "UNKNOWN_MEMBER_ID" in wire.refusal().allowed
+
+
+def test_the_next_group_may_be_a_classic_one() -> None:
+    """C-JOIN-10. While its heartbeat was under way, a may have been told to revoke, and its time for that is short."""
+    wire = Wire(profile=KAFKA_4_3)
+    wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3), rebalance_timeout_ms=1)
+    gone(wire, 1_000, "heartbeat")
+    joins(wire, 1_100, "c", LEADS)
+    assert wire.accepted()
+
+
+def test_a_member_that_comes_back_meanwhile_is_not_gone() -> None:
+    wire = Wire(profile=KAFKA_4_3)
+    wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3))
+    wire.asked += 1
+    number = wire.asked
+    asked = ConsumerGroupDescribeRequest(("g",))
+    wire.send(5_990, 6, 69, 1, asked)
+    back = wire.ask(6_000, "a", 0)
+    wire.tell(6_010, back, 2, parts(0, 1, 2, 3))
+    group = DescribedConsumerGroup(E.GROUP_ID_NOT_FOUND, group_id="g")
+    wire.answer(6_020, 6, 69, 1, number, ConsumerGroupDescribeResponse((group,)))
+    wire.beat(6_100, "a", 2, 2)
+    assert wire.accepted()
+
+
+def test_joins_that_overlap_are_answered_in_any_order() -> None:
+    """M-REC-03: c, at epoch 4, speaks KIP-848 now, owes something, and stays there until it has revoked it."""
+    wire = Wire(profile=KAFKA_4_4)
+    wire.beat(0, "a", 0, 2, ())
+    joins(wire, 1_000, "c", told(3, "c"))
+    (body,) = [line.body for line in wire.lines if isinstance(line, SentLine) and line.api_key == 11]
+    first, second = 100, 101
+    for number, at in ((first, 1_050), (second, 2_105)):
+        wire.asked = number
+        wire._line(SentLine, at, ord("c"), 11, 9, {**body, "member_id": "c"})
+        if number is first:
+            wire.beat(1_100, "b", 0, 4, ())
+    wire.answer(2_110, ord("c"), 11, 9, second, told(4, "c"))
+    wire.answer(2_120, ord("c"), 11, 9, first, told(3, "c"))  # was taken up before the other
+    wire.beat(2_200, "c", 4, 4, parts(0, 1, 2), subscribed_topic_names=("t",), rebalance_timeout_ms=5_000)
+    wire.beat(2_300, "d", 0, 5, ())
+    wire.beat(4_000, "d", 5, 5)
+    wire.beat(4_100, "c", 4, 4)
+    assert wire.accepted()

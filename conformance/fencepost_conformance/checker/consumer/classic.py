@@ -41,6 +41,8 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
             known.unseen(op, answer.member_id or body.member_id, body.group_instance_id, body.session_timeout_ms)
         return
     member_id = answer.member_id
+    if answer.leader:  # nobody leads in a consumer group (X-JOIN-15)
+        known.no_consumer_group(op)
     known.epochs.ceiling = max(known.epochs.ceiling, answer.generation_id)
     contested = False
     member = Member(member_id, classic=True, instance=body.group_instance_id, session_ms=body.session_timeout_ms)
@@ -74,7 +76,9 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
         member.deadline_ms = min(member.deadline_ms, old.deadline_ms)
         member.longest_ms = max(member.longest_ms, old.longest_ms)
         member.session_ms = min(member.session_ms, old.session_ms or member.session_ms)
-    if old is not None and old.classic and (old.epoch == answer.generation_id or not before.alone):
+    if old is not None and not before.alone:  # answers to requests that overlap come in any order
+        member.epoch = max(member.epoch, old.epoch)
+    if old is not None and old.classic and (old.epoch >= answer.generation_id or not before.alone):
         # a JoinGroup that changes nothing is answered with the generation, and its timeouts are not taken over
         member.earlier_ms = old.shortest_ms
     if surely:

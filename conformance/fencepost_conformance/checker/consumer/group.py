@@ -121,6 +121,17 @@ class Knowledge:
                 holder.instance, holder.claims = None, False
         return contested
 
+    def no_consumer_group(self, op: Op) -> None:
+        """The answer shows that there was no group of the consumer protocol under this name at some time since the
+        request was sent. So the members of that protocol had ended; one that was heard of since may be back."""
+        for member in self.members.values():
+            if member.classic and not member.either:
+                continue
+            if member.presence is Presence.IN:
+                back = member.either or member.open or member.until_line > op.line
+                member.presence = Presence.PERHAPS if back else Presence.OUT
+            member.exact = False
+
     def surely_in(self, member: Member) -> bool:
         """Of a classic member only where nothing but this group's own rules can end it."""
         alone = not member.classic or self.consumer_from <= member.since_line

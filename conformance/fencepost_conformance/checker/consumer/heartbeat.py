@@ -102,6 +102,7 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
     elif error is E.GROUP_ID_NOT_FOUND:
         if known.surely_consumer(op):
             raise Wrong(op, "NONE" if inside else "UNKNOWN_MEMBER_ID", "M-VAL-20", "M-VAL-24")
+        known.no_consumer_group(op)
     elif error is E.INVALID_REGULAR_EXPRESSION:
         if not body.subscribed_topic_regex:
             raise Wrong(op, "NONE", "M-VAL-08")
@@ -412,7 +413,7 @@ def _learn(
     """What an answer tells of a member of which not all was known: A only if it is told, and never R.
 
     So if it may owe a revocation (``owes``), it is not known exactly before its epoch has moved, by which R is empty
-    (``far``).
+    (``far``). Answers to requests that overlap come in any order, so the highest epoch that one told counts.
     """
     moved = member.epoch > 0 and epoch >= far
     joined = member.away or member.epoch <= 0
@@ -422,7 +423,7 @@ def _learn(
     # it may have passed through every epoch in between, and without a move the previous one stays (M-REC-15)
     before = member.previous if epoch == member.epoch else frozenset()
     member.previous = before.union({member.epoch}, range(member.epoch, epoch))
-    member.epoch, member.revoking, member.pruned = epoch, frozenset(), False
+    member.epoch, member.revoking, member.pruned = epoch if exact else max(epoch, member.epoch), frozenset(), False
     member.deadline_ms = member.latest_ms = NEVER
     if not member.exact:
         member.deadline_ms = 0  # a rebalance timer may be running

@@ -28,9 +28,11 @@ _BY_ID_SINCE: Final = 10
 def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None:
     """O-COMMIT-30 to 33, O-TXN-05: let in by the member's epoch, or an older one that holds for every partition
     (M-PE-08)."""
-    if not known.surely_consumer(op):
-        return
     before, error = known.before[op.id], answer.error_code
+    if not known.surely_consumer(op):
+        if error is E.GROUP_ID_NOT_FOUND:
+            known.no_consumer_group(op)
+        return
     member = known.members.get(body.member_id)
     too_early = body.version < _BY_EPOCH and not body.transactional
     if error is E.UNSUPPORTED_VERSION and not too_early:
@@ -82,7 +84,11 @@ def _too_old(known: Knowledge, op: Op, body: Commit, member: Member, answer: Com
 
 def describe_classic(known: Knowledge, op: Op, answer: DescribeGroupsResponse) -> None:
     """C-ADM-02: a group that speaks the consumer protocol is not described as a classic one."""
-    if not known.surely_consumer(op) or is_denied(answer):
+    if is_denied(answer):
+        return
+    if not known.surely_consumer(op):
+        if any(row.error_code is E.NONE and row.group_state not in ("Dead", "") for row in answer.groups):
+            known.no_consumer_group(op)
         return
     told = described(answer, op.version)
     group_id = "".join(row.group_id for row in told.groups)
@@ -95,8 +101,10 @@ def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) ->
     """M-DESC-01, INV-KIP-01, INV-KIP-03: what is described agrees with itself and with what members were told."""
     for group in answer.groups:
         if group.error_code is not E.NONE:
-            if group.error_code is E.GROUP_ID_NOT_FOUND and known.surely_consumer(op):
-                raise Wrong(op, "NONE", "M-DESC-01")
+            if group.error_code is E.GROUP_ID_NOT_FOUND:
+                if known.surely_consumer(op):
+                    raise Wrong(op, "NONE", "M-DESC-01")
+                known.no_consumer_group(op)
             continue
         if group.assignment_epoch > group.group_epoch:
             raise Wrong(

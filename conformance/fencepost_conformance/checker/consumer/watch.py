@@ -322,6 +322,8 @@ class _Watch:
                 else:  # it may have come after that
                     member.presence, member.exact = Presence.PERHAPS, False
             self.known.epochs.begin_anew(op.answer_line)
+        elif any(row.error_code is ErrorCode.GROUP_ID_NOT_FOUND for row in answer.results):
+            self.known.no_consumer_group(op)
 
 
 def _is_readable(metadata: bytes) -> bool:
