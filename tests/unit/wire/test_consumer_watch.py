@@ -23,7 +23,7 @@ from fencepost.protocol.messages import (
     DeleteGroupsResponse,
 )
 from fencepost.protocol.profile import Profile
-from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
 from fencepost_conformance.trace.lines import DisconnectedLine, ReceivedLine, SentLine
 
 from .written import SETTINGS, Wire, parts
@@ -410,3 +410,14 @@ def test_answers_of_requests_that_overlap_come_in_any_order() -> None:
     wire.beat(3_000, "c", 4, 4)
     wire.beat(3_100, "a", 3, 3)
     assert wire.accepted()
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_join_may_meet_another_join_of_its_member(*, overlap: bool) -> None:
+    """M-FENCE-07, V-32: the member was not there before, and 4.0 fences who joins again."""
+    wire = Wire(profile=KAFKA_4_0)
+    refused = wire.ask(100, "a", 0)
+    if overlap:
+        wire.tell(105, wire.ask(101, "a", 0), 1, parts(0, 1, 2, 3))
+    wire.tell(110, refused, 0, error=E.FENCED_MEMBER_EPOCH)
+    assert wire.verdict().outcome == ("accepted" if overlap else "refused")

@@ -73,7 +73,8 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
         if member is not None and before.alone and body.instance_id is None:
             member.presence, member.exact = Presence.OUT, False
     elif error is E.FENCED_MEMBER_EPOCH:
-        known_at_zero = epoch == JOIN_EPOCH and known.profile.old_known_member_at_zero_fenced and not before.newcomer
+        there = not before.newcomer or known.may_have_joined(op, body.member_id)
+        known_at_zero = epoch == JOIN_EPOCH and known.profile.old_known_member_at_zero_fenced and there
         if epoch <= JOIN_EPOCH and not known_at_zero:
             raise Wrong(op, "NONE", "M-FENCE-07")
         if before.newcomer and before.alone:
