@@ -1,0 +1,1 @@
+"""Random scripts of requests, played on ``fencepost serve`` and on Kafka, whose answers are compared."""

@@ -1,0 +1,61 @@
+"""The two brokers that are compared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from ..record.addresses import Address, parse_address
+from ..targets.broker import Broker
+from .play import Player
+from .script import Move, Run
+
+DEFAULT: Final = "4.4.0"
+_OFFSETS_PARTITIONS: Final = 4
+_STOP_TIMEOUT_S: Final = 30.0
+_NO_DELAY: Final = "group.initial.rebalance.delay.ms=0"
+_SERVE: Final = (
+    "serve", "--json", "--listen", "127.0.0.1:0", "--profile", "kafka-4.4", "--node-id", "1",
+    "--partitions", str(_OFFSETS_PARTITIONS), "--setting", _NO_DELAY,
+)  # fmt: skip
+
+
+@contextmanager
+def served(environment: Mapping[str, str] = os.environ) -> Iterator[Address]:
+    """Where ``fencepost serve`` listens. ``environment``: of its process, which may find a faulty copy there."""
+    command = [sys.executable, "-m", "fencepost_conformance.cli", *_SERVE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        try:
+            yield parse_address(json.loads(process.stdout.readline())["listen"], "serve")
+        finally:
+            process.terminate()
+            process.communicate(timeout=_STOP_TIMEOUT_S)
+
+
+@contextmanager
+def kafka(release: str) -> Iterator[Address]:
+    """Where a broker of that release listens, once its coordinators are loaded. Raises ``CannotRun`` without Java or
+    Kafka's jars, ``BrokerFault``."""
+    with Broker(release, initial_rebalance_delay_ms=0, offsets_partitions=_OFFSETS_PARTITIONS) as broker:
+        address = parse_address(broker.bootstrap, release)
+        asyncio.run(_until_loaded(address))
+        yield address
+
+
+async def _until_loaded(address: Address) -> None:
+    """Kafka makes its own topics when they are first asked for; ``Player.ask`` asks again while they load."""
+    player = Player(address, Run("loaded-", 0))
+    for kind in (0, 1):
+        await player.ask(Move("find_coordinator", 4, {"coordinator_keys": ["g"], "key_type": kind}))
+    await player.ask(Move("list_groups", 4, {}))
+    await player.ask(Move("init_producer_id", 4, {"transactional_id": "loaded", "transaction_timeout": 60_000}))
+    for at in range(10 * _OFFSETS_PARTITIONS):  # in every partition of the offsets topic there is one
+        await player.ask(Move("heartbeat", 0, {"group_id": f"g{at}", "generation_id": 1, "member_id": "m"}))
+    await player.close()

@@ -1,0 +1,157 @@
+"""The answers of a script in a form in which two brokers can be compared.
+
+``TABLE`` declares everything that is not compared as it comes. A difference that no row covers is found.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from fencepost.server.data.batches import HEADER_BYTES, read_header
+
+from .script import CONTROL, OWN, Run
+
+
+class How(StrEnum):
+    """What becomes of a field."""
+
+    DROP = "it is not compared"
+    NAME = "each value is replaced by the place at which it came first"
+    SORT = "its rows are compared in one order"
+    OWN_ROWS = "only rows with names of the script are compared"
+    SINCE = "a time is counted from the beginning of the run on"
+    BATCHES = "whole batches are compared, by the fields of their headers"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``api``: kio's name of an API, or empty for all. ``field``: kio's name, at any depth."""
+
+    api: str
+    field: str
+    how: How
+    why: str
+
+
+TABLE: Final = (
+    Row("", "host", How.DROP, "an address"),
+    Row("", "port", How.DROP, "an address"),
+    Row("", "node_id", How.DROP, "a broker's own number"),
+    Row("", "throttle_time_ms", How.DROP, "a broker may throttle when it is busy"),
+    Row("", "error_message", How.DROP, "the words are a broker's own; the code is compared"),
+    Row("", "topic_id", How.NAME, "drawn by the broker"),
+    Row("", "producer_id", How.NAME, "drawn by the broker"),
+    Row("", "cluster_id", How.NAME, "drawn by the broker"),
+    Row("", "member_id", How.NAME, "drawn by the broker"),
+    Row("", "records", How.BATCHES, "Kafka ends an answer where its size is reached, within a batch"),
+    Row("create_topics", "configs", How.DROP, "serve has no list of the settings of a topic (docs/serving.md)"),
+    Row("create_topics", "topic_config_error_code", How.DROP, "it belongs to the list of settings"),
+    Row("create_topics", "topics", How.SORT, "Kafka puts refused rows first"),
+    Row("create_partitions", "results", How.SORT, "Kafka puts refused rows first"),
+    Row("delete_topics", "responses", How.SORT, "Kafka shuffles them"),
+    Row("metadata", "topics", How.OWN_ROWS, "other scripts have topics too"),
+    Row("metadata", "topics", How.SORT, "Kafka fills them from a hash table"),
+    Row("describe_topic_partitions", "topics", How.OWN_ROWS, "other scripts have topics too"),
+    Row("list_offsets", "partitions", How.SORT, "Kafka puts refused rows first"),
+    Row("list_offsets", "timestamp", How.SINCE, "runs begin at different times"),
+    Row("produce", "log_append_time", How.SINCE, "runs begin at different times"),
+    Row("fetch", "session_id", How.DROP, "serve has no sessions of fetches (docs/serving.md)"),
+    Row("list_config_resources", "config_resources", How.OWN_ROWS, "other scripts have settings too"),
+    Row("list_config_resources", "config_resources", How.SORT, "Kafka fills them from a hash table"),
+    Row("list_groups", "groups", How.OWN_ROWS, "other scripts have groups too"),
+    Row("list_groups", "groups", How.SORT, "Kafka fills them from a hash table"),
+    Row("delete_groups", "results", How.SORT, "Kafka fills them from a hash table"),
+    Row("incremental_alter_configs", "responses", How.SORT, "Kafka fills them from a hash table"),
+    Row("describe_configs", "results", How.SORT, "Kafka puts refused rows first"),
+    Row("describe_configs", "configs", How.SORT, "Kafka fills them from a hash table"),
+    Row("describe_configs", "documentation", How.DROP, "the words are a broker's own"),
+)  # fmt: skip
+
+_ROWS: Final[dict[tuple[str, str], frozenset[How]]] = {
+    (each.api, each.field): frozenset(row.how for row in TABLE if (row.api, row.field) == (each.api, each.field))
+    for each in TABLE
+}
+_NAMES_OF_ROWS: Final = ("name", "resource_name", "group_id")
+#: values of drawn fields that mean that there is none
+_NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
+#: a time as far from the beginning of a run is one of the run
+_RUN_MS: Final = 2 * 24 * 3_600_000
+
+
+class Normal:
+    """The answers to one run of a script, one after the other."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._names: dict[Any, str] = {}
+
+    def of(self, api: str, answer: Any) -> Any:
+        """The answer as it is compared."""
+        return self._value(api, "", answer)
+
+    def _value(self, api: str, field: str, value: Any) -> Any:
+        hows = _ROWS.get(("", field), frozenset()) | _ROWS.get((api, field), frozenset())
+        if isinstance(value, dict):
+            return {key: self._value(api, key, item) for key, item in value.items() if not _dropped(api, key)}
+        if isinstance(value, list):
+            if How.OWN_ROWS in hows:
+                value = [row for row in value if self._is_own(row)]
+            rows = [self._value(api, field, item) for item in value]
+            return sorted(rows, key=repr) if How.SORT in hows else rows
+        if How.BATCHES in hows:
+            return self._batches(base64.urlsafe_b64decode(value)) if value else []
+        if How.NAME in hows:
+            return self._named(value)
+        if How.SINCE in hows:
+            return self._since(value)
+        if isinstance(value, str) and value.startswith(self._run.prefix):
+            return OWN + value[len(self._run.prefix) :]
+        return value
+
+    def _is_own(self, row: Any) -> bool:
+        names = [row[key] for key in _NAMES_OF_ROWS if key in row]
+        return not names or names[0] is None or names[0].startswith(self._run.prefix)
+
+    def _named(self, value: Any) -> Any:
+        if value in _NOBODY:
+            return value
+        return self._names.setdefault(str(value), f"<{len(self._names)}>")
+
+    def _since(self, value: Any) -> Any:
+        if isinstance(value, int) and abs(value - self._run.began_ms) < _RUN_MS:
+            return f"began {value - self._run.began_ms:+d} ms"
+        return value
+
+    def _batches(self, data: bytes) -> list[dict[str, Any]]:
+        found, at = [], 0
+        while at + HEADER_BYTES <= len(data):
+            end = at + 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+            if end > len(data):
+                break
+            one = data[at:end]
+            head = read_header(one)
+            control = bool(head.attributes & CONTROL)
+            row = {
+                "offsets": [head.base, head.last],
+                "leader_epoch": int.from_bytes(one[12:16], "big"),
+                "magic": one[16],
+                "attributes": head.attributes,
+                "producer_id": self._named(head.producer_id),
+                "producer_epoch": head.producer_epoch,
+                "base_sequence": head.base_sequence,
+                "count": head.count,
+                # the time of a marker is a broker's own; the record in it is compared by its type
+                "times": None if control else [self._since(head.base_timestamp), self._since(head.max_timestamp)],
+                "records": one[HEADER_BYTES:].hex() if control else zlib.crc32(one[HEADER_BYTES:]),
+            }
+            found.append(row)
+            at = end
+        return found
+
+
+def _dropped(api: str, field: str) -> bool:
+    return How.DROP in _ROWS.get(("", field), ()) or How.DROP in _ROWS.get((api, field), ())

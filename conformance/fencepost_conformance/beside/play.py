@@ -1,0 +1,205 @@
+"""Plays a script on one address, over one connection.
+
+A broker of Kafka answers some requests before what they ask for is done everywhere. ``play`` waits for that, so that two
+brokers are compared in the same state: a topic has its leaders, or is gone; a transaction that has ended has its markers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fencepost.server.wire.convert import plain
+from fencepost.server.wire.fill import fill
+from fencepost.server.wire.frames import (
+    API_KEYS,
+    MAX_RESPONSE_BYTES,
+    MalformedFrame,
+    RequestHeader,
+    close,
+    connect,
+    framed,
+    read_frame,
+    read_response,
+    request_schema,
+    write_request,
+)
+
+from ..record.addresses import Address
+from .script import Move, Run, Script
+
+#: in place of an answer
+CLOSED: Final = "the connection was closed"
+SILENT: Final = "no answer"
+NOT_ASKED: Final = "none is given"
+
+_PATIENCE_S: Final = 15.0
+_WAITING_S: Final = 0.005
+_MOST_WAITS: Final = 1_000
+_CONCURRENT_TRANSACTIONS: Final = 51
+#: nobody leads the partition yet, or the coordinator still loads: Kafka alone answers so
+_SOON: Final = (5, 6, 14, 15, 16)
+_NO_ACKS: Final = 0
+
+
+class Player:
+    """One connection, which is opened again when it was closed."""
+
+    def __init__(self, address: Address, run: Run) -> None:
+        self.run = run
+        self.made: set[str] = set()
+        self._address = address
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._count = 0
+
+    async def ask(self, move: Move) -> Any:
+        """The answer as plain values, or one of the words above."""
+        values = self.run.resolve(move.values)
+        for _ in range(_MOST_WAITS):
+            answer, entity = await self.exchange(move.api, move.version, values)
+            if not {_CONCURRENT_TRANSACTIONS, *_SOON} & set(error_codes(answer)):
+                break
+            await asyncio.sleep(_WAITING_S)
+        for name, path in move.keeps.items():
+            if (found := _at(entity, path)) is not None:
+                self.run.kept[name] = getattr(found, "bytes", found)
+        if isinstance(answer, dict):
+            await self._settle(move, values, answer)
+        return answer
+
+    async def exchange(self, api: str, version: int, values: Any) -> tuple[Any, Any]:
+        """The answer to one request as plain values, or one of the words above; and as kio's message, or None."""
+        if self._streams is None:
+            self._streams = await connect(self._address.host, self._address.port)
+        reader, writer = self._streams
+        self._count += 1
+        header = RequestHeader(API_KEYS[api], version, self._count, "beside")
+        writer.write(framed(write_request(header, fill(request_schema(api, version), values))))
+        if api == "produce" and values["acks"] == _NO_ACKS:
+            return NOT_ASKED, None
+        try:
+            frame = await asyncio.wait_for(read_frame(reader, MAX_RESPONSE_BYTES), _PATIENCE_S)
+        except TimeoutError:
+            await self.close()
+            return SILENT, None
+        except (ConnectionError, MalformedFrame):
+            frame = None
+        if frame is None:
+            await self.close()
+            return CLOSED, None
+        entity = read_response(api, version, frame)
+        return plain(entity), entity
+
+    async def _settle(self, move: Move, values: Any, answer: Any) -> None:
+        """Wait until what was done is done everywhere."""
+        if move.api == "end_txn" and answer["error_code"] == 0:
+            for _ in range(_MOST_WAITS):
+                again, _ = await self.exchange(move.api, move.version, values)
+                if again == CLOSED or again["error_code"] != _CONCURRENT_TRANSACTIONS:
+                    break
+                await asyncio.sleep(_WAITING_S)
+        elif move.api in ("create_topics", "create_partitions") and not values.get("validate_only"):
+            rows = answer["topics" if move.api == "create_topics" else "results"]
+            made = {row["name"] for row in rows if row["error_code"] == 0}
+            self.made |= made
+            for name in made:
+                counts = [_partitions(row) for row in values["topics"] if row["name"] == name]
+                await self._until_led(name, max(counts))
+        elif move.api == "delete_topics":
+            gone = {row["name"] for row in answer["responses"] if row["error_code"] == 0 and row["name"]}
+            await self._until_gone(sorted(gone))
+        elif move.api == "incremental_alter_configs" and not values.get("validate_only"):
+            done = {(row["resource_type"], row["resource_name"]) for row in answer["responses"] if not row["error_code"]}
+            rows = [row for row in values["resources"] if (row["resource_type"], row["resource_name"]) in done]
+            await self._until_configured(rows)
+
+    async def _until_led(self, name: str, partitions: int) -> None:
+        rows = [{"partition_index": at, "timestamp": -1} for at in range(partitions)]
+        asked = {"replica_id": -1, "topics": [{"name": name, "partitions": rows}]}
+        for _ in range(_MOST_WAITS):
+            there, _ = await self.exchange("metadata", 8, {"topics": [{"name": name}]})
+            told, _ = await self.exchange("list_offsets", 1, asked)
+            if not any((*error_codes(told), *error_codes(there))):
+                return
+            await asyncio.sleep(_WAITING_S)
+
+    async def _until_gone(self, names: list[str]) -> None:
+        asked = {"topics": [{"name": name} for name in names]}
+        for _ in range(_MOST_WAITS):
+            if not names:
+                return
+            told, _ = await self.exchange("metadata", 8, asked)
+            if all(row["error_code"] for row in told["topics"]):
+                return
+            await asyncio.sleep(_WAITING_S)
+
+    async def _until_configured(self, rows: list[Any]) -> None:
+        """Ask until two answers in a row, some time apart, are alike: what the values become is compared, not waited
+        for."""
+        asked = {
+            "resources": [
+                {"resource_type": row["resource_type"], "resource_name": row["resource_name"],
+                 "configuration_keys": [each["name"] for each in row["configs"]]}
+                for row in rows
+            ]
+        }  # fmt: skip
+        before = None
+        for _ in range(_MOST_WAITS):
+            if not rows:
+                return
+            told, _ = await self.exchange("describe_configs", 4, asked)
+            if told == before:
+                return
+            before = told
+            await asyncio.sleep(10 * _WAITING_S)
+
+    async def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        if self._streams is not None:
+            await close(self._streams[1])
+            self._streams = None
+
+
+async def play(address: Address, script: Script, run: Run) -> list[Any]:
+    """The answers, in their order. Raises ``OSError`` if nobody listens there."""
+    player = Player(address, run)
+    try:
+        return [await player.ask(move) for move in script]
+    finally:
+        await _clean(player)
+        await player.close()
+
+
+async def _clean(player: Player) -> None:
+    """Delete the topics of the script: a broker with thousands of them is slow."""
+    if player.made:
+        await player.exchange("delete_topics", 5, {"topic_names": sorted(player.made), "timeout": 10_000})
+
+
+def error_codes(answer: Any) -> Iterator[int]:
+    """All error codes in an answer."""
+    if isinstance(answer, dict):
+        for key, value in answer.items():
+            if key.endswith("error_code"):
+                yield value
+            else:
+                yield from error_codes(value)
+    elif isinstance(answer, list):
+        for row in answer:
+            yield from error_codes(row)
+
+
+def _partitions(row: Any) -> int:
+    if "count" in row:
+        return int(row["count"])
+    return len(row.get("assignments") or ()) or max(int(row["num_partitions"]), 1)
+
+
+def _at(entity: Any, path: tuple[str | int, ...]) -> Any:
+    for step in path:
+        try:
+            entity = entity[step] if isinstance(step, int) else getattr(entity, step)
+        except (IndexError, AttributeError):
+            return None
+    return entity if entity not in (-1, None) else None

@@ -1,0 +1,93 @@
+"""Plays many scripts at once, on one broker or on two."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from ..record.addresses import Address
+from .compare import Difference, first_difference, shrink
+from .normal import Normal
+from .play import play
+from .script import Run, Script
+
+#: scripts that are played at the same time on one broker
+TOGETHER: Final = 8
+
+
+async def answers(address: Address, script: Script) -> list[Any]:
+    """The answers to a script, in the form that is compared. Raises ``OSError``."""
+    run = Run(f"{uuid4().hex[:8]}-", int(time.time() * 1_000))
+    normal = Normal(run)
+    told = await play(address, script, run)
+    return [normal.of(move.api, answer) for move, answer in zip(script, told, strict=True)]
+
+
+async def all_answers(address: Address, scripts: Sequence[Script], together: int = TOGETHER) -> list[list[Any]]:
+    """The answers to each script."""
+    gate = asyncio.Semaphore(together)
+
+    async def one(script: Script) -> list[Any]:
+        async with gate:
+            return await answers(address, script)
+
+    return list(await asyncio.gather(*map(one, scripts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A difference and the shortest script that shows it; ``times``: in so many scripts."""
+
+    difference: Difference
+    script: Script
+    times: int
+
+
+@dataclass(slots=True)
+class Compared:
+    """``requests`` that were compared, and the differences by their keys."""
+
+    requests: int = 0
+    first: dict[tuple[str, str, str], list[tuple[Script, Difference]]] = field(default_factory=dict)
+
+    def add(self, script: Script, one: Sequence[Any], other: Sequence[Any]) -> None:
+        found = first_difference(script, one, other)
+        self.requests += len(script) if found is None else found.at + 1
+        if found is not None:
+            self.first.setdefault(found.key, []).append((script, found))
+
+
+async def shrunk(
+    compared: Compared, one: Address, other: Address, tell: Callable[[Found], None] = lambda _: None
+) -> list[Found]:
+    """The shortest script for each kind of difference."""
+
+    async def examine(script: Script) -> Difference | None:
+        first, second = await asyncio.gather(answers(one, script), answers(other, script))
+        return first_difference(script, first, second)
+
+    found = []
+    for rows in compared.first.values():
+        script, difference = min(rows, key=lambda row: row[1].at)
+        small, why = await shrink(script, difference, examine)
+        found.append(Found(why, small, len(rows)))
+        tell(found[-1])
+    return found
+
+
+def keep(path: Path, told: list[list[Any]]) -> None:
+    """Write recorded answers."""
+    path.write_bytes(zlib.compress(pickle.dumps(told)))
+
+
+def kept(path: Path) -> list[list[Any]]:
+    """Read recorded answers, which this program wrote."""
+    read: list[list[Any]] = pickle.loads(zlib.decompress(path.read_bytes()))
+    return read

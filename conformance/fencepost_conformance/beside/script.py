@@ -1,0 +1,186 @@
+"""A script: requests as values, with names in place of what a broker draws.
+
+A script does not depend on answers: any part of it can be played, on any broker. Three kinds of values stand for what is
+known only while it is played:
+
+- ``Kept``: a topic id, producer id or epoch that an earlier answer contained;
+- ``Records``: the bytes of record batches, whose producer may be kept;
+- a string that begins with ``~``: a name of this script, which gets the prefix of the run in place of ``~``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import crc32c
+
+#: stands before the names of a script
+OWN: Final = "~"
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+LOG_APPEND_TIME: Final = 0x08
+GZIP: Final = 1
+NOBODY: Final = -1
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What an earlier answer contained under that name; ``otherwise`` if no answer had it. ``plus`` is added to it."""
+
+    name: str
+    otherwise: Any = NOBODY
+    plus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """One batch, or what is sent in place of one.
+
+    ``at_ms``: its time, from the beginning of the run on. ``codec``: Kafka's number. ``damage``: what is wrong with it,
+    a key of ``DAMAGES``; empty for a valid batch.
+    """
+
+    count: int = 1
+    producer_id: Any = NOBODY
+    epoch: Any = NOBODY
+    sequence: int = NOBODY
+    at_ms: int = 0
+    step_ms: int = 0
+    flags: int = 0
+    codec: int = 0
+    value_bytes: int = 0
+    key: bool = False
+    damage: str = ""
+
+
+Value: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One request. ``keeps``: name of ``Kept`` -> where the answer has it; a step is a field or the place of a row."""
+
+    api: str
+    version: int
+    values: Mapping[str, Value]
+    keeps: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        keeps = f"  # keeps {', '.join(self.keeps)}" if self.keeps else ""
+        return f"{self.api} v{self.version} {dict(self.values)}{keeps}"
+
+
+Script: TypeAlias = tuple[Move, ...]
+
+
+@dataclass(slots=True)
+class Run:
+    """One playing of a script on one broker. ``prefix``: of its names. ``began_ms``: the time of all times."""
+
+    prefix: str
+    began_ms: int
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def resolve(self, value: Value) -> Value:
+        """The value that is sent."""
+        if isinstance(value, str):
+            return self.prefix + value[1:] if value.startswith(OWN) else value
+        if isinstance(value, Kept):
+            found = self.kept.get(value.name, value.otherwise)
+            return found + value.plus if value.plus else found
+        if isinstance(value, Records):
+            return self._bytes(value)
+        if isinstance(value, At):
+            return self.began_ms + value.ms
+        if isinstance(value, Mapping):
+            return {key: self.resolve(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.resolve(item) for item in value]
+        return value
+
+    def _bytes(self, records: Records) -> bytes:
+        producer_id, epoch = self.resolve(records.producer_id), self.resolve(records.epoch)
+        first = self.began_ms + records.at_ms
+        return DAMAGES[records.damage](batch(records, first, int(producer_id), int(epoch)))
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A time: so many milliseconds from the beginning of the run on."""
+
+    ms: int
+
+
+def _varint(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def batch(records: Records, first_ms: int, producer_id: int, epoch: int) -> bytes:
+    """A batch of magic 2."""
+    body = bytearray()
+    for at in range(records.count):
+        key = _varint(2) + b"k%d" % (at % 10) if records.key else _varint(-1)
+        value = _varint(records.value_bytes) + bytes(records.value_bytes)
+        record = b"\x00" + _varint(at * records.step_ms) + _varint(at) + key + value + _varint(0)
+        body += _varint(len(record)) + record
+    payload = gzip.compress(bytes(body), mtime=0) if records.codec == GZIP else bytes(body)
+    latest = first_ms + max(records.count - 1, 0) * records.step_ms
+    return _whole(
+        records.flags | records.codec, records.count, first_ms, latest, (producer_id, epoch, records.sequence), payload
+    )
+
+
+def _whole(
+    attributes: int, count: int, first_ms: int, latest_ms: int, producer: tuple[int, int, int], payload: bytes
+) -> bytes:
+    head = (0, _HEADER.size - 12 + len(payload), -1, 2, 0, attributes, count - 1, first_ms, latest_ms, *producer, count)
+    data = bytearray(_HEADER.pack(*head) + payload)
+    struct.pack_into(">I", data, 17, crc32c.crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
+def _changed(at: int, code: str, value: int, *, checked: bool = True) -> Any:
+    """Puts a number into the header; ``checked``: and the checksum is of that."""
+
+    def change(data: bytes) -> bytes:
+        made = bytearray(data)
+        struct.pack_into(code, made, at, value)
+        if checked:
+            struct.pack_into(">I", made, 17, crc32c.crc32c(bytes(made[21:])))
+        return bytes(made)
+
+    return change
+
+
+#: By name: what becomes of the bytes of a valid batch.
+DAMAGES: Final[dict[str, Any]] = {
+    "": lambda data: data,
+    "none": lambda _: None,
+    "empty": lambda _: b"",
+    "short": lambda data: data[:-1],
+    "header alone": lambda data: data[:40],
+    "longer": lambda data: data + b"\x00",
+    "two batches": lambda data: data + data,
+    "second cut": lambda data: data + data[:-3],
+    "checksum": _changed(17, ">I", 7, checked=False),
+    "magic 1": _changed(16, ">b", 1, checked=False),
+    "magic 3": _changed(16, ">b", 3, checked=False),
+    "base offset": _changed(0, ">q", 5, checked=False),
+    "leader epoch": _changed(12, ">i", 7, checked=False),
+    "count": _changed(57, ">i", 9),
+    "last delta": _changed(23, ">i", 9),
+    "negative delta": _changed(23, ">i", -1),
+    "length": _changed(8, ">i", 3, checked=False),
+}

@@ -1,0 +1,69 @@
+"""One value of a request replaced by another of its type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+from .script import OWN, Move
+
+#: not changed: what takes long, what makes a client a replica, and what costs memory
+_SPARED: Final = frozenset(
+    {"timeout", "max_wait", "transaction_timeout", "replica_id", "num_partitions", "count", "session_id", "acks"}
+    | {"min_bytes", "session_epoch", "cursor", "resource_type", "config_operation", "coordinator_keys", "key_type"}
+)
+#: lists that may not become empty: an empty one asks for everything, or is never answered
+_NEVER_EMPTY: Final = frozenset({("describe_topic_partitions", "topics"), ("add_partitions_to_txn", "transactions")})
+_NUMBERS: Final = (-2, -1, 0, 1, 2, 5)
+_NAMES: Final = ("", f"{OWN}nobody", f"{OWN}t0")
+
+
+def spoiled(rng: Random, move: Move) -> Move:
+    """The request with one value changed, a row left out or a row twice."""
+    places = list(_places(move.api, "", move.values))
+    if not places:
+        return move
+    return replace(move, values=_put(rng, move.values, rng.choice(places)))
+
+
+def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key not in _SPARED:
+                for path in _places(api, key, item):
+                    yield (key, *path)
+    elif isinstance(value, list) and value:
+        yield (_doubled,)
+        if (api, field) not in _NEVER_EMPTY or len(value) > 1:
+            yield (_shortened,)
+        for at, item in enumerate(value):
+            for path in _places(api, field, item):
+                yield (at, *path)
+    elif isinstance(value, bool):
+        yield (lambda rng, old: not old,)
+    elif isinstance(value, int):
+        yield (lambda rng, old: rng.choice(_NUMBERS),)
+    elif isinstance(value, str):
+        yield (lambda rng, old: rng.choice(_NAMES),)
+
+
+def _doubled(rng: Random, rows: list[Any]) -> list[Any]:
+    at = rng.randrange(len(rows))
+    return [*rows, rows[at]]
+
+
+def _shortened(rng: Random, rows: list[Any]) -> list[Any]:
+    at = rng.randrange(len(rows))
+    return [*rows[:at], *rows[at + 1 :]]
+
+
+def _put(rng: Random, value: Any, path: tuple[Any, ...]) -> Any:
+    step, *rest = path
+    if not rest and callable(step):
+        change: Callable[[Random, Any], Any] = step
+        return change(rng, value)
+    if isinstance(value, list):
+        return [_put(rng, item, tuple(rest)) if at == step else item for at, item in enumerate(value)]
+    return {key: _put(rng, item, tuple(rest)) if key == step else item for key, item in value.items()}

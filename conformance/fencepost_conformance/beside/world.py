@@ -1,0 +1,118 @@
+"""What a script has done so far, as far as its next requests need it: a prediction, which may be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, TypeVar
+
+from fencepost.server.apis.table import TABLE
+
+from .script import OWN, Kept, Move
+
+_RANGES: Final = {api.name: range(max(api.low, api.least), api.high + 1) for api in TABLE.values()}
+_T = TypeVar("_T")
+Partition = tuple[str, int]
+
+#: an id that no broker has drawn
+NO_TOPIC_ID: Final = b"\x07" * 16
+#: a producer id that no broker has drawn
+NO_PRODUCER_ID: Final = 10**15
+MOST_PARTITIONS: Final = 3
+
+
+@dataclass(slots=True)
+class Producer:
+    """``name``: of its id and epoch among the kept values. ``transactional_id``: None for an idempotent producer.
+    ``sequences``: the next one of each partition. ``open``: partitions of the open transaction. ``last``: the batches
+    that it sent last, to be sent again."""
+
+    name: str
+    transactional_id: str | None = None
+    sequences: dict[Partition, int] = field(default_factory=dict)
+    open: set[Partition] = field(default_factory=set)
+    ongoing: bool = False
+    last: list[tuple[Partition, Any]] = field(default_factory=list)
+
+    def id(self) -> Kept:
+        return Kept(f"{self.name} id")
+
+    def epoch(self, plus: int = 0) -> Kept:
+        return Kept(f"{self.name} epoch", plus=plus)
+
+    @property
+    def keeps(self) -> dict[str, tuple[str | int, ...]]:
+        """Of an answer that contains its id and epoch."""
+        return {f"{self.name} id": ("producer_id",), f"{self.name} epoch": ("producer_epoch",)}
+
+    def bump(self) -> None:
+        """Its epoch is a new one: sequences begin again."""
+        self.sequences.clear()
+        self.open.clear()
+        self.last.clear()
+        self.ongoing = False
+
+
+@dataclass(slots=True)
+class World:
+    """``topics``: partitions by name. ``ends``: the next offset of each partition. ``now_ms``: of the next batch."""
+
+    rng: Random
+    topics: dict[str, int] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    producers: list[Producer] = field(default_factory=list)
+    ends: dict[Partition, int] = field(default_factory=dict)
+    now_ms: int = 0
+
+    def version(self, api: str, least: int = 0, most: int = 99) -> int:
+        """Any version of the API that is served."""
+        return self.rng.choice([each for each in _RANGES[api] if least <= each <= most])
+
+    def move(self, api: str, values: dict[str, Any], *, version: int | None = None, **keeps: Any) -> Move:
+        return Move(api, self.version(api) if version is None else version, values, keeps)
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    def choice(self, rows: Sequence[_T]) -> _T:
+        return self.rng.choice(rows)
+
+    def some(self, rows: Sequence[_T], most: int = 3) -> list[_T]:
+        """Some of them, each once."""
+        return self.rng.sample(rows, min(len(rows), self.rng.randint(1, most)))
+
+    def topic(self) -> str:
+        """One that is there, most of the time."""
+        if not self.topics or self.chance(0.05):
+            return self.choice([f"{OWN}nobody", *sorted(self.gone)])
+        return self.choice(sorted(self.topics))
+
+    def partition(self) -> Partition:
+        """One that is there, most of the time."""
+        name = self.topic()
+        count = self.topics.get(name, 1)
+        return name, self.choice((count, -1, 99)) if self.chance(0.04) else self.rng.randrange(count)
+
+    def partitions(self, most: int = 4) -> dict[str, list[int]]:
+        """Several, by topic."""
+        found: dict[str, list[int]] = {}
+        for _ in range(self.rng.randint(1, most)):
+            name, index = self.partition()
+            if index not in found.setdefault(name, []):
+                found[name].append(index)
+        return found
+
+    def topic_id(self, name: str) -> Kept:
+        """The id that the topic has or had."""
+        return Kept(f"{name} topic id", NO_TOPIC_ID)
+
+    def offset(self, partition: Partition) -> int:
+        """One in the partition, or about its ends."""
+        end = self.ends.get(partition, 0)
+        if self.chance(0.15):
+            return self.choice((-1, -2, end + 1, end + 50, 1 << 40))
+        return self.choice((0, end, self.rng.randint(0, max(end, 0)), max(end - 1, 0)))
+
+    def leader_epoch(self) -> int:
+        return self.choice((-1, -1, -1, -1, 0, 0, 1, -2)) if self.chance(0.3) else -1
