@@ -8,12 +8,14 @@ from __future__ import annotations
 import base64
 import zlib
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
 from fencepost.server.data.batches import HEADER_BYTES, read_header
 
 from .script import CONTROL, OWN, Run
+from .settings import TOPIC_KEYS
 
 
 class How(StrEnum):
@@ -23,6 +25,7 @@ class How(StrEnum):
     NAME = "each value is replaced by the place at which it came first"
     SORT = "its rows are compared in one order"
     OWN_ROWS = "only rows with names of the script are compared"
+    HAD = "settings that serve does not have are left out"
     SINCE = "a time is counted from the beginning of the run on"
     BATCHES = "whole batches are compared, by the fields of their headers"
 
@@ -56,7 +59,23 @@ TABLE: Final = (
     Row("metadata", "topics", How.OWN_ROWS, "other scripts have topics too"),
     Row("metadata", "topics", How.SORT, "Kafka fills them from a hash table"),
     Row("describe_topic_partitions", "topics", How.OWN_ROWS, "other scripts have topics too"),
+    Row("list_offsets", "topics", How.SORT, "Kafka fills them from a hash table"),
     Row("list_offsets", "partitions", How.SORT, "Kafka puts refused rows first"),
+    Row("produce", "responses", How.SORT, "Kafka fills them from a hash table"),
+    Row("produce", "partition_responses", How.SORT, "Kafka puts refused rows first"),
+    Row("fetch", "responses", How.SORT, "Kafka puts refused rows first"),
+    Row("fetch", "partitions", How.SORT, "Kafka puts refused rows first"),
+    Row("fetch", "aborted_transactions", How.SORT, "their order means nothing to a consumer"),
+    Row("delete_records", "topics", How.SORT, "Kafka fills them from a hash table"),
+    Row("delete_records", "partitions", How.SORT, "Kafka fills them from a hash table"),
+    Row("offset_for_leader_epoch", "topics", How.SORT, "Kafka puts refused rows first"),
+    Row("offset_for_leader_epoch", "partitions", How.SORT, "Kafka puts refused rows first"),
+    Row("add_partitions_to_txn", "results_by_transaction", How.SORT, "Kafka fills them from a hash table"),
+    Row("add_partitions_to_txn", "results_by_topic_v3_and_below", How.SORT, "Kafka fills them from a hash table"),
+    Row("add_partitions_to_txn", "topic_results", How.SORT, "Kafka fills them from a hash table"),
+    Row("add_partitions_to_txn", "results_by_partition", How.SORT, "Kafka fills them from a hash table"),
+    Row("describe_groups", "groups", How.SORT, "Kafka asks the partitions of the offsets topic one by one"),
+    Row("consumer_group_describe", "groups", How.SORT, "Kafka asks the partitions of the offsets topic one by one"),
     Row("list_offsets", "timestamp", How.SINCE, "runs begin at different times"),
     Row("produce", "log_append_time", How.SINCE, "runs begin at different times"),
     Row("fetch", "session_id", How.DROP, "serve has no sessions of fetches (docs/serving.md)"),
@@ -68,6 +87,8 @@ TABLE: Final = (
     Row("incremental_alter_configs", "responses", How.SORT, "Kafka fills them from a hash table"),
     Row("describe_configs", "results", How.SORT, "Kafka puts refused rows first"),
     Row("describe_configs", "configs", How.SORT, "Kafka fills them from a hash table"),
+    Row("describe_configs", "configs", How.HAD, "serve has no settings of other groups, and no defaults of topics"),
+    Row("describe_configs", "synonyms", How.DROP, "serve has none (docs/serving.md)"),
     Row("describe_configs", "documentation", How.DROP, "the words are a broker's own"),
 )  # fmt: skip
 
@@ -76,6 +97,12 @@ _ROWS: Final[dict[tuple[str, str], frozenset[How]]] = {
     for each in TABLE
 }
 _NAMES_OF_ROWS: Final = ("name", "resource_name", "group_id")
+#: fields that tell rows apart
+_KEYS: Final = ("name", "topic", "topic_id", "transactional_id", "group_id", "resource_type", "resource_name",
+                "partition_index", "partition", "index")  # fmt: skip
+#: how settings begin of groups that serve does not have
+_NOT_HERE: Final = ("share.", "streams.", "errors.")
+_OF_TOPIC: Final = 1
 #: values of drawn fields that mean that there is none
 _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
 #: a time as far from the beginning of a run is one of the run
@@ -100,8 +127,10 @@ class Normal:
         if isinstance(value, list):
             if How.OWN_ROWS in hows:
                 value = [row for row in value if self._is_own(row)]
+            if How.HAD in hows:
+                value = [row for row in value if not _is_foreign(row)]
             rows = [self._value(api, field, item) for item in value]
-            return sorted(rows, key=repr) if How.SORT in hows else rows
+            return sorted(rows, key=_place) if How.SORT in hows else rows
         if How.BATCHES in hows:
             return self._batches(base64.urlsafe_b64decode(value)) if value else []
         if How.NAME in hows:
@@ -119,9 +148,13 @@ class Normal:
     def _named(self, value: Any) -> Any:
         if value in _NOBODY:
             return value
+        if str(value) in self._run.ids:
+            return self._run.ids[str(value)]
         return self._names.setdefault(str(value), f"<{len(self._names)}>")
 
     def _since(self, value: Any) -> Any:
+        if isinstance(value, str):
+            value = round(datetime.fromisoformat(value).timestamp() * 1_000)
         if isinstance(value, int) and abs(value - self._run.began_ms) < _RUN_MS:
             return f"began {value - self._run.began_ms:+d} ms"
         return value
@@ -151,6 +184,16 @@ class Normal:
             found.append(row)
             at = end
         return found
+
+
+def _place(row: Any) -> tuple[str, ...]:
+    """Where a row is compared: by its name first."""
+    return (*[str(row[key]) for key in _KEYS if key in row], repr(row)) if isinstance(row, dict) else (repr(row),)
+
+
+def _is_foreign(row: Any) -> bool:
+    """Settings of share groups and streams groups; and what a topic has by default."""
+    return row["name"].startswith(_NOT_HERE) or (row["config_source"] != _OF_TOPIC and row["name"] in TOPIC_KEYS)
 
 
 def _dropped(api: str, field: str) -> bool:

@@ -63,7 +63,7 @@ class Player:
             await asyncio.sleep(_WAITING_S)
         for name, path in move.keeps.items():
             if (found := _at(entity, path)) is not None:
-                self.run.kept[name] = getattr(found, "bytes", found)
+                self.run.keep(name, found)
         if isinstance(answer, dict):
             await self._settle(move, values, answer)
         return answer

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 import crc32c
 
@@ -81,11 +82,21 @@ Script: TypeAlias = tuple[Move, ...]
 
 @dataclass(slots=True)
 class Run:
-    """One playing of a script on one broker. ``prefix``: of its names. ``began_ms``: the time of all times."""
+    """One playing of a script on one broker. ``prefix``: of its names. ``began_ms``: the time of all times. ``ids``:
+    what topic ids that were kept are called, by their text."""
 
     prefix: str
     began_ms: int
     kept: dict[str, Any] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def keep(self, name: str, value: Any) -> None:
+        """An answer contained that value."""
+        if isinstance(value, UUID):
+            same = sum(each.startswith(f"<{name}") for each in self.ids.values())
+            self.ids.setdefault(str(value), f"<{name} {same}>")
+            value = value.bytes
+        self.kept[name] = value
 
     def resolve(self, value: Value) -> Value:
         """The value that is sent."""

@@ -21,13 +21,14 @@ _GROUP_VALUES: Final = (
     "45000", "60000", "46000", "50000", "5000", "10000", "15000", "6000", "1000", "1", "0", "-1", "x", "", None, "60001",
     " 46000 ", "46000.0", "99999999999",
 )  # fmt: skip
-_TOPIC_KEYS: Final = ("retention.ms", "cleanup.policy", "segment.bytes", "max.message.bytes", "compression.type")
+TOPIC_KEYS: Final = ("retention.ms", "cleanup.policy", "segment.bytes", "max.message.bytes", "compression.type")
+#: valid ones only: serve keeps any (docs/serving.md)
 _TOPIC_VALUES: Final = {
-    "retention.ms": ("-1", "86400000", "-2", "x", None, ""),
-    "cleanup.policy": ("delete", "compact", "compact,delete", "x", "", None),
-    "segment.bytes": ("2097152", "1", "x", "99999999999", None),
-    "max.message.bytes": ("1000", "0", "-1", "x", None),
-    "compression.type": ("gzip", "producer", "x", None),
+    "retention.ms": ("-1", "86400000", "86400001"),
+    "cleanup.policy": ("delete", "compact"),
+    "segment.bytes": ("2097152", "4194304"),
+    "max.message.bytes": ("1000", "2000"),
+    "compression.type": ("gzip", "producer"),
 }
 _BROKER_KEYS: Final = (
     "group.min.session.timeout.ms", "group.consumer.session.timeout.ms", "group.consumer.assignors",
@@ -66,9 +67,9 @@ def alter_group(world: World) -> Iterator[Move]:
 def alter_topic(world: World) -> Iterator[Move]:
     yield from _topic(world)
     name = _TOPIC if world.chance(0.9) else world.choice((f"{OWN}nobody", "", "bad name"))
-    key = world.choice(_TOPIC_KEYS) if world.chance(0.9) else "no.such.setting"
-    values = _TOPIC_VALUES.get(key, ("1",))
-    operation = world.choice((_SET, _SET, _SET, _DELETE, 2, 3, 9))
+    key = world.choice(TOPIC_KEYS)
+    values = (*_TOPIC_VALUES[key], *((None,) if world.chance(0.2) else ()))
+    operation = world.choice((_SET, _SET, _SET, _DELETE)) if world.chance(0.95) else 9
     config = {"name": key, "config_operation": operation, "value": world.choice(values)}
     row = {"resource_type": TOPIC, "resource_name": name, "configs": [config]}
     if world.chance(0.08):
@@ -86,7 +87,7 @@ def describe(world: World) -> Iterator[Move]:
         if kind == BROKER:
             name, keys = world.choice(("1", "1", "9", "x")), world.some(_BROKER_KEYS)
         elif kind == TOPIC:
-            name, keys = world.choice((_TOPIC, _TOPIC, f"{OWN}nobody", "bad name", "")), world.some(_TOPIC_KEYS)
+            name, keys = world.choice((_TOPIC, _TOPIC, f"{OWN}nobody", "bad name", "")), world.some(TOPIC_KEYS)
         else:
             name = world.choice((*_GROUPS, *_GROUPS, f"{OWN}nobody", ""))
             keys = world.choice((None, world.some((*_GROUP_KEYS, "no.such.setting")), list(_GROUP_KEYS), []))

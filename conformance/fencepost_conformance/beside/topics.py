@@ -63,8 +63,6 @@ def _spoil(world: World, row: dict[str, Any]) -> None:
                 {**manual, "assignments": [{**at, "broker_ids": [9]}]},
                 {**manual, "assignments": [{**at, "broker_ids": [1, 1]}]},
                 {**manual, "assignments": [{**at, "broker_ids": [1, 2]}]},
-                {"configs": [{"name": "no.such.setting", "value": "1"}]},
-                {"configs": [{"name": "retention.ms", "value": "x"}]},
                 {"configs": [{"name": "retention.ms", "value": None}]},
             )
         )

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode as Code
 from fencepost.protocol.settings import Settings
 
 from ..data.producers import Refused
-from ..data.topics import Topic
+from ..data.topics import Topic, name_fault
 from ..security.acl import Operation, Resource
 from ..settings import GROUP_SETTINGS, broker_rows, group_config, group_rows
 from .call import Call, rows, uuid_bytes
@@ -23,6 +23,8 @@ _STRING, _INT, _LIST = 2, 3, 7
 _TYPES: Final = {"group.consumer.assignors": _LIST}
 _DYNAMIC_TOPIC, _STATIC_BROKER, _DEFAULT, _DYNAMIC_GROUP = 1, 4, 5, 8
 _BY_ID_SINCE: Final = 6
+#: before, ListConfigResources asks for client metrics
+_KINDS_SINCE: Final = 1
 
 
 async def create_topics(call: Call, request: Any) -> Any:
@@ -56,6 +58,7 @@ def _partitions(row: Any) -> int:
 async def _create(call: Call, row: Any, *, validate_only: bool) -> Topic | None:
     node = call.node
     partitions = _partitions(row)
+    node.topics.check_name(str(row.name))
     if row.assignments:
         if row.num_partitions != -1 or row.replication_factor != -1:
             raise Refused(
@@ -71,7 +74,9 @@ async def _create(call: Call, row: Any, *, validate_only: bool) -> Topic | None:
             Code.invalid_replication_factor,
             f"a topic has one replica here, not {row.replication_factor}: this node is the only one",
         )
-    config = {str(each.name): each.value or "" for each in row.configs}
+    if any(each.value is None for each in row.configs):
+        raise Refused(Code.invalid_config, "Null value not supported for topic configs")
+    config = {str(each.name): each.value for each in row.configs}
     node.topics.check(str(row.name), partitions)
     return None if validate_only else await node.create_topic(str(row.name), partitions, config)
 
@@ -89,9 +94,13 @@ async def delete_topics(call: Call, request: Any) -> Any:
         else [(str(name), bytes(16)) for name in request.topic_names]
     )
     answers = []
-    for name, topic_id in asked:
+    for name, topic_id in dict.fromkeys(asked):
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
         answer: dict[str, Any] = {"name": name, "topic_id": topic_id}
+        if asked.count((name, topic_id)) > 1:
+            words = "Duplicate topic name." if name is not None else "Duplicate topic id."
+            answers.append({**answer, "error_code": Code.invalid_request, "error_message": words})
+            continue
         if (name is None) is (topic_id == bytes(16)):
             answer.update(error_code=Code.invalid_request, error_message=_NEITHER if name is None else _BOTH)
             answers.append(answer)
@@ -113,15 +122,24 @@ async def create_partitions(call: Call, request: Any) -> Any:
     """Topics get further partitions."""
     node = call.node
     answers = []
-    for each in request.topics:
-        name = str(each.name)
+    names = [str(each.name) for each in request.topics]
+    for at, each in enumerate(request.topics):
+        name = names[at]
+        if name in names[:at]:
+            continue  # the first of them has the answer for all
         answer: dict[str, Any] = {"name": name}
         topic = node.topics.by_name.get(name)
         try:
+            if names.count(name) > 1:
+                raise Refused(Code.invalid_request, "Duplicate topic name.")
             if not call.may(Operation.ALTER, Resource.TOPIC, name):
                 raise Refused(Code.topic_authorization_failed, "Authorization failed.")
             if topic is None:
                 raise Refused(Code.unknown_topic_or_partition, "This server does not host this topic-partition.")
+            node.topics.check_growth(topic, int(each.count))
+            if each.assignments is not None and len(each.assignments) != each.count - len(topic.logs):
+                words = f"{each.count - len(topic.logs)} assignments are needed, not {len(each.assignments)}"
+                raise Refused(Code.invalid_replica_assignment, words)
             if any([int(one) for one in row.broker_ids] != [node.options.node_id] for row in rows(each.assignments)):
                 raise Refused(Code.invalid_replica_assignment, "this node is the only one")
             await node.grow_topic(topic, int(each.count), validate_only=request.validate_only)
@@ -161,12 +179,16 @@ def _described(call: Call, resource: Any) -> dict[str, Any]:
         if not call.may(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
             return {**answer, "error_code": Code.topic_authorization_failed}
         topic = node.topics.by_name.get(name)
+        if name_fault(name):
+            return {**answer, "error_code": Code.invalid_topic_exception, "error_message": name_fault(name)}
         if topic is None:
             return {**answer, "error_code": Code.unknown_topic_or_partition}
         found = [_row(each, value, _DYNAMIC_TOPIC) for each, value in topic.config.items()]
     elif kind == GROUP:
         if not call.may(Operation.DESCRIBE_CONFIGS, Resource.GROUP, name):
             return {**answer, "error_code": Code.group_authorization_failed}
+        if not name:
+            return {**answer, "error_code": Code.invalid_request, "error_message": "Group name cannot be empty."}
         given = node.group_configs.get(name, {})
         found = [
             _row(each, given.get(each, value), _DYNAMIC_GROUP if each in given else _DEFAULT)
@@ -174,7 +196,7 @@ def _described(call: Call, resource: Any) -> dict[str, Any]:
         ]
     else:
         return {**answer, "error_code": Code.invalid_request, "error_message": f"Unsupported resource type: {kind}"}
-    return {**answer, "configs": [row for row in found if keys is None or row["name"] in keys]}
+    return {**answer, "configs": [row for row in found if not keys or row["name"] in keys]}
 
 
 def _row(name: str, value: str, source: int, *, read_only: bool = False) -> dict[str, Any]:
@@ -191,10 +213,20 @@ def _row(name: str, value: str, source: int, *, read_only: bool = False) -> dict
 async def incremental_alter_configs(call: Call, request: Any) -> Any:
     """Settings of groups are changed; those of topics are kept, and mean nothing here."""
     answers = []
-    for each in request.resources:
-        kind, name = int(each.resource_type), str(each.resource_name)
+    asked = [(int(each.resource_type), str(each.resource_name)) for each in request.resources]
+    for at, each in enumerate(request.resources):
+        kind, name = asked[at]
+        if (kind, name) in asked[:at]:
+            continue  # the first of them has the answer for all
         answer: dict[str, Any] = {"resource_type": kind, "resource_name": name}
         try:
+            if asked.count((kind, name)) > 1:
+                raise Refused(Code.invalid_request, "Each resource must appear at most once.")
+            keys = [str(row.name) for row in each.configs]
+            if len(set(keys)) < len(keys):
+                raise Refused(Code.invalid_request, "Error due to duplicate config keys")
+            if any(row.config_operation != _DELETE and row.value is None for row in each.configs):
+                raise Refused(Code.invalid_request, "Null value not supported for: a setting that is not deleted")
             await _alter(call, kind, name, each.configs, validate_only=request.validate_only)
         except Refused as refused:
             answer.update(error_code=refused.code, error_message=str(refused) or None)
@@ -245,6 +277,8 @@ async def list_config_resources(call: Call, request: Any) -> Any:
     node = call.node
     if not cluster_right(call, Operation.DESCRIBE_CONFIGS):
         return {"error_code": Code.cluster_authorization_failed}
+    if call.version < _KINDS_SINCE:  # of client metrics alone, which are not served
+        return {}
     kinds = {int(each) for each in getattr(request, "resource_types", ())} or {TOPIC, BROKER, GROUP}
     found: list[dict[str, Any]] = []
     if GROUP in kinds:

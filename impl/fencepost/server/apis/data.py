@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
@@ -11,12 +12,13 @@ from fencepost.log import FencedEpoch
 from fencepost.store import AppendError, Change, PutBatch, StoreError
 
 from ..data import search
-from ..data.batches import Batch, CorruptBatch, OldBatch, batches
+from ..data.batches import NO_PRODUCER, Batch, CorruptBatch, OldBatch, batches
 from ..data.partition import Fetched, PartitionLog, durably, wait_for_any
 from ..data.producers import Refused
 from ..data.topics import Topic
 from ..security.acl import Operation, Resource
 from ..wire.convert import milliseconds
+from ..wire.frames import MalformedFrame
 from .call import Call, uuid_bytes
 
 _log = logging.getLogger(__name__)
@@ -26,6 +28,10 @@ _PRODUCE_BY_ID: Final = 13
 _FETCH_BY_ID: Final = 13
 #: From this version on a batch adds its partition to its transaction (KIP-890).
 _IMPLICIT_SINCE: Final = 12
+#: From this version on a producer knows the code TRANSACTION_ABORTABLE.
+_ABORTABLE_SINCE: Final = 11
+#: Kafka's default ``message.timestamp.after.max.ms``
+_MOST_AHEAD_MS: Final = 3_600_000
 _COMMITTED: Final = 1
 _NO_ACKS: Final = 0
 
@@ -56,7 +62,7 @@ async def produce(call: Call, request: Any) -> Any:
     by_id = call.version >= _PRODUCE_BY_ID
     acks = int(request.acks)
     transactional_id = getattr(request, "transactional_id", None)
-    refused: Code | None = None if acks in (-1, 0, 1) else Code.invalid_required_acks
+    refused: Code | None = None
     if transactional_id is not None and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id):
         refused = Code.transactional_id_authorization_failed
     answers = []
@@ -74,7 +80,12 @@ async def produce(call: Call, request: Any) -> Any:
                     raise Refused(refused, "")
                 log = _writable(call, topic, named, index, by_id=by_id)
                 assert topic is not None
-                put, kept = await _append(call, topic, log, _the_batch(each.records), transactional_id)
+                batch = _the_batch(each.records)
+                if batch.transactional:  # a newer client's batch adds its partition even if it is refused below
+                    await _in_transaction(call, topic.name, log, batch, transactional_id)
+                if acks not in (-1, 0, 1):
+                    raise Refused(Code.invalid_required_acks, "")
+                put, kept = _append(call, topic, log, batch)
                 changes += kept
                 written.append((log, log.end))
                 answer.update(base_offset=put.base, log_start_offset=log.start)
@@ -105,7 +116,11 @@ async def produce(call: Call, request: Any) -> Any:
     for log, last, answer in known:  # it may still be on its way to the disk
         if not await durably(log, last):
             answer.update(error_code=Code.kafka_storage_error, base_offset=-1)
-    return None if acks == _NO_ACKS else {"responses": answers}
+    if acks == _NO_ACKS:
+        if any(answer.get("error_code") for row in answers for answer in row["partition_responses"]):
+            raise MalformedFrame("a batch is refused whose producer asks for no answer: it learns so from the end")
+        return None
+    return {"responses": answers}
 
 
 def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int, *, by_id: bool) -> PartitionLog:
@@ -119,18 +134,18 @@ def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int
     return topic.logs[index]
 
 
-async def _append(
-    call: Call, topic: Topic, log: PartitionLog, batch: Batch, transactional_id: str | None
-) -> tuple[Batch, list[Change]]:
+def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[Batch, list[Change]]:
     """Where the batch is, and what is to be kept of it: nothing if it was there already. Raises ``Refused``."""
     node = call.node
     if node.data_bytes + len(batch.data) > node.options.limits.data_bytes:
         raise Refused(Code.kafka_storage_error, "the server keeps no more data than its limit of it")
-    if batch.transactional:
-        await _in_transaction(call, topic.name, log, batch, transactional_id)
     try:
         if batch.control:
             raise Refused(Code.invalid_record, "only a coordinator of transactions writes markers")
+        if batch.producer_id != NO_PRODUCER and batch.base_sequence < 0:
+            raise Refused(Code.invalid_record, f"sequence {batch.base_sequence} of an idempotent producer")
+        if batch.max_timestamp > time.time() * 1_000 + _MOST_AHEAD_MS:
+            raise Refused(Code.invalid_timestamp, f"time {batch.max_timestamp} is more than an hour ahead")
         put, new = log.add(batch)
     except Refused as refused:
         refused.start = log.start
@@ -169,7 +184,8 @@ async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch
     if implicit:
         await node.transactions.add(known, [(name, log.index)], version=2)
     elif known.state.ending or (name, log.index) not in known.partitions:
-        raise Refused(Code.invalid_txn_state, "the partition is not in the transaction")
+        code = Code.transaction_abortable if call.version >= _ABORTABLE_SINCE else Code.invalid_txn_state
+        raise Refused(code, "the partition is not in the transaction")
 
 
 async def fetch(call: Call, request: Any) -> Any:
@@ -202,8 +218,10 @@ async def fetch(call: Call, request: Any) -> Any:
     for topic, named, each in wanted:
         code, log = _readable(call, topic, each)
         answer: dict[str, Any] = {"partition_index": int(each.partition), "high_watermark": -1, "error_code": code}
+        if log is None:
+            answer["aborted_transactions"] = []
         if topic is None and by_id:
-            answer.update(error_code=Code.unknown_topic_id, aborted_transactions=[])
+            answer["error_code"] = Code.unknown_topic_id
         if log is not None and code is Code.none:
             most = min(int(each.partition_max_bytes), left)
             try:

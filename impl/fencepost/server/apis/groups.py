@@ -27,6 +27,10 @@ _NULL_PROTOCOL_SINCE: Final = 7
 _SEVERAL_GROUPS_SINCE: Final = 8
 #: From this version on a commit of offsets adds its partition to the transaction (KIP-890).
 _IMPLICIT_SINCE: Final = 5
+#: from this version of TxnOffsetCommit on a client knows the code TRANSACTION_ABORTABLE
+_ABORTABLE_SINCE: Final = 4
+#: from this version of TxnOffsetCommit on topics are named by their ids
+_BY_ID_SINCE: Final = 6
 
 _RIGHTS: Final[dict[str, Operation]] = {
     "join_group": Operation.READ,
@@ -105,9 +109,11 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
     in its transaction; a newer client adds it by writing to it (O-TXN-01). Raises ``Answered``."""
     node = call.node
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, body.transactional_id):
-        raise _refused(body, Code.transactional_id_authorization_failed)
+        raise _refused(call, body, Code.transactional_id_authorization_failed)
     known = node.transactions.known.get(body.transactional_id)
     partition = partition_for(body.group_id, node.groups.partitions)
+    if not any(_is_there(call, topic) for topic in body.topics):
+        raise _refused(call, body, Code.none)
     try:
         if call.version >= _IMPLICIT_SINCE:
             known = node.transactions.check(body.transactional_id, body.producer_id, body.producer_epoch, fencing=True)
@@ -118,13 +124,20 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
         if known.producer_epoch != body.producer_epoch:
             raise Refused(Code.invalid_producer_epoch, "the epoch is over")
         if partition not in known.offsets or known.state.ending:
-            raise Refused(Code.invalid_txn_state, "the offsets are not in the transaction")
+            code = Code.transaction_abortable if call.version >= _ABORTABLE_SINCE else Code.invalid_txn_state
+            raise Refused(code, "the offsets are not in the transaction")
     except Refused as refused:
-        raise _refused(body, refused.code) from None
+        raise _refused(call, body, refused.code) from None
 
 
-def _refused(body: o.TxnOffsetCommitRequest, code: Code) -> Answered:
-    """The same error for each partition."""
+def _is_there(call: Call, topic: Any) -> bool:
+    topics = call.node.topics
+    return topic.name in topics.by_name if topic.name else topic.topic_id in topics.by_id
+
+
+def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code) -> Answered:
+    """The same error for each partition of a topic that is there."""
+    unknown = Code.unknown_topic_id if call.version >= _BY_ID_SINCE else Code.unknown_topic_or_partition
     return Answered(
         {
             "topics": [
@@ -132,10 +145,12 @@ def _refused(body: o.TxnOffsetCommitRequest, code: Code) -> Answered:
                     "name": topic.name,
                     "topic_id": topic.topic_id,
                     "partitions": [
-                        {"partition_index": each.partition_index, "error_code": code} for each in topic.partitions
+                        {"partition_index": each.partition_index, "error_code": code if there else unknown}
+                        for each in topic.partitions
                     ],
                 }
                 for topic in body.topics
+                for there in (_is_there(call, topic),)
             ]
         }
     )

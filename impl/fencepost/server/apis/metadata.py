@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode as Code
 from ..data.producers import Refused
 from ..data.topics import Topic, name_fault
 from ..security.acl import CLUSTER_NAME, Operation, Resource
-from .call import Call, uuid_bytes
+from .call import NOT_ASKED, Call, uuid_bytes
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _NAMED_SINCE: Final = 3
@@ -61,8 +61,8 @@ async def metadata(call: Call, request: Any) -> Any:
         denied = call.all_topics_denied(Operation.DESCRIBE)
         rows = [_topic(call, topic, rights=rights) for topic in node.topics if topic.name not in denied]
     else:
-        for each in asked:
-            name, topic_id = getattr(each, "name", None), uuid_bytes(getattr(each, "topic_id", None))
+        told = [(getattr(each, "name", None), uuid_bytes(getattr(each, "topic_id", None))) for each in asked]
+        for name, topic_id in dict.fromkeys(told):
             rows.append(await _asked(call, name, topic_id, may_create=may_create, rights=rights))
     return {
         "brokers": [
@@ -150,6 +150,9 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
     listed_all = not request.topics
     cursor = request.cursor
     start = (str(cursor.topic_name), int(cursor.partition_index)) if cursor is not None else ("", 0)
+    if start[1] < 0 or (cursor is not None and not listed_all and start[0] not in names):
+        wrong = [{"name": each.name, "error_code": Code.invalid_request} for each in request.topics]
+        return {"topics": [{**row, "topic_authorized_operations": NOT_ASKED} for row in wrong]}
     left = min(max(int(request.response_partition_limit), 1), 2_000)
     rows: list[dict[str, Any]] = []
     following = None

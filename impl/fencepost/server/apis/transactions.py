@@ -32,6 +32,8 @@ async def init_producer_id(call: Call, request: Any) -> Any:
         return _no_producer(Code.transactional_id_authorization_failed)
     if name is None and not _may_be_idempotent(call):
         return _no_producer(Code.cluster_authorization_failed)
+    if (getattr(request, "producer_id", -1) == -1) is not (getattr(request, "producer_epoch", -1) == -1):
+        return _no_producer(Code.invalid_request)
     try:
         producer_id, epoch = await call.node.transactions.init_producer(
             name,

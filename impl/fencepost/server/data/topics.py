@@ -62,14 +62,18 @@ class Topics:
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self.by_name.values()))
 
-    def check(self, name: str, partitions: int) -> None:
-        """Whether such a topic could be made. Raises ``Refused``."""
+    def check_name(self, name: str) -> None:
+        """Whether a topic of that name could be made. Raises ``Refused``."""
         if fault := name_fault(name):
             raise Refused(Code.invalid_topic_exception, fault)
         if name in INTERNAL:
             raise Refused(Code.invalid_topic_exception, f"{name} is one of Kafka's own topics")
         if name in self.by_name:
             raise Refused(Code.topic_already_exists, f"Topic '{name}' already exists.")
+
+    def check(self, name: str, partitions: int) -> None:
+        """Whether such a topic could be made. Raises ``Refused``."""
+        self.check_name(name)
         if not 0 < partitions <= MOST_PARTITIONS:
             raise Refused(Code.invalid_partitions, f"a topic has 1 to {MOST_PARTITIONS} partitions, not {partitions}")
 
