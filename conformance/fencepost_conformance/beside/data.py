@@ -89,7 +89,7 @@ def produce_move(
             world.ends[partition] = world.ends.get(partition, 0) + records.count
     asked = {
         "transactional_id": transactional_id,
-        "acks": -1 if world.chance(0.9) else world.choice((0, 1, 2, -2)),
+        "acks": -1 if transactional_id is not None or world.chance(0.9) else world.choice((0, 1, 2, -2)),
         "timeout": _TIMEOUT_MS,
         "topic_data": rows_of(world, batches, by_id=version >= _BY_ID),
     }

@@ -51,6 +51,7 @@ TABLE: Final = (
     Row("", "cluster_id", How.NAME, "drawn by the broker"),
     Row("", "member_id", How.NAME, "drawn by the broker"),
     Row("", "records", How.BATCHES, "Kafka ends an answer where its size is reached, within a batch"),
+    Row("produce", "record_errors", How.DROP, "serve refuses whole batches, and names no records (docs/serving.md)"),
     Row("create_topics", "configs", How.DROP, "serve has no list of the settings of a topic (docs/serving.md)"),
     Row("create_topics", "topic_config_error_code", How.DROP, "it belongs to the list of settings"),
     Row("create_topics", "topics", How.SORT, "Kafka puts refused rows first"),

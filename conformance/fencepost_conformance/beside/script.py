@@ -178,7 +178,6 @@ def _changed(at: int, code: str, value: int, *, checked: bool = True) -> Any:
 #: By name: what becomes of the bytes of a valid batch.
 DAMAGES: Final[dict[str, Any]] = {
     "": lambda data: data,
-    "none": lambda _: None,
     "empty": lambda _: b"",
     "short": lambda data: data[:-1],
     "header alone": lambda data: data[:40],
@@ -187,11 +186,9 @@ DAMAGES: Final[dict[str, Any]] = {
     "second cut": lambda data: data + data[:-3],
     "checksum": _changed(17, ">I", 7, checked=False),
     "magic 1": _changed(16, ">b", 1, checked=False),
-    "magic 3": _changed(16, ">b", 3, checked=False),
     "base offset": _changed(0, ">q", 5, checked=False),
     "leader epoch": _changed(12, ">i", 7, checked=False),
     "count": _changed(57, ">i", 9),
     "last delta": _changed(23, ">i", 9),
     "negative delta": _changed(23, ">i", -1),
-    "length": _changed(8, ">i", 3, checked=False),
 }

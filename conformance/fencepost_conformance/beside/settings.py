@@ -52,7 +52,7 @@ def _group_row(world: World) -> dict[str, Any]:
     configs = []
     for key in world.some(_GROUP_KEYS, 2):
         key = "no.such.setting" if world.chance(0.05) else key
-        operation = _SET if world.chance(0.7) else world.choice((_DELETE, _DELETE, 2, 3, 9))
+        operation = _SET if world.chance(0.7) else world.choice((_DELETE, _DELETE, 2, 3))
         configs.append({"name": key, "config_operation": operation, "value": world.choice(_GROUP_VALUES)})
     if world.chance(0.04):
         configs.append(configs[0])
@@ -69,7 +69,7 @@ def alter_topic(world: World) -> Iterator[Move]:
     name = _TOPIC if world.chance(0.9) else world.choice((f"{OWN}nobody", "", "bad name"))
     key = world.choice(TOPIC_KEYS)
     values = (*_TOPIC_VALUES[key], *((None,) if world.chance(0.2) else ()))
-    operation = world.choice((_SET, _SET, _SET, _DELETE)) if world.chance(0.95) else 9
+    operation = world.choice((_SET, _SET, _SET, _DELETE))
     config = {"name": key, "config_operation": operation, "value": world.choice(values)}
     row = {"resource_type": TOPIC, "resource_name": name, "configs": [config]}
     if world.chance(0.08):

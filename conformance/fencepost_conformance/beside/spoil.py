@@ -12,10 +12,13 @@ from .script import OWN, Move
 #: not changed: what takes long, what makes a client a replica, and what costs memory
 _SPARED: Final = frozenset(
     {"timeout", "max_wait", "transaction_timeout", "replica_id", "num_partitions", "count", "session_id", "acks"}
-    | {"min_bytes", "session_epoch", "cursor", "resource_type", "config_operation", "coordinator_keys", "key_type"}
+    | {"min_bytes", "session_epoch", "cursor", "isolation_level",
+       "configuration_keys", "value", "resource_type", "config_operation", "coordinator_keys", "key_type"}
 )
 #: lists that may not become empty: an empty one asks for everything, or is never answered
 _NEVER_EMPTY: Final = frozenset({("describe_topic_partitions", "topics"), ("add_partitions_to_txn", "transactions")})
+#: lists whose rows may not come twice: serve answers each, and Kafka the last (docs/serving.md)
+_ONCE: Final = ("produce", "fetch", "list_offsets", "delete_records", "txn_offset_commit")
 _NUMBERS: Final = (-2, -1, 0, 1, 2, 5)
 _NAMES: Final = ("", f"{OWN}nobody", f"{OWN}t0")
 
@@ -35,7 +38,8 @@ def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
                 for path in _places(api, key, item):
                     yield (key, *path)
     elif isinstance(value, list) and value:
-        yield (_doubled,)
+        if api not in _ONCE:
+            yield (_doubled,)
         if (api, field) not in _NEVER_EMPTY or len(value) > 1:
             yield (_shortened,)
         for at, item in enumerate(value):

@@ -112,7 +112,7 @@ def write(world: World) -> Iterator[Move]:
         each: batch_of(world, producer, each, 0 if world.chance(0.04) else TRANSACTIONAL)
         for each in world.some(places)
     }
-    name = world.choice((None, f"{OWN}nobody", "")) if world.chance(0.05) else producer.transactional_id
+    name = None if world.chance(0.03) else producer.transactional_id
     yield produce_move(world, batches, transactional_id=name, version=version)
     producer.ongoing = True
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeVar
+from zlib import crc32
 
 from fencepost.server.apis.table import TABLE
 
@@ -36,10 +37,10 @@ class Producer:
     last: list[tuple[Partition, Any]] = field(default_factory=list)
 
     def id(self) -> Kept:
-        return Kept(f"{self.name} id")
+        return Kept(f"{self.name} id", NO_PRODUCER_ID)
 
     def epoch(self, plus: int = 0) -> Kept:
-        return Kept(f"{self.name} epoch", plus=plus)
+        return Kept(f"{self.name} epoch", 0, plus)
 
     @property
     def keeps(self) -> dict[str, tuple[str | int, ...]]:
@@ -105,7 +106,7 @@ class World:
 
     def topic_id(self, name: str) -> Kept:
         """The id that the topic has or had."""
-        return Kept(f"{name} topic id", NO_TOPIC_ID)
+        return Kept(f"{name} topic id", NO_TOPIC_ID[:12] + crc32(name.encode()).to_bytes(4, "big"))
 
     def offset(self, partition: Partition) -> int:
         """One in the partition, or about its ends."""

@@ -182,8 +182,8 @@ class Node:
         written: list[tuple[PartitionLog, int]] = []
         for name, index in sorted(known.partitions):
             log = self.topics.partition(name, index)
-            if log is None or producer_id not in log.open_producers:
-                continue  # the topic is gone, or nothing was written, or the marker is there already
+            if log is None:
+                continue  # the topic is gone; where nothing was written there is a marker all the same
             made = marker(
                 producer_id, epoch, committed=committed, coordinator_epoch=COORDINATOR_EPOCH, at_ms=wall_clock_ms()
             )

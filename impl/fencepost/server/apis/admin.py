@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from uuid import uuid4
 
 from kio.schema.errors import ErrorCode as Code
 
@@ -17,10 +18,12 @@ from .metadata import cluster_right
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 _SET, _DELETE = 0, 1
+#: what may have settings in Kafka: topics, brokers, their loggers, client metrics, groups
+_RESOURCES: Final = frozenset({2, 4, 8, 16, 32})
 #: Kafka's ``num.partitions``
 _USUAL_PARTITIONS: Final = 1
 _STRING, _INT, _LIST = 2, 3, 7
-_TYPES: Final = {"group.consumer.assignors": _LIST}
+_TYPES: Final = {"group.consumer.assignors": _LIST, "cleanup.policy": _LIST}
 _DYNAMIC_TOPIC, _STATIC_BROKER, _DEFAULT, _DYNAMIC_GROUP = 1, 4, 5, 8
 _BY_ID_SINCE: Final = 6
 #: before, ListConfigResources asks for client metrics
@@ -41,8 +44,7 @@ async def create_topics(call: Call, request: Any) -> Any:
                 raise Refused(Code.topic_authorization_failed, "Authorization failed.")
             topic = await _create(call, each, validate_only=request.validate_only)
             answer.update(num_partitions=_partitions(each), replication_factor=1, error_message=None)
-            if topic is not None:
-                answer["topic_id"] = topic.topic_id
+            answer["topic_id"] = uuid4().bytes if topic is None else topic.topic_id
         except Refused as refused:
             answer.update(error_code=refused.code, error_message=str(refused) or None)
         answers.append(answer)
@@ -94,9 +96,17 @@ async def delete_topics(call: Call, request: Any) -> Any:
         else [(str(name), bytes(16)) for name in request.topic_names]
     )
     answers = []
+    ids = {node.topics.by_id[topic_id].name for name, topic_id in asked if name is None and topic_id in node.topics.by_id}
+    twice = ids & {name for name, _ in asked if name is not None}
     for name, topic_id in dict.fromkeys(asked):
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
         answer: dict[str, Any] = {"name": name, "topic_id": topic_id}
+        if topic is not None and topic.name in twice:
+            if name is None:  # one row for both
+                words = "The provided topic name maps to an ID that was already supplied."
+                both = {"name": topic.name, "topic_id": topic.topic_id}
+                answers.append({**both, "error_code": Code.invalid_request, "error_message": words})
+            continue
         if asked.count((name, topic_id)) > 1:
             words = "Duplicate topic name." if name is not None else "Duplicate topic id."
             answers.append({**answer, "error_code": Code.invalid_request, "error_message": words})
@@ -151,6 +161,9 @@ async def create_partitions(call: Call, request: Any) -> Any:
 
 async def describe_configs(call: Call, request: Any) -> Any:
     """Settings of this node, of topics and of groups."""
+    if any(int(each.resource_type) not in _RESOURCES for each in request.resources):  # it fails as a whole
+        rows = [{"resource_type": each.resource_type, "resource_name": each.resource_name} for each in request.resources]
+        return {"results": [{**row, "error_code": Code.invalid_request} for row in rows]}
     return {"results": [_described(call, each) for each in request.resources]}
 
 
@@ -214,10 +227,7 @@ async def incremental_alter_configs(call: Call, request: Any) -> Any:
     """Settings of groups are changed; those of topics are kept, and mean nothing here."""
     answers = []
     asked = [(int(each.resource_type), str(each.resource_name)) for each in request.resources]
-    for at, each in enumerate(request.resources):
-        kind, name = asked[at]
-        if (kind, name) in asked[:at]:
-            continue  # the first of them has the answer for all
+    for each, (kind, name) in zip(request.resources, asked, strict=True):
         answer: dict[str, Any] = {"resource_type": kind, "resource_name": name}
         try:
             if asked.count((kind, name)) > 1:
@@ -240,12 +250,18 @@ async def _alter(call: Call, kind: int, name: str, changes: Any, *, validate_onl
     if kind == GROUP:
         if not call.may(Operation.ALTER_CONFIGS, Resource.GROUP, name):
             raise Refused(Code.group_authorization_failed, "Authorization failed.")
+        if any(int(each.config_operation) not in (_SET, _DELETE) for each in changes):
+            raise Refused(Code.invalid_config, "Only lists can be added to, and taken from")
         if not name:
             raise Refused(Code.invalid_request, "Default group resources are not allowed.")
         config = dict(node.group_configs.get(name, {}))
     elif kind == TOPIC:
         if not call.may(Operation.ALTER_CONFIGS, Resource.TOPIC, name):
             raise Refused(Code.topic_authorization_failed, "Authorization failed.")
+        if not name:
+            raise Refused(Code.invalid_request, "Default topic resources are not allowed.")
+        if name_fault(name):
+            raise Refused(Code.invalid_topic_exception, name_fault(name))
         if topic is None:
             raise Refused(Code.unknown_topic_or_partition, "This server does not host this topic-partition.")
         config = dict(topic.config)
@@ -253,7 +269,7 @@ async def _alter(call: Call, kind: int, name: str, changes: Any, *, validate_onl
         raise Refused(Code.invalid_request, f"Unsupported resource type: {kind}")
     for each in changes:
         key = str(each.name)
-        if kind == GROUP and key not in GROUP_SETTINGS:
+        if kind == GROUP and each.config_operation != _DELETE and key not in GROUP_SETTINGS:
             raise Refused(Code.invalid_config, f"Unknown group config name: {key}")
         if each.config_operation == _SET and each.value is not None:
             config[key] = each.value
@@ -279,7 +295,10 @@ async def list_config_resources(call: Call, request: Any) -> Any:
         return {"error_code": Code.cluster_authorization_failed}
     if call.version < _KINDS_SINCE:  # of client metrics alone, which are not served
         return {}
-    kinds = {int(each) for each in getattr(request, "resource_types", ())} or {TOPIC, BROKER, GROUP}
+    kinds = {int(each) for each in request.resource_types}
+    if not kinds <= _RESOURCES:
+        return {"error_code": Code.unsupported_version}
+    kinds = kinds or {TOPIC, BROKER, GROUP}
     found: list[dict[str, Any]] = []
     if GROUP in kinds:
         found += [{"resource_type": GROUP, "resource_name": name} for name in node.group_configs]

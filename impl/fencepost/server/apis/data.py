@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
@@ -65,6 +67,11 @@ async def produce(call: Call, request: Any) -> Any:
     refused: Code | None = None
     if transactional_id is not None and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id):
         refused = Code.transactional_id_authorization_failed
+    producers = {each for row in request.topic_data for each in _transactional(row)}
+    if producers and transactional_id is None:
+        refused = Code.transactional_id_authorization_failed
+    elif len(producers) > 1:
+        refused = Code.invalid_producer_id_mapping
     answers = []
     written: list[tuple[PartitionLog, int]] = []
     known: list[tuple[PartitionLog, int, dict[str, Any]]] = []
@@ -81,6 +88,10 @@ async def produce(call: Call, request: Any) -> Any:
                 log = _writable(call, topic, named, index, by_id=by_id)
                 assert topic is not None
                 batch = _the_batch(each.records)
+                if not batch.count:
+                    empty = Refused(Code.invalid_record, "a batch without records")
+                    empty.start = log.start
+                    raise empty
                 if batch.transactional:  # a newer client's batch adds its partition even if it is refused below
                     await _in_transaction(call, topic.name, log, batch, transactional_id)
                 if acks not in (-1, 0, 1):
@@ -97,7 +108,8 @@ async def produce(call: Call, request: Any) -> Any:
                 if reason.start is not None:
                     answer["log_start_offset"] = reason.start
             partitions.append(answer)
-        answers.append({**named, "partition_responses": partitions})
+        if partitions:
+            answers.append({**named, "partition_responses": partitions})
     try:
         if changes:
             await call.node.store.write(changes)
@@ -134,6 +146,15 @@ def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int
     return topic.logs[index]
 
 
+def _transactional(row: Any) -> Iterator[tuple[int, int]]:
+    """Producer id and epoch of each batch of a transaction for the topic."""
+    for each in row.partition_data:
+        with suppress(Refused):
+            batch = _the_batch(each.records)
+            if batch.transactional:
+                yield batch.producer_id, batch.producer_epoch
+
+
 def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[Batch, list[Change]]:
     """Where the batch is, and what is to be kept of it: nothing if it was there already. Raises ``Refused``."""
     node = call.node
@@ -146,7 +167,7 @@ def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[
             raise Refused(Code.invalid_record, f"sequence {batch.base_sequence} of an idempotent producer")
         if batch.max_timestamp > time.time() * 1_000 + _MOST_AHEAD_MS:
             raise Refused(Code.invalid_timestamp, f"time {batch.max_timestamp} is more than an hour ahead")
-        put, new = log.add(batch)
+        put, new = log.add(batch, from_zero=batch.transactional and call.version >= _IMPLICIT_SINCE)
     except Refused as refused:
         refused.start = log.start
         raise
@@ -161,7 +182,7 @@ def _the_batch(records: bytes | None) -> Batch:
     try:
         found = list(batches(records or b""))
     except OldBatch as old:
-        raise Refused(Code.unsupported_for_message_format, str(old)) from None
+        raise Refused(Code.invalid_record, str(old)) from None
     except CorruptBatch as corrupt:
         raise Refused(Code.corrupt_message, str(corrupt)) from None
     if len(found) != 1:
@@ -192,7 +213,7 @@ async def fetch(call: Call, request: Any) -> Any:
     """Batches from given offsets on; waits for them if there are none. There are no sessions of fetches: each is of
     itself, which any client can do."""
     by_id = call.version >= _FETCH_BY_ID
-    if getattr(request, "session_id", 0) != 0:
+    if getattr(request, "session_epoch", -1) > 0:
         return {"error_code": Code.fetch_session_id_not_found}
     committed = int(request.isolation_level) == _COMMITTED
     wanted = [
@@ -235,7 +256,7 @@ async def fetch(call: Call, request: Any) -> Any:
             answer.update(
                 high_watermark=log.high, last_stable_offset=log.stable, log_start_offset=log.start, records=got.records
             )
-            if committed:
+            if committed and (got.records or int(each.fetch_offset) >= log.stable):
                 answer["aborted_transactions"] = [
                     {"producer_id": one.producer_id, "first_offset": one.first} for one in got.aborted
                 ]
@@ -255,7 +276,7 @@ def _readable(call: Call, topic: Topic | None, each: Any) -> tuple[Code, Partiti
     if not 0 <= each.partition < len(topic.logs):
         return Code.unknown_topic_or_partition, None
     log = topic.logs[each.partition]
-    return log.check(int(each.fetch_offset), int(getattr(each, "current_leader_epoch", -1))), log
+    return log.check(int(each.fetch_offset), max(int(getattr(each, "current_leader_epoch", -1)), -1)), log
 
 
 async def list_offsets(call: Call, request: Any) -> Any:

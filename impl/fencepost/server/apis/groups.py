@@ -112,11 +112,13 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
         raise _refused(call, body, Code.transactional_id_authorization_failed)
     known = node.transactions.known.get(body.transactional_id)
     partition = partition_for(body.group_id, node.groups.partitions)
-    if not any(_is_there(call, topic) for topic in body.topics):
+    if not any(_is_there(call, topic, each.partition_index) for topic in body.topics for each in topic.partitions):
         raise _refused(call, body, Code.none)
     try:
+        if not body.transactional_id:
+            raise Refused(Code.invalid_request, "the transactional id is empty")
         if call.version >= _IMPLICIT_SINCE:
-            known = node.transactions.check(body.transactional_id, body.producer_id, body.producer_epoch, fencing=True)
+            known = node.transactions.check(body.transactional_id, body.producer_id, body.producer_epoch, fencing=False)
             await node.transactions.add(known, offsets=[partition], version=2)
             return
         if known is None or known.producer_id != body.producer_id:
@@ -130,13 +132,14 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
         raise _refused(call, body, refused.code) from None
 
 
-def _is_there(call: Call, topic: Any) -> bool:
+def _is_there(call: Call, row: Any, index: int) -> bool:
     topics = call.node.topics
-    return topic.name in topics.by_name if topic.name else topic.topic_id in topics.by_id
+    topic = topics.by_name.get(row.name) if row.name else topics.by_id.get(row.topic_id)
+    return topic is not None and 0 <= index < len(topic.logs)
 
 
 def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code) -> Answered:
-    """The same error for each partition of a topic that is there."""
+    """The same error for each partition that is there."""
     unknown = Code.unknown_topic_id if call.version >= _BY_ID_SINCE else Code.unknown_topic_or_partition
     return Answered(
         {
@@ -145,12 +148,13 @@ def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code) -> Answered
                     "name": topic.name,
                     "topic_id": topic.topic_id,
                     "partitions": [
-                        {"partition_index": each.partition_index, "error_code": code if there else unknown}
+                        {"partition_index": each.partition_index, "error_code": code}
+                        if _is_there(call, topic, each.partition_index)
+                        else {"partition_index": each.partition_index, "error_code": unknown}
                         for each in topic.partitions
                     ],
                 }
                 for topic in body.topics
-                for there in (_is_there(call, topic),)
             ]
         }
     )

@@ -19,6 +19,8 @@ _NODE_SINCE: Final = 5
 _NULL_SINCE: Final = 1
 _NO_ID: Final = bytes(16)
 _NOBODY: Final = -1
+#: endpoints that DescribeCluster may be meant for
+_BROKERS, _CONTROLLERS = 1, 2
 
 #: What Kafka 4.4 says of itself, as far as it holds here: KIP-848 is served, and transactions of version 2.
 FEATURES: Final = (("group.version", 1), ("transaction.version", 2), ("metadata.version", 33))
@@ -89,14 +91,15 @@ async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: b
     topic = node.topics.by_name.get(name)
     if topic is not None:
         return _topic(call, topic, rights=rights)
+    allowed = {"topic_authorized_operations": call.rights(Resource.TOPIC, name, asked=rights)}
     if name_fault(name):
-        return {"name": name, "error_code": Code.invalid_topic_exception}
+        return {"name": name, "error_code": Code.invalid_topic_exception, **allowed}
     if may_create and node.leads and node.options.auto_create and call.may(Operation.CREATE, Resource.TOPIC, name):
         try:
             return _topic(call, await node.create_topic(name, node.options.auto_create), rights=rights)
         except Refused as refused:
             return {"name": name, "error_code": refused.code}
-    return {"name": name, "error_code": Code.unknown_topic_or_partition}
+    return {"name": name, "error_code": Code.unknown_topic_or_partition, **allowed}
 
 
 def _topic(call: Call, topic: Topic, *, rights: bool) -> dict[str, Any]:
@@ -128,8 +131,9 @@ async def describe_cluster(call: Call, request: Any) -> Any:
     """This node, and others that stand by."""
     node = call.node
     endpoint = int(getattr(request, "endpoint_type", 1))
-    if endpoint != 1:
-        return {"error_code": Code.mismatched_endpoint_type, "error_message": "this is a broker", "endpoint_type": 1}
+    if endpoint != _BROKERS:
+        code = Code.mismatched_endpoint_type if endpoint == _CONTROLLERS else Code.unsupported_endpoint_type
+        return {"error_code": code, "error_message": "this is a broker", "endpoint_type": 1}
     return {
         "endpoint_type": endpoint,
         "cluster_id": node.options.cluster_id,
@@ -163,15 +167,18 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
             if not listed_all:
                 rows.append({"name": name, "error_code": Code.topic_authorization_failed})
             continue
+        if not name:  # Kafka fails over it
+            wrong = [{"name": each.name, "error_code": Code.unknown_server_error} for each in request.topics]
+            return {"topics": [{**row, "topic_authorized_operations": NOT_ASKED} for row in wrong]}
+        if left == 0:
+            following = {"topic_name": name, "partition_index": 0}
+            break
         topic = node.topics.by_name.get(name)
         if topic is None:
             code = Code.invalid_topic_exception if name_fault(name) else Code.unknown_topic_or_partition
             rights = call.rights(Resource.TOPIC, name)
             rows.append({"name": name, "error_code": code, "topic_authorized_operations": rights})
             continue
-        if left == 0:
-            following = {"topic_name": name, "partition_index": 0}
-            break
         row = _topic(call, topic, rights=True)
         first = start[1] if name == start[0] else 0
         row["partitions"] = row["partitions"][first : first + left]

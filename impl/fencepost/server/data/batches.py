@@ -89,7 +89,7 @@ def batches(data: bytes) -> Iterator[Batch]:
             raise CorruptBatch(f"a batch of {length} bytes, magic {magic}, where {len(data) - at} are left")
         if crc32c.crc32c(memoryview(data)[at + _CRC_FROM : end]) != crc:
             raise CorruptBatch("the checksum of a batch does not agree")
-        if delta < 0 or count != delta + 1:
+        if delta < -1 or count != delta + 1:
             raise CorruptBatch(f"a batch of {count} records whose last is number {delta}")
         yield Batch(data[at:end], base, base + delta, attributes, first, latest, producer, epoch, sequence, count)
         at = end

@@ -8,7 +8,7 @@ import asyncio
 from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
@@ -71,11 +71,12 @@ class PartitionLog:
         """Those with a transaction that is not decided."""
         return tuple(self._now.open)
 
-    def add(self, batch: Batch) -> tuple[Batch, bool]:
-        """Puts the batch at the end: the batch at its place, and whether it is new. Raises ``Refused``."""
-        known = None if batch.control else self._now.producers.again(batch)
+    def add(self, batch: Batch, *, from_zero: bool = False) -> tuple[Batch, bool]:
+        """Puts the batch at the end: the batch at its place, and whether it is new. ``from_zero``: a producer that the
+        log does not know begins with sequence 0. Raises ``Refused``."""
+        known = None if batch.control else self._now.producers.again(batch, from_zero=from_zero)
         if known is not None:
-            return placed(batch, known, self.leader_epoch), False
+            return replace(placed(batch, known.base, self.leader_epoch), max_timestamp=known.max_timestamp), False
         if not batch.transactional and batch.producer_id in self._now.open:
             raise Refused(Code.invalid_txn_state, "a batch without a transaction, while the producer has one open")
         put = placed(batch, self.end, self.leader_epoch)
@@ -144,7 +145,7 @@ class PartitionLog:
         """Whether that is the leader's epoch (-1: nobody says)."""
         if epoch > self.leader_epoch:
             return Code.unknown_leader_epoch
-        return Code.fenced_leader_epoch if -1 < epoch < self.leader_epoch else Code.none
+        return Code.fenced_leader_epoch if epoch != -1 and epoch < self.leader_epoch else Code.none
 
     def epoch_of(self, offset: int) -> int:
         """The leader epoch in which the record at that offset was written; the present one behind the end."""

@@ -33,6 +33,7 @@ class Written:
     first: int
     last: int
     base: int
+    max_timestamp: int
 
 
 @dataclass(slots=True)
@@ -60,25 +61,30 @@ class Producers:
         }
         return made
 
-    def again(self, batch: Batch) -> int | None:
-        """Where the batch is in the log already; None if it is new. Raises ``Refused`` for a gap in the sequence, and
-        for a producer of an epoch that is over."""
+    def again(self, batch: Batch, *, from_zero: bool = False) -> Written | None:
+        """The batch as it is in the log already; None if it is new. ``from_zero``: a producer of which nothing is known
+        begins with sequence 0. Raises ``Refused`` for a gap in the sequence, and for a producer of an epoch that is
+        over."""
         if batch.producer_id == NO_PRODUCER:
             return None
         known = self._known.get(batch.producer_id)
         if known is None:
+            if from_zero and batch.base_sequence != 0:
+                raise Refused(Code.out_of_order_sequence_number, f"producer begins with {batch.base_sequence}, not 0")
             return None
         if batch.producer_epoch < known.epoch:
             raise Refused(
                 Code.invalid_producer_epoch, f"epoch {batch.producer_epoch} of the producer is over: {known.epoch}"
             )
+        if known.epoch < 0:  # a producer without an epoch is one of which nothing is known
+            return None
         if batch.producer_epoch > known.epoch or not known.written:
             if batch.base_sequence != 0 and not known.lost:
                 raise Refused(Code.out_of_order_sequence_number, f"epoch begins with {batch.base_sequence}, not 0")
             return None
         for each in known.written:
             if (each.first, each.last) == (batch.base_sequence, batch.last_sequence):
-                return each.base
+                return each
         last = known.written[-1].last
         if batch.base_sequence != (last + 1) & 0x7FFFFFFF:
             raise Refused(Code.out_of_order_sequence_number, f"sequence {batch.base_sequence} after {last}")
@@ -97,4 +103,4 @@ class Producers:
             del self._known[next(iter(self._known))]
         if not batch.control:
             known.lost = False
-            known.written.append(Written(batch.base_sequence, batch.last_sequence, batch.base))
+            known.written.append(Written(batch.base_sequence, batch.last_sequence, batch.base, batch.max_timestamp))

@@ -92,10 +92,8 @@ class Transactions:
                 self._check_expected(known, expected, fencing=fencing)
                 if known.state is not State.ONGOING:
                     return await self._initialize(known, timeout_ms, expected)
-                await self._fence(known)
+                await self._fence(known, keeps=expected is not None)
             await self._marked(known)
-            if expected is not None:
-                raise Refused(_fenced(fencing), "the transaction was open, so its producer is fenced")
 
     async def _create(self, transactional_id: str, timeout_ms: int) -> tuple[int, int]:
         made = Transaction(transactional_id, await self.new_producer_id(), 0, timeout_ms)
@@ -110,8 +108,9 @@ class Transactions:
             raise Refused(_fenced(fencing), "another producer has the transactional id")
         if known.state.ending:
             raise Refused(Code.concurrent_transactions, "a transaction is ending")
-        retried = expected == known.previous and known.state is not State.ONGOING
-        if expected is not None and expected != _current(known) and not retried:
+        if known.state is State.ONGOING:  # is aborted first, whatever the epoch
+            return
+        if expected is not None and expected not in (_current(known), known.previous):
             raise Refused(_fenced(fencing), "another producer has the transactional id")
 
     async def _initialize(
@@ -241,11 +240,11 @@ class Transactions:
             raise wrong_state
         return False
 
-    async def _fence(self, known: Transaction) -> None:
-        """Abort the open transaction, and fence its producer."""
+    async def _fence(self, known: Transaction, *, keeps: bool = False) -> None:
+        """Abort the open transaction, and fence its producer; with ``keeps`` it gets the next epoch when it asks."""
         before = copy(known)
+        known.previous = _current(known) if keeps else (NO_PRODUCER, NO_EPOCH)
         self._bump(known)
-        known.previous = (NO_PRODUCER, NO_EPOCH)
         known.marker = _current(known)
         await self._decide(known, before, committed=False)
 
