@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
+from uuid import UUID
 
 from fencepost.server.data.batches import HEADER_BYTES, read_header
 
 from .script import CONTROL, OWN, Run
 from .settings import TOPIC_KEYS
+from .world import NO_TOPIC_ID
 
 
 class How(StrEnum):
@@ -25,6 +27,7 @@ class How(StrEnum):
     NAME = "each value is replaced by the place at which it came first"
     SORT = "its rows are compared in one order"
     OWN_ROWS = "only rows with names of the script are compared"
+    MERGE = "rows of one topic are compared as one row"
     HAD = "settings that serve does not have are left out"
     SINCE = "a time is counted from the beginning of the run on"
     BATCHES = "whole batches are compared, by the fields of their headers"
@@ -64,7 +67,11 @@ TABLE: Final = (
     Row("list_offsets", "partitions", How.SORT, "Kafka puts refused rows first"),
     Row("produce", "responses", How.SORT, "Kafka fills them from a hash table"),
     Row("produce", "partition_responses", How.SORT, "Kafka puts refused rows first"),
+    Row("txn_offset_commit", "topics", How.SORT, "Kafka puts refused rows first"),
+    Row("txn_offset_commit", "topics", How.MERGE, "Kafka has another row of a topic for its refused partitions"),
+    Row("txn_offset_commit", "partitions", How.SORT, "Kafka puts refused rows first"),
     Row("fetch", "responses", How.SORT, "Kafka puts refused rows first"),
+    Row("fetch", "responses", How.MERGE, "Kafka has another row of a topic for its refused partitions"),
     Row("fetch", "partitions", How.SORT, "Kafka puts refused rows first"),
     Row("fetch", "aborted_transactions", How.SORT, "their order means nothing to a consumer"),
     Row("delete_records", "topics", How.SORT, "Kafka fills them from a hash table"),
@@ -106,6 +113,8 @@ _NOT_HERE: Final = ("share.", "streams.", "errors.")
 _OF_TOPIC: Final = 1
 #: values of drawn fields that mean that there is none
 _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
+#: how topic ids begin that no broker drew
+_MADE_UP: Final = str(UUID(bytes=NO_TOPIC_ID))[:23]
 #: a time as far from the beginning of a run is one of the run
 _RUN_MS: Final = 2 * 24 * 3_600_000
 
@@ -130,6 +139,8 @@ class Normal:
                 value = [row for row in value if self._is_own(row)]
             if How.HAD in hows:
                 value = [row for row in value if not _is_foreign(row)]
+            if How.MERGE in hows:
+                value = _merged(value)
             rows = [self._value(api, field, item) for item in value]
             return sorted(rows, key=_place) if How.SORT in hows else rows
         if How.BATCHES in hows:
@@ -148,6 +159,8 @@ class Normal:
 
     def _named(self, value: Any) -> Any:
         if value in _NOBODY:
+            return value
+        if str(value).startswith(_MADE_UP):
             return value
         if str(value) in self._run.ids:
             return self._run.ids[str(value)]
@@ -190,6 +203,14 @@ class Normal:
 def _place(row: Any) -> tuple[str, ...]:
     """Where a row is compared: by its name first."""
     return (*[str(row[key]) for key in _KEYS if key in row], repr(row)) if isinstance(row, dict) else (repr(row),)
+
+
+def _merged(rows: list[Any]) -> list[Any]:
+    found: dict[Any, Any] = {}
+    for row in rows:
+        key = tuple(row.get(each) for each in ("name", "topic", "topic_id"))
+        found[key] = {**row, "partitions": [*found.get(key, {"partitions": ()})["partitions"], *row["partitions"]]}
+    return list(found.values())
 
 
 def _is_foreign(row: Any) -> bool:

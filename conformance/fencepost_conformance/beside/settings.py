@@ -40,9 +40,9 @@ _SET, _DELETE = 0, 1
 
 def _topic(world: World) -> Iterator[Move]:
     """The topic of the settings, once."""
-    if _TOPIC in world.gone:
+    if world.with_settings:
         return
-    world.gone.add(_TOPIC)
+    world.with_settings = True
     rows = [{"name": _TOPIC, "num_partitions": 1, "replication_factor": 1}]
     yield world.move("create_topics", {"topics": rows, "timeout": 10_000, "validate_only": False})
 

@@ -18,7 +18,8 @@ _SPARED: Final = frozenset(
 #: lists that may not become empty: an empty one asks for everything, or is never answered
 _NEVER_EMPTY: Final = frozenset({("describe_topic_partitions", "topics"), ("add_partitions_to_txn", "transactions")})
 #: lists whose rows may not come twice: serve answers each, and Kafka the last (docs/serving.md)
-_ONCE: Final = ("produce", "fetch", "list_offsets", "delete_records", "txn_offset_commit")
+_ONCE: Final = ("produce", "fetch", "list_offsets", "delete_records", "txn_offset_commit",
+                "add_partitions_to_txn")  # fmt: skip
 _NUMBERS: Final = (-2, -1, 0, 1, 2, 5)
 _NAMES: Final = ("", f"{OWN}nobody", f"{OWN}t0")
 
@@ -34,13 +35,13 @@ def spoiled(rng: Random, move: Move) -> Move:
 def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if key not in _SPARED:
+            if key not in _SPARED and (api, key) != ("incremental_alter_configs", "name"):
                 for path in _places(api, key, item):
                     yield (key, *path)
     elif isinstance(value, list) and value:
         if api not in _ONCE:
             yield (_doubled,)
-        if (api, field) not in _NEVER_EMPTY or len(value) > 1:
+        if len(value) > 1 or (api not in _ONCE and (api, field) not in _NEVER_EMPTY):
             yield (_shortened,)
         for at, item in enumerate(value):
             for path in _places(api, field, item):

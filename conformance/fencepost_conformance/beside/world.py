@@ -57,7 +57,8 @@ class Producer:
 
 @dataclass(slots=True)
 class World:
-    """``topics``: partitions by name. ``ends``: the next offset of each partition. ``now_ms``: of the next batch."""
+    """``topics``: partitions by name. ``ends``: the next offset of each partition. ``now_ms``: of the next batch.
+    ``with_settings``: the topic whose settings are changed is there."""
 
     rng: Random
     topics: dict[str, int] = field(default_factory=dict)
@@ -65,6 +66,7 @@ class World:
     producers: list[Producer] = field(default_factory=list)
     ends: dict[Partition, int] = field(default_factory=dict)
     now_ms: int = 0
+    with_settings: bool = False
 
     def version(self, api: str, least: int = 0, most: int = 99) -> int:
         """Any version of the API that is served."""

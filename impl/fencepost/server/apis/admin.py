@@ -22,8 +22,8 @@ _SET, _DELETE = 0, 1
 _RESOURCES: Final = frozenset({2, 4, 8, 16, 32})
 #: Kafka's ``num.partitions``
 _USUAL_PARTITIONS: Final = 1
-_STRING, _INT, _LIST = 2, 3, 7
-_TYPES: Final = {"group.consumer.assignors": _LIST, "cleanup.policy": _LIST}
+_STRING, _INT, _LONG, _LIST = 2, 3, 5, 7
+_TYPES: Final = {"group.consumer.assignors": _LIST, "cleanup.policy": _LIST, "retention.ms": _LONG}
 _DYNAMIC_TOPIC, _STATIC_BROKER, _DEFAULT, _DYNAMIC_GROUP = 1, 4, 5, 8
 _BY_ID_SINCE: Final = 6
 #: before, ListConfigResources asks for client metrics
@@ -216,7 +216,7 @@ def _row(name: str, value: str, source: int, *, read_only: bool = False) -> dict
     return {
         "name": name,
         "value": value,
-        "config_type": _INT if value.lstrip("-").isdecimal() else _TYPES.get(name, _STRING),
+        "config_type": _TYPES.get(name, _INT if value.lstrip("-").isdecimal() else _STRING),
         "read_only": read_only,
         "is_default": source == _DEFAULT,
         "config_source": source,

@@ -67,11 +67,10 @@ async def produce(call: Call, request: Any) -> Any:
     refused: Code | None = None
     if transactional_id is not None and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id):
         refused = Code.transactional_id_authorization_failed
-    producers = {each for row in request.topic_data for each in _transactional(row)}
-    if producers and transactional_id is None:
+    found = [each for row in request.topic_data for each in _transactional(call, row, by_id=by_id)]
+    if found and transactional_id is None:
         refused = Code.transactional_id_authorization_failed
-    elif len(producers) > 1:
-        refused = Code.invalid_producer_id_mapping
+    several = len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1
     answers = []
     written: list[tuple[PartitionLog, int]] = []
     known: list[tuple[PartitionLog, int, dict[str, Any]]] = []
@@ -88,11 +87,14 @@ async def produce(call: Call, request: Any) -> Any:
                 log = _writable(call, topic, named, index, by_id=by_id)
                 assert topic is not None
                 batch = _the_batch(each.records)
-                if not batch.count:
-                    empty = Refused(Code.invalid_record, "a batch without records")
-                    empty.start = log.start
-                    raise empty
+                if batch.count < 1 or batch.count != batch.last - batch.base + 1:
+                    wrong = Refused(Code.invalid_record, f"a batch that has {batch.count} records by its header")
+                    wrong.start = log.start
+                    raise wrong
+                if batch.transactional and several:
+                    raise Refused(Code.invalid_producer_id_mapping, "several producers in one transaction")
                 if batch.transactional:  # a newer client's batch adds its partition even if it is refused below
+                    log.verify(batch)
                     await _in_transaction(call, topic.name, log, batch, transactional_id)
                 if acks not in (-1, 0, 1):
                     raise Refused(Code.invalid_required_acks, "")
@@ -146,13 +148,14 @@ def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int
     return topic.logs[index]
 
 
-def _transactional(row: Any) -> Iterator[tuple[int, int]]:
-    """Producer id and epoch of each batch of a transaction for the topic."""
+def _transactional(call: Call, row: Any, *, by_id: bool) -> Iterator[tuple[Batch, bool]]:
+    """Each batch of a transaction for the topic, and whether its partition is there."""
+    topic, _ = _topic_of(call, row, by_id=by_id)
     for each in row.partition_data:
         with suppress(Refused):
             batch = _the_batch(each.records)
             if batch.transactional:
-                yield batch.producer_id, batch.producer_epoch
+                yield batch, topic is not None and 0 <= each.index < len(topic.logs)
 
 
 def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[Batch, list[Change]]:
@@ -251,12 +254,14 @@ async def fetch(call: Call, request: Any) -> Any:
                 _log.error("batches of %s-%s cannot be read: %s", topic and topic.name, log.index, reason)
                 got = Fetched()
                 answer["error_code"] = Code.kafka_storage_error
-            left = max(left - len(got.records), 0)
+            offset = int(each.fetch_offset)
+            if got.records:  # Kafka fills the rest with a part of the next batch
+                left = max(left - max(len(got.records), min(most, log.ready(offset, committed=committed))), 0)
             nothing_yet = nothing_yet and not got.records
             answer.update(
                 high_watermark=log.high, last_stable_offset=log.stable, log_start_offset=log.start, records=got.records
             )
-            if committed and (got.records or int(each.fetch_offset) >= log.stable):
+            if committed and (got.records or not most or offset >= log.stable):
                 answer["aborted_transactions"] = [
                     {"producer_id": one.producer_id, "first_offset": one.first} for one in got.aborted
                 ]

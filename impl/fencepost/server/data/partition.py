@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode as Code
 from .batches import Batch, leader_epoch_of, placed, read_header
 from .index import Index
 from .known import Aborted, Known
-from .producers import Refused
+from .producers import MOST, Refused
 from .tail import Budget, Tail
 
 #: a write that takes longer is told as failed
@@ -58,6 +58,8 @@ class PartitionLog:
         self._durable = Known()  #: as a restart would find it
         self._pending: deque[tuple[Batch, bool | None]] = deque()
         self._gone = 0  #: bytes of batches that were deleted
+        #: the lowest sequence of the batches that were looked up, by producer id and epoch, until one is taken
+        self._unverified: dict[tuple[int, int], int] = {}
         self._watchers: set[Callable[[], None]] = set()
 
     @property
@@ -74,6 +76,11 @@ class PartitionLog:
     def add(self, batch: Batch, *, from_zero: bool = False) -> tuple[Batch, bool]:
         """Puts the batch at the end: the batch at its place, and whether it is new. ``from_zero``: a producer that the
         log does not know begins with sequence 0. Raises ``Refused``."""
+        lowest = self._unverified.get((batch.producer_id, batch.producer_epoch))
+        if lowest is not None and batch.base_sequence > lowest:
+            raise Refused(
+                Code.out_of_order_sequence_number, f"sequence {batch.base_sequence}, where {lowest} was refused"
+            )
         known = None if batch.control else self._now.producers.again(batch, from_zero=from_zero)
         if known is not None:
             return replace(placed(batch, known.base, self.leader_epoch), max_timestamp=known.max_timestamp), False
@@ -81,7 +88,18 @@ class PartitionLog:
             raise Refused(Code.invalid_txn_state, "a batch without a transaction, while the producer has one open")
         put = placed(batch, self.end, self.leader_epoch)
         self._put(put, committed=None)
+        self._unverified.pop((batch.producer_id, batch.producer_epoch), None)
         return put, True
+
+    def verify(self, batch: Batch) -> None:
+        """A batch of a transaction that is not open here is looked up with the coordinator. If that refuses it, no batch
+        behind it is taken before it (KIP-890)."""
+        if batch.producer_id in self._now.open:
+            return
+        who = batch.producer_id, batch.producer_epoch
+        self._unverified[who] = min(batch.base_sequence, self._unverified.pop(who, batch.base_sequence))
+        if len(self._unverified) > MOST:
+            del self._unverified[next(iter(self._unverified))]
 
     def end_transaction(self, marker: Batch, *, committed: bool) -> Batch:
         """Writes the marker that ends a transaction."""
