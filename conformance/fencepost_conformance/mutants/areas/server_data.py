@@ -20,7 +20,7 @@ FAULTS = (
         "response-limit-counts-no-partition", Area.DATA,
         "Fetch applies max_bytes to each partition and not to the whole response",
         "Fetch of t-0 and t-1, 1,000 bytes in each, with max_bytes 1,200: the second partition must be empty",
-        (Replacement(APIS, "fetch", "left = max(left - len(got.records), 0)", "left = max(left, 0)"),),
+        (Replacement(APIS, "fetch", "left = max(left - _taken(", "left = max(left - 0 * _taken("),),
     ),
     Fault(
         "empty-partition-renews-first-batch", Area.DATA,
@@ -242,8 +242,8 @@ FAULTS = (
         (
             Replacement(
                 APIS, "fetch",
-                'if getattr(request, "session_id", 0) != 0:',
-                'if getattr(request, "session_id", 0) != 0 and not request.topics:',
+                'if getattr(request, "session_epoch", -1) > 0:',
+                'if getattr(request, "session_epoch", -1) > 0 and not request.topics:',
             ),
         ),
     ),

@@ -255,8 +255,7 @@ async def fetch(call: Call, request: Any) -> Any:
                 got = Fetched()
                 answer["error_code"] = Code.kafka_storage_error
             offset = int(each.fetch_offset)
-            if got.records:  # Kafka fills the rest with a part of the next batch
-                left = max(left - max(len(got.records), min(most, log.ready(offset, committed=committed))), 0)
+            left = max(left - _taken(log, offset, got, most, committed=committed), 0)
             nothing_yet = nothing_yet and not got.records
             answer.update(
                 high_watermark=log.high, last_stable_offset=log.stable, log_start_offset=log.start, records=got.records
@@ -269,6 +268,11 @@ async def fetch(call: Call, request: Any) -> Any:
         key = next(iter(named.values()))
         answers.setdefault(key, {**named, "partitions": []})["partitions"].append(answer)
     return {"responses": list(answers.values())}
+
+
+def _taken(log: PartitionLog, offset: int, got: Fetched, most: int, *, committed: bool) -> int:
+    """How much of the response's limit a partition has used: Kafka fills the rest with a part of the next batch."""
+    return max(len(got.records), min(most, log.ready(offset, committed=committed))) if got.records else 0
 
 
 def _readable(call: Call, topic: Topic | None, each: Any) -> tuple[Code, PartitionLog | None]:
