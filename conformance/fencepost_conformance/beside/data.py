@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from .script import CONTROL, DAMAGES, GZIP, LOG_APPEND_TIME, TRANSACTIONAL, At, Move, Records
+from .script import CONTROL, DAMAGES, GZIP, TRANSACTIONAL, At, Move, Records
 from .world import NO_PRODUCER_ID, Partition, Producer, World
 
 _TIMEOUT_MS: Final = 5_000
@@ -38,7 +38,6 @@ def odd_batch(world: World) -> Records:
             Records(flags=CONTROL),
             Records(flags=CONTROL | TRANSACTIONAL),
             Records(flags=TRANSACTIONAL),
-            Records(flags=LOG_APPEND_TIME),
             Records(at_ms=2 * _HOUR_MS),
             Records(at_ms=-2 * _HOUR_MS),
             Records(count=0),

@@ -29,7 +29,7 @@ class How(StrEnum):
     OWN_ROWS = "only rows with names of the script are compared"
     MERGE = "rows of one topic are compared as one row"
     HAD = "settings that serve does not have are left out"
-    SINCE = "a time is counted from the beginning of the run on"
+    SINCE = "a time is counted from the beginning of the run on; that of a marker is a broker's own"
     BATCHES = "whole batches are compared, by the fields of their headers"
 
 
@@ -116,6 +116,7 @@ _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
 #: how topic ids begin that no broker drew
 _MADE_UP: Final = str(UUID(bytes=NO_TOPIC_ID))[:23]
 #: a time as far from the beginning of a run is one of the run
+_OF_MARKERS_MS: Final = 300_000
 _RUN_MS: Final = 2 * 24 * 3_600_000
 
 
@@ -169,6 +170,8 @@ class Normal:
     def _since(self, value: Any) -> Any:
         if isinstance(value, str):
             value = round(datetime.fromisoformat(value).timestamp() * 1_000)
+        if isinstance(value, int) and _OF_MARKERS_MS < value - self._run.began_ms < 4 * _OF_MARKERS_MS:
+            return "when a marker was written"
         if isinstance(value, int) and abs(value - self._run.began_ms) < _RUN_MS:
             return f"began {value - self._run.began_ms:+d} ms"
         return value

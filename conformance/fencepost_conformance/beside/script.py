@@ -23,7 +23,6 @@ import crc32c
 OWN: Final = "~"
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
-LOG_APPEND_TIME: Final = 0x08
 GZIP: Final = 1
 NOBODY: Final = -1
 

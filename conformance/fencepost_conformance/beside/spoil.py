@@ -20,6 +20,9 @@ _NEVER_EMPTY: Final = frozenset({("describe_topic_partitions", "topics"), ("add_
 #: lists whose rows may not come twice: serve answers each, and Kafka the last (docs/serving.md)
 _ONCE: Final = ("produce", "fetch", "list_offsets", "delete_records", "txn_offset_commit",
                 "add_partitions_to_txn")  # fmt: skip
+#: Kafka looks these up only if the transaction is not open in the partition, and serve always (docs/serving.md)
+_LOOKED_UP: Final = frozenset({("produce", "transactional_id"), ("txn_offset_commit", "transactional_id")})
+_NAMES_OF_ROWS: Final = ("transactional_id", "name", "topic", "index", "partition", "partition_index")
 _NUMBERS: Final = (-2, -1, 0, 1, 2, 5)
 _NAMES: Final = ("", f"{OWN}nobody", f"{OWN}t0")
 
@@ -29,7 +32,19 @@ def spoiled(rng: Random, move: Move) -> Move:
     places = list(_places(move.api, "", move.values))
     if not places:
         return move
-    return replace(move, values=_put(rng, move.values, rng.choice(places)))
+    made = replace(move, values=_put(rng, move.values, rng.choice(places)))
+    return move if move.api in _ONCE and _repeats(made.values) else made
+
+
+def _repeats(value: Any) -> bool:
+    """Whether a list has two rows for one thing."""
+    if isinstance(value, dict):
+        return any(map(_repeats, value.values()))
+    if not isinstance(value, list):
+        return False
+    names = [next((row[key] for key in _NAMES_OF_ROWS if key in row), at) if isinstance(row, dict) else row
+             for at, row in enumerate(value)]  # fmt: skip
+    return len(set(map(str, names))) < len(names) or any(map(_repeats, value))
 
 
 def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
@@ -51,7 +66,8 @@ def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
     elif isinstance(value, int):
         yield (lambda rng, old: rng.choice(_NUMBERS),)
     elif isinstance(value, str):
-        yield (lambda rng, old: rng.choice(_NAMES),)
+        if (api, field) not in _LOOKED_UP:
+            yield (lambda rng, old: rng.choice(_NAMES),)
 
 
 def _doubled(rng: Random, rows: list[Any]) -> list[Any]:

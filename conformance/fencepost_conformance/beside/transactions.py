@@ -130,7 +130,8 @@ def offsets(world: World) -> Iterator[Move]:
         }
         for name, indexes in world.partitions(2).items()
     ]
-    yield world.move("txn_offset_commit", {**_who(world, producer), "group_id": group, "topics": topics})
+    who = {**_who(world, producer), "transactional_id": producer.transactional_id}
+    yield world.move("txn_offset_commit", {**who, "group_id": group, "topics": topics})
     producer.ongoing = True
 
 

@@ -88,10 +88,10 @@ class Replayed:
     producers: dict[int, ProducerEntry] = field(default_factory=dict)
     aborted: list[tuple[int, int, int]] = field(default_factory=list)
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: Entry, *, restored: bool) -> None:
         if entry.producer < 0:
             return
-        new = ProducerEntry(entry.epoch, any_sequence=entry.committed is not None)
+        new = ProducerEntry(entry.epoch, any_sequence=restored and entry.committed is not None)
         state = self.producers.setdefault(entry.producer, new)
         if entry.epoch > state.epoch:
             state.epoch = entry.epoch
@@ -108,21 +108,23 @@ class Replayed:
         state.began = None
 
 
-def replayed(entries: Iterable[Entry]) -> Replayed:
+def replayed(entries: Iterable[Entry], restored: int) -> Replayed:
+    """``restored``: how many of them a restart has found."""
     made = Replayed()
-    for entry in entries:
-        made.take(entry)
+    for at, entry in enumerate(entries):
+        made.take(entry, restored=at < restored)
     return made
 
 
 @dataclass(slots=True)
 class Model:
     """``entries``: the log, of which ``durable`` are below the high watermark. ``history``: all that producers wrote
-    since the last restart, also what was deleted."""
+    since the last restart, also what was deleted; the first ``restored`` of them were there before it."""
 
     entries: list[Entry] = field(default_factory=list)
     durable: int = 0
     history: list[Entry] = field(default_factory=list)
+    restored: int = 0
     start: int = 0
     first_end: int = 0  #: the end while the log is empty
     leader_epoch: int = 0
@@ -137,7 +139,7 @@ class Model:
 
     @property
     def known(self) -> Replayed:
-        return replayed(self.history)
+        return replayed(self.history, self.restored)
 
     @property
     def durable_history(self) -> list[Entry]:
@@ -146,7 +148,7 @@ class Model:
 
     @property
     def stable(self) -> int:
-        began = [each.began for each in replayed(self.durable_history).producers.values() if each.began is not None]
+        began = [each.began for each in replayed(self.durable_history, self.restored).producers.values() if each.began is not None]
         return min([self.high, *(max(each, self.start) for each in began)])
 
     def answer(self, entry: Entry) -> Answer:
@@ -189,6 +191,7 @@ class Model:
     def restart(self) -> None:
         self.retract()
         self.history = list(self.entries)
+        self.restored = len(self.history)
 
     # what readers see
 
@@ -205,15 +208,14 @@ class Model:
         return found
 
     def aborted(self, offset: int, found: Sequence[Entry]) -> list[tuple[int, int, int]]:
-        rows = replayed(self.durable_history).aborted
+        rows = replayed(self.durable_history, self.restored).aborted
         return [each for each in rows if found and each[2] >= offset and each[1] <= found[-1].last]
 
     def times(self, limit: int) -> list[tuple[int, int]]:
-        """Time and offset of each record of a producer that can be read below the limit."""
+        """Time and offset of each record, also of markers, that can be read below the limit."""
         return [
             (time, entry.base + at)
             for entry in self.entries[: self.durable]
-            if entry.committed is None
             for at, time in enumerate(entry.times)
             if self.start <= entry.base + at < limit
         ]

@@ -97,11 +97,11 @@ async def delete_topics(call: Call, request: Any) -> Any:
     )
     answers = []
     ids = {node.topics.by_id[topic_id].name for name, topic_id in asked if name is None and topic_id in node.topics.by_id}
-    twice = ids & {name for name, _ in asked if name is not None}
+    twice = ids & {name for name, topic_id in asked if name is not None and topic_id == bytes(16)}
     for name, topic_id in dict.fromkeys(asked):
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
         answer: dict[str, Any] = {"name": name, "topic_id": topic_id}
-        if topic is not None and topic.name in twice:
+        if topic is not None and topic.name in twice and (name is None or topic_id == bytes(16)):
             if name is None:  # one row for both
                 words = "The provided topic name maps to an ID that was already supplied."
                 both = {"name": topic.name, "topic_id": topic.topic_id}
@@ -272,7 +272,7 @@ async def _alter(call: Call, kind: int, name: str, changes: Any, *, validate_onl
         if kind == GROUP and each.config_operation != _DELETE and key not in GROUP_SETTINGS:
             raise Refused(Code.invalid_config, f"Unknown group config name: {key}")
         if each.config_operation == _SET and each.value is not None:
-            config[key] = each.value
+            config[key] = each.value.strip()
         elif each.config_operation == _DELETE:
             config.pop(key, None)
         else:

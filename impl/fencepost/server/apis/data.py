@@ -70,7 +70,8 @@ async def produce(call: Call, request: Any) -> Any:
     found = [each for row in request.topic_data for each in _transactional(call, row, by_id=by_id)]
     if found and transactional_id is None:
         refused = Code.transactional_id_authorization_failed
-    several = len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1
+    elif len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1:
+        refused = Code.invalid_producer_id_mapping
     answers = []
     written: list[tuple[PartitionLog, int]] = []
     known: list[tuple[PartitionLog, int, dict[str, Any]]] = []
@@ -91,10 +92,8 @@ async def produce(call: Call, request: Any) -> Any:
                     wrong = Refused(Code.invalid_record, f"a batch that has {batch.count} records by its header")
                     wrong.start = log.start
                     raise wrong
-                if batch.transactional and several:
-                    raise Refused(Code.invalid_producer_id_mapping, "several producers in one transaction")
                 if batch.transactional:  # a newer client's batch adds its partition even if it is refused below
-                    log.verify(batch)
+                    log.verify(batch, from_zero=call.version >= _IMPLICIT_SINCE)
                     await _in_transaction(call, topic.name, log, batch, transactional_id)
                 if acks not in (-1, 0, 1):
                     raise Refused(Code.invalid_required_acks, "")
@@ -170,7 +169,7 @@ def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[
             raise Refused(Code.invalid_record, f"sequence {batch.base_sequence} of an idempotent producer")
         if batch.max_timestamp > time.time() * 1_000 + _MOST_AHEAD_MS:
             raise Refused(Code.invalid_timestamp, f"time {batch.max_timestamp} is more than an hour ahead")
-        put, new = log.add(batch, from_zero=batch.transactional and call.version >= _IMPLICIT_SINCE)
+        put, new = log.add(batch)
     except Refused as refused:
         refused.start = log.start
         raise

@@ -140,7 +140,11 @@ def _is_there(call: Call, row: Any, index: int) -> bool:
 
 def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code) -> Answered:
     """The same error for each partition that is there."""
-    unknown = Code.unknown_topic_id if call.version >= _BY_ID_SINCE else Code.unknown_topic_or_partition
+
+    def unknown_in(row: Any) -> Code:
+        by_id = call.version >= _BY_ID_SINCE and row.topic_id not in call.node.topics.by_id
+        return Code.unknown_topic_id if by_id else Code.unknown_topic_or_partition
+
     return Answered(
         {
             "topics": [
@@ -150,7 +154,7 @@ def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code) -> Answered
                     "partitions": [
                         {"partition_index": each.partition_index, "error_code": code}
                         if _is_there(call, topic, each.partition_index)
-                        else {"partition_index": each.partition_index, "error_code": unknown}
+                        else {"partition_index": each.partition_index, "error_code": unknown_in(topic)}
                         for each in topic.partitions
                     ],
                 }

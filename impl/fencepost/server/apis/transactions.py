@@ -11,6 +11,7 @@ from fencepost.sharding import partition_for
 
 from ..data.producers import Refused
 from ..security.acl import Operation, Resource
+from ..transactions.state import State
 from ..wire.convert import milliseconds
 from .call import Call
 from .metadata import cluster_right
@@ -113,8 +114,9 @@ async def _add(
                 known = node.transactions.check(name, producer_id, epoch, fencing=_knows_fenced(call))
                 if not verify_only:
                     await node.transactions.add(known, wanted)
-                elif known.state.ending or not known.partitions.issuperset(wanted):
-                    raise Refused(Code.transaction_abortable, "")
+                else:
+                    there = known.partitions if known.state is State.ONGOING else ()
+                    codes = {each: Code.transaction_abortable for each in wanted if each not in there}
             except Refused as refused:
                 codes = dict.fromkeys(wanted, refused.code)
     return [

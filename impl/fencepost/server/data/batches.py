@@ -76,8 +76,10 @@ def batches(data: bytes) -> Iterator[Batch]:
     while at < len(data):
         if len(data) - at < _UP_TO_MAGIC:
             return  # so few bytes are none, for Kafka too
+        if at + _BEFORE_LENGTH + int.from_bytes(data[at + 8 : at + 12], "big", signed=True) > len(data):
+            return  # the rest of a batch that does not come is none, for Kafka too
         if len(data) - at < HEADER_BYTES:
-            if len(data) - at > 16 and data[at + 16] < _MAGIC:
+            if data[at + 16] < _MAGIC:
                 raise OldBatch(f"message format {data[at + 16]}")
             raise CorruptBatch(f"{len(data) - at} bytes are no batch")
         (base, length, _, magic, crc, attributes, delta, first, latest, producer, epoch, sequence, count) = (
@@ -86,8 +88,6 @@ def batches(data: bytes) -> Iterator[Batch]:
         if magic < _MAGIC:
             raise OldBatch(f"message format {magic}")
         end = at + _BEFORE_LENGTH + length
-        if end > len(data) and length > 0:
-            return  # the rest of a batch that does not come is none, for Kafka too
         if magic != _MAGIC or length < HEADER_BYTES - _BEFORE_LENGTH:
             raise CorruptBatch(f"a batch of {length} bytes, magic {magic}, where {len(data) - at} are left")
         if crc32c.crc32c(memoryview(data)[at + _CRC_FROM : end]) != crc:

@@ -10,7 +10,7 @@ from typing import Final
 from .batches import Batch
 
 _BLOCK: Final = 64 * 1024
-#: the latest time of a block without records of producers
+#: the latest time of a block without records
 NEVER: Final = -(1 << 63)
 
 
@@ -30,8 +30,7 @@ class Index:
             self._bases.append(batch.base)
             self._sums.append(self._size)
             self._latest.append(NEVER)
-        if not batch.control:
-            self._latest[-1] = max(self._latest[-1], batch.max_timestamp)
+        self._latest[-1] = max(self._latest[-1], batch.max_timestamp)
         self._size += len(batch.data)
         self.end = batch.last + 1
 

@@ -26,9 +26,9 @@ class Known:
     open: dict[int, int] = field(default_factory=dict)
     aborted: list[Aborted] = field(default_factory=list)
 
-    def wrote(self, put: Batch, *, committed: bool | None) -> None:
-        """The batch is in the log, at its place. ``committed`` of a marker."""
-        self.producers.wrote(put)
+    def wrote(self, put: Batch, *, committed: bool | None, restored: bool = False) -> None:
+        """The batch is in the log, at its place. ``committed`` of a marker. ``restored``: as a restart has found it."""
+        self.producers.wrote(put, restored=restored)
         if not put.transactional:
             return
         if not put.control:

@@ -35,6 +35,16 @@ class Fetched:
     aborted: tuple[Aborted, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _LookedUp:
+    """Batches of a producer that were looked up with the coordinator of transactions: the lowest sequence of the epoch.
+    ``from_zero``: the producer begins with sequence 0."""
+
+    epoch: int
+    lowest: int
+    from_zero: bool
+
+
 class PartitionLog:
     """Offsets: ``start`` the first that is kept, ``end`` the next to be given, ``high`` up to which all is durable.
     ``size``: the bytes of all its batches. ``leader_epoch``: the one that batches are written in. Without a ``source``
@@ -58,8 +68,7 @@ class PartitionLog:
         self._durable = Known()  #: as a restart would find it
         self._pending: deque[tuple[Batch, bool | None]] = deque()
         self._gone = 0  #: bytes of batches that were deleted
-        #: the lowest sequence of the batches that were looked up, by producer id and epoch, until one is taken
-        self._unverified: dict[tuple[int, int], int] = {}
+        self._looked_up: dict[int, _LookedUp] = {}  #: by producer id, until a batch is taken
         self._watchers: set[Callable[[], None]] = set()
 
     @property
@@ -73,33 +82,39 @@ class PartitionLog:
         """Those with a transaction that is not decided."""
         return tuple(self._now.open)
 
-    def add(self, batch: Batch, *, from_zero: bool = False) -> tuple[Batch, bool]:
-        """Puts the batch at the end: the batch at its place, and whether it is new. ``from_zero``: a producer that the
-        log does not know begins with sequence 0. Raises ``Refused``."""
-        lowest = self._unverified.get((batch.producer_id, batch.producer_epoch))
-        if lowest is not None and batch.base_sequence > lowest:
-            raise Refused(
-                Code.out_of_order_sequence_number, f"sequence {batch.base_sequence}, where {lowest} was refused"
-            )
+    def add(self, batch: Batch) -> tuple[Batch, bool]:
+        """Puts the batch at the end: the batch at its place, and whether it is new. Raises ``Refused``."""
+        looked_up = self._looked_up.get(batch.producer_id)
+        if looked_up is not None and batch.base_sequence > looked_up.lowest:
+            words = f"sequence {batch.base_sequence}, where {looked_up.lowest} was refused"
+            raise Refused(Code.out_of_order_sequence_number, words)
+        from_zero = looked_up is not None and looked_up.from_zero
         known = None if batch.control else self._now.producers.again(batch, from_zero=from_zero)
         if known is not None:
             return replace(placed(batch, known.base, self.leader_epoch), max_timestamp=known.max_timestamp), False
-        if not batch.transactional and batch.producer_id in self._now.open:
-            raise Refused(Code.invalid_txn_state, "a batch without a transaction, while the producer has one open")
+        if batch.producer_id in self._now.open and not batch.transactional:
+            raise Refused(Code.invalid_txn_state, "a transaction of the producer is open, and the batch is not of it")
         put = placed(batch, self.end, self.leader_epoch)
         self._put(put, committed=None)
-        self._unverified.pop((batch.producer_id, batch.producer_epoch), None)
+        self._looked_up.pop(batch.producer_id, None)
         return put, True
 
-    def verify(self, batch: Batch) -> None:
+    def verify(self, batch: Batch, *, from_zero: bool) -> None:
         """A batch of a transaction that is not open here is looked up with the coordinator. If that refuses it, no batch
-        behind it is taken before it (KIP-890)."""
+        behind it is taken before it (KIP-890). ``from_zero``: a producer that the log does not know begins with
+        sequence 0."""
         if batch.producer_id in self._now.open:
             return
-        who = batch.producer_id, batch.producer_epoch
-        self._unverified[who] = min(batch.base_sequence, self._unverified.pop(who, batch.base_sequence))
-        if len(self._unverified) > MOST:
-            del self._unverified[next(iter(self._unverified))]
+        found = self._looked_up.get(batch.producer_id)
+        if found is None:
+            found = _LookedUp(batch.producer_epoch, batch.base_sequence, from_zero)
+        elif batch.producer_epoch > found.epoch:
+            found = _LookedUp(batch.producer_epoch, batch.base_sequence, found.from_zero)
+        elif batch.producer_epoch == found.epoch:
+            found = _LookedUp(found.epoch, min(found.lowest, batch.base_sequence), found.from_zero)
+        self._looked_up[batch.producer_id] = found
+        if len(self._looked_up) > MOST:
+            del self._looked_up[next(iter(self._looked_up))]
 
     def end_transaction(self, marker: Batch, *, committed: bool) -> Batch:
         """Writes the marker that ends a transaction."""
@@ -119,8 +134,8 @@ class PartitionLog:
         self.size += len(put.data)
         self.end = put.last + 1
         self._wrote(put)
-        self._now.wrote(put, committed=committed)
-        self._durable.wrote(put, committed=committed)
+        self._now.wrote(put, committed=committed, restored=True)
+        self._durable.wrote(put, committed=committed, restored=True)
 
     def retract(self) -> None:
         """Take back what is not durable, and never will be."""

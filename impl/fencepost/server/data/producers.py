@@ -90,13 +90,13 @@ class Producers:
             raise Refused(Code.out_of_order_sequence_number, f"sequence {batch.base_sequence} after {last}")
         return None
 
-    def wrote(self, batch: Batch) -> None:
-        """The batch is in the log, at its place."""
+    def wrote(self, batch: Batch, *, restored: bool) -> None:
+        """The batch is in the log, at its place. ``restored``: as a restart has found it."""
         if batch.producer_id == NO_PRODUCER:
             return
         known = self._known.get(batch.producer_id)
         if known is None or batch.producer_epoch > known.epoch:
-            known = ProducerState(batch.producer_epoch, lost=known is None and batch.control)
+            known = ProducerState(batch.producer_epoch, lost=restored and known is None and batch.control)
         self._known.pop(batch.producer_id, None)
         self._known[batch.producer_id] = known
         if len(self._known) > MOST:

@@ -23,7 +23,7 @@ async def first_since(log: PartitionLog, timestamp: int, limit: int) -> tuple[in
         if latest < timestamp:
             continue
         async for batch in log.scan(begin, min(end, limit)):
-            if not batch.control and batch.max_timestamp >= timestamp:
+            if batch.max_timestamp >= timestamp:
                 for at, offset in _times(batch):
                     if at >= timestamp and log.start <= offset < limit:
                         return at, offset
@@ -38,8 +38,7 @@ async def newest(log: PartitionLog, limit: int) -> tuple[int, int] | None:
             greatest = max(greatest, latest)
             continue
         async for batch in log.scan(begin, min(end, limit)):
-            if not batch.control:
-                greatest = max(greatest, _latest(batch, log.start))
+            greatest = max(greatest, _latest(batch, log.start))
     return None if greatest == NEVER else await first_since(log, greatest, limit)
 
 
