@@ -26,7 +26,7 @@ EARLIER_MS: Final = 600_000
 
 async def answers(address: Address, script: Script) -> list[Any]:
     """The answers to a script, in the form that is compared. Raises ``OSError``."""
-    run = Run(f"{uuid4().hex[:8]}-", int(time.time() * 1_000) - EARLIER_MS)
+    run = Run(f"s{uuid4().hex[:8]}-", int(time.time() * 1_000) - EARLIER_MS)
     normal = Normal(run)
     told = await play(address, script, run)
     return [normal.of(move.api, answer) for move, answer in zip(script, told, strict=True)]

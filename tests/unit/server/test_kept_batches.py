@@ -83,7 +83,7 @@ class Pair:
         assert (exact > 0) is (about > 0)
         for limit in (self.whole.high, self.whole.stable):
             since = random.randrange(100)
-            told = [(each.max_timestamp, each.base) for each in there if each.base < limit and not each.control]
+            told = [(each.max_timestamp, each.base) for each in there if each.base < limit]
             late = [row for row in told if row[0] >= since and row[1] >= self.whole.start]
             latest = [row for row in told if row[0] == max(told)[0] and row[1] >= self.whole.start]
             for log in self:

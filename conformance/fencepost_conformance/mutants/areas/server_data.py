@@ -170,14 +170,14 @@ FAULTS = (
         ),
     ),
     Fault(
-        "time-search-finds-markers", Area.DATA,
-        "ListOffsets by time finds transaction markers",
-        "Produce a record at time 1,000 in a transaction, commit, ListOffsets for time 2,000: there is none (-1)",
+        "time-search-misses-markers", Area.DATA,
+        "ListOffsets by time does not find transaction markers",
+        "Produce a record at time 1,000 in a transaction, commit, ListOffsets for time 2,000: it must answer the marker",
         (
             Replacement(
                 "server/data/search.py", "first_since",
-                "if not batch.control and batch.max_timestamp >= timestamp:",
                 "if batch.max_timestamp >= timestamp:",
+                "if not batch.control and batch.max_timestamp >= timestamp:",
             ),
             Replacement("server/data/search.py", "first_since", "if latest < timestamp:\n    continue", "pass"),
         ),

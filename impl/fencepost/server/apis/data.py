@@ -88,15 +88,15 @@ async def produce(call: Call, request: Any) -> Any:
                 log = _writable(call, topic, named, index, by_id=by_id)
                 assert topic is not None
                 batch = _the_batch(each.records)
-                if batch.count < 1 or batch.count != batch.last - batch.base + 1:
-                    wrong = Refused(Code.invalid_record, f"a batch that has {batch.count} records by its header")
-                    wrong.start = log.start
-                    raise wrong
                 if batch.transactional:  # a newer client's batch adds its partition even if it is refused below
                     log.verify(batch, from_zero=call.version >= _IMPLICIT_SINCE)
                     await _in_transaction(call, topic.name, log, batch, transactional_id)
                 if acks not in (-1, 0, 1):
                     raise Refused(Code.invalid_required_acks, "")
+                if batch.count < 1 or batch.count != batch.last - batch.base + 1:
+                    wrong = Refused(Code.invalid_record, f"a batch that has {batch.count} records by its header")
+                    wrong.start = log.start
+                    raise wrong
                 put, kept = _append(call, topic, log, batch)
                 changes += kept
                 written.append((log, log.end))

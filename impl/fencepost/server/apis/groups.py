@@ -114,6 +114,8 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
     partition = partition_for(body.group_id, node.groups.partitions)
     if not any(_is_there(call, topic, each.partition_index) for topic in body.topics for each in topic.partitions):
         raise _refused(call, body, Code.none)
+    if not body.group_id:
+        return  # it is refused as such
     try:
         if not body.transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")

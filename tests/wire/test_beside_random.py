@@ -1,0 +1,133 @@
+"""Random scripts of requests on Kafka 4.4.0 and on ``fencepost serve``: the same answers, and what the comparison sees."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.server.apis.table import TABLE
+from fencepost_conformance.beside import run
+from fencepost_conformance.beside.__main__ import main
+from fencepost_conformance.beside.brokers import served
+from fencepost_conformance.beside.compare import first_difference, shrink
+from fencepost_conformance.beside.draw import scripts
+from fencepost_conformance.beside.normal import Normal
+from fencepost_conformance.beside.script import Move, Run, Script
+from fencepost_conformance.console import CannotRun
+from fencepost_conformance.jvm import jars
+from fencepost_conformance.mutants.areas.catalogue import FAULTS
+from fencepost_conformance.mutants.areas.copying import environment, faulty_copy
+from fencepost_conformance.targets.broker import LOGGER
+
+RELEASE = "4.4.0"
+FIXED = 20_000
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.all
+@pytest.mark.parametrize("seed", [FIXED, time.time_ns() % 1_000_000], ids=["fixed", "new"])
+def test_serve_answers_as_kafka(seed: int) -> None:
+    _with_kafka()
+    assert main([RELEASE, "--requests", "10000", "--length", "30", "--seed", str(seed)]) == 0
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_serve_answers_a_sample_as_kafka() -> None:
+    _with_kafka()
+    assert main([RELEASE, "--requests", "1000", "--length", "25", "--seed", "7"]) == 0
+
+
+def _with_kafka() -> None:
+    try:
+        jars.fetch(f"org.apache.kafka:kafka_2.13:{RELEASE}", LOGGER)
+    except CannotRun as reason:
+        pytest.skip(str(reason).splitlines()[0])
+
+
+def test_a_planted_fault_is_seen_and_shrunk(tmp_path: Path) -> None:
+    drawn = scripts(11, 400, 40, ("data",))
+    faulty_copy(FAULTS["delete-records-at-the-end-refused"].replacements, tmp_path)
+    with served() as right, served(environment(tmp_path)) as faulty:
+
+        async def found() -> list[run.Found]:
+            one, other = await run.all_answers(right, drawn), await run.all_answers(faulty, drawn)
+            compared = run.Compared()
+            for script, first, second in zip(drawn, one, other, strict=True):
+                compared.add(script, first, second)
+            return await run.shrunk(compared, right, faulty)
+
+        differences = asyncio.run(found())
+    assert {each.difference.api for each in differences} == {"delete_records"}
+    assert min(len(each.script) for each in differences) <= 3  # CreateTopics, Produce, DeleteRecords
+
+
+def test_a_server_answers_twice_alike() -> None:
+    drawn = scripts(3, 600, 30)
+    with served() as here:
+
+        async def twice() -> tuple[Any, Any]:
+            return await run.all_answers(here, drawn), await run.all_answers(here, drawn)
+
+        first, second = asyncio.run(twice())
+    assert first == second
+
+
+def test_all_that_is_served_is_asked_for_in_each_version() -> None:
+    asked = {(move.api, move.version) for script in scripts(1, 20_000, 60) for move in script}
+    served_here = {(api.name, at) for api in TABLE.values() for at in range(max(api.low, api.least), api.high + 1)}
+    left_out = {"sasl_handshake", "sasl_authenticate", "api_versions"}  # they have tests of their own
+    assert {each for each in served_here - asked if each[0] not in left_out} == set()
+    assert asked <= served_here
+
+
+def test_scripts_follow_from_their_seed() -> None:
+    assert scripts(5, 500, 30) == scripts(5, 500, 30) != scripts(6, 500, 30)
+
+
+def _move(name: str) -> Move:
+    return Move("metadata", 1, {"topics": [{"name": name}]})
+
+
+def test_only_what_shows_the_difference_is_left() -> None:
+    script: Script = tuple(_move(str(at)) for at in range(40))
+
+    def answers(script: Script) -> list[Mapping[str, Any]]:
+        names = [move.values["topics"][0]["name"] for move in script]
+        return [{"error_code": int(name == "30" and "7" in names[:at])} for at, name in enumerate(names)]
+
+    async def examine(script: Script) -> Any:
+        return first_difference(script, [{"error_code": 0}] * len(script), answers(script))
+
+    async def small() -> Any:
+        found = await examine(script)
+        return await shrink(script, found, examine)
+
+    shortest, why = asyncio.run(small())
+    assert shortest == (_move("7"), _move("30"))
+    assert (why.at, why.one, why.other) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("api", "one", "other"),
+    [
+        ("metadata", {"topics": [{"name": "p-a", "error_code": 3}]}, {"topics": [{"name": "p-a", "error_code": 0}]}),
+        ("end_txn", {"error_code": 0, "producer_epoch": 3}, {"error_code": 0, "producer_epoch": 4}),
+        ("list_offsets", {"topics": [{"name": "p-a", "partitions": [{"offset": 1}]}]}, {"topics": []}),
+        ("delete_records", {"topics": [{"low_watermark": 3}]}, {"topics": [{"low_watermark": 2}]}),
+    ],
+)
+def test_other_values_stay_different(api: str, one: Any, other: Any) -> None:
+    first, second = (Normal(Run("p-", 0)).of(api, answer) for answer in (one, other))
+    assert first != second
+
+
+def test_what_a_broker_draws_is_named_by_its_place() -> None:
+    told = [Normal(Run("p-", 0)).of("init_producer_id", {"producer_id": at, "producer_epoch": 0}) for at in (5, 99)]
+    assert told[0] == told[1] == {"producer_id": "<0>", "producer_epoch": 0}
