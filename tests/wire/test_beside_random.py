@@ -1,4 +1,4 @@
-"""Random scripts of requests on Kafka 4.4.0 and on ``fencepost serve``: the same answers, and what the comparison sees."""
+"""Random scripts of requests get the same answers from Kafka 4.4.0 and from ``fencepost serve``."""
 
 from __future__ import annotations
 

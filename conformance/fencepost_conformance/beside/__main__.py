@@ -28,28 +28,38 @@ _BROKEN = 2
 def main(words: Sequence[str]) -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(prog="python -m fencepost_conformance.beside", description=__doc__.splitlines()[0])
-    parser.add_argument("broker", nargs="?", default=DEFAULT, metavar="BROKER",
-                        help=f"a release of Kafka, or the HOST:PORT of a broker that runs; {DEFAULT} by default")
+    parser.add_argument(
+        "broker",
+        nargs="?",
+        default=DEFAULT,
+        metavar="BROKER",
+        help=f"a release of Kafka, or the HOST:PORT of a broker that runs; {DEFAULT} by default",
+    )
     parser.add_argument("--here", metavar="HOST:PORT", help="a server that runs; else one is started")
     parser.add_argument("--requests", type=int, default=20_000, metavar="N")
     parser.add_argument("--seed", type=int, default=None, metavar="S", help="a new one by default")
     parser.add_argument("--length", type=int, default=60, metavar="N", help="requests of a script")
-    parser.add_argument("--area", action="append", choices=sorted(AREAS), default=[], help="of the scripts; may be repeated")
+    parser.add_argument(
+        "--area", action="append", choices=sorted(AREAS), default=[], help="of the scripts; may be repeated"
+    )
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write Kafka's answers")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with answers that were kept: no Kafka runs")
+    parser.add_argument(
+        "--against", type=Path, metavar="FILE", help="compare with answers that were kept: no Kafka runs"
+    )
     options = parser.parse_args(words)
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
     drawn = scripts(seed, options.requests, options.length, tuple(options.area))
     print(f"seed {seed}: {sum(map(len, drawn))} requests in {len(drawn)} scripts", flush=True)
     try:
         with ExitStack() as stack:
-            if options.here:
-                here = parse_address(options.here, "--here")
-            else:
-                here = stack.enter_context(served())
+            here = parse_address(options.here, "--here") if options.here else stack.enter_context(served())
             there = None
             if not options.against:
-                there = parse_address(options.broker, "BROKER") if ":" in options.broker else stack.enter_context(kafka(options.broker))
+                there = (
+                    parse_address(options.broker, "BROKER")
+                    if ":" in options.broker
+                    else stack.enter_context(kafka(options.broker))
+                )
             return asyncio.run(_compared(drawn, there, here, options.keep, options.against))
     except (CannotRun, BrokerFault, OSError) as reason:
         print(f"broken: {reason}")
@@ -80,7 +90,9 @@ async def _compared(
             script, found = min(rows, key=lambda row: row[1].at)
             _tell(run.Found(found, script[: found.at + 1], len(rows)))
     differ = sum(map(len, compared.first.values()))
-    print(f"{compared.requests} requests compared, {differ} of {len(drawn)} scripts differ in {len(compared.first)} ways")
+    print(
+        f"{compared.requests} requests compared, {differ} of {len(drawn)} scripts differ in {len(compared.first)} ways"
+    )
     return int(differ > 0)
 
 

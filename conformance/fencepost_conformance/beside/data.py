@@ -97,9 +97,7 @@ def produce_move(
 
 def produce(world: World) -> Iterator[Move]:
     places = [(name, index) for name, rows in world.partitions(3).items() for index in rows]
-    yield produce_move(
-        world, {each: odd_batch(world) if world.chance(0.2) else plain_batch(world) for each in places}
-    )
+    yield produce_move(world, {each: odd_batch(world) if world.chance(0.2) else plain_batch(world) for each in places})
 
 
 def produce_idempotent(world: World) -> Iterator[Move]:
@@ -108,7 +106,7 @@ def produce_idempotent(world: World) -> Iterator[Move]:
         producer = Producer(f"p{len(world.producers)}")
         world.producers.append(producer)
         asked = {"transactional_id": None, "transaction_timeout": 60_000, "producer_id": -1, "producer_epoch": -1}
-        yield world.move("init_producer_id", asked, **producer.keeps)
+        yield world.move("init_producer_id", asked, producer.keeps)
     else:
         producer = world.choice(known)
     for _ in range(world.choice((1, 1, 2, 6))):

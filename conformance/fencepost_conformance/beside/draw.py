@@ -58,5 +58,3 @@ def scripts(seed: int, requests: int, length: int, areas: tuple[str, ...] = ()) 
         found.append(script(seed, len(found), min(length, left), areas))
         left -= len(found[-1])
     return found
-
-

@@ -44,8 +44,7 @@ def delete(world: World) -> Iterator[Move]:
 
 def look(world: World) -> Iterator[Move]:
     groups = world.some(_GROUPS, 2)
-    api, asked = world.choice(
-        (
+    choices: tuple[tuple[str, dict[str, Any]], ...] = (
             ("describe_groups", {"groups": groups}),
             ("consumer_group_describe", {"group_ids": groups}),
             ("list_groups", {"states_filter": [], "types_filter": []}),
@@ -58,8 +57,8 @@ def look(world: World) -> Iterator[Move]:
                             "protocols": [{"name": "range", "metadata": b""}]}),
             ("consumer_group_heartbeat", {"group_id": groups[0], "member_id": "nobody", "member_epoch": 7,
                                           "rebalance_timeout": -1}),
-        )
     )  # fmt: skip
+    api, asked = world.choice(choices)
     yield world.move(api, asked)
 
 

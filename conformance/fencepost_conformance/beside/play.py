@@ -1,7 +1,8 @@
 """Plays a script on one address, over one connection.
 
-A broker of Kafka answers some requests before what they ask for is done everywhere. ``play`` waits for that, so that two
-brokers are compared in the same state: a topic has its leaders, or is gone; a transaction that has ended has its markers.
+Kafka answers some requests before their effect is complete. ``play`` waits until it is, so that both brokers are
+compared in the same state: a topic has leaders or is gone, a transaction that has ended has its markers, and a changed setting can
+be described. A request that is answered CONCURRENT_TRANSACTIONS is sent again, as clients do.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Player:
         return plain(entity), entity
 
     async def _settle(self, move: Move, values: Any, answer: Any) -> None:
-        """Wait until what was done is done everywhere."""
+        """Wait until the effect of the request is complete."""
         if move.api == "end_txn" and answer["error_code"] == 0:
             for _ in range(_MOST_WAITS):
                 again, _ = await self.exchange(move.api, move.version, values)
@@ -109,9 +110,8 @@ class Player:
         elif move.api == "delete_topics":
             gone = {row["name"] for row in answer["responses"] if row["error_code"] == 0 and row["name"]}
             await self._until_gone(sorted(gone))
-        elif move.api == "incremental_alter_configs" and not values.get("validate_only"):
-            if any(row["error_code"] == 0 for row in answer["responses"]):
-                await self._barrier()
+        elif move.api == "incremental_alter_configs" and not all(error_codes(answer)):
+            await self._barrier()
 
     async def _barrier(self) -> None:
         """Make a topic and wait for it: Kafka makes changes known in their order."""

@@ -1,8 +1,9 @@
 """A script: requests as values, with names in place of what a broker draws.
 
-A script does not depend on answers: any part of it can be played, on any broker. Three kinds of values stand for what is
-known only while it is played:
+A script does not depend on answers: any part of it can be played, on any broker. These values stand for others that are
+known only while the script is played:
 
+- ``At``: a time, counted from the beginning of the run;
 - ``Kept``: a topic id, producer id or epoch that an earlier answer contained;
 - ``Records``: the bytes of record batches, whose producer may be kept;
 - a string that begins with ``~``: a name of this script, which gets the prefix of the run in place of ``~``.
@@ -26,6 +27,7 @@ CONTROL: Final = 0x20
 GZIP: Final = 1
 NOBODY: Final = -1
 
+_BEFORE_LENGTH: Final = 12
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 
 
@@ -117,7 +119,8 @@ class Run:
     def _bytes(self, records: Records) -> bytes:
         producer_id, epoch = self.resolve(records.producer_id), self.resolve(records.epoch)
         first = self.began_ms + records.at_ms
-        return DAMAGES[records.damage](batch(records, first, int(producer_id), int(epoch)))
+        data: bytes = DAMAGES[records.damage](batch(records, first, int(producer_id), int(epoch)))
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +150,15 @@ def batch(records: Records, first_ms: int, producer_id: int, epoch: int) -> byte
         body += _varint(len(record)) + record
     payload = gzip.compress(bytes(body), mtime=0) if records.codec == GZIP else bytes(body)
     latest = first_ms + max(records.count - 1, 0) * records.step_ms
-    return _whole(
-        records.flags | records.codec, records.count, first_ms, latest, (producer_id, epoch, records.sequence), payload
-    )
+    delta = records.count - 1
+    attributes, times = records.flags | records.codec, (first_ms, first_ms + max(delta, 0) * records.step_ms)
+    length = _HEADER.size - _BEFORE_LENGTH + len(payload)
+    producer = (producer_id, epoch, records.sequence)
+    head = _HEADER.pack(0, length, -1, 2, 0, attributes, delta, *times, *producer, records.count)
+    return _with_checksum(bytearray(head + payload))
 
 
-def _whole(
-    attributes: int, count: int, first_ms: int, latest_ms: int, producer: tuple[int, int, int], payload: bytes
-) -> bytes:
-    head = (0, _HEADER.size - 12 + len(payload), -1, 2, 0, attributes, count - 1, first_ms, latest_ms, *producer, count)
-    data = bytearray(_HEADER.pack(*head) + payload)
+def _with_checksum(data: bytearray) -> bytes:
     struct.pack_into(">I", data, 17, crc32c.crc32c(bytes(data[21:])))
     return bytes(data)
 
@@ -167,9 +169,7 @@ def _changed(at: int, code: str, value: int, *, checked: bool = True) -> Any:
     def change(data: bytes) -> bytes:
         made = bytearray(data)
         struct.pack_into(code, made, at, value)
-        if checked:
-            struct.pack_into(">I", made, 17, crc32c.crc32c(bytes(made[21:])))
-        return bytes(made)
+        return _with_checksum(made) if checked else bytes(made)
 
     return change
 

@@ -18,8 +18,8 @@ _GROUP_KEYS: Final = (
     "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms"
 )  # fmt: skip
 _GROUP_VALUES: Final = (
-    "45000", "60000", "46000", "50000", "5000", "10000", "15000", "6000", "1000", "1", "0", "-1", "x", "", None, "60001",
-    "46000.0", "99999999999",
+    "45000", "60000", "46000", "50000", "5000", "10000", "15000", "6000", "1000", "1", "0", "-1", "x", "", None,
+    "60001", "46000.0", "99999999999",
 )  # fmt: skip
 TOPIC_KEYS: Final = ("retention.ms", "cleanup.policy", "segment.bytes", "max.message.bytes", "compression.type")
 #: valid ones only: serve keeps any (docs/serving.md)
@@ -50,8 +50,8 @@ def _topic(world: World) -> Iterator[Move]:
 def _group_row(world: World) -> dict[str, Any]:
     name = world.choice((_GROUPS[0], _GROUPS[0], _GROUPS[1])) if world.chance(0.95) else ""
     configs = []
-    for key in world.some(_GROUP_KEYS, 2):
-        key = "no.such.setting" if world.chance(0.05) else key
+    for known in world.some(_GROUP_KEYS, 2):
+        key = "no.such.setting" if world.chance(0.05) else known
         operation = _SET if world.chance(0.7) else world.choice((_DELETE, _DELETE, 2, 3))
         configs.append({"name": key, "config_operation": operation, "value": world.choice(_GROUP_VALUES)})
     if world.chance(0.04):

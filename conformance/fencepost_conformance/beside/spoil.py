@@ -12,8 +12,18 @@ from .script import OWN, Move
 #: not changed: what takes long, what makes a client a replica, and what costs memory
 _SPARED: Final = frozenset(
     {"timeout", "max_wait", "transaction_timeout", "replica_id", "num_partitions", "count", "session_id", "acks"}
-    | {"min_bytes", "session_epoch", "cursor", "isolation_level",
-       "configuration_keys", "value", "resource_type", "config_operation", "coordinator_keys", "key_type"}
+    | {
+        "min_bytes",
+        "session_epoch",
+        "cursor",
+        "isolation_level",
+        "configuration_keys",
+        "value",
+        "resource_type",
+        "config_operation",
+        "coordinator_keys",
+        "key_type",
+    }
 )
 #: lists that may not become empty: an empty one asks for everything, or is never answered
 _NEVER_EMPTY: Final = frozenset({("describe_topic_partitions", "topics"), ("add_partitions_to_txn", "transactions")})
@@ -65,9 +75,8 @@ def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
         yield (lambda rng, old: not old,)
     elif isinstance(value, int):
         yield (lambda rng, old: rng.choice(_NUMBERS),)
-    elif isinstance(value, str):
-        if (api, field) not in _LOOKED_UP:
-            yield (lambda rng, old: rng.choice(_NAMES),)
+    elif isinstance(value, str) and (api, field) not in _LOOKED_UP:
+        yield (lambda rng, old: rng.choice(_NAMES),)
 
 
 def _doubled(rng: Random, rows: list[Any]) -> list[Any]:

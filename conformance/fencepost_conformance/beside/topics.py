@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from .script import OWN, Move
-from .world import MOST_PARTITIONS, NO_TOPIC_ID, World
+from .world import MOST_PARTITIONS, NO_TOPIC_ID, Path, World
 
 _TIMEOUT_MS: Final = 10_000
 _MOST_TOPICS: Final = 4
+#: with the prefix of a run, which has ten characters, as long as a name may be
+_LONGEST: Final = OWN + "l" * 239
 _BAD_NAMES: Final = ("", ".", "..", "bad name", "a/b", "x" * 250)
 
 
@@ -19,6 +21,8 @@ def create(world: World) -> Iterator[Move]:
     for _ in range(world.rng.randint(1, 2)):
         free = [f"{OWN}t{at}" for at in range(_MOST_TOPICS) if f"{OWN}t{at}" not in world.topics]
         name = world.choice(free) if free and not world.chance(0.15) else world.topic()
+        if world.chance(0.03):
+            name = _LONGEST + world.choice(("", "l"))
         count = world.rng.randint(1, MOST_PARTITIONS)
         row: dict[str, Any] = {"name": name, "num_partitions": count, "replication_factor": world.choice((1, 1, -1))}
         if world.chance(0.1):
@@ -27,7 +31,7 @@ def create(world: World) -> Iterator[Move]:
             count = 2
         if world.chance(0.2):
             _spoil(world, row)
-        elif name not in world.topics:
+        elif name not in world.topics and not name.startswith(_LONGEST):
             made[name] = count
         rows.append(row)
     if world.chance(0.05):
@@ -42,8 +46,8 @@ def create(world: World) -> Iterator[Move]:
         world.ends = {each: end for each, end in world.ends.items() if each[0] != name}
         for producer in world.producers:
             producer.sequences = {each: at for each, at in producer.sequences.items() if each[0] != name}
-        keeps = {f"{name} topic id": ("topics", 0, "topic_id")}
-        yield world.move("metadata", {"topics": [{"name": name}]}, version=world.version("metadata", 10), **keeps)
+        keeps: dict[str, Path] = {f"{name} topic id": ("topics", 0, "topic_id")}
+        yield world.move("metadata", {"topics": [{"name": name}]}, keeps, version=world.version("metadata", 10))
 
 
 def _spoil(world: World, row: dict[str, Any]) -> None:
@@ -137,9 +141,7 @@ def describe(world: World) -> Iterator[Move]:
         cursor = {"topic_name": name, "partition_index": world.choice((0, 1, 2, world.topics.get(name, 0), 9, -1))}
     limit = world.choice((1, 2, 3, 4, 5, 2_000, 0, -1, 5_000))
     rows = [{"name": name} for name in names]
-    yield world.move(
-        "describe_topic_partitions", {"topics": rows, "response_partition_limit": limit, "cursor": cursor}
-    )
+    yield world.move("describe_topic_partitions", {"topics": rows, "response_partition_limit": limit, "cursor": cursor})
 
 
 def cluster(world: World) -> Iterator[Move]:

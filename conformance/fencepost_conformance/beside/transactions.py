@@ -65,7 +65,7 @@ def init(world: World) -> Iterator[Move]:
         asked.update(producer_id=world.choice(ids), producer_epoch=world.choice(epochs))
     if not known:
         world.producers.append(producer)
-    yield world.move("init_producer_id", asked, version=version, **producer.keeps)
+    yield world.move("init_producer_id", asked, producer.keeps, version=version)
     producer.bump()
 
 
@@ -109,8 +109,7 @@ def write(world: World) -> Iterator[Move]:
     if implicit or not places or world.chance(0.1):
         places = [(name, index) for name, indexes in world.partitions(3).items() for index in indexes]
     batches = {
-        each: batch_of(world, producer, each, 0 if world.chance(0.04) else TRANSACTIONAL)
-        for each in world.some(places)
+        each: batch_of(world, producer, each, 0 if world.chance(0.04) else TRANSACTIONAL) for each in world.some(places)
     }
     name = None if world.chance(0.03) else producer.transactional_id
     yield produce_move(world, batches, transactional_id=name, version=version)
@@ -154,7 +153,7 @@ def end(world: World) -> Iterator[Move]:
     commit = world.chance(0.5)
     bumping = version >= _IMPLICIT["end_txn"]
     keeps = producer.keeps if bumping else {}
-    yield world.move("end_txn", {**who, "committed": commit}, version=version, **keeps)
+    yield world.move("end_txn", {**who, "committed": commit}, keeps, version=version)
     if bumping:
         producer.bump()
     producer.open.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeVar
@@ -15,6 +15,7 @@ from .script import OWN, Kept, Move
 _RANGES: Final = {api.name: range(max(api.low, api.least), api.high + 1) for api in TABLE.values()}
 _T = TypeVar("_T")
 Partition = tuple[str, int]
+Path = tuple[str | int, ...]
 
 #: an id that no broker has drawn
 NO_TOPIC_ID: Final = b"\x07" * 16
@@ -43,7 +44,7 @@ class Producer:
         return Kept(f"{self.name} epoch", 0, plus)
 
     @property
-    def keeps(self) -> dict[str, tuple[str | int, ...]]:
+    def keeps(self) -> dict[str, Path]:
         """Of an answer that contains its id and epoch."""
         return {f"{self.name} id": ("producer_id",), f"{self.name} epoch": ("producer_epoch",)}
 
@@ -72,8 +73,11 @@ class World:
         """Any version of the API that is served."""
         return self.rng.choice([each for each in _RANGES[api] if least <= each <= most])
 
-    def move(self, api: str, values: dict[str, Any], *, version: int | None = None, **keeps: Any) -> Move:
-        return Move(api, self.version(api) if version is None else version, values, keeps)
+    def move(
+        self, api: str, values: dict[str, Any], keeps: Mapping[str, Path] | None = None, *, version: int | None = None
+    ) -> Move:
+        """A request of that version, or of any. ``keeps``: as of ``Move``."""
+        return Move(api, self.version(api) if version is None else version, values, keeps or {})
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability

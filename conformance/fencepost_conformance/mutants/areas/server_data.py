@@ -172,7 +172,8 @@ FAULTS = (
     Fault(
         "time-search-misses-markers", Area.DATA,
         "ListOffsets by time does not find transaction markers",
-        "Produce a record at time 1,000 in a transaction, commit, ListOffsets for time 2,000: it must answer the marker",
+        "Produce a record at time 1,000 in a transaction, commit, ListOffsets for time 2,000: it must answer the "
+        "marker",
         (
             Replacement(
                 "server/data/search.py", "first_since",

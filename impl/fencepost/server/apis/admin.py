@@ -96,7 +96,9 @@ async def delete_topics(call: Call, request: Any) -> Any:
         else [(str(name), bytes(16)) for name in request.topic_names]
     )
     answers = []
-    ids = {node.topics.by_id[topic_id].name for name, topic_id in asked if name is None and topic_id in node.topics.by_id}
+    ids = {
+        node.topics.by_id[topic_id].name for name, topic_id in asked if name is None and topic_id in node.topics.by_id
+    }
     twice = ids & {name for name, topic_id in asked if name is not None and topic_id == bytes(16)}
     for name, topic_id in dict.fromkeys(asked):
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
@@ -162,7 +164,9 @@ async def create_partitions(call: Call, request: Any) -> Any:
 async def describe_configs(call: Call, request: Any) -> Any:
     """Settings of this node, of topics and of groups."""
     if any(int(each.resource_type) not in _RESOURCES for each in request.resources):  # it fails as a whole
-        rows = [{"resource_type": each.resource_type, "resource_name": each.resource_name} for each in request.resources]
+        rows = [
+            {"resource_type": each.resource_type, "resource_name": each.resource_name} for each in request.resources
+        ]
         return {"results": [{**row, "error_code": Code.invalid_request} for row in rows]}
     return {"results": [_described(call, each) for each in request.resources]}
 

@@ -100,9 +100,9 @@ class PartitionLog:
         return put, True
 
     def verify(self, batch: Batch, *, from_zero: bool) -> None:
-        """A batch of a transaction that is not open here is looked up with the coordinator. If that refuses it, no batch
-        behind it is taken before it (KIP-890). ``from_zero``: a producer that the log does not know begins with
-        sequence 0."""
+        """Note that a batch of a transaction that is not open here is looked up with the coordinator (KIP-890). If the
+        coordinator refuses the batch, no later one of the producer is taken before it. ``from_zero``: a producer that
+        the log does not know begins with sequence 0."""
         if batch.producer_id in self._now.open:
             return
         found = self._looked_up.get(batch.producer_id)
