@@ -1,8 +1,8 @@
 """Plays a script on one address, over one connection.
 
 Kafka answers some requests before their effect is complete. ``play`` waits until it is, so that both brokers are
-compared in the same state: a topic has leaders or is gone, a transaction that has ended has its markers, and a changed setting can
-be described. A request that is answered CONCURRENT_TRANSACTIONS is sent again, as clients do.
+compared in the same state: a topic has leaders or is gone, a transaction that has ended has its markers, and a changed
+setting can be described. A request that is answered CONCURRENT_TRANSACTIONS is sent again, as clients do.
 """
 
 from __future__ import annotations

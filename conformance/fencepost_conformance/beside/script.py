@@ -149,7 +149,6 @@ def batch(records: Records, first_ms: int, producer_id: int, epoch: int) -> byte
         record = b"\x00" + _varint(at * records.step_ms) + _varint(at) + key + value + _varint(0)
         body += _varint(len(record)) + record
     payload = gzip.compress(bytes(body), mtime=0) if records.codec == GZIP else bytes(body)
-    latest = first_ms + max(records.count - 1, 0) * records.step_ms
     delta = records.count - 1
     attributes, times = records.flags | records.codec, (first_ms, first_ms + max(delta, 0) * records.step_ms)
     length = _HEADER.size - _BEFORE_LENGTH + len(payload)

@@ -93,8 +93,9 @@ async def produce(call: Call, request: Any) -> Any:
                     await _in_transaction(call, topic.name, log, batch, transactional_id)
                 if acks not in (-1, 0, 1):
                     raise Refused(Code.invalid_required_acks, "")
-                if batch.count < 1 or batch.count != batch.last - batch.base + 1:
-                    wrong = Refused(Code.invalid_record, f"a batch that has {batch.count} records by its header")
+                if batch.base or batch.count < 1 or batch.count != batch.last + 1:
+                    words = f"{batch.count} records from {batch.base} to {batch.last}: they begin at 0, without a gap"
+                    wrong = Refused(Code.invalid_record, words)
                     wrong.start = log.start
                     raise wrong
                 put, kept = _append(call, topic, log, batch)
