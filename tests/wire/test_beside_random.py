@@ -57,7 +57,7 @@ def test_a_planted_fault_is_seen_and_shrunk(tmp_path: Path) -> None:
     with served() as right, served(environment(tmp_path)) as faulty:
 
         async def found() -> list[run.Found]:
-            one, other = await run.all_answers(right, drawn), await run.all_answers(faulty, drawn)
+            one, other = await run.all_answers(right, drawn, "test"), await run.all_answers(faulty, drawn, "test")
             compared = run.Compared()
             for script, first, second in zip(drawn, one, other, strict=True):
                 compared.add(script, first, second)
@@ -73,7 +73,7 @@ def test_a_server_answers_twice_alike() -> None:
     with served() as here:
 
         async def twice() -> tuple[Any, Any]:
-            return await run.all_answers(here, drawn), await run.all_answers(here, drawn)
+            return await run.all_answers(here, drawn, "one1"), await run.all_answers(here, drawn, "two2")
 
         first, second = asyncio.run(twice())
     assert first == second

@@ -23,6 +23,8 @@ from .draw import AREAS, scripts
 from .script import Script
 
 _BROKEN = 2
+#: names of runs whose answers are kept
+_KEPT = "kept"
 
 
 def main(words: Sequence[str]) -> int:
@@ -70,13 +72,14 @@ async def _compared(
     drawn: list[Script], there: Address | None, here: Address, keep: Path | None, against: Path | None
 ) -> int:
     began = time.monotonic()
-    ours = await run.all_answers(here, drawn)
+    named = _KEPT if keep or against else run.token()
+    ours = await run.all_answers(here, drawn, named)
     between = time.monotonic()
     if there is None:
         assert against is not None
         theirs = run.kept(against)
     else:
-        theirs = await run.all_answers(there, drawn)
+        theirs = await run.all_answers(there, drawn, named)
     print(f"serve {between - began:.1f} s, Kafka {time.monotonic() - between:.1f} s", flush=True)
     if keep is not None:
         run.keep(keep, theirs)

@@ -122,7 +122,7 @@ def fetch(world: World) -> Iterator[Move]:
             {
                 "partition": index,
                 "fetch_offset": world.offset((name, index)) if world.chance(0.6) else 0,
-                "partition_max_bytes": world.choice((0, 1, 70, 150, 300, 1_000, 100_000, 100_000)),
+                "partition_max_bytes": world.choice((1, 70, 150, 300, 1_000, 100_000, 100_000)),
                 "current_leader_epoch": world.leader_epoch(),
                 "last_fetched_epoch": -1,
                 "log_start_offset": -1,

@@ -24,23 +24,31 @@ TOGETHER: Final = 8
 EARLIER_MS: Final = 600_000
 
 
-async def answers(address: Address, script: Script) -> list[Any]:
-    """The answers to a script, in the form that is compared. Raises ``OSError``."""
-    run = Run(f"s{uuid4().hex[:8]}-", int(time.time() * 1_000) - EARLIER_MS)
+def token() -> str:
+    """Four characters that tell the names of a run from those of others."""
+    return uuid4().hex[:4]
+
+
+async def answers(address: Address, script: Script, prefix: str) -> list[Any]:
+    """The answers to a script, in the form that is compared. ``prefix``: of its names, ten characters. Both brokers get
+    the same names, since a name decides which partition of Kafka's own topics it belongs to. Raises ``OSError``."""
+    run = Run(prefix, int(time.time() * 1_000) - EARLIER_MS)
     normal = Normal(run)
     told = await play(address, script, run)
     return [normal.of(move.api, answer) for move, answer in zip(script, told, strict=True)]
 
 
-async def all_answers(address: Address, scripts: Sequence[Script], together: int = TOGETHER) -> list[list[Any]]:
-    """The answers to each script."""
+async def all_answers(
+    address: Address, scripts: Sequence[Script], named: str, together: int = TOGETHER
+) -> list[list[Any]]:
+    """The answers to each script. ``named``: a ``token``, the same for both brokers."""
     gate = asyncio.Semaphore(together)
 
-    async def one(script: Script) -> list[Any]:
+    async def one(number: int, script: Script) -> list[Any]:
         async with gate:
-            return await answers(address, script)
+            return await answers(address, script, f"s{named}{number:04}-")
 
-    return list(await asyncio.gather(*map(one, scripts)))
+    return list(await asyncio.gather(*(one(at, script) for at, script in enumerate(scripts))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,8 @@ async def shrunk(
     """The shortest script for each kind of difference."""
 
     async def examine(script: Script) -> Difference | None:
-        first, second = await asyncio.gather(answers(one, script), answers(other, script))
+        prefix = f"s{uuid4().hex[:8]}-"
+        first, second = await asyncio.gather(answers(one, script, prefix), answers(other, script, prefix))
         return first_difference(script, first, second)
 
     found = []

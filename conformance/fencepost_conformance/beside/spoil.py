@@ -17,6 +17,8 @@ _SPARED: Final = frozenset(
         "session_epoch",
         "cursor",
         "isolation_level",
+        "max_bytes",
+        "partition_max_bytes",
         "configuration_keys",
         "value",
         "resource_type",
