@@ -44,6 +44,13 @@ def test_serve_answers_a_sample_as_kafka() -> None:
     assert main([RELEASE, "--requests", "1000", "--length", "25", "--seed", "7"]) == 0
 
 
+def test_serve_answers_as_kafka_has_answered() -> None:
+    """The answers of Kafka are recorded: ``--requests 2000 --length 30 --seed 11 --keep beside-4.4.0.json.gz``, to
+    be repeated when other scripts are drawn."""
+    recorded = Path(__file__).with_name("beside-4.4.0.json.gz")
+    assert main(["--requests", "2000", "--length", "30", "--seed", "11", "--against", str(recorded)]) == 0
+
+
 def _with_kafka() -> None:
     try:
         jars.fetch(f"org.apache.kafka:kafka_2.13:{RELEASE}", LOGGER)

@@ -49,6 +49,8 @@ def main(words: Sequence[str]) -> int:
         "--against", type=Path, metavar="FILE", help="compare with answers that were kept: no Kafka runs"
     )
     options = parser.parse_args(words)
+    if options.keep and ":" in options.broker:
+        parser.error("--keep needs a broker that is started for it (got an address): names are used again")
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
     drawn = scripts(seed, options.requests, options.length, tuple(options.area))
     print(f"seed {seed}: {sum(map(len, drawn))} requests in {len(drawn)} scripts", flush=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
+import gzip
+import json
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,10 +95,10 @@ async def shrunk(
 
 def keep(path: Path, told: list[list[Any]]) -> None:
     """Write recorded answers."""
-    path.write_bytes(zlib.compress(pickle.dumps(told)))
+    path.write_bytes(gzip.compress(json.dumps(told, separators=(",", ":")).encode(), mtime=0))
 
 
 def kept(path: Path) -> list[list[Any]]:
-    """Read recorded answers, which this program wrote."""
-    read: list[list[Any]] = pickle.loads(zlib.decompress(path.read_bytes()))
+    """Read recorded answers."""
+    read: list[list[Any]] = json.loads(gzip.decompress(path.read_bytes()))
     return read
