@@ -52,6 +52,7 @@ TABLE: Final = (
     Row("", "topic_id", How.NAME, "drawn by the broker"),
     Row("", "producer_id", How.NAME, "drawn by the broker"),
     Row("", "leader", How.NAME, "drawn by the broker"),
+    Row("offset_fetch", "groups", How.SORT, "Kafka asks the partitions of the offsets topic one by one"),
     Row("offset_fetch", "topics", How.SORT, "Kafka fills them from a hash table if all are asked for"),
     Row("offset_fetch", "partitions", How.SORT, "Kafka fills them from a hash table if all are asked for"),
     Row("", "cluster_id", How.NAME, "drawn by the broker"),
