@@ -148,7 +148,11 @@ class Model:
 
     @property
     def stable(self) -> int:
-        began = [each.began for each in replayed(self.durable_history, self.restored).producers.values() if each.began is not None]
+        began = [
+            each.began
+            for each in replayed(self.durable_history, self.restored).producers.values()
+            if each.began is not None
+        ]
         return min([self.high, *(max(each, self.start) for each in began)])
 
     def answer(self, entry: Entry) -> Answer:

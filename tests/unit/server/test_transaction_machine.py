@@ -143,19 +143,20 @@ class TransactionMachine(RuleBasedStateMachine):
             return
         failing = self.store.failing is not None
         if what == "abort" and not failing:
-            self.model.fence(name)
+            self.model.fence(name, keeps=expected is not None)
             if self.stuck:
                 task = self._ask(asked)
                 assert not task.done()
                 self.loop.run_until_complete(self._cancelled(task))
                 return
-            if expected is not None:
-                self._refused(asked, "fenced", fencing)
-                self._ended(name)
-                return
             task = self._ask(asked)
             self._ended(name)
-            what = self.model.init(name, timeout_ms, expected)
+            try:
+                what = self.model.init(name, timeout_ms, expected)
+            except Error:
+                with pytest.raises(Refused):
+                    task.result()
+                return
         else:
             task = self._ask(asked)
         if failing:

@@ -73,9 +73,7 @@ class Coordinator:
         if it.ending:
             raise Error("concurrent_transactions")
         if it.state == "Ongoing":
-            if expected is not None and expected[1] != it.epoch:
-                raise Error("fenced")  # Kafka aborts the transaction of the other producer, and then answers this
-            return "abort"
+            return "abort"  # whatever the epoch of the request
         if it.epoch >= LAST and (expected is None or expected[1] == it.epoch):
             return "rotate"
         if expected is None or expected[1] == it.epoch:
@@ -84,11 +82,11 @@ class Coordinator:
             return "again"
         raise Error("fenced")
 
-    def fence(self, name: str) -> None:
-        """The coordinator aborts the transaction by itself."""
+    def fence(self, name: str, *, keeps: bool = False) -> None:
+        """The coordinator aborts the transaction by itself; with ``keeps`` its producer may ask for the next epoch."""
         it = self.known[name]
+        it.last_epoch = it.epoch if keeps else NONE
         it.epoch += 1
-        it.last_epoch = NONE
         it.previous_id = it.producer_id
         it.marker = it.producer_id, it.epoch
         it.state = "PrepareAbort"
