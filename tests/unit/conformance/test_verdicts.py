@@ -497,6 +497,7 @@ MODULES = {
     "corpus.member": "a client",
     "corpus.admin": "a client",
     "trace": "prints a schema",
+    "beside": "an answer agrees or differs; tests/wire/test_beside_random.py plants faults",
     "virtual": "a schedule passes or fails; tests/quality/test_virtual_time.py plants faults",
 }
 
