@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from ..addresses import Address, parse_address
 from ..console import CannotRun
 from ..interruption import listen_to_sigterm
-from ..record.addresses import Address, parse_address
 from ..targets.broker import BrokerFault
 from . import run
 from .brokers import DEFAULT, kafka, served

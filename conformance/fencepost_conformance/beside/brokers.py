@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from ..record.addresses import Address, parse_address
+from ..addresses import Address, parse_address
 from ..targets.broker import Broker
 from .play import Player
 from .script import Move, Run

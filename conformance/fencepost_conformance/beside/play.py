@@ -27,7 +27,7 @@ from fencepost.server.wire.frames import (
     write_request,
 )
 
-from ..record.addresses import Address
+from ..addresses import Address
 from .script import Move, Run, Script
 
 #: in place of an answer

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from ..record.addresses import Address
+from ..addresses import Address
 from .compare import Difference, first_difference, shrink
 from .normal import Normal
 from .play import play

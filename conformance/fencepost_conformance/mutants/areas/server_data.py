@@ -279,7 +279,8 @@ FAULTS = (
         (
             Replacement(
                 "server/data/partition.py", "PartitionLog.restore",
-                "self._durable.wrote(put, committed=committed)", "self._durable.producers.wrote(put)",
+                "self._durable.wrote(put, committed=committed, restored=True)",
+                "self._durable.producers.wrote(put, restored=True)",
             ),
         ),
         tests=(RESTARTS,),
