@@ -227,6 +227,16 @@ if TYPE_CHECKING:
     from .protocol.partitions import TopicPartition
     from .protocol.profile import Profile
     from .protocol.profiles import INTENDED, PROFILES
+    from .protocol.rebalances import (
+        GenerationBegan,
+        GroupType,
+        MemberIdentity,
+        RebalanceCause,
+        RebalanceEnded,
+        RebalanceReason,
+        RebalanceReport,
+        RebalanceStarted,
+    )
     from .protocol.records import (
         GroupMetadataKey,
         GroupMetadataMember,
@@ -324,6 +334,10 @@ _HOMES: Final = {
     "protocol.partitions": "TopicPartition",
     "protocol.profile": "Profile",
     "protocol.profiles": "INTENDED PROFILES",
+    "protocol.rebalances": """
+        GenerationBegan GroupType MemberIdentity RebalanceCause RebalanceEnded RebalanceReason RebalanceReport
+        RebalanceStarted
+    """,
     "protocol.records": "GroupMetadataKey GroupMetadataMember GroupMetadataValue Record RecordKey RecordValue",
     "protocol.settings": "BadSettings MigrationPolicy Settings",
     "protocol.view": "GroupState GroupView MemberView",
@@ -417,6 +431,7 @@ __all__ = [
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
     "Functions",
+    "GenerationBegan",
     "GroupBroker",
     "GroupConfig",
     "GroupConfigChanged",
@@ -425,6 +440,7 @@ __all__ = [
     "GroupMetadataMember",
     "GroupMetadataValue",
     "GroupState",
+    "GroupType",
     "GroupView",
     "HeartbeatRequest",
     "HeartbeatResponse",
@@ -449,6 +465,7 @@ __all__ = [
     "LookupFailed",
     "Member",
     "MemberEvent",
+    "MemberIdentity",
     "MemberSettings",
     "MemberTimer",
     "MemberTimerFired",
@@ -491,6 +508,11 @@ __all__ = [
     "RangeAssignor",
     "Reader",
     "ReaderSettings",
+    "RebalanceCause",
+    "RebalanceEnded",
+    "RebalanceReason",
+    "RebalanceReport",
+    "RebalanceStarted",
     "Record",
     "RecordKey",
     "RecordValue",

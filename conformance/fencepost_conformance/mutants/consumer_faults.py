@@ -146,7 +146,12 @@ SPEAKERS = (
     Mutant(
         "static-leave-gives-up", K, ("M-LEAVE-05",), "",
         "a static member that leaves for a while is removed",
-        (Replacement(DEPARTURE, "leave", "_go_for_a_while(step, group, member)", "fence(step, group, [member])"),),
+        (
+            Replacement(
+                DEPARTURE, "leave",
+                "_go_for_a_while(step, group, member)", "fence(step, group, [member], cause)",
+            ),
+        ),
     ),
 )  # fmt: skip
 
@@ -181,7 +186,7 @@ ANSWERS_AND_TIMERS = (
         (
             Replacement(
                 DEPARTURE, "fence",
-                "group_epoch(name, next_epoch(group.epoch),", "group_epoch(name, group.epoch,",
+                "epoch = next_epoch(group.epoch)", "epoch = group.epoch",
             ),
             Replacement(DEPARTURE, "emptied", "next_epoch(group.epoch)", "group.epoch"),
         ),

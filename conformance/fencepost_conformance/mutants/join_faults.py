@@ -25,7 +25,7 @@ FAULTS = (
                 "member = group.members.get(member_id)",
                 "member = group.members.get(member_id)\n"
                 "if member is None and group.state is GroupState.STABLE:\n"
-                "    rebalance.prepare(step, group)",
+                "    rebalance.prepare(step, group, RebalanceCause(RebalanceReason.SESSION_EXPIRED))",
             ),
         ),
     ),

@@ -41,7 +41,7 @@ CONVERSIONS = (
     Mutant(
         "downgrade-without-rebalance", X, ("X-DOWN-06",), "",
         "after a downgrade nobody gets the partitions of those who left",
-        (Replacement(DOWNGRADE, "by_departure", "rebalance.prepare(step, draft)", "pass"),),
+        (Replacement(DOWNGRADE, "by_departure", "rebalance.prepare(step, draft, cause, converted=True)", "pass"),),
     ),
     Mutant(
         "downgrade-hands-out-targets", X, ("X-DOWN-04",), "",
@@ -227,11 +227,11 @@ CLASSIC_MEMBERS = (
         (
             Replacement(
                 LEAVE, "leave",
-                "departure.fence(step, group, list(leaving.values()))",
-                "for member in leaving.values():\n"
+                "departure.fence(step, group, members, cause_of(body, identities(members)))",
+                "for member in members:\n"
                 "    now = step.memory.groups.get(group.group_id)\n"
                 "    if isinstance(now, ConsumerGroup):\n"
-                "        departure.fence(step, now, [member])",
+                "        departure.fence(step, now, [member], cause_of(body, identities([member])))",
             ),
         ),
     ),

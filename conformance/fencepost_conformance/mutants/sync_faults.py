@@ -112,7 +112,7 @@ FAULTS = (
         (
             Replacement(
                 SYNC, "AssignmentSent.failed",
-                "rebalance.propagate_error(step, group, append_error(error))\nrebalance.prepare(step, group)",
+                "rebalance.propagate_error(step, group, append_error(error))\nrebalance.prepare(step, group, cause)",
                 "rebalance.propagate_assignment(step, group, self.assignments)",
             ),
         ),

@@ -32,7 +32,8 @@ def for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest) -> Opened:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # M-VAL-20, M-VAL-24
     if isinstance(group, ClassicGroup):
         if group.state is not GroupState.EMPTY:
-            return Opened(upgrade.upgraded(step, group, written), written, upgrade.must_bump(step, name))  # M-VAL-23
+            result = upgrade.upgraded(step, group, written)
+            return Opened(result, written, upgrade.must_bump(step, name), converted=True)  # M-VAL-23
         written.append(records.tombstone(name))  # M-VAL-22, X-POL-05
     generation = 0 if group is None else left_off(step, group)
     fresh = new_group(step, name, step.memory.incarnations, generation)  # M-VAL-21

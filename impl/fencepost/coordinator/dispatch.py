@@ -81,6 +81,7 @@ def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[Coord
         case Appended():
             completion.replicated(work, event.offset)
         case AppendFailed():
+            reversion.report_undone(work)
             reversion.append_failed(work, event.error)
         case TaskDone():
             if state.status is Status.ACTIVE:

@@ -12,6 +12,7 @@ from fencepost.protocol.events import (
 )
 from fencepost.protocol.logged import Commits, Logged
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
@@ -87,7 +88,8 @@ def loaded(step: Step, event: Load) -> None:
         for member in group.members.values():
             access.arm_session(step, group, member)  # F-LOAD-04
         if len(group.members) > step.settings.group_max_size:
-            rebalance.prepare(step, group)
+            cause = RebalanceCause(RebalanceReason.OVER_CAPACITY, capacity=step.settings.group_max_size)
+            rebalance.prepare(step, group, cause)
             access.keep(step, group)
     expiry.schedule(step)  # F-LOAD-07
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.rebalances import RebalanceEnded
+from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from .classic import access
@@ -10,8 +12,34 @@ from .classic.group import ClassicGroup
 from .consumer import timers
 from .consumer.group import ConsumerGroup
 from .kernel import completion
+from .kernel.numbers import next_epoch
 from .kernel.persistent import edit
+from .kernel.state import Group
 from .kernel.step import Step
+
+
+def report_undone(step: Step) -> None:
+    """Report the rebalances that go with the records of the step just made. A classic group that was there before that
+    step keeps its rebalance, for its records are copies (F-RT-08)."""
+    before: dict[str, Group | None] = {}
+    for change in step.state.changes:
+        if change.offset > step.state.base:
+            before.setdefault(change.group_id, change.before)
+    for name, old in before.items():
+        now = step.state.groups.get(name)
+        if isinstance(now, ConsumerGroup):
+            undone = not isinstance(old, ConsumerGroup) or old.epoch < now.epoch
+            generation = now.epoch
+        else:
+            undone = isinstance(now, ClassicGroup) and not isinstance(old, ClassicGroup)
+            generation = _prepared(now) if isinstance(now, ClassicGroup) else 0
+        if undone:
+            step.rebalances.append(RebalanceEnded(group_id=name, generation=generation, state=None))
+
+
+def _prepared(group: ClassicGroup) -> int:
+    preparing = group.state is GroupState.PREPARING_REBALANCE
+    return next_epoch(group.generation) if preparing else group.generation
 
 
 @varies

@@ -26,6 +26,7 @@ from .errors import ErrorCode
 from .frozen import quick
 from .logged import Logged
 from .messages import RequestBody, ResponseBody
+from .rebalances import RebalanceReport
 from .records import Record
 
 
@@ -282,9 +283,11 @@ TimerCommand: TypeAlias = SetTimer | CancelTimer
 class Outcome:
     """What a step asks for, each in order: append records, send replies, set or cancel timers, do work beside.
 
-    For each of ``tasks`` the driver delivers one ``TaskDone``, later, unless the partition is lost before."""
+    For each of ``tasks`` the driver delivers one ``TaskDone``, later, unless the partition is lost before.
+    ``rebalances`` report which groups rebalance, and why; a driver may log them."""
 
     records: tuple[Record, ...] = ()
     replies: tuple[Reply, ...] = ()
     timers: tuple[TimerCommand, ...] = ()
     tasks: tuple[TaskKey, ...] = ()
+    rebalances: tuple[RebalanceReport, ...] = ()

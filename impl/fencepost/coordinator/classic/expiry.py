@@ -5,9 +5,11 @@ from __future__ import annotations
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.view import GroupState
 
 from ..kernel import operations
+from ..kernel.causes import identities
 from ..kernel.errors import InternalError
 from ..kernel.step import Step
 from ..kernel.timer_table import Armed
@@ -52,7 +54,10 @@ def _session(step: Step, group: GroupDraft, member_id: str) -> None:
         membership.answer_join(step, group, member, _UNKNOWN)
         membership.remove(step, group, member_id)
         if group.state is not GroupState.PREPARING_REBALANCE:
-            rebalance.prepare(step, group)
+            cause = RebalanceCause(
+                RebalanceReason.SESSION_EXPIRED, identities([member]), timeout_ms=member.session_timeout
+            )
+            rebalance.prepare(step, group, cause)
             return
     if group.state is GroupState.PREPARING_REBALANCE and group.all_joined:
         rebalance.complete(step, group)  # also during the initial delay (C-TMR-08)
@@ -62,10 +67,14 @@ def _sync(step: Step, group: GroupDraft) -> None:
     """Members that joined and never synced are out; the rebalance is for all (C-SYNC-20)."""
     if group.state in (GroupState.EMPTY, GroupState.PREPARING_REBALANCE) or not group.pending_sync:
         return  # C-SYNC-20b
-    for member_id in sorted(_overdue(group)):
+    overdue = sorted(_overdue(group))
+    cause = RebalanceCause(
+        RebalanceReason.SYNC_TIMEOUT, membership.named(group, overdue), timeout_ms=group.rebalance_timeout
+    )
+    for member_id in overdue:
         membership.remove(step, group, member_id)
         step.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
-    rebalance.prepare(step, group)
+    rebalance.prepare(step, group, cause)
 
 
 def _overdue(group: GroupDraft) -> frozenset[str]:

@@ -9,11 +9,13 @@ from typing import Final, NamedTuple
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from ..kernel import completion, operations
+from ..kernel.causes import identities
 from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import with_element, without_element
 from ..kernel.replies import refusal
@@ -175,23 +177,22 @@ def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft
         group.leader = member_id
     if body.group_instance_id is not None:
         group.map_instance(body.group_instance_id, member_id)
-    group.put(
-        Member(
-            member_id,
-            body.group_instance_id,
-            request.client_id,
-            request.client_host,
-            membership.rebalance_timeout(request, body),
-            body.session_timeout_ms,
-            body.protocols,
-            is_new=True,
-            join=request.id,
-        )
+    member = Member(
+        member_id,
+        body.group_instance_id,
+        request.client_id,
+        request.client_host,
+        membership.rebalance_timeout(request, body),
+        body.session_timeout_ms,
+        body.protocols,
+        is_new=True,
+        join=request.id,
     )
+    group.put(member)
     group.pending_join = without_element(group.pending_join, member_id)
     key = TimerKey(TimerKind.SESSION, group.group_id, member_id)
     step.timers.set(key, step.settings.new_member_join_timeout_ms)  # C-TMR-03
-    rebalance.prepare_or_complete(step, group)
+    rebalance.prepare_or_complete(step, group, _cause(RebalanceReason.MEMBER_JOINED, member, body))
 
 
 def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
@@ -211,7 +212,12 @@ def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDr
         step.reply(request.id, membership.current_generation(group, body.member_id))
         return
     membership.update(group, member, request, body)  # C-JOIN-50, C-JOIN-52…54, C-JOIN-59
-    rebalance.prepare_or_complete(step, group)
+    reason = RebalanceReason.LEADER_REJOINED if same else RebalanceReason.MEMBER_UPDATED
+    rebalance.prepare_or_complete(step, group, _cause(reason, member, body))
+
+
+def _cause(reason: RebalanceReason, member: Member, body: JoinGroupRequest) -> RebalanceCause:
+    return RebalanceCause(reason, identities([member]), client_reason=body.reason or "")
 
 
 def _refuse(error: ErrorCode, member_id: str) -> JoinGroupResponse:

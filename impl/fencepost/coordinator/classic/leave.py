@@ -11,6 +11,7 @@ from fencepost.protocol.messages import (
     LeaveGroupRequest,
     SyncGroupResponse,
 )
+from fencepost.protocol.rebalances import MemberIdentity, RebalanceCause, RebalanceReason
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
@@ -35,10 +36,15 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
         rows = tuple(_row(entry, ErrorCode.UNKNOWN_MEMBER_ID) for entry in body.members)
         step.reply(request.id, leave_response(request.version, rows))  # C-LEAVE-03
         return
-    rows = tuple(_row(entry, _leave(step, group, entry)) for entry in body.members)
+    results = [_leave(step, group, entry) for entry in body.members]
+    rows = tuple(
+        _row(entry, ErrorCode.NONE if isinstance(result, MemberIdentity) else result)
+        for entry, result in zip(body.members, results, strict=True)
+    )
+    left = tuple(result for result in results if isinstance(result, MemberIdentity))
     try:
-        if any(row.error_code is ErrorCode.NONE for row in rows) and group.state is not GroupState.EMPTY:
-            rebalance.prepare_or_complete(step, group)  # C-LEAVE-20…22, C-LEAVE-28
+        if left and group.state is not GroupState.EMPTY:
+            rebalance.prepare_or_complete(step, group, cause_of(body, left))  # C-LEAVE-20…22, C-LEAVE-28
     except InternalError:
         access.keep(step, group)
         operations.broke(step, request)
@@ -47,7 +53,14 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
     operations.done(step, request, reply=leave_response(request.version, rows))  # C-LEAVE-23
 
 
-def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> ErrorCode:
+def cause_of(body: LeaveGroupRequest, left: tuple[MemberIdentity, ...]) -> RebalanceCause:
+    """Why the group rebalances: these left, for the reasons that the request gives."""
+    reasons = dict.fromkeys(entry.reason for entry in body.members if entry.reason)
+    return RebalanceCause(RebalanceReason.MEMBER_LEFT, left, client_reason=", ".join(reasons))
+
+
+def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> MemberIdentity | ErrorCode:
+    """The member or pending id that is gone, or why it is not."""
     member_id = entry.member_id
     if not member_id:
         mapped = None if entry.group_instance_id is None else group.static_members.get(entry.group_instance_id)
@@ -59,12 +72,13 @@ def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> ErrorCode:
         if error is not None:
             return error  # C-LEAVE-13
     step.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+    (identity,) = membership.named(group, [member_id])
     member = group.members.get(member_id)
     if member is not None:  # C-LEAVE-14; otherwise it is pending (C-LEAVE-12, C-LEAVE-27)
         member = membership.answer_join(step, group, member, _UNKNOWN_JOIN)
         answer_parked_sync(step, group, member)
     membership.remove(step, group, member_id)
-    return ErrorCode.NONE
+    return identity
 
 
 @varies

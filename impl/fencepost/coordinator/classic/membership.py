@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.rebalances import MemberIdentity
 from fencepost.protocol.view import GroupState
 
+from ..kernel.causes import identities
 from ..kernel.errors import InternalError
 from ..kernel.persistent import without_element
 from ..kernel.step import Step
@@ -27,6 +31,17 @@ def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str |
         if mapped != member_id:
             return ErrorCode.FENCED_INSTANCE_ID
     return None if member_id in group.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def named(group: GroupDraft, member_ids: Iterable[str]) -> tuple[MemberIdentity, ...]:
+    """Members, or ids that have not joined, by all names that are known."""
+    members = group.members
+    return tuple(
+        [
+            identities([members[member_id]])[0] if member_id in members else MemberIdentity(member_id)
+            for member_id in member_ids
+        ]
+    )
 
 
 def remove(step: Step, group: GroupDraft, member_id: str) -> None:

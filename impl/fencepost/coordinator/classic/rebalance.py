@@ -22,9 +22,17 @@ from collections.abc import Mapping
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import SyncGroupResponse
+from fencepost.protocol.rebalances import (
+    GenerationBegan,
+    GroupType,
+    RebalanceCause,
+    RebalanceEnded,
+    RebalanceStarted,
+)
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
+from ..kernel.causes import identities
 from ..kernel.numbers import next_epoch
 from ..kernel.persistent import frozen_set
 from ..kernel.step import Step
@@ -40,12 +48,12 @@ EMPTY, PREPARING, COMPLETING, STABLE = (
 )
 
 
-def prepare_or_complete(step: Step, group: GroupDraft) -> None:
+def prepare_or_complete(step: Step, group: GroupDraft, cause: RebalanceCause) -> None:
     """A member came or changed: start a rebalance, or look whether the one under way is over (C-JOIN-40)."""
     if group.state is PREPARING:
         maybe_complete(step, group)
     else:
-        prepare(step, group)
+        prepare(step, group, cause)
 
 
 def maybe_complete(step: Step, group: GroupDraft) -> None:
@@ -54,8 +62,9 @@ def maybe_complete(step: Step, group: GroupDraft) -> None:
         complete(step, group)
 
 
-def prepare(step: Step, group: GroupDraft) -> None:
-    """Begin a rebalance: assignments are void, and the join phase waits for all members (C-JOIN-42)."""
+def prepare(step: Step, group: GroupDraft, cause: RebalanceCause, *, converted: bool = False) -> None:
+    """Begin a rebalance: assignments are void, and the join phase waits for all members (C-JOIN-42). ``converted``: the
+    group was a consumer group until now."""
     if group.state is COMPLETING:
         propagate_error(step, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync = frozenset()
@@ -66,6 +75,15 @@ def prepare(step: Step, group: GroupDraft) -> None:
         length = step.settings.group_initial_rebalance_delay_ms
         _delay(step, group, InitialDelay(length, max(group.rebalance_timeout - length, 0)))  # C-JOIN-43
     group.enter(PREPARING, step.at_ms)
+    step.rebalances.append(
+        RebalanceStarted(
+            group_id=group.group_id,
+            group_type=GroupType.CLASSIC,
+            generation=next_epoch(group.generation),
+            cause=cause,
+            converted=converted,
+        )
+    )
     if not initial:
         if group.all_joined:
             complete(step, group)
@@ -87,6 +105,7 @@ def complete(step: Step, group: GroupDraft) -> None:
     """The join phase is over: whoever did not join is out, the others are the next generation (C-JOIN-44). As long as
     there are others, nothing of that is in the log yet (F-ORD-02)."""
     step.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
+    timeout = group.rebalance_timeout
     missing = [member for member in group.members.values() if member.join is None and member.instance_id is None]
     for member in missing:
         membership.remove(step, group, member.member_id)
@@ -99,6 +118,16 @@ def complete(step: Step, group: GroupDraft) -> None:
     if group.members:
         protocols.adopt(step, group)
         group.enter(COMPLETING, step.at_ms)
+        step.rebalances.append(
+            GenerationBegan(
+                group_id=group.group_id,
+                generation=group.generation,
+                leader=group.leader or "",
+                members=len(group.members),
+                removed=identities(missing),
+                timeout_ms=timeout,
+            )
+        )
         _answer_all(step, group)
     else:
         group.protocol_name = None
@@ -106,6 +135,7 @@ def complete(step: Step, group: GroupDraft) -> None:
         group.enter(EMPTY, step.at_ms)  # C-JOIN-47
         group.pending_sync = frozenset()
         step.log.records.append(records.group_record(group, {}))  # F-ORD-04
+        _report_end(step, group)
 
 
 @varies
@@ -176,3 +206,9 @@ def propagate_assignment(step: Step, group: GroupDraft, assignments: Mapping[str
         group.put(member._replace(assignment=assignment, sync=None))
     group.assignment_open = False
     group.enter(STABLE, step.at_ms)
+    _report_end(step, group)
+
+
+def _report_end(step: Step, group: GroupDraft) -> None:
+    """The group has come to rest in its generation."""
+    step.rebalances.append(RebalanceEnded(group_id=group.group_id, generation=group.generation, state=group.state))

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Protocol, SyncGroupResponse
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from ..kernel import completion
+from ..kernel.causes import identities
 from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import with_element, without_element
 from ..kernel.state import Operation
@@ -106,7 +108,13 @@ def replace(
             leader_before,
         )
     else:
-        rebalance.prepare_or_complete(step, group)  # C-STATIC-08…10
+        cause = RebalanceCause(
+            RebalanceReason.STATIC_MEMBER_REPLACED,
+            identities([group.members[new_id]]),
+            replaced=old_id,
+            client_reason=body.reason or "",
+        )
+        rebalance.prepare_or_complete(step, group, cause)  # C-STATIC-08…10
 
 
 def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_id: str) -> Member:

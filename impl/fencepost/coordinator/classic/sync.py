@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import SyncGroupRequest, SyncGroupResponse
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
@@ -40,8 +41,11 @@ class AssignmentSent(GroupCallback):
         """The members are told, and join again, unless the generation has gone on (C-SYNC-22, C-SYNC-23)."""
         group = not_assigned(step, self.group_id, self.incarnation)
         if group is not None and self._is_current(group):
+            cause = RebalanceCause(
+                RebalanceReason.ASSIGNMENT_FAILED, membership.named(group, [self.member_id]), error=error
+            )
             rebalance.propagate_error(step, group, append_error(error))
-            rebalance.prepare(step, group)
+            rebalance.prepare(step, group, cause)
             access.keep_incarnation(step, group)
 
     def _is_current(self, group: GroupDraft) -> bool:

@@ -12,18 +12,20 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..kernel import operations
+from ..kernel.causes import identities
 from ..kernel.errors import InternalError, Refused
 from ..kernel.numbers import next_epoch
 from ..kernel.step import Step
-from . import access, identity, metadata, records, subscription, timers
+from . import access, identity, metadata, records, reports, subscription, timers
 from .group import NOTHING, ConsumerGroup, ConsumerMember, held
 
 #: Takes members out of a group. Raises ``InternalError``, and ``Refused`` if the group cannot be without them.
-Fence: TypeAlias = Callable[[Step, ConsumerGroup, Sequence[ConsumerMember]], None]
+Fence: TypeAlias = Callable[[Step, ConsumerGroup, Sequence[ConsumerMember], RebalanceCause], None]
 
 
 def leave(step: Step, body: ConsumerGroupHeartbeatRequest, fence: Fence) -> ConsumerGroupHeartbeatResponse:
@@ -37,10 +39,11 @@ def leave(step: Step, body: ConsumerGroupHeartbeatRequest, fence: Fence) -> Cons
         member = group.members[body.member_id]
     else:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    cause = RebalanceCause(RebalanceReason.MEMBER_LEFT, identities([member]))
     if body.instance_id is not None and body.member_epoch == STATIC_LEAVE_EPOCH:
         _go_for_a_while(step, group, member)
     else:
-        fence(step, group, [member])
+        fence(step, group, [member], cause)
     return ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id=body.member_id, member_epoch=body.member_epoch)
 
 
@@ -51,7 +54,7 @@ def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) ->
     access.write(step, [records.current_assignment(step, group.group_id, gone)])  # F-ORD-11
 
 
-def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
+def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
     """Puts members out of the group: what they held is free, and the others get a new epoch (M-LEAVE-03, M-LEAVE-04,
     F-ORD-07). Raises ``InternalError``."""
     name = group.group_id
@@ -64,10 +67,13 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -
     written += [records.regular_expression(name, regex, None) for regex in unused]
     facts = metadata.look(step, group, counts.by_topic.counts)
     written += facts.before
-    written.append(records.group_epoch(name, next_epoch(group.epoch), facts.hash))
+    epoch = next_epoch(group.epoch)
+    written.append(records.group_epoch(name, epoch, facts.hash))
     if len(leaving) == len(group.members):
         written += emptied(step, group)
     access.write(step, written)  # F-ORD-07
+    reports.started(step, name, epoch, cause)
+    reports.maybe_ended(step, name)
     for member in members:
         timers.unwatch(step, name, member.member_id)
 
@@ -86,7 +92,7 @@ def fired(step: Step, key: TimerKey, epoch: int, fence: Fence) -> None:
     member = None if group is None else group.members.get(key.member_id)
     if group is not None and member is not None and _too_late(key, member, epoch):
         try:
-            fence(step, group, [member])
+            fence(step, group, [member], reports.expired(step, group, member, key.kind))
         except InternalError:
             timers.retry(step, key, epoch)
             return

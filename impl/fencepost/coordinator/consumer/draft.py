@@ -82,6 +82,7 @@ class ConsumerDraft:
             self.subscription_type,
             self.partition_metadata,
             before.refresh,
+            before.changed_topics if self.epoch == before.epoch else frozenset(),
             self.votes,
             self.classic_members,
             self.support,

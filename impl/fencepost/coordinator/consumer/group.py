@@ -92,7 +92,8 @@ class ConsumerGroup(NamedTuple):
     ``by_topic``, ``by_regex`` the members that use a regex, ``votes`` those that want an assignor, ``classic_members``
     those of the classic protocol, and ``support`` how many of their lists name a protocol.
     ``subscription_type`` is the one of the last change of a member (M-TGT-05).
-    ``refresh`` alone is soft: no record says it, and a failed append does not take it back (F-RT-08).
+    ``refresh`` and ``changed_topics`` are soft: no record says them, and a failed append does not take them back
+    (F-RT-08). ``changed_topics`` decides nothing: it is for the cause of a rebalance.
     """
 
     group_id: str
@@ -111,6 +112,7 @@ class ConsumerGroup(NamedTuple):
     subscription_type: SubscriptionType = SubscriptionType.HOMOGENEOUS
     partition_metadata: tuple[TopicMetadata, ...] | None = None  #: of such a record, if one is in the log (G-DATA-33)
     refresh: Refresh | None = None
+    changed_topics: frozenset[str] = frozenset()  #: since the epoch began, as the images tell
     votes: Mapping[str, int] = {}
     classic_members: int = 0
     support: Mapping[str, int] = {}

@@ -23,6 +23,7 @@ from . import (
     identity,
     records,
     regex,
+    reports,
     target,
     timers,
     update,
@@ -34,11 +35,13 @@ from .regex import RegexChange
 
 class Opened(NamedTuple):
     """The group that a heartbeat is for. Where there was none, or one of another kind: the records that make it this
-    one, and whether a group that begins so has to begin an epoch (M-VAL-22, X-UP-15)."""
+    one, and whether a group that begins so has to begin an epoch (M-VAL-22, X-UP-15). ``converted``: it was a classic
+    group with members."""
 
     group: ConsumerGroup
     written: list[Record]
     must_bump: bool
+    converted: bool = False
 
 
 def stay(
@@ -50,7 +53,7 @@ def stay(
 ) -> ConsumerGroupHeartbeatResponse:
     """The answer to a member that joins or stays; ``accepted`` is called when no check is left that could refuse it.
     What the request changes is written in one order (F-ORD-06). Raises ``Refused``, ``InternalError``."""
-    group, written, _ = opened
+    group, written = opened.group, opened.written
     identity.require_room(step, group, body.member_id, body.instance_id)
     found = _find(step, group, body)
     old = found.member
@@ -76,7 +79,11 @@ def stay(
         written.append(records.current_assignment(step, group.group_id, result))
     accepted()
     access.write(step, written)
+    if epochs.epoch != group.epoch:
+        cause = reports.update_of(group, new, found.replaced, bump=bump, subscribes_anew=changed or opened.converted)
+        reports.started(step, group.group_id, epochs.epoch, cause, converted=opened.converted)
     if result != new:
+        reports.maybe_ended(step, group.group_id)
         timers.follow(step, group.group_id, result)
     timers.watch_session(step, group.group_id, result.member_id)  # M-HB-09
     shown = _full(body) or result.assigned != old.assigned  # M-RSP-01

@@ -41,25 +41,27 @@ def superseded(step: Step, group: ConsumerGroup) -> list[Record]:
 def note(step: Step, group: ConsumerGroup, epoch: int) -> None:
     """The group has looked at its topics (M-HB-04): the next look is due then, or when this epoch is lost
     (M-META-02)."""
-    _note(step, group.group_id, Refresh(step.at_ms + step.settings.metadata_refresh_interval_ms, epoch))
+    refresh = Refresh(step.at_ms + step.settings.metadata_refresh_interval_ms, epoch)
+    _note(step, group.group_id, refresh, group.changed_topics if epoch > group.epoch else frozenset())
 
 
-def _note(step: Step, group_id: str, refresh: Refresh | None) -> None:
-    """The deadline of M-META-01. No record tells it, and no failed append takes it back (F-RT-08): it is noted before
-    the records of its step are applied, so the group of before has it too."""
+def _note(step: Step, group_id: str, refresh: Refresh | None, topics: frozenset[str]) -> None:
+    """The deadline of M-META-01, and the topics that changed. No record tells them, and no failed append takes them
+    back (F-RT-08): they are noted before the records of its step are applied, so the group of before has them too."""
     group = access.find(step, group_id)
     if group is not None:
-        step.memory.exchange(group._replace(refresh=refresh))
+        step.memory.exchange(group._replace(refresh=refresh, changed_topics=topics))
 
 
 def changed(step: Step, image: TopicImage) -> None:
     """The cluster has other topics: groups that subscribe to one that came, went or changed look again (M-META-03)."""
     names = changed_names(step.topics, image)
     for name, group in list(step.memory.groups.items()):
-        if not isinstance(group, ConsumerGroup) or group.refresh is None:
+        if not isinstance(group, ConsumerGroup):
             continue
-        if not names.isdisjoint(watched(step, group)):
-            _note(step, name, None)
+        met = names.intersection(watched(step, group))
+        if met:
+            _note(step, name, None, group.changed_topics | met)
 
 
 @varies

@@ -21,7 +21,7 @@ from ..kernel.numbers import next_epoch
 from ..kernel.persistent import with_entry, without
 from ..kernel.state import RegexTask
 from ..kernel.step import Step
-from . import access, metadata, records, subscription
+from . import access, metadata, records, reports, subscription
 from .group import ConsumerGroup, ConsumerMember, Resolution
 
 
@@ -117,18 +117,23 @@ def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
         if regex in group.by_regex
     }
     written = [records.regular_expression(group.group_id, regex, found) for regex, found in resolutions.items()]
-    changed = any(
-        found.topics != (old.topics if (old := group.resolved.get(regex)) is not None else frozenset())
-        for regex, found in resolutions.items()
+    changed = frozenset[str]().union(
+        *(
+            found.topics ^ (old.topics if (old := group.resolved.get(regex)) is not None else frozenset())
+            for regex, found in resolutions.items()
+        )
     )
     facts = metadata.look(step, group, subscription.with_resolutions(group, resolutions).counts)
     written += facts.before
-    bumped = changed or facts.differ
+    epoch = next_epoch(group.epoch)
+    bumped = bool(changed) or facts.differ
     if bumped:
-        epoch = next_epoch(group.epoch)
         written.append(records.group_epoch(group.group_id, epoch, facts.hash))
         metadata.note(step, group, epoch)
     access.write(step, written)  # F-ORD-15
+    if bumped:
+        cause = reports.regex_changed(changed) if changed else reports.topics_changed(group)
+        reports.started(step, group.group_id, epoch, cause)
 
 
 def _matches(step: Step, regex: str, names: Iterable[str]) -> frozenset[str]:

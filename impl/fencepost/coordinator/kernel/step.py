@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.events import Outcome, TaskKey
 from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.rebalances import RebalanceReport
 from fencepost.protocol.records import Record
 
 from .log import Log
@@ -41,6 +42,7 @@ class Step:
         "memory",
         "offsets",
         "quirks",
+        "rebalances",
         "remains",
         "requests",
         "settings",
@@ -73,6 +75,7 @@ class Step:
         self.tasks = state.tasks  #: under way, by group
         self.wanted: list[TaskKey] = []  #: what this step starts
         self.remains = state.remains
+        self.rebalances: list[RebalanceReport] = []  #: what this step reports of them
 
     def write(self, records: Sequence[Record]) -> None:
         """Append records and apply them (F-RT-04). Raises ``InternalError``, and nothing is changed."""
@@ -116,6 +119,7 @@ class Step:
         self.log.restart(end)
         self.tasks = {}
         self.remains = NO_REMAINS
+        self.rebalances.clear()  # those of groups that are forgotten come to nothing
 
     def finish(self) -> tuple[CoordinatorState, Outcome]:
         """The state that the step has come to, and what it asks for."""
@@ -150,4 +154,11 @@ class Step:
             self.offsets.now,
             self.offsets.all_changes(log.start, end),
         )
-        return state, Outcome(tuple(log.records), tuple(requests.replies), tuple(timers.commands), tuple(self.wanted))
+        outcome = Outcome(
+            tuple(log.records),
+            tuple(requests.replies),
+            tuple(timers.commands),
+            tuple(self.wanted),
+            tuple(self.rebalances),
+        )
+        return state, outcome

@@ -13,7 +13,7 @@ from fencepost.protocol.settings import MigrationPolicy
 from fencepost.quirks import varies
 
 from ..classic import membership as classic_membership
-from ..consumer import access, identity, records, regex, target, update
+from ..consumer import access, identity, records, regex, reports, target, update
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..consumer.regex import RegexChange
 from ..kernel import operations
@@ -75,6 +75,13 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     if result != new:
         written.append(records.current_assignment(step, group.group_id, result))
     access.write(step, written)
+    if epochs.epoch != group.epoch:
+        cause = reports.update_of(
+            group, new, found.replaced, bump=changed, subscribes_anew=changed, client_reason=body.reason or ""
+        )
+        reports.started(step, group.group_id, epochs.epoch, cause)
+    if result != new:
+        reports.maybe_ended(step, group.group_id)
     done = ClassicJoined(
         group.group_id, result.member_id, body.session_timeout_ms, classic_membership.rebalance_timeout(request, body)
     )

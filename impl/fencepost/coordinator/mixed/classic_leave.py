@@ -6,9 +6,11 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import LeaveGroupMember, LeaveGroupMemberResponse, LeaveGroupRequest
 
+from ..classic.leave import cause_of
 from ..consumer import identity
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..kernel import operations
+from ..kernel.causes import identities
 from ..kernel.errors import InternalError, Refused
 from ..kernel.replies import leave_response, refusal
 from ..kernel.step import Step
@@ -31,7 +33,8 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest, group: Consumer
         )
     try:
         if leaving:
-            departure.fence(step, group, list(leaving.values()))  # one bump for all of them (M-EPOCH-05)
+            members = list(leaving.values())
+            departure.fence(step, group, members, cause_of(body, identities(members)))  # one bump for all (M-EPOCH-05)
     except Refused as refused:
         step.reply(request.id, refusal(request, refused.error))  # X-DOWN-09
         return

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fencepost.protocol.rebalances import RebalanceCause
+
 from ..consumer import departure
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..kernel.step import Step
 from . import downgrade
 
 
-def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
+def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
     """Remove the members in one change of the group: by a downgrade if only classic ones are left, else by one bump
     (M-LEAVE-03, X-DOWN-01). Raises ``InternalError``, and ``Refused`` by a downgrade."""
     leaving = frozenset(member.member_id for member in members)
     if downgrade.is_due(step, group, leaving):
-        downgrade.by_departure(step, group, leaving)
+        downgrade.by_departure(step, group, leaving, cause)
     else:
-        departure.fence(step, group, members)
+        departure.fence(step, group, members, cause)

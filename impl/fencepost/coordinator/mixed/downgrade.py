@@ -13,7 +13,8 @@ from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
-from fencepost.protocol.messages import JoinGroupResponse
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
@@ -27,6 +28,7 @@ from ..classic.join import GroupCreated
 from ..consumer import access, records, target, timers, update
 from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
 from ..kernel import operations
+from ..kernel.causes import identities
 from ..kernel.errors import Refused
 from ..kernel.step import Step
 from .callbacks import ClassicJoined
@@ -71,7 +73,7 @@ def is_last(step: Step, group: ConsumerGroup, instance_id: str | None) -> Consum
     return member if _allowed(step, group, (member.member_id,), len(group.members)) else None
 
 
-def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str]) -> None:
+def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str], cause: RebalanceCause) -> None:
     """Those who stay are a classic group, which rebalances to share what the others had (X-DOWN-02…07).
 
     Raises ``Refused``, ``InternalError``."""
@@ -79,7 +81,7 @@ def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str]) -> 
     members = [member for member in group.members.values() if member.member_id not in leaving]
     draft = _group(step, group, members, group.epoch, {})
     _exchange(step, group, draft, written)
-    rebalance.prepare(step, draft)  # X-DOWN-06
+    rebalance.prepare(step, draft, cause, converted=True)  # X-DOWN-06
     classic_access.keep(step, draft)
 
 
@@ -96,9 +98,19 @@ def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Rep
     draft = _group(step, group, [*others, joiner], generation_after_replacement(step, group, done), heirs)
     _exchange(step, group, draft, written)
     if rebalances:
-        join_rebalance(step, request, draft, joiner)
+        join_rebalance(step, request, draft, joiner, _cause(request, done))
     else:
         go_on(step, request, draft, joiner)
+
+
+def _cause(request: Request, done: Replaced) -> RebalanceCause:
+    assert isinstance(request.body, JoinGroupRequest)
+    return RebalanceCause(
+        RebalanceReason.STATIC_MEMBER_REPLACED,
+        identities([done.new]),
+        replaced=done.old.member_id,
+        client_reason=request.body.reason or "",
+    )
 
 
 @varies
@@ -127,10 +139,12 @@ def generation_after_replacement(step: Step, group: ConsumerGroup, done: Replace
 
 
 @varies
-def join_rebalance(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember) -> None:
+def join_rebalance(
+    step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember, cause: RebalanceCause
+) -> None:
     """The joiner is parked in the first rebalance of the classic group, like anybody that joins (X-DOWN-23)."""
     draft.put(draft.members[joiner.member_id]._replace(join=request.id))
-    rebalance.prepare(step, draft)
+    rebalance.prepare(step, draft, cause, converted=True)
     classic_access.keep(step, draft)
     operations.done(step, request, callback=GroupCreated(draft.group_id, draft.incarnation))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from fencepost.protocol.events import Request
+from fencepost.protocol.rebalances import RebalanceCause
 from fencepost.quirks import intended, quirk, varies
 
 from ...classic import rebalance
@@ -47,9 +48,11 @@ def epoch_of_before(step: Step, group: ConsumerGroup, done: downgrade.Replaced) 
 
 
 @quirk("fault_downgrade_loses_bump", of=downgrade.join_rebalance)
-def answered_at_once(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember) -> None:
+def answered_at_once(
+    step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember, cause: RebalanceCause
+) -> None:
     """The joiner is told that it has joined, and learns by its next request that the group rebalances (X-DOWN-23)."""
-    rebalance.prepare(step, draft)
+    rebalance.prepare(step, draft, cause, converted=True)
     downgrade.go_on(step, request, draft, joiner)
 
 
