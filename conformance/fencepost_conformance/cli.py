@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from fencepost.extras import absent
+
 from .extras import lacks
 from .interruption import listen_to_sigterm
 from .nearest import unknown
@@ -37,6 +39,7 @@ COMMANDS = {
     "rules": "Show where each rule of the rule book stands",
     "diagram": "Draw a state machine",
     "bench": "Measure the cost table again",
+    "doctor": "Show what is installed, and which jobs can run",
 }
 
 #: what a shell sets when it asks for completions
@@ -101,6 +104,8 @@ def main(arguments: list[str] | None = None) -> None:
     as_json = "--json" in words
     if name not in COMMANDS:
         _cannot("", unknown("command", name, COMMANDS, "fencepost --help lists them"), as_json=as_json)
+    if name == "doctor" and absent("typer", "rich"):
+        _doctor(rest, as_json=as_json)
     app = _app(name, as_json=as_json)
     import typer  # noqa: PLC0415
 
@@ -121,6 +126,17 @@ def main(arguments: list[str] | None = None) -> None:
         traceback.print_exc()
         _cannot(name, f"a fault of the suite: {type(raised).__name__}: {raised}", as_json=as_json)
     raise SystemExit(status or 0)
+
+
+def _doctor(words: Sequence[str], *, as_json: bool) -> NoReturn:
+    """The command that is to work where nothing is installed."""
+    from .console import CannotRun  # noqa: PLC0415
+    from .doctor.report import run  # noqa: PLC0415
+
+    try:
+        run([word for word in words if word != "--json"], as_json=as_json)
+    except CannotRun as reason:
+        _cannot("doctor", str(reason), as_json=as_json)
 
 
 def _app(name: str, *, as_json: bool) -> typer.Typer:

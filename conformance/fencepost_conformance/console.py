@@ -94,6 +94,12 @@ class Result:
         tally = {} if self.tally is None else self.tally.as_counts()
         return {**first, **tally, **{name: self.counts[name] for name in names[1:]}}
 
+    def numbers(self) -> str:
+        """All counts, as a terminal shows them."""
+        return ", ".join(
+            counted(value, self.words.get(name, name.replace("_", " "))) for name, value in self.all_counts().items()
+        )
+
 
 def unsettled_as_json(unsettled: Sequence[Unsettled]) -> dict[str, Any]:
     """What was undecided and what was broken, as JSON data."""
@@ -117,10 +123,7 @@ def finish(result: Result, *, as_json: bool, table: RenderableType | None = None
             console.print(_listing(result.unsettled, result.things))
         for name, reason in result.skipped.items():
             console.print(f"[yellow]skipped[/] {name}: {reason}")
-        counts = ", ".join(
-            counted(value, result.words.get(name, name.replace("_", " ")))
-            for name, value in result.all_counts().items()
-        )
+        counts = result.numbers()
         verdict = result.done if result.outcome is None else f"[{_COLOURS[result.outcome]}]{result.outcome}[/]"
         numbers = f"({counts})" if verdict else counts
         console.print(" ".join(part for part in (f"{result.command}:", verdict, counts and numbers) if part))

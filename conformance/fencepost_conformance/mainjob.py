@@ -24,6 +24,7 @@ from . import repository, seeds
 from .console import CannotRun
 from .counting import counted
 from .interruption import interruptible, listen_to_sigterm
+from .jvm import jars
 from .jvm.releases import NEWEST
 from .listing import Listing
 from .verdict import Outcome, Tally, Verdict, outcome_of
@@ -151,7 +152,7 @@ def main() -> None:
     out = root / "out" / "run"
     shutil.rmtree(out, ignore_errors=True)  # rows of an earlier run may be of other code, and would be taken for done
     out.mkdir(parents=True)
-    has_jdk = all(shutil.which(tool) for tool in ("java", "javac"))
+    has_jdk = jars.has_jdk()
     findings: list[Finding] = []
     for number, stage in enumerate(stages(out, seed), 1):
         if stage.needs_jdk and not has_jdk:

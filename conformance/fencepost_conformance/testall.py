@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from rich.console import Console
 from . import repository, seeds
 from .console import CannotRun
 from .interruption import interruptible, listen_to_sigterm
+from .jvm import jars
 from .jvm.releases import NEWEST
 from .mainjob import Finding, Stage, notes_of, outcome_of_stages, run_stage, table_of
 from .verdict import Verdict
@@ -63,7 +63,7 @@ def main() -> None:
     console.print(ADDS + seeds.told(seed), soft_wrap=True)
     root = repository.root()
     findings = [run_tests(root)]
-    has_jdk = all(shutil.which(tool) for tool in ("java", "javac"))
+    has_jdk = jars.has_jdk()
     for stage in stages(seed):
         if findings[-1].interrupted:
             break

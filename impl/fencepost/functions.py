@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from fencepost.extras import require
+
 
 @dataclass(frozen=True, slots=True)
 class StandardFunctions:
@@ -32,11 +34,10 @@ class StandardFunctions:
 
 @dataclass(frozen=True, slots=True)
 class KafkaFunctions:
-    """XXH3 and RE2. Raises ``ImportError`` when made, if a package is missing."""
+    """XXH3 and RE2. Raises ``ModuleNotFoundError`` when made, if a package is missing."""
 
     def __post_init__(self) -> None:
-        import re2  # noqa: F401, PLC0415  # optional
-        import xxhash  # noqa: F401, PLC0415  # optional
+        require("KafkaFunctions", "kafka", "xxhash", "re2")
 
     def hash64(self, data: bytes) -> int:
         """XXH3, as Kafka computes it."""

@@ -9,7 +9,8 @@ import pytest
 
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import jars
-from fencepost_conformance.targets.broker import LOGGER, Broker, BrokerFault
+from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.targets.broker import Broker, BrokerFault
 
 pytestmark = pytest.mark.broker
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.broker
 @pytest.fixture(autouse=True)
 def _jars() -> None:
     try:
-        jars.fetch(f"org.apache.kafka:kafka_2.13:{Broker().version}", LOGGER)
+        jars.fetch(*broker_artifacts(Broker().version))
     except CannotRun as reason:
         pytest.skip(str(reason).splitlines()[0])
 

@@ -13,7 +13,7 @@ from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import harness, jars
 from fencepost_conformance.jvm.builds import ARTIFACT, Build, in_folder
-from fencepost_conformance.targets.broker import LOGGER
+from fencepost_conformance.jvm.releases import broker_artifacts
 
 pytestmark = pytest.mark.jvm
 RELEASE = "4.3.1"
@@ -24,7 +24,7 @@ def unpacked(tmp_path: Path) -> Path:
     """The jars of a whole broker, and some that a release has beside them, in ``libs``."""
     require_harness(RELEASE)
     try:
-        whole = jars.fetch(f"org.apache.kafka:kafka_2.13:{RELEASE}", LOGGER)
+        whole = jars.fetch(*broker_artifacts(RELEASE))
     except CannotRun as reason:
         pytest.skip(str(reason))
     libs = tmp_path / f"kafka_2.13-{RELEASE}" / "libs"

@@ -14,7 +14,8 @@ import pytest
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.corpus.member import MemberConfig
 from fencepost_conformance.jvm import jars
-from fencepost_conformance.targets.broker import HOST, LOGGER, Broker
+from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.targets.broker import HOST, Broker
 
 pytestmark = [pytest.mark.broker, pytest.mark.clients, pytest.mark.slow]
 
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.clients, pytest.mark.slow]
 def broker():  # type: ignore[no-untyped-def]
     pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
     try:
-        jars.fetch(f"org.apache.kafka:kafka_2.13:{Broker().version}", LOGGER)
+        jars.fetch(*broker_artifacts(Broker().version))
     except CannotRun as reason:
         pytest.skip(str(reason).splitlines()[0])
     with Broker(initial_rebalance_delay_ms=200) as running:

@@ -14,7 +14,8 @@ from fencepost.server.apis.table import ANNOUNCED, TABLE
 from fencepost.server.wire import frames
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import jars
-from fencepost_conformance.targets.broker import LOGGER, Broker
+from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.targets.broker import Broker
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 RELEASE = "4.4.0"
@@ -44,7 +45,7 @@ def versions(bootstrap: str) -> list[dict[str, int]]:
 
 def test_the_answers_are_those_of_kafka() -> None:
     try:
-        jars.fetch(f"org.apache.kafka:kafka_2.13:{RELEASE}", LOGGER)
+        jars.fetch(*broker_artifacts(RELEASE))
     except CannotRun as reason:
         pytest.skip(str(reason).splitlines()[0])
     with Broker(RELEASE, initial_rebalance_delay_ms=0, offsets_partitions=4) as broker:

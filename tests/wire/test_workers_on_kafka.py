@@ -18,7 +18,8 @@ from fencepost.remote.connection import Connection
 from fencepost.work import Share, ShareLost, Worker
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import jars
-from fencepost_conformance.targets.broker import LOGGER, Broker
+from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.targets.broker import Broker
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 RELEASE = "4.4.0"
@@ -50,7 +51,7 @@ def broker() -> Iterator[str]:
     """The address of a broker that wants a login, with its topic, and bob among those who may log in."""
     admin = pytest.importorskip("confluent_kafka.admin", reason="needs confluent-kafka: pip install -e '.[clients]'")
     try:
-        jars.fetch(f"org.apache.kafka:kafka_2.13:{RELEASE}", LOGGER)
+        jars.fetch(*broker_artifacts(RELEASE))
     except CannotRun as reason:
         pytest.skip(str(reason).splitlines()[0])
     with Broker(RELEASE, initial_rebalance_delay_ms=0, settings=SETTINGS) as running:

@@ -14,12 +14,18 @@ from ..jvm import jars
 _PATIENCE_S = 600
 
 
-def program(name: str) -> Path:
-    """The built program of ``go/NAME``. Raises ``CannotRun`` without Go, or if it cannot be built (its modules come
-    from Go's module proxy)."""
+def go_command() -> str:
+    """The ``go`` program. Raises ``CannotRun`` without one."""
     go = shutil.which("go")
     if go is None:
         raise CannotRun("Go is not installed; the load generator and kfake are built with it")
+    return go
+
+
+def program(name: str) -> Path:
+    """The built program of ``go/NAME``. Raises ``CannotRun`` without Go, or if it cannot be built (its modules come
+    from Go's module proxy)."""
+    go = go_command()
     source = files(__package__).joinpath("go", name)
     texts = sorted((item.name, item.read_text()) for item in source.iterdir() if item.is_file())
     digest = hashlib.sha256(repr(texts).encode()).hexdigest()[:16]

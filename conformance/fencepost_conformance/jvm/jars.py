@@ -23,6 +23,7 @@ OLDEST_JAVA = 17
 #: For a JVM that works for seconds: its second compiler and a concurrent collector take more time than they save.
 SHORT_RUN: Final = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1")
 FETCH_TIMEOUT_S = 600
+FETCHER: Final = "install Maven (package 'maven') or PySpark (pip install -e '.[spark]')"
 #: How Maven and Ivy say that an artifact is not where they looked, and that they could not look.
 _ABSENT = re.compile(r"not found|Could not find artifact")
 _UNREACHED = re.compile(r"Could not transfer|[Uu]nknown ?[Hh]ost|Host \S+ not found|[Tt]imed out|refused|no end after")
@@ -56,10 +57,24 @@ def _check_version(program: str) -> None:
         raise CannotRun(f"{program} is {told}; this needs a JDK, version {OLDEST_JAVA} or later")
 
 
+def has_jdk() -> bool:
+    """Whether a JDK is on the path: ``java``, and the compiler."""
+    return all(shutil.which(tool) for tool in ("java", "javac"))
+
+
+def fetchers() -> list[str]:
+    """What can fetch artifacts here, by name."""
+    return [*["Maven"] * (shutil.which("mvn") is not None), *["the Ivy of PySpark"] * (_pyspark_ivy() is not None)]
+
+
+def folder_of(*coordinates: str) -> Path:
+    """Where the jars of these artifacts are, once they are fetched."""
+    return cache_root() / "jars" / "+".join("-".join(coordinate.split(":")[1:]) for coordinate in coordinates)
+
+
 def fetch(*coordinates: str) -> list[Path]:
     """The jars of the artifacts (``group:artifact:version``) and of all they need to run; fetched unless cached."""
-    name = "+".join("-".join(coordinate.split(":")[1:]) for coordinate in coordinates)
-    target = cache_root() / "jars" / name
+    target = folder_of(*coordinates)
     if not target.is_dir():
         publish(target, lambda folder: _download(coordinates, folder))
     return sorted(target.glob("*.jar"))
@@ -100,7 +115,7 @@ def _download(coordinates: tuple[str, ...], folder: Path) -> None:
     if ivy is not None and tried.get("mvn") != "":
         tried["Ivy"] = _with_ivy(program, ivy, coordinates, folder)
     if not tried:
-        raise CannotRun(f"to fetch {wanted} install Maven (package 'maven') or PySpark (pip install -e '.[spark]')")
+        raise CannotRun(f"to fetch {wanted} {FETCHER}")
     if "" in tried.values():
         return
     log = cache_root() / "fetch.log"

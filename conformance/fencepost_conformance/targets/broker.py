@@ -23,6 +23,7 @@ from fencepost.server.wire.frames import API_KEYS, RequestHeader, framed, read_r
 
 from ..jvm import jars
 from ..jvm.builds import numbers
+from ..jvm.releases import broker_artifacts
 
 #: what 3.9 is started with for its own default coordinator, the one in Scala
 SCALA_COORDINATOR: Final = {"group.coordinator.new.enable": "false"}
@@ -35,8 +36,6 @@ _MEMORY: Final = Path("/dev/shm")
 _ROOM: Final = 2 << 30
 #: Any valid cluster id will do: 16 bytes in URL-safe base 64.
 CLUSTER_ID = "ZmVuY2Vwb3N0LWNvbmZvcg"
-#: Kafka logs through slf4j 1.7; this is the smallest logger for it. Without one a broker fails in silence.
-LOGGER = "org.slf4j:slf4j-simple:1.7.36"
 
 
 class BrokerFault(Exception):
@@ -126,7 +125,7 @@ class Broker:
 
     def start(self) -> Self:
         """Format a fresh store and wait until the broker answers. Raises ``CannotRun`` without Java or jars."""
-        libraries = jars.fetch(f"org.apache.kafka:kafka_2.13:{self.version}", LOGGER)
+        libraries = jars.fetch(*broker_artifacts(self.version))
         java = jars.java()
         self._folder = Path(tempfile.mkdtemp(prefix="fencepost-broker-"))
         self._store = Path(tempfile.mkdtemp(prefix="fencepost-broker-", dir=_in_memory()))

@@ -2,3 +2,7 @@
 
 It needs the packages of the extra ``serve``: kio has the messages of the protocol.
 """
+
+from fencepost.extras import require
+
+require("fencepost.server", "serve", "kio", "crc32c")

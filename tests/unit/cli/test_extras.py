@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.extras import MODULES as INSTALLED
+from fencepost.functions import KafkaFunctions
 from fencepost_conformance.cli import COMMANDS
 from fencepost_conformance.extras import extra_for, lacks
 
@@ -19,7 +21,13 @@ ROOT = Path(__file__).parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 OURS = ("fencepost", "fencepost_model", "fencepost_conformance")
 #: distributions whose module has another name
-MODULES = {"google-re2": "re2", "kafka-python": "kafka", "typer": "typer", "async-solipsism": "async_solipsism"}
+MODULES = {
+    "google-re2": "re2",
+    "kafka-python": "kafka",
+    "confluent-kafka": "confluent_kafka",
+    "typer": "typer",
+    "async-solipsism": "async_solipsism",
+}
 #: what is imported where an extra cannot help: by tools of developers, and by Spark's own packages
 ELSEWHERE = {"setuptools", "mypyc", "py4j", "typing_extensions", "uvicorn", "fastapi"}
 PROGRAM = """
@@ -51,7 +59,13 @@ def modules_of(extra: str) -> set[str]:
 THIRD_PARTY = sorted(modules_of("suite") | modules_of("spark"))
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+def test_the_extras_are_those_of_the_project() -> None:
+    assert {extra: {*modules} for extra, modules in INSTALLED.items()} == {
+        extra: modules_of(extra) for extra in EXTRAS if extra != "dev"
+    }
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each != "doctor"])
 def test_without_any_extra_a_command_names_the_one_it_needs(command: str) -> None:
     ran = run([command, "--json"], THIRD_PARTY)
     extra = "serve" if command in ("serve", "store") else "suite"
@@ -116,3 +130,57 @@ def test_every_module_that_is_imported_is_of_an_extra_that_installs_it() -> None
 def test_a_module_of_no_extra_is_a_fault_of_the_suite() -> None:
     assert lacks("conform", ModuleNotFoundError("no", name="fencepost_conformance.gone")) is None
     assert lacks("conform", ModuleNotFoundError("no")) is None
+
+
+#: Imports every package below the three roots with some modules hidden; prints what each raised.
+IMPORT_ALL = """
+import importlib, json, pkgutil, sys
+hidden, roots = {hidden!r}, {roots!r}
+raised = {{}}
+for name in hidden:
+    sys.modules[name] = None
+for root in roots:
+    names = [root]
+    for name in names:
+        try:
+            package = importlib.import_module(name)
+        except ModuleNotFoundError as missing:
+            raised[name] = str(missing)
+            continue
+        names += [f"{{name}}.{{each.name}}" for each in pkgutil.iter_modules(package.__path__) if each.ispkg]
+print(json.dumps(raised))
+"""
+NEEDED = "needs the Python package {!r}, which is not installed; install it with: pip install 'fencepost[{}]' ("
+
+
+@pytest.mark.parametrize(
+    ("hidden", "raised"),
+    [
+        (
+            THIRD_PARTY,
+            {
+                "fencepost.remote": NEEDED.format("kio", "serve"),
+                "fencepost.server": NEEDED.format("kio", "serve"),
+                "fencepost_model": NEEDED.format("transitions", "model"),
+            },
+        ),
+        (["crc32c"], dict.fromkeys(("fencepost.remote", "fencepost.server"), NEEDED.format("crc32c", "serve"))),
+        # kio imports hypothesis where it is installed, which takes numpy for installed in this case
+        (["numpy", "hypothesis"], {"fencepost_model": NEEDED.format("numpy", "model")}),
+        (["psycopg", "xxhash", "re2"], {}),
+    ],
+)
+def test_a_package_of_the_library_names_the_extra_that_it_needs(hidden: list[str], raised: dict[str, str]) -> None:
+    program = IMPORT_ALL.format(hidden=hidden, roots=["fencepost", "fencepost_model"])
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    found = json.loads(ran.stdout)
+    assert {name: text.split(" (in a")[0] + " (" for name, text in found.items()} == {
+        name: f"{name} {told}" for name, told in raised.items()
+    }
+
+
+@pytest.mark.parametrize("missing", ["xxhash", "re2"])
+def test_kafkas_functions_name_the_extra_that_they_need(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"KafkaFunctions needs .*'{missing}'.*fencepost\[kafka\]"):
+        KafkaFunctions()

@@ -31,6 +31,9 @@ from fencepost_conformance.console import CannotRun
 from fencepost_conformance.diff import run as diff_run
 from fencepost_conformance.diff.job import Found
 from fencepost_conformance.diff.job import Row as DiffRow
+from fencepost_conformance.doctor import parts as doctor_parts
+from fencepost_conformance.doctor import report as doctor_report
+from fencepost_conformance.doctor.jobs import Job as DoctorsJob
 from fencepost_conformance.falsify import __main__ as falsify
 from fencepost_conformance.falsify import judge as falsify_judge
 from fencepost_conformance.falsify.falsehoods import falsehoods
@@ -357,6 +360,16 @@ def stored(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
     return ["store", "check", "a.sqlite"]
 
 
+def examined(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
+    """Jobs that need one part each, which is there or not."""
+    names = [f"job-{number}" for number in range(len(kinds))]
+    found = {name: doctor_parts.Part(name, kind is PASSED, WHY) for name, kind in zip(names, kinds, strict=True)}
+    monkeypatch.setattr(doctor_report, "JOBS", {name: DoctorsJob(name, (name,)) for name in names})
+    monkeypatch.setattr(doctor_report, "PARTS", dict.fromkeys(names))
+    monkeypatch.setattr(doctor_report, "look", found.__getitem__)
+    return ["doctor", *names]
+
+
 # --- make run, make test-all, and programs without a command ---------------------------------------------------------
 
 STATUS = {PASSED: 0, FAILED: 1, UNDECIDED: 2, BROKEN: 2}
@@ -452,8 +465,17 @@ FORMS = {
     "store": Form(
         "store",
         stored,
-        dict.fromkeys((UNDECIDED, BROKEN), "a store that cannot be opened is bad input (CannotRun)"),
+        dict.fromkeys(
+            (UNDECIDED, BROKEN),
+            "a file that cannot be opened is bad input (CannotRun); test_sqlite.py has folders",
+        ),
         one=True,
+    ),
+    "doctor": Form(
+        "doctor",
+        examined,
+        dict.fromkeys((UNDECIDED, BROKEN), "a part is there or missing"),
+        why=dict.fromkeys(Verdict, WHY),
     ),
     "make run": Form("make run", staged(mainjob), run=lambda _: mainjob.main(), has_json=False, why=STAGE),
     "make test-all": Form("make test-all", staged(testall), run=lambda _: testall.main(), has_json=False, why=STAGE),
