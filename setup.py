@@ -2,7 +2,7 @@
 
 A wheel has the rule book, docs/rules, within the package that reads it. And where the environment has
 FENCEPOST_COMPILED set, coordinator, codec and server are compiled by mypyc: the same source, the same outcomes, faster
-(docs/embedding.md).
+(docs/embedding.md). With FENCEPOST_COMPILED=codec the codec alone is.
 """
 
 import os
@@ -49,13 +49,11 @@ def compiled() -> list[Extension]:
     except ImportError:
         sys.exit("FENCEPOST_COMPILED needs mypy: pip install mypy, then build with --no-build-isolation")
     core = Path("impl", "fencepost")
-    alone = (core / "quirks.py", core / "protocol" / "logged.py")
-    sources = [
-        *alone,
-        *[core / each for each in SERVED],
-        *sorted(core.glob("coordinator/**/*.py")),
-        *sorted(core.glob("codec/*.py")),
-    ]
+    sources = sorted(core.glob("codec/*.py"))
+    if os.environ["FENCEPOST_COMPILED"] != "codec":
+        alone = (core / "quirks.py", core / "protocol" / "logged.py")
+        served = [core / each for each in SERVED]
+        sources = [*alone, *served, *sorted(core.glob("coordinator/**/*.py")), *sources]
     left = {
         core / "coordinator" / "__init__.py",
         core / "codec" / "__init__.py",

@@ -27,8 +27,9 @@ def unavailable() -> str:
     return ""
 
 
-def build(folder: Path, level: int = 3) -> Path:
+def build(folder: Path, level: int = 3, *, codec_alone: bool = False) -> Path:
     """The compiled core in this folder, which is emptied first. ``level``: how much the C compiler optimises, 0 to 3.
+    ``codec_alone``: all but the codec stays as it is.
 
     Raises ``CannotRun`` where it cannot be compiled."""
     if reason := unavailable():
@@ -45,7 +46,7 @@ def build(folder: Path, level: int = 3) -> Path:
         ran = subprocess.run(
             [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", str(folder.resolve())],
             cwd=source,
-            env=os.environ | {"FENCEPOST_COMPILED": "1", "MYPYC_OPT_LEVEL": str(level)},
+            env=os.environ | {"FENCEPOST_COMPILED": "codec" if codec_alone else "1", "MYPYC_OPT_LEVEL": str(level)},
             capture_output=True,
             text=True,
             check=False,

@@ -1,4 +1,7 @@
-"""The compiled core does what the sources do: the same outcomes for the same seeds, under every profile."""
+"""The compiled core does what the sources do: the same outcomes for the same seeds, under every profile.
+
+To compile all of it takes minutes, so ``make test`` has the codec alone.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import pytest
 from fencepost_conformance.compiled import build, is_of_these_sources, unavailable
 
 ROOT = Path(__file__).parents[2]
-COUNT = "12"
+COUNT = "40"
 #: What is compiled takes what its types say, and no stand-in for a connection.
 _WITH_A_STAND_IN = ["--deselect", "server/test_bad_frames.py::test_frames_that_no_client_sends"]
 WHERE = "import fencepost.coordinator.dispatch as it; print(it.__file__)"
@@ -29,11 +32,20 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def compiled_codec(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which nothing but the codec is compiled."""
+    folder = build(tmp_path_factory.mktemp("compiled") / "codec", level=0, codec_alone=True)
+    assert is_of_these_sources(folder)
+    return folder
+
+
 def run(words: list[str], path: Path) -> str:
     env = os.environ | {"PYTHONPATH": str(path), "PYTHONHASHSEED": "0"}
     return subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.all
 def test_both_do_the_same(compiled: Path) -> None:
     assert ".so" in run(["-c", WHERE], compiled)
     assert run(["-c", WHERE], ROOT / "impl").strip().endswith(".py")
@@ -44,8 +56,10 @@ def test_both_do_the_same(compiled: Path) -> None:
     assert [*zip(of_sources, run(words, compiled).splitlines(), strict=True)] == [(row, row) for row in of_sources]
 
 
-def test_the_codec_writes_and_reads_the_same(compiled: Path) -> None:
+@pytest.mark.parametrize("built", ["compiled_codec", pytest.param("compiled", marks=pytest.mark.all)])
+def test_the_codec_writes_and_reads_the_same(request: pytest.FixtureRequest, built: str) -> None:
     """What is kept of Kafka's serde, and random records in digest (F-REC-20, F-REC-22)."""
+    compiled: Path = request.getfixturevalue(built)
     seed = SystemRandom().randrange(10**12)
     words = [
         "-c",
@@ -70,6 +84,7 @@ def test_the_codec_writes_and_reads_the_same(compiled: Path) -> None:
     assert told[0] == "[]"
 
 
+@pytest.mark.all
 def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None:
     """A host may store a state with the one and go on with the other."""
     begin = (
@@ -89,17 +104,11 @@ def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None
         assert told.split() == ["True", "True", "Status.LOADING"]
 
 
-@pytest.mark.parametrize(
-    "tests",
-    [
-        ["server/test_partition.py", "server/test_wire.py", "store/test_sqlite.py"],
-        pytest.param(["server", "store", "aio", "-m", "not all", *_WITH_A_STAND_IN], marks=pytest.mark.all),
-    ],
-    ids=["some", "all"],
-)
-def test_what_a_server_runs_on_passes_its_tests_compiled(compiled: Path, tests: list[str]) -> None:
+@pytest.mark.all
+def test_what_a_server_runs_on_passes_its_tests_compiled(compiled: Path) -> None:
     assert ".so" in run(["-c", "import fencepost.server.dispatch as it; print(it.__file__)"], compiled)
     env = os.environ | {"PYTHONPATH": str(compiled)}
+    tests = ["server", "store", "aio", "-m", "not all", *_WITH_A_STAND_IN]
     words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
     done = subprocess.run(words, cwd=ROOT / "tests" / "unit", env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
