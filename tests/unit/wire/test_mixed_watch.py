@@ -234,6 +234,17 @@ def test_a_timer_of_the_other_protocol_may_still_end_a_member() -> None:
         assert wire.accepted() if accepted else "M-FENCE-01" in wire.refusal().rules
 
 
+@pytest.mark.parametrize(("again_ms", "outcome"), [(6_000, "refused"), (7_500, "accepted")])
+def test_a_timer_from_before_a_downgrade_may_end_a_member_after_an_upgrade(again_ms: int, outcome: str) -> None:
+    """X-DOWN-33: c has to sync by 7,000 ms in the first group, and has joined the classic group since."""
+    wire = mixed()
+    wire.beat(2_500, "a", -1, -1)
+    joins(wire, 3_000, "c", replace(told(4, "c"), leader="c"))
+    wire.beat(3_500, "c", 0, 5, parts(0, 1, 2, 3), instance_id="i")
+    joins(wire, again_ms, "c", told(-1, "c", E.UNKNOWN_MEMBER_ID))
+    assert wire.verdict().outcome == outcome
+
+
 def test_a_group_that_is_downgraded_and_upgraded_has_other_epochs() -> None:
     """X-DOWN-03, X-UP-05: who stayed goes on with the classic group's generation."""
     wire = mixed()

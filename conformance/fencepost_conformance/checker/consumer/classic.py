@@ -53,7 +53,7 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
         member.instance = old.instance
         member.claims = old.claims or (old.instance is not None and not before.surely_in)
         member.previous |= old.previous | {old.epoch}
-        if not old.classic:
+        if not old.classic or answer.leader:  # a downgrade leaves the timers of the consumer group (X-DOWN-33)
             old.changes_protocol()
         member.stray_ms, member.stray_until_ms = old.stray_ms, old.stray_until_ms
         if body.group_instance_id is not None:

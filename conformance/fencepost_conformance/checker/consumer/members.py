@@ -82,7 +82,7 @@ class Member:
     out_from: int = NEVER  #: since this line the coordinator has certainly not known it
 
     def changes_protocol(self) -> None:
-        """Timers of the one stay armed under the other."""
+        """Its timers stay armed when it, or its group, changes to the other protocol."""
         self.stray_ms = min(self.stray_ms, self.deadline_ms, self.join_by_ms)
         self.stray_until_ms = max(self.stray_until_ms, self.longest_ms)
 
