@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any, Final
 
 from fencepost.extras import require
 
@@ -31,10 +32,39 @@ class StandardFunctions:
             return None
         return lambda name: pattern.fullmatch(name) is not None
 
+    def regex_fault(self, regex: str) -> str:
+        """As the standard library says it, with the position."""
+        try:
+            re.compile(regex)
+        except (re.error, OverflowError, RecursionError) as fault:
+            return str(fault)
+        return ""
+
+
+#: What RE2/J says, the library of Kafka's coordinator, where RE2 says the words before it.
+_RE2J_WORDS: Final = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "unexpected )": "regexp/syntax: internal error",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid named capture group": "invalid named capture",
+    "invalid perl operator: (?<": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid escape sequence": "invalid escape sequence",
+    "invalid character class range": "invalid character class range",
+    "invalid UTF-8": "invalid escape sequence",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class KafkaFunctions:
-    """XXH3 and RE2. Raises ``ModuleNotFoundError`` when made, if a package is missing."""
+    """XXH3 and RE2. Raises ``ModuleNotFoundError`` when made, if a package is missing.
+
+    Kafka uses RE2/J, which differs from RE2 in few expressions. Only RE2 accepts ``\\C``, two groups of one name, and
+    repeat counts that do not fit into an integer. Only RE2/J accepts nested repetitions above 1,000."""
 
     def __post_init__(self) -> None:
         require("KafkaFunctions", "kafka", "xxhash", "re2")
@@ -48,12 +78,27 @@ class KafkaFunctions:
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
         """RE2, as Kafka matches; None if the regex does not compile."""
-        import re2  # noqa: PLC0415  # optional
-
-        options = re2.Options()
-        options.log_errors = False
-        try:
-            pattern = re2.compile(regex, options)
-        except re2.error:
+        pattern = _compiled(regex)
+        if isinstance(pattern, str):
             return None
         return lambda name: pattern.fullmatch(name) is not None
+
+    def regex_fault(self, regex: str) -> str:
+        """As RE2/J says it, without the part of the regex that it means."""
+        fault = _compiled(regex)
+        if not isinstance(fault, str):
+            return ""
+        return next((words for begin, words in _RE2J_WORDS.items() if fault.startswith(begin)), fault)
+
+
+def _compiled(regex: str) -> Any:
+    """RE2's pattern, or as text what it says is wrong."""
+    import re2  # noqa: PLC0415  # optional
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(regex, options)
+    except re2.error as fault:
+        (said,) = fault.args
+        return said.decode(errors="replace") if isinstance(said, bytes) else str(said)

@@ -24,6 +24,7 @@ from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.pipeline.check import Checker, as_row
 from fencepost_conformance.pipeline.job import Job, TraceOutcome
 from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.ids import MemberIds, kafka_uuid
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 from fencepost_conformance.trace import EventTrace, read_traces
@@ -240,6 +241,51 @@ def test_a_regex_is_resolved_when_the_trace_says_so(kafka: KafkaJvm) -> None:
     )
     assert ev.TimerKey(ev.TimerKind.OPERATION, operation=-5) in seen[4].timers  # of the event with index 4
     assert seen[5].error == "NoSuchTask"
+
+
+#: Expressions that RE2/J refuses, for each reason that it has.
+BROKEN = (
+    "(", "(((", "(?:", "é(", "日本[", "[", "[a", "[]", "[^]", "[[:alpha:]", "a)", ")", "*", "a|*", "(+)", "a(*b)",
+    "**", "a**", "a*+", "a???", "a{1,2}{3}", "x{2}??", "a{2,1}", "a{1001}", "a{1,1001}", "\\", "a\\", "[\\", "\\8",
+    "\\1", "\\Z", "\\k", "\\u1234", "\\xZZ", "\\x{110000}", "\\x{", "[a-\\d]", "\\pX", "\\p{Foo}", "[[:foo:]]",
+    "[z-a]", "(?P<>a)", "(?P<n", "(?P<a b>x)", "(?P=n)", "(?=a)", "ord(?=ers)", "(?!a)", "(?i", "(?z)", "(?-)",
+    "(?>a)", "(?#c)", "(?x)a b", "(?P",
+)  # fmt: skip
+#: Refused for another reason by the RE2/J of Kafka 4.0, which does not know groups named as in ``(?<n>a)``.
+LOOKING_BEHIND = ("(?<=a)", "(?<!a)")
+#: Expressions that only one of RE2 and RE2/J accepts (M-RX-01).
+ONLY_RE2 = ("\\C", "(?P<n>a)(?P<n>b)", "(?P<é>a)", "x{99999999999}")
+ONLY_RE2J = ("(a{100}){100}", "\\é")
+
+
+@pytest.mark.parametrize(
+    ("release", "fixture"), [(RELEASE, "kafka"), ("4.0.2", "old"), pytest.param("4.4.0", "", marks=pytest.mark.all)]
+)
+def test_a_regex_that_does_not_compile_is_answered_in_kafkas_words(
+    release: str, fixture: str, request: pytest.FixtureRequest
+) -> None:
+    """M-VAL-08: the words name the expression and the reason."""
+    same = BROKEN if release == "4.0.2" else (*BROKEN, *LOOKING_BEHIND)
+    tried = (*same, *ONLY_RE2, *ONLY_RE2J)
+    events = [*START, *(join(10, n, f"m{n}", None, group=f"g{n}", regex=each) for n, each in enumerate(tried, 1))]
+    if fixture:
+        theirs = request.getfixturevalue(fixture).run(Settings(), INTENDED, events)
+    else:
+        require_harness(release)
+        with KafkaJvm(release) as target:
+            theirs = target.run(Settings(), INTENDED, events)
+    ours = Core().run(Settings(), INTENDED, events)
+    said = [
+        {each: reply(one).error_message if one.replies else None for each, one in zip(tried, seen[2:], strict=True)}
+        for seen in (theirs, ours)
+    ]
+    kafkas, cores = said
+    assert {each for each in tried if kafkas[each] is None} == {*ONLY_RE2J}
+    assert {each for each in tried if cores[each] is None} == {*ONLY_RE2}
+    assert {each: cores[each] for each in same} == {each: kafkas[each] for each in same}
+    assert cores["ord(?=ers)"] == (
+        "SubscribedTopicRegex `ord(?=ers)` is not a valid regular expression: invalid or unsupported Perl syntax."
+    )
 
 
 def test_a_resolution_that_fails_is_started_again(kafka: KafkaJvm) -> None:

@@ -116,7 +116,7 @@ def consumer_heartbeat(step: Step, request: Request, body: ConsumerGroupHeartbea
             accepted = partial(upgrade.accepted, step, body.group_id)
             reply = group_heartbeat.stay(step, request, body, conversion.for_heartbeat(step, body), accepted)
     except Refused as refused:
-        step.reply(request.id, refusal(request, refused.error))
+        step.reply(request.id, refusal(request, refused.error, why=refused.why))
         return
     except InternalError:
         step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))

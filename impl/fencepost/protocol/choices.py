@@ -57,3 +57,6 @@ class Functions(Protocol):
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
         """Whether the whole of a topic name matches (M-RX-01, RE2 syntax); None if the regex does not compile."""
+
+    def regex_fault(self, regex: str) -> str:
+        """What is wrong with a regex that does not compile, for the client that sent it (M-VAL-08)."""

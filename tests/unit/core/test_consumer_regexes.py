@@ -236,6 +236,8 @@ def test_functions_match_whole_names_and_hash_into_64_signed_bits(functions: Fun
     assert matcher is not None
     assert [name for name in ("a", "ab", "b", "bc", "cb") if matcher(name)] == ["a", "b", "bc"]
     assert functions.matcher("(") is None
+    assert "missing" in functions.regex_fault("(")
+    assert functions.regex_fault("a|b.*") == ""
     hashes = {functions.hash64(bytes([number])) for number in range(50)}
     assert len(hashes) == 50
     assert all(-(2**63) <= value < 2**63 for value in hashes)

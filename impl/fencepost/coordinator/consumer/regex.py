@@ -47,7 +47,11 @@ def update(
             change = given_up(step)
         elif new.regex not in group.by_regex:
             if step.functions.matcher(new.regex) is None:
-                raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION)
+                fault = step.functions.regex_fault(new.regex)
+                raise Refused(
+                    ErrorCode.INVALID_REGULAR_EXPRESSION,
+                    f"SubscribedTopicRegex `{new.regex}` is not a valid regular expression: {fault}.",
+                )
             wanted = True
         elif new.regex in group.resolved:
             change = RegexChange.RESOLVED

@@ -24,11 +24,13 @@ class InternalError(Exception):
 
 
 class Refused(Exception):
-    """The request is answered with this error and writes nothing."""
+    """The request is answered with this error and writes nothing. ``why``: words for the client, where the answer has
+    room for them; those that belong to the error if none are given."""
 
-    def __init__(self, error: ErrorCode) -> None:
+    def __init__(self, error: ErrorCode, why: str | None = None) -> None:
         super().__init__(error.name)
         self.error = error
+        self.why = why
 
 
 def append_error(error: ErrorCode) -> ErrorCode:

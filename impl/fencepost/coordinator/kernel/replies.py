@@ -46,13 +46,13 @@ _WHY = {
     ErrorCode.FENCED_MEMBER_EPOCH: "The member is at another epoch.",
     ErrorCode.UNRELEASED_INSTANCE_ID: "The instance id is another member's, which has not left.",
     ErrorCode.FENCED_INSTANCE_ID: "The instance id is another member's.",
-    ErrorCode.INVALID_REGULAR_EXPRESSION: "The regular expression does not compile.",
 }
 _HEARTBEAT_NONE = HeartbeatResponse(ErrorCode.NONE)
 
 
-def refusal(request: Request, error: ErrorCode, member_id: str = "") -> ResponseBody:
-    """Every API's way to say ``error``; ``member_id`` is for JoinGroup only (the last column of 3.1)."""
+def refusal(request: Request, error: ErrorCode, member_id: str = "", why: str | None = None) -> ResponseBody:
+    """Every API's way to say ``error``; ``member_id`` is for JoinGroup only (the last column of 3.1), and ``why`` for
+    heartbeats of consumer groups, which have words of their own for each error."""
     match request.body:
         case JoinGroupRequest():
             return JoinGroupResponse(error, member_id=member_id)
@@ -82,7 +82,7 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "") -> Response
         case DeleteGroupsRequest() as body:
             return deletion_response(request, dict.fromkeys(body.groups_names, error))
         case ConsumerGroupHeartbeatRequest():
-            return ConsumerGroupHeartbeatResponse(error, error_message=_WHY.get(error))
+            return ConsumerGroupHeartbeatResponse(error, error_message=why or _WHY.get(error))
         case ConsumerGroupDescribeRequest() as body:
             # M-DESC-01: who may see a group is asked before who coordinates it, but after whether there are such groups
             unseen = frozenset[str]() if error is ErrorCode.UNSUPPORTED_VERSION else request.denied
