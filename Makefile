@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 
-.PHONY: help install paths run test test-all check compiled coverage bench clean
+.PHONY: help install run test test-all check compiled coverage bench clean
 
 help:
 	@echo "make install   make $(VENV) with the fencepost command and everything the suite uses"
@@ -27,24 +27,15 @@ define saying
 	trap 'kill $$teller 2>/dev/null' EXIT INT TERM; $(2)
 endef
 
-# setuptools warns that a folder of the same name in the working directory comes before an editable package with several
-# roots, as in the folder above a clone. `paths` puts the roots on the path themselves, so that the package comes first.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Fencepost needs Python 3.11 or later; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	@echo "making $(VENV), with the command and all that the suite uses: a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(call saying,still installing,$(BIN)/python -m pip install --quiet --upgrade pip)
-	$(call saying,still installing,PYTHONWARNINGS='ignore:Editable installation' \
-		$(BIN)/python -m pip install --quiet --editable '.[dev$(comma)clients]')
-	@$(MAKE) --no-print-directory paths
+	$(call saying,still installing,$(BIN)/python -m pip install --quiet --editable '.[dev$(comma)clients]')
 	@touch $@
 	@echo "the command is $(BIN)/fencepost (or: source $(BIN)/activate, then fencepost)"
-
-paths:
-	@$(BIN)/python -c 'import os, sysconfig; \
-		file = open(os.path.join(sysconfig.get_path("purelib"), "fencepost-roots.pth"), "w"); \
-		file.writelines(os.path.abspath(each) + "\n" for each in ("impl", "model", "conformance"))'
 
 run: install
 	$(BIN)/python -m fencepost_conformance.mainjob
