@@ -1,31 +1,34 @@
 ---------------------------- MODULE ClassicClient ---------------------------
 (***************************************************************************)
-(* The client as functions: what it does before JoinGroup, what it makes   *)
-(* of an answer, what it assigns as leader. Rules K-*, assignors A-*.      *)
+(* The client as functions: what it prepares before JoinGroup, how an      *)
+(* answer changes it, what it assigns as leader. Its rules are K-*, those  *)
+(* of assignors A-*.                                                       *)
 (***************************************************************************)
 EXTENDS ClassicTypes
 
 (***************************************************************************)
-(* Learning that it was fenced (K-ERR-04, K-ERR-05). The partitions are    *)
-(* given up in the same step; the time until a client learns of its        *)
-(* removal is what NOT-01 is about, and that is there.                     *)
+(* A client learns that it was fenced (K-ERR-04, K-ERR-05). It gives up    *)
+(* its partitions in the same step. The time before it learns of its       *)
+(* removal, which NOT-01 is about, is part of the model.                   *)
 (***************************************************************************)
 Reset(p, id) == [p EXCEPT !.state = "unjoined", !.memberId = id,
                           !.generation = -1,
                           !.owned = {}, !.ownedGeneration = -1]
 
-\* Join prepare: K-CB-02..04.
+\* Join prepare: an eager client, or one without a generation, gives up its
+\* partitions before it joins (K-CB-02..04).
 Prepared(p) ==
   IF ~Cooperative \/ p.generation = -1
   THEN [p EXCEPT !.owned = {}, !.ownedGeneration = -1] ELSE p
 
-\* What a prepared client tells about itself: K-JOIN-12.
+\* What a prepared client reports about itself (K-JOIN-12).
 MetadataOf(p) ==
   [owned |-> p.owned,
    generation |-> IF MetadataTellsGeneration THEN p.generation ELSE -1]
 
 (***************************************************************************)
-(* An error answer to JoinGroup, SyncGroup or Heartbeat: K-ERR-03..08, 10. *)
+(* An error answer to JoinGroup, SyncGroup or Heartbeat (K-ERR-03..08,     *)
+(* 10).                                                                    *)
 (***************************************************************************)
 AfterError(p, error) ==
   CASE error = "UNKNOWN_MEMBER_ID"  -> Reset(p, "")
@@ -36,17 +39,19 @@ AfterError(p, error) ==
                   "COORDINATOR_NOT_AVAILABLE"}
                                     -> [p EXCEPT !.state = "unjoined"]
 
-\* K-ERR-07
+\* MEMBER_ID_REQUIRED: the client keeps the given id and joins again (K-ERR-07).
 AfterIdGiven(p, id) == [p EXCEPT !.state = "unjoined", !.memberId = id,
                                  !.generation = -1]
 
-\* K-ERR-01, K-ST-11
+\* JoinGroup was answered NONE: the client takes id and generation, then syncs
+\* (K-ERR-01, K-ST-11).
 AfterJoin(p, y) == [p EXCEPT !.state = "syncing", !.memberId = y.memberId,
                              !.generation = y.generation]
 
 (***************************************************************************)
-(* K-ST-12, K-CB-05, K-CB-06: a cooperative client that has to give        *)
-(* something up joins again.                                               *)
+(* SyncGroup was answered NONE: the client takes its assignment. A         *)
+(* cooperative client that has to give something up joins again (K-ST-12,  *)
+(* K-CB-05, K-CB-06).                                                      *)
 (***************************************************************************)
 AfterSync(p, assignment) ==
   LET revokes == Cooperative /\ ~(p.owned \subseteq assignment)
@@ -56,7 +61,7 @@ AfterSync(p, assignment) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The leader's work. M is the member list of its JoinGroup answer.        *)
+(* What the leader assigns. M is the member list of its JoinGroup answer.  *)
 (***************************************************************************)
 IdsIn(M) == {l.memberId : l \in M}
 OwnedBy(M, m) == (CHOOSE l \in M : l.memberId = m).metadata
@@ -71,14 +76,16 @@ Targets(M) ==
   IN IF Assignor = "any" THEN [Parts -> IdsIn(M)]
      ELSE {[p \in Parts |-> order[((Turn(p) - 1) % Len(order)) + 1]]}
 
-\* A-COOP-05, A-STICKY-04: the newest claim counts, and only if it is alone.
+\* The claim of the newest generation counts, and only if no other claim has
+\* that generation (A-COOP-05, A-STICKY-04).
 Claims(M, m, p) ==
   /\ p \in OwnedBy(M, m).owned
   /\ \A n \in IdsIn(M) \ {m} :
        p \in OwnedBy(M, n).owned =>
          OwnedBy(M, n).generation < OwnedBy(M, m).generation
 
-\* A-COOP-01: what another member holds is not given away in this round.
+\* A partition that another member holds is not given away in this round
+\* (A-COOP-01).
 Withheld(M, m, p) ==
   Cooperative /\ \E n \in IdsIn(M) \ {m} : Claims(M, n, p)
 

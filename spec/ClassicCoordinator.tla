@@ -1,17 +1,18 @@
 ------------------------- MODULE ClassicCoordinator -------------------------
 (***************************************************************************)
-(* What the coordinator makes of each event: a request, a replicated       *)
-(* record, a timer, a fail-over. Functions on the world of                 *)
-(* ClassicRebalance; no variables.                                         *)
+(* How the coordinator handles each event: a request, a replicated record, *)
+(* a timer, a fail-over. These are functions on the world of               *)
+(* ClassicRebalance; the module has no variables.                          *)
 (***************************************************************************)
 EXTENDS ClassicRebalance
 
 (***************************************************************************)
-(* JoinGroup. inst is the instance id that the request carries, fresh the  *)
-(* next member id.                                                         *)
+(* JoinGroup. inst is the instance id in the request, fresh the next       *)
+(* member id.                                                              *)
 (***************************************************************************)
 
-\* Whom the capacity check asks about: C-JOIN-20..22, C-JOIN-75.
+\* The member that the capacity check looks for. A member that has a place, or a
+\* static one that returns, needs no new place (C-JOIN-20..22, C-JOIN-75).
 Claimant(g, id, inst) ==
   IF id = "" /\ inst # "" /\ ~fault_static_return_counts_as_new
   THEN Mapped(g, inst) ELSE {id} \cap DOMAIN g.members
@@ -24,7 +25,9 @@ Refused(g, id, inst) ==
        [] OTHER ->
             known = {} /\ Cardinality(DOMAIN g.members) >= MaxSize
 
-\* C-JOIN-13, C-JOIN-23. The session timer of a refused id stays set.
+\* The coordinator refuses a join for lack of room and removes the id. If that
+\* was the last one missing, the join phase ends (C-JOIN-13, C-JOIN-23). The
+\* session timer of the refused id stays set.
 Refuse(w, id, caller) ==
   LET gone == {id} \cap (DOMAIN w.g.members \cup w.g.pendingJoin)
       v == ErrorToJoin([w EXCEPT !.g = Remove(@, gone)], caller,
@@ -32,14 +35,17 @@ Refuse(w, id, caller) ==
   IN IF gone = {} \/ fault_refusal_leaves_join_phase THEN v
      ELSE MaybeCompleteJoin(v)
 
-\* C-JOIN-34
+\* A dynamic join without a member id is answered with a fresh id, which stays
+\* pending until the client joins with it (C-JOIN-34).
 HandOutId(w, fresh, caller) ==
   LET g == [w.g EXCEPT !.pendingJoin = @ \cup {fresh},
                        !.sessionTimers = @ \cup {fresh}]
   IN ReplyTo([w EXCEPT !.g = g], caller,
              JoinError(caller, "MEMBER_ID_REQUIRED", fresh))
 
-\* C-STATIC-02..04, 09, 10, 16, 20
+\* A static member returns under a fresh id and takes the place of its old id.
+\* Requests parked under the old id are answered FENCED_INSTANCE_ID. A Stable
+\* group does not rebalance (C-STATIC-02..04, 09, 10, 16, 20).
 ReplaceStatic(w, old, fresh, metadata, caller) ==
   LET before == w.g.members[old]
       v == ErrorToSync(ErrorToJoin(w, before.awaitingJoin, "FENCED_INSTANCE_ID"),
@@ -57,18 +63,19 @@ ReplaceStatic(w, old, fresh, metadata, caller) ==
        [] g.state = "CompletingRebalance" -> PrepareRebalance(u)
        [] OTHER -> MaybeCompleteJoin(u)
 
-\* C-JOIN-50..55: a known member joins again.
+\* A known member joins again. The coordinator parks the request, or answers it
+\* at once if nothing changed for the current generation (C-JOIN-50..55).
 Rejoin(w, id, metadata, caller) ==
   LET g == [w.g EXCEPT !.members[id].metadata = metadata,
                        !.members[id].awaitingJoin = caller]
       v == [w EXCEPT !.g = g]
-      same == w.g.members[id].metadata = metadata   \* C-JOIN-61
+      same == w.g.members[id].metadata = metadata   \* unchanged metadata (C-JOIN-61)
   IN CASE g.state = "PreparingRebalance" -> MaybeCompleteJoin(v)
        [] same /\ ~(g.state = "Stable" /\ id = g.leader) ->
             ReplyTo(w, caller, JoinAnswer(w.g, caller, id, FALSE))
        [] OTHER -> PrepareRebalance(v)
 
-\* The order of the checks is that of C-JOIN-74.
+\* The order of the checks is that of C-JOIN-74: capacity first, identity later.
 GetJoin(g, r, inst, fresh) ==
   LET w == World(g)
       id == r.memberId
@@ -78,8 +85,8 @@ GetJoin(g, r, inst, fresh) ==
        [] id = "" /\ inst = "" -> HandOutId(w, fresh, caller)
        [] id = "" /\ Mapped(g, inst) # {} ->
             ReplaceStatic(w, First(Mapped(g, inst)), fresh, r.metadata, caller)
-       [] id = "" -> AddMember(w, fresh, inst, r.metadata, caller)  \* C-JOIN-33
-       [] id \in g.pendingJoin ->                                   \* C-JOIN-38d
+       [] id = "" -> AddMember(w, fresh, inst, r.metadata, caller)  \* unknown instance id (C-JOIN-33)
+       [] id \in g.pendingJoin ->                                   \* pending id (C-JOIN-38d)
             AddMember(w, id, inst, r.metadata, caller)
        [] fence # "" -> ErrorToJoin(w, caller, fence)
        [] OTHER -> Rejoin(w, id, r.metadata, caller)
@@ -92,7 +99,8 @@ NeedsId(g, r, inst) == r.memberId = "" /\ ~Refused(g, "", inst)
 (* SyncGroup. open is the sequence of unreplicated records.                *)
 (***************************************************************************)
 
-\* C-SYNC-05, 08, 09, 15; "" = goes on.
+\* The error that refuses a SyncGroup, or "" if it passes (C-SYNC-05, 08, 09,
+\* 15).
 SyncError(g, r, inst) ==
   CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
     [] Fence(g, r.memberId, inst) # "" -> Fence(g, r.memberId, inst)
@@ -100,7 +108,8 @@ SyncError(g, r, inst) ==
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> ""
 
-\* C-SYNC-17, C-SYNC-19: does this SyncGroup append the assignment?
+\* Whether this SyncGroup appends the assignment: the first one of the leader in
+\* a generation does (C-SYNC-17, C-SYNC-19).
 SyncAppends(g, r, inst, open) ==
   /\ SyncError(g, r, inst) = ""
   /\ g.state = "CompletingRebalance"
@@ -109,11 +118,12 @@ SyncAppends(g, r, inst, open) ==
      \/ \A i \in 1..Len(open) : ~ /\ open[i].cause = "sync"
                                   /\ open[i].record.generationId = g.generationId
 
-\* C-SYNC-17: members that the leader left out get nothing.
+\* The partitions of member m; none if the leader left it out (C-SYNC-17).
 AssignedTo(assignment, m) ==
   UNION {a.partitions : a \in {b \in assignment : b.memberId = m}}
 
-\* C-SYNC-16, C-SYNC-18: seen, so no longer pending.
+\* The member has synced, so it is no longer pending. With the last one
+\* the sync timer is cancelled (C-SYNC-16, C-SYNC-18).
 NotPending(g, m) ==
   [g EXCEPT !.pendingSync = @ \ {m},
             !.syncTimer = @ /\ g.pendingSync \ {m} # {}]
@@ -126,14 +136,15 @@ GetSync(g, r, inst, open) ==
       assigned == [g EXCEPT !.members = [m \in DOMAIN @ |->
                      [@[m] EXCEPT !.assignment = AssignedTo(r.assignment, m)]]]
   IN CASE error # "" -> ErrorToSync(World(g), caller, error)
-       [] g.state = "Stable" ->                                     \* C-SYNC-18
+       [] g.state = "Stable" ->                                     \* the stored assignment (C-SYNC-18)
             ReplyTo(World(NotPending(g, id)), caller,
                     SyncReply(caller, "NONE", g.members[id].assignment))
-       [] SyncAppends(g, r, inst, open) ->                          \* C-SYNC-17
+       [] SyncAppends(g, r, inst, open) ->                          \* the leader (C-SYNC-17)
             Append1(World(parked), "sync", RecordOf(assigned), "")
-       [] OTHER -> World(parked)                                    \* C-SYNC-16
+       [] OTHER -> World(parked)                                    \* a follower waits (C-SYNC-16)
 
-\* C-SYNC-22, the append having failed at once: nothing is in the log.
+\* The append of the assignment failed at once, so the log is unchanged. Parked
+\* SyncGroups fail and the group rebalances (C-SYNC-22).
 SyncAppendFailed(w) ==
   PrepareRebalance(FailParkedSyncs([w EXCEPT !.app = << >>],
                                    "COORDINATOR_NOT_AVAILABLE"))
@@ -143,7 +154,9 @@ SyncAppendFailed(w) ==
 (* The record e has been replicated.                                       *)
 (***************************************************************************)
 
-\* C-SYNC-21, C-SYNC-23, C-SYNC-24
+\* The assignment counts only if the group is still completing the generation of
+\* the record. Then every parked SyncGroup is answered, and the session timers
+\* of the answered members are set (C-SYNC-21, C-SYNC-23, C-SYNC-24).
 SyncReplicated(g, record) ==
   LET Stored(m) == (CHOOSE l \in record.members : l.memberId = m).assignment
       Future1(m) == g.members[m].awaitingSync
@@ -157,8 +170,9 @@ SyncReplicated(g, record) ==
      THEN ReplyAll(World(stable), DOMAIN g.members, Future1, Answer)
      ELSE World(g)
 
-\* C-STATIC-04, C-STATIC-17: un-parked whatever the state, but a leader whose
-\* group is preparing stays parked; one that is gone has no future left.
+\* The parked JoinGroup of a replacement is answered, whatever the group's state
+\* (C-STATIC-04, C-STATIC-17). Exceptions: a leader whose group is preparing
+\* stays parked, and a member that is gone has no request left.
 ReplaceReplicated(g, id) ==
   LET caller == g.members[id].awaitingJoin
   IN IF id \notin DOMAIN g.members THEN World(g)
@@ -177,7 +191,8 @@ Replicated(g, e) ==
 (* Heartbeat, LeaveGroup, timers, fail-over.                               *)
 (***************************************************************************)
 
-\* C-HB-05..12
+\* The answer to a heartbeat: the identity is checked first, then the
+\* generation, then the state (C-HB-05..12).
 HeartbeatError(g, id, inst, generation) ==
   CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
     [] Fence(g, id, inst) # "" -> Fence(g, id, inst)
@@ -185,19 +200,22 @@ HeartbeatError(g, id, inst, generation) ==
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
-\* O-COMMIT-25, 27, 28: a commit of a client that knows its generation.
+\* The answer to a commit of a client that knows its generation (O-COMMIT-25,
+\* 27, 28).
 CommitError(g, id, inst, generation) ==
   CASE Fence(g, id, inst) # "" -> Fence(g, id, inst)
     [] generation # g.generationId -> "ILLEGAL_GENERATION"
     [] g.state = "CompletingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
-\* After members or pending ids went: C-LEAVE-21, 22.
+\* After members or pending ids left: a Completing or Stable group rebalances;
+\* in a Preparing one the join phase may end (C-LEAVE-21, 22).
 AfterLeave(w) ==
   CASE w.g.state \in {"CompletingRebalance", "Stable"} -> PrepareRebalance(w)
     [] OTHER -> MaybeCompleteJoin(w)
 
-\* C-LEAVE-12..14, C-LEAVE-24; a leave by member id, without instance id.
+\* A leave by member id, without instance id, removes the member or pending id
+\* and answers its parked requests (C-LEAVE-12..14, C-LEAVE-24).
 GetLeave(g, id) ==
   LET member == g.members[id]
       w == ErrorToJoin(World(g), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
@@ -208,12 +226,15 @@ GetLeave(g, id) ==
        [] id \in DOMAIN g.members -> AfterLeave([v EXCEPT !.g = gone])
        [] OTHER                   -> World(g)
 
-\* C-TMR-06, C-TMR-08: in Preparing the initial delay does not protect.
+\* An expiry ends the join phase if all others have joined, even during the
+\* initial delay (C-TMR-06, C-TMR-08).
 CompleteIfAllJoined(w) ==
   IF w.g.state = "PreparingRebalance" /\ AllJoined(w.g)
   THEN CompleteJoin(w) ELSE w
 
-\* C-TMR-06, 07, 09
+\* The session timer removes its member or pending id. A member with a parked
+\* request is spared unless it is new; for an unknown id nothing happens
+\* (C-TMR-06, 07, 09).
 SessionExpired(g, id) ==
   LET fired == [g EXCEPT !.sessionTimers = @ \ {id}]
       member == g.members[id]
@@ -226,27 +247,32 @@ SessionExpired(g, id) ==
        [] g.state \in {"CompletingRebalance", "Stable"} -> PrepareRebalance(v)
        [] OTHER -> CompleteIfAllJoined(v)
 
-\* C-JOIN-43, C-JOIN-44
+\* The join timer fires: a newcomer in the initial delay extends the delay,
+\* otherwise the join phase ends (C-JOIN-43, C-JOIN-44).
 JoinExpired(g) ==
   LET fired == [g EXCEPT !.joinTimer = FALSE]
   IN IF g.initial /\ g.newMemberAdded /\ g.delaysLeft > 0
      THEN World([g EXCEPT !.newMemberAdded = FALSE, !.delaysLeft = @ - 1])
      ELSE CompleteJoin(World(fired))
 
-\* C-STATIC-16 mended: an entry that moved may be of a member that has only just
-\* come back. Its JoinGroup is parked, so it is not late (as in C-TMR-07).
+\* Members that have not synced in time. With C-STATIC-16 fixed, an entry may
+\* have moved to a member that has just returned: its JoinGroup is parked, so it
+\* is not late (as in C-TMR-07).
 Overdue(g) == g.pendingSync \ Joined(g)
 
-\* C-SYNC-20; whoever is parked has joined the rebalance that follows.
+\* The sync timer removes the members that are late and starts a rebalance
+\* (C-SYNC-20). Members whose JoinGroup is parked have joined that rebalance.
 SyncExpired(g) ==
   LET late == Overdue(g)
       fired == [g EXCEPT !.syncTimer = FALSE]
       rest == [Remove(fired, late \cap DOMAIN g.members) EXCEPT
-                 !.sessionTimers = @ \ late]  \* also of an id replaced meanwhile
+                 !.sessionTimers = @ \ late]  \* also of an id that was replaced meanwhile
   IN IF g.pendingSync = {} \/ g.state \notin {"CompletingRebalance", "Stable"}
      THEN World(fired) ELSE PrepareRebalance(World(rest))
 
-\* C-ST-07, F-REPLAY-01, F-LOAD-06, F-SURV-02, F-SURV-03
+\* The group that a new coordinator loads: Stable or Empty, with the members of
+\* the record, all session timers set, and no other soft state (C-ST-07,
+\* F-REPLAY-01, F-LOAD-06, F-SURV-02, F-SURV-03).
 Loaded(record) ==
   LET ids == {l.memberId : l \in record.members}
       Logged(m) == CHOOSE l \in record.members : l.memberId = m
@@ -261,7 +287,8 @@ Loaded(record) ==
             isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]],
         !.sessionTimers = ids]
 
-\* F-UNLOAD-01
+\* A coordinator that loses the group answers every parked request
+\* NOT_COORDINATOR (F-UNLOAD-01).
 Unloaded(g) ==
   LET M == DOMAIN g.members
       JoinOf(m) == g.members[m].awaitingJoin

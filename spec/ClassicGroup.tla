@@ -4,8 +4,8 @@
 (* network and log as one closed system. docs/closed-system.md is its      *)
 (* contract; Fencepost's model builds the same graph from that page.       *)
 (*                                                                         *)
-(* System (ClassicSystem) is what the protocol does, Environment what      *)
-(* happens to it. Fairness is on System alone.                             *)
+(* System (ClassicSystem) is what the protocol does; Environment is what   *)
+(* happens to it. Only System is fair.                                     *)
 (***************************************************************************)
 EXTENDS ClassicSystem
 
@@ -13,7 +13,7 @@ EXTENDS ClassicSystem
 (* Environment: clients come and go.                                       *)
 (***************************************************************************)
 
-\* WHO an operator. WHEN the client is down. DOES start it.
+\* An operator starts a client that is down.
 ClientStarts(c) ==
   /\ "ClientStarts" \in Allowed
   /\ Settled
@@ -21,14 +21,14 @@ ClientStarts(c) ==
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ UNCHANGED <<broker, log, net, faultsLeft>>
 
-\* WHO a client. WHEN it runs. DOES die without a word.
+\* A running client crashes, without a message to anyone.
 ClientCrashes(c) ==
   /\ Fault("ClientCrashes")
   /\ client[c].state \notin {"down", "stopped"}
   /\ client' = [client EXCEPT ![c] = Ended("down")]
   /\ StopsWaiting(c, {})
 
-\* WHO a dynamic client with a member id. DOES leave and end (K-LEAVE-01).
+\* A dynamic client with a member id leaves and ends (K-LEAVE-01).
 ClientLeaves(c) ==
   /\ Fault("ClientLeaves")
   /\ client[c].state \notin {"down", "stopped"}
@@ -37,42 +37,43 @@ ClientLeaves(c) ==
   /\ client' = [client EXCEPT ![c] = Ended("down")]
   /\ StopsWaiting(c, {LeaveRequest(c, client[c].memberId)})
 
-\* WHO a client. WHEN it waits. DOES lose patience, or its connection (K-ERR-13).
+\* A waiting client reaches its request timeout or loses its connection
+\* (K-ERR-13).
 ClientGivesUp(c) ==
   /\ Fault("ClientGivesUp")
   /\ Waiting(c)
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ StopsWaiting(c, {})
 
-\* WHO the application, or the leader's metadata watch. WHEN stable.
-\* DOES ask for a rebalance (C-REJ-04, 05, 07).
+\* The application, or the leader's metadata watch, asks a stable client for a
+\* rebalance (C-REJ-04, 05, 07).
 ClientAsksToRejoin(c) ==
   /\ Fault("ClientAsksToRejoin")
   /\ client[c].state = "stable"
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ UNCHANGED <<broker, log, net>>
 
-\* K-OFF-02: a commit goes out with the generation of the assignment, or not at all.
+\* A commit carries the generation of the assignment, or is not sent (K-OFF-02).
 KnowsItsGeneration(c) ==
   /\ client[c].state \in {"stable", "unjoined"}
   /\ client[c].generation = client[c].ownedGeneration
 
-\* A commit sent now would be accepted: O-COMMIT-25..28 judge it.
+\* A commit sent now would be accepted by the checks of O-COMMIT-25..28.
 CanCommit(c) ==
   /\ KnowsItsGeneration(c)
   /\ CommitError(group, client[c].memberId, InstanceOf[c],
                  client[c].generation) = "NONE"
 
-\* WHO the application. WHEN its client owns something and would be heard. DOES
-\* commit. What becomes of the offset is told by Offsets; nothing changes here.
+\* The application commits, its client owns something, and the commit would be
+\* accepted. Nothing changes here; Offsets specifies what happens to the offset.
 ClientCommits(c) ==
   /\ "ClientCommits" \in Allowed
   /\ client[c].owned # {}
   /\ CanCommit(c)
   /\ UNCHANGED vars
 
-\* WHO the application. WHEN its client owns what it has lost meanwhile, or is in
-\* a rebalance. DOES commit, and is refused.
+\* The application commits although its client has lost its partitions or is in
+\* a rebalance. The coordinator refuses the commit.
 ClientCommitsInVain(c) ==
   /\ "ClientCommits" \in Allowed
   /\ client[c].owned # {}
@@ -80,8 +81,8 @@ ClientCommitsInVain(c) ==
   /\ ~CanCommit(c)
   /\ UNCHANGED vars
 
-\* WHO an operator, or any process that knows the id (C-LEAVE-10, 25). WHEN m is
-\* a member. DOES remove it by a LeaveGroup of its own.
+\* An operator, or any process that knows the id, removes member m by a
+\* LeaveGroup (C-LEAVE-10, 25).
 OperatorRemovesMember(m) ==
   /\ Fault("OperatorRemovesMember")
   /\ m \in DOMAIN group.members
@@ -92,47 +93,48 @@ OperatorRemovesMember(m) ==
 (* Environment: network, clocks, log.                                      *)
 (***************************************************************************)
 
-\* WHO the network. WHEN somebody waits for the answer. DOES lose the request.
+\* The network loses a request whose sender still waits for the answer.
 RequestLost ==
   /\ Fault("RequestLost")
   /\ \E r \in {q \in requests : q.heard} : requests' = requests \ {r}
   /\ UNCHANGED <<broker, log, client, replies>>
 
-\* WHO the network. DOES deliver a request once more, some time.
+\* The network will deliver a request a second time.
 RequestDuplicated ==
   /\ Fault("RequestDuplicated")
   /\ \E r \in {q \in requests : q.heard} :
        requests' = requests \cup {Duplicate(r)}
   /\ UNCHANGED <<broker, log, client, replies>>
 
-\* WHO the network. DOES lose a reply.
+\* The network loses a reply.
 ReplyLost ==
   /\ Fault("ReplyLost")
   /\ \E y \in replies : replies' = replies \ {y}
   /\ UNCHANGED <<broker, log, client, requests>>
 
-\* WHO the join timer. WHEN a live client is still missing. DOES not wait for it.
+\* The join timer fires although a live client is still missing.
 JoinTimerFiresEarly ==
   /\ Fault("JoinTimerFiresEarly")
   /\ group.joinTimer
   /\ ~JoinTimerIsDue
   /\ Acted(JoinExpired(group))
 
-\* WHO the sync timer. WHEN a live client has not synced. DOES not wait for it.
+\* The sync timer fires although a live client has not synced.
 SyncTimerFiresEarly ==
   /\ Fault("SyncTimerFiresEarly")
   /\ group.syncTimer
   /\ ~SyncTimerIsDue
   /\ Acted(SyncExpired(group))
 
-\* WHO the session timer of m. WHEN its client lives, but stalls. DOES C-TMR-06..09.
+\* The session timer of m fires although its client lives, but stalls
+\* (C-TMR-06..09).
 SessionTimerFiresEarly(m) ==
   /\ Fault("SessionTimerFiresEarly")
   /\ m \in group.sessionTimers
   /\ ~Abandoned(m)
   /\ Acted(SessionExpired(group, m))
 
-\* WHO the log. WHEN the leader's SyncGroup arrives. DOES refuse the record (C-SYNC-22).
+\* The log refuses the record of the leader's SyncGroup (C-SYNC-22).
 AppendFails ==
   /\ Fault("AppendFails")
   /\ \E r \in {q \in requests : q.api = "SyncGroup"} :
@@ -142,11 +144,11 @@ AppendFails ==
           /\ Handled(SyncAppendFailed(GetSync(group, r, inst, unreplicated)), r)
   /\ UNCHANGED <<log, idsUsed, client>>
 
-\* What the log holds where the first k open records survive.
+\* What the log holds if the first k open records survive.
 Surviving(k) == IF k = 0 THEN log ELSE unreplicated[k].record
 
-\* WHO the cluster. DOES make another broker the coordinator: the first k open
-\* records survive (F-LOAD-01), the rest and all soft state is lost (F-SURV-02, 03).
+\* Another broker becomes the coordinator. The first k open records survive
+\* (F-LOAD-01); the rest and all soft state is lost (F-SURV-02, 03).
 CoordinatorFailsOver ==
   /\ "CoordinatorFailsOver" \in Allowed
   /\ faultsLeft > 0
@@ -197,10 +199,10 @@ Spec == Init /\ [][Next]_vars
 
 (***************************************************************************)
 (* As long as the system can do something, it does something: messages     *)
-(* arrive, timers of the gone run out, clients go on. Nothing is fair      *)
-(* about the environment, and nothing chooses between steps of the system. *)
-(* A heartbeat that changes nothing is no step, so clients that are        *)
-(* content do not keep the others waiting.                                 *)
+(* arrive, timers of abandoned ids fire, clients continue. The environment *)
+(* is not fair, and no step of the system has priority over another. A     *)
+(* heartbeat that changes nothing is not a step, so clients at rest do not *)
+(* keep the others waiting.                                                *)
 (***************************************************************************)
 FairSpec == Spec /\ WF_vars(System)
 =============================================================================

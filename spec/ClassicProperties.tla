@@ -1,18 +1,19 @@
 -------------------------- MODULE ClassicProperties -------------------------
 (***************************************************************************)
-(* What the closed classic group promises. Each property has a             *)
-(* configuration in which it holds and one in which a guard is taken away  *)
-(* and it fails (spec/manifest.json). Names are sentences.                 *)
+(* What the closed classic group promises. For each property there is a    *)
+(* configuration in which it holds, and one that removes a guard and in    *)
+(* which it fails (spec/manifest.json). The names are sentences.           *)
 (***************************************************************************)
 EXTENDS ClassicGroup
 
 Running == {c \in Clients : client[c].state \notin {"down", "stopped"}}
 
-\* Static members are one owner over their restarts, others one per id.
+\* A static member is one owner across its restarts; any other owner is a member
+\* id.
 Identity(id, inst) == IF inst # "" THEN inst ELSE id
 IdentityOf(c) == Identity(client[c].memberId, InstanceOf[c])
 
-\* The client was told to own, and has not been told otherwise.
+\* The client was given p, and has not learned that it lost p.
 Believes(c, p) == p \in client[c].owned
 
 -----------------------------------------------------------------------------
@@ -20,20 +21,22 @@ Believes(c, p) == p \in client[c].owned
 (* Ownership.                                                              *)
 (***************************************************************************)
 
-\* INV-OWN-01
+\* Two owners of one partition in the same generation are the same member
+\* (INV-OWN-01).
 NoPartitionHasTwoOwnersInAGeneration ==
   \A c, d \in Clients : \A p \in Parts :
     /\ Believes(c, p) /\ Believes(d, p)
     /\ client[c].ownedGeneration = client[d].ownedGeneration
     => IdentityOf(c) = IdentityOf(d)
 
-\* Fencing: whatever clients believe (NOT-01), commits of one get through.
+\* Fencing: whatever clients believe (NOT-01), the commits of at most one of
+\* them are accepted.
 NoPartitionHasTwoCommitters ==
   \A c, d \in Clients : \A p \in Parts :
     Believes(c, p) /\ Believes(d, p) /\ CanCommit(c) /\ CanCommit(d) => c = d
 
-\* Who is a member, with an assignment of this generation, is not refused
-\* (O-COMMIT-25, 28): fencing keeps others out, and nobody else.
+\* A member with an assignment of this generation is not refused (O-COMMIT-25,
+\* 28): fencing keeps out others only.
 WhoHoldsMayCommit ==
   \A c \in Clients :
     /\ client[c].owned # {}
@@ -42,8 +45,9 @@ WhoHoldsMayCommit ==
     /\ client[c].generation = group.generationId
     => CanCommit(c)
 
-\* INV-SYNC-01, INV-SYNC-02: the log has what the leader of g sent; who has an
-\* assignment of g has its part of that, and nobody has one before the log.
+\* The log holds what the leader of generation g sent. A member with an
+\* assignment of g has its part of that, and no member has one before the record
+\* is replicated (INV-SYNC-01, INV-SYNC-02).
 EveryAssignmentIsTheLoggedOne ==
   \A c \in Clients :
     client[c].state = "stable" =>
@@ -56,14 +60,15 @@ EveryAssignmentIsTheLoggedOne ==
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Fencing of requests. The right side repeats the rules C-JOIN-38e..g and *)
-(* C-SYNC-09 rather than using the coordinator's own checks.               *)
+(* C-SYNC-09; it does not use the coordinator's own checks.                *)
 (***************************************************************************)
 Stale(g, id, inst, generation) ==
   \/ id \notin DOMAIN g.members
   \/ inst # "" /\ g.members[id].instanceId # inst
   \/ generation # g.generationId
 
-\* INV-SYNC-03, INV-FENCE-01, INV-FENCE-02
+\* A stale SyncGroup neither changes the group nor gets an assignment
+\* (INV-SYNC-03, INV-FENCE-01, INV-FENCE-02).
 AStaleSyncChangesNothing ==
   [][\A r \in requests \ requests' :
        /\ r.api = "SyncGroup"
@@ -71,7 +76,8 @@ AStaleSyncChangesNothing ==
        => /\ group' = group /\ unreplicated' = unreplicated
           /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
 
-\* INV-FENCE-02: a member that is gone learns it, and keeps nothing alive.
+\* A removed member learns of it from its heartbeat, which keeps no session
+\* alive (INV-FENCE-02).
 AStaleHeartbeatFencesItsClient ==
   [][\A c \in Clients :
        /\ client[c].state = "stable"
@@ -85,13 +91,13 @@ AStaleHeartbeatFencesItsClient ==
 (* Generations and the shape of the group.                                 *)
 (***************************************************************************)
 
-\* INV-GEN-02
+\* The generation in the log never falls (INV-GEN-02).
 TheLoggedGenerationNeverFalls ==
   [][log'.generationId >= log.generationId]_log
 
-\* INV-GEN-01, C-ST-13, C-ST-14, C-ST-21: a join phase that ends, and only
-\* that, makes a generation; a new coordinator starts from the log. One step
-\* may begin and end a join phase, so Completing may follow Completing.
+\* The end of a join phase, and nothing else, makes a new generation; a new
+\* coordinator starts from the log (INV-GEN-01, C-ST-13, C-ST-14, C-ST-21). One
+\* step may begin and end a join phase, so Completing may follow Completing.
 EveryJoinPhaseEndsInANewGeneration ==
   [][LET ended == group'.state \in {"CompletingRebalance", "Empty"}
          grown == group'.generationId = group.generationId + 1
@@ -100,66 +106,68 @@ EveryJoinPhaseEndsInANewGeneration ==
         \/ /\ group'.generationId = group.generationId
            /\ ended => group'.state = group.state]_group
 
-\* INV-MEM-03, INV-MEM-04
+\* A group past its join phase is led by one of its members; an Empty group has
+\* no members and no leader (INV-MEM-03, INV-MEM-04).
 AGroupPastJoiningHasALeader ==
   /\ group.state \in {"CompletingRebalance", "Stable"} =>
        group.leader \in DOMAIN group.members
   /\ group.state = "Empty" => group.members = << >> /\ group.leader = ""
 
-\* INV-MEM-06
+\* SyncGroups are parked only while the group is Completing (INV-MEM-06).
 ParkedSyncsExistOnlyWhileCompleting ==
   group.state # "CompletingRebalance" => Synced(group) = {}
 
-\* INV-MEM-07
+\* Every id in pendingSync is a member (INV-MEM-07).
 EveryPendingSyncIsAMember == group.pendingSync \subseteq DOMAIN group.members
 
-\* C-JOIN-21, C-JOIN-22: room is counted by those who join; absent static
-\* members may come on top of them.
+\* Capacity counts the members that join; absent static members may come on top
+\* of them (C-JOIN-21, C-JOIN-22).
 NoMoreJoinThanFit ==
   LET present == IF group.state = "PreparingRebalance" THEN Joined(group)
                  ELSE DOMAIN group.members \ Static(group)
   IN Cardinality(present) <= MaxSize
 
-\* G-DATA-09: the flag speaks of the running initial delay.
+\* The flag newMemberAdded is about the initial delay that runs now (G-DATA-09).
 ANewcomerIsRememberedOnlyInTheDelay == group.newMemberAdded => group.initial
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Nothing is forgotten.                                                   *)
+(* Every wait has something that ends it.                                  *)
 (***************************************************************************)
 
-\* LIV-01 as safety, for networks that neither lose nor duplicate: whoever
-\* waits is known to somebody who will answer.
+\* LIV-01 as a safety property, for networks that neither lose nor duplicate:
+\* for every client that waits there is a request, a reply or a parked future.
 NobodyWaitsForNothing == \A c \in Clients : Waiting(c) => Expecting(c)
 
-\* LIV-02: there is always something that ends the join phase ...
+\* Something always ends the join phase (LIV-02): the timer ...
 APreparingGroupHasItsTimer ==
   group.state = "PreparingRebalance" => group.joinTimer
 
-\* ... and nobody waits for the timer when all are there.
+\* ... or, before it fires, the last member that joins.
 AJoinPhaseEndsWhenAllHaveJoined ==
   group.state = "PreparingRebalance" /\ ~group.initial => ~AllJoined(group)
 
-\* LIV-03
+\* A completing group with pending syncs has its sync timer (LIV-03).
 ACompletingGroupHasItsTimer ==
   group.state = "CompletingRebalance" /\ group.pendingSync # {} => group.syncTimer
 
-\* C-STATIC-15, C-JOIN-75: coming back needs no room.
+\* A static member that returns needs no new room (C-STATIC-15, C-JOIN-75).
 AReturningStaticMemberIsNotRefused ==
   [][\A r \in requests \ requests' :
        /\ r.api = "JoinGroup" /\ Mapped(group, InstanceOf[r.from]) # {}
        /\ group.state \in {"CompletingRebalance", "Stable"}
        => \A y \in replies' \ replies : y.error # "GROUP_MAX_SIZE_REACHED"]_vars
 
-\* F-UNLOAD-01: a new coordinator displaces nobody, so nobody is told that it was.
+\* A fail-over displaces no member, so no answer says that it was fenced
+\* (F-UNLOAD-01).
 AFailOverFencesNobody ==
   [][CoordinatorFailsOver =>
        \A y \in replies' \ replies : y.error = "NOT_COORDINATOR"]_vars
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Liveness, under FairSpec. The environment has finitely many faults, so  *)
-(* it is quiet in the end. LIV-01..06.                                     *)
+(* Liveness (LIV-01..06), under FairSpec. The environment has finitely     *)
+(* many faults, so it is quiet eventually.                                 *)
 (***************************************************************************)
 Content ==
   IF Running = {} THEN group.state = "Empty"
@@ -175,8 +183,8 @@ EveryWaitEnds == \A c \in Clients : Waiting(c) ~> ~Waiting(c)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Refinement: the last replicated record is the decision, what clients    *)
-(* believe and what answers on their way tell them are the leases.         *)
+(* Refinement: the last replicated record is the decision. The leases are  *)
+(* what clients believe to own, and the assignments in replies in flight.  *)
 (***************************************************************************)
 Holds(c, e, things) == [holder |-> IdentityOf(c), epoch |-> e, things |-> things]
 
@@ -196,15 +204,14 @@ Abstract == INSTANCE Ownership WITH
 
 TheGroupKeepsOwnership == Abstract!Spec
 
-\* A commit that is accepted is of one who may, as Ownership has it.
+\* Every accepted commit is one that Ownership allows.
 OnlyAHolderCommits ==
   \A c \in Clients : CanCommit(c) =>
     \A p \in client[c].owned : Abstract!MayCommit(IdentityOf(c), p)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The log keeps what it is given as Durable has it; how it does that is   *)
-(* GroupLog.                                                               *)
+(* The log behaves as Durable says; GroupLog shows how.                    *)
 (***************************************************************************)
 DurableLog == INSTANCE Durable WITH
   IsState <- IsRecord, Blank <- FirstRecord,

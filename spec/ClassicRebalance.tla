@@ -5,9 +5,9 @@
 (*    g    the group                                                       *)
 (*    out  the replies sent                                                *)
 (*    app  the records appended, each [cause, record, memberId]            *)
-(* The rules chain (a leave prepares a rebalance, which completes at once, *)
-(* which answers everybody), so each rule is one function and the chain is *)
-(* their composition.                                                      *)
+(* The rules chain: a leave prepares a rebalance, which completes at once, *)
+(* which answers every member. So each rule is one function, and the chain *)
+(* is their composition.                                                   *)
 (***************************************************************************)
 EXTENDS ClassicTypes
 
@@ -15,13 +15,13 @@ World(g) == [g |-> g, out |-> {}, app |-> << >>]
 
 Reply(w, y) == [w EXCEPT !.out = @ \cup {y}]
 
-\* Answers to somebody who no longer listens vanish.
+\* Answers to a client that no longer listens vanish.
 ReplyTo(w, to, y) == IF to \in Clients THEN Reply(w, y) ELSE w
 
 ErrorToJoin(w, to, error) == ReplyTo(w, to, JoinError(to, error, ""))
 ErrorToSync(w, to, error) == ReplyTo(w, to, SyncReply(to, error, {}))
 
-\* Answers of several clients at once: reply(m) is the reply to m's future.
+\* Answers several clients at once: reply(m) is the reply to m's future.
 ReplyAll(w, M, future(_), reply(_)) ==
   [w EXCEPT !.out = @ \cup {reply(m) : m \in {n \in M : future(n) \in Clients}}]
 
@@ -46,17 +46,19 @@ Synced(g)  == {m \in DOMAIN g.members : g.members[m].awaitingSync # "no"}
 Static(g)  == {m \in DOMAIN g.members : g.members[m].instanceId # ""}
 Mapped(g, inst) == {m \in Static(g) : g.members[m].instanceId = inst}
 
-\* C-ST-23
+\* Every member has a parked JoinGroup and no id is pending (C-ST-23).
 AllJoined(g) == Joined(g) = DOMAIN g.members /\ g.pendingJoin = {}
 
-\* CG.validateMember: C-JOIN-38e..g, C-SYNC-08, C-HB-08. "" = passed.
+\* The identity check of every request (Kafka: CG.validateMember): the error, or
+\* "" if the check passes (C-JOIN-38e..g, C-SYNC-08, C-HB-08).
 Fence(g, id, inst) ==
   CASE inst # "" /\ Mapped(g, inst) = {}                      -> "UNKNOWN_MEMBER_ID"
     [] inst # "" /\ Mapped(g, inst) # {} /\ id \notin Mapped(g, inst)
                                                               -> "FENCED_INSTANCE_ID"
     [] OTHER -> IF id \in DOMAIN g.members THEN "" ELSE "UNKNOWN_MEMBER_ID"
 
-\* C-TMR-10, C-JOIN-76. Timers are the caller's affair.
+\* Removes the ids M from the group. If the leader goes, another member leads
+\* (C-TMR-10, C-JOIN-76). The caller handles the timers.
 Remove(g, M) ==
   LET rest == DOMAIN g.members \ M
   IN [g EXCEPT !.members     = Without(@, M),
@@ -65,7 +67,8 @@ Remove(g, M) ==
                !.leader      = IF @ \notin M THEN @
                                ELSE IF rest = {} THEN "" ELSE First(rest)]
 
-\* The join answer of C-JOIN-49, C-JOIN-51/55, C-STATIC-04.
+\* The answer NONE to a join: the leader receives the list of members, others an
+\* empty one (C-JOIN-49, C-JOIN-51/55, C-STATIC-04).
 JoinAnswer(g, c, m, skip) ==
   [api |-> "JoinGroup", to |-> c, error |-> "NONE", memberId |-> m,
    generation |-> g.generationId, leader |-> g.leader,
@@ -79,20 +82,24 @@ JoinAnswer(g, c, m, skip) ==
 (* Preparing and completing a rebalance.                                   *)
 (***************************************************************************)
 
-\* C-JOIN-71: the flag ends with the join phase, unless Kafka's fault is on.
+\* The flag newMemberAdded ends with the join phase, unless Kafka's fault is on
+\* (C-JOIN-71).
 FlagAfterJoinPhase(g) == fault_new_member_added_survives /\ g.newMemberAdded
 
-\* C-ST-21
+\* The generation grows by one whenever a join phase ends (C-ST-21).
 NextGeneration(generation) == generation + 1
 
-\* C-JOIN-47, C-ST-14
+\* A join phase that ends without members makes the group Empty and appends a
+\* record without members (C-JOIN-47, C-ST-14).
 CompleteEmpty(w) ==
   LET g == [w.g EXCEPT !.state = "Empty", !.initial = FALSE,
                        !.generationId = NextGeneration(@), !.pendingSync = {},
                        !.newMemberAdded = FlagAfterJoinPhase(w.g)]
   IN Append1([w EXCEPT !.g = g], "empty", RecordOf(g), "")
 
-\* C-JOIN-45, C-JOIN-48, C-ST-13
+\* A join phase that ends with members starts the next generation: the leader
+\* stays or a parked member takes over, every parked join is answered, all
+\* session timers and the sync timer are set (C-JOIN-45, C-JOIN-48, C-ST-13).
 CompleteWithMembers(w) ==
   LET parked == Joined(w.g)
       g == [w.g EXCEPT
@@ -110,7 +117,9 @@ CompleteWithMembers(w) ==
       Answer(m)  == JoinAnswer(g, Future1(m), m, FALSE)
   IN ReplyAll([w EXCEPT !.g = done], parked, Future1, Answer)
 
-\* C-JOIN-44, C-JOIN-46
+\* The join phase ends. Dynamic members that have not joined are removed. If
+\* only absent static members are left, the join timer is set again (C-JOIN-44,
+\* C-JOIN-46).
 CompleteJoin(w) ==
   LET late == DOMAIN w.g.members \ (Joined(w.g) \cup Static(w.g))
       g == [Remove(w.g, late) EXCEPT
@@ -121,12 +130,14 @@ CompleteJoin(w) ==
      ELSE IF Joined(g) = {} THEN [v EXCEPT !.g.joinTimer = TRUE]
      ELSE CompleteWithMembers(v)
 
-\* C-JOIN-41
+\* The join phase ends early when all members have joined, but not in the
+\* initial delay (C-JOIN-41).
 MaybeCompleteJoin(w) ==
   IF w.g.state = "PreparingRebalance" /\ ~w.g.initial /\ AllJoined(w.g)
   THEN CompleteJoin(w) ELSE w
 
-\* Answers every parked sync with an error: C-JOIN-42, C-SYNC-22.
+\* Answers every parked SyncGroup with an error, sets those members' session
+\* timers, and clears all assignments (C-JOIN-42, C-SYNC-22).
 FailParkedSyncs(w, error) ==
   LET Future1(m) == w.g.members[m].awaitingSync
       Answer(m)  == SyncReply(Future1(m), error, {})
@@ -136,7 +147,9 @@ FailParkedSyncs(w, error) ==
                                        !.assignment = {}]]]
   IN ReplyAll([w EXCEPT !.g = g], DOMAIN g.members, Future1, Answer)
 
-\* C-JOIN-42
+\* A rebalance starts: parked SyncGroups fail, the sync timer is cancelled, the
+\* join timer is set. An Empty group starts its initial delay. If all members
+\* have joined already, the join phase ends at once (C-JOIN-42).
 PrepareRebalance(w) ==
   LET v == IF w.g.state = "CompletingRebalance"
            THEN FailParkedSyncs(w, "REBALANCE_IN_PROGRESS") ELSE w
@@ -149,7 +162,8 @@ PrepareRebalance(w) ==
      ELSE IF AllJoined(g) THEN CompleteJoin([v EXCEPT !.g = g])
      ELSE [v EXCEPT !.g = g]
 
-\* C-JOIN-40
+\* A new member is added, parked, with its session timer set; the first member
+\* leads (C-JOIN-40).
 AddMember(w, id, inst, metadata, caller) ==
   LET member == [instanceId |-> inst, metadata |-> metadata,
                  assignment |-> {}, isNew |-> TRUE,

@@ -1,8 +1,8 @@
 ---------------------------- MODULE ClassicSystem ---------------------------
 (***************************************************************************)
 (* The variables of the closed classic group, and what the protocol does:  *)
-(* clients, coordinator and log. What happens to them is in ClassicGroup.  *)
-(* Each action says who acts, when it is enabled, and what it changes.     *)
+(* clients, coordinator and log. ClassicGroup has what happens to them.    *)
+(* Each action names its actor, when it is enabled, and its effect.        *)
 (***************************************************************************)
 EXTENDS ClassicCoordinator, ClassicClient, Network
 
@@ -66,21 +66,21 @@ Init ==
 \* Without SlowAppends nothing happens while a record is being replicated.
 Settled == SlowAppends \/ unreplicated = << >>
 
-\* The coordinator took request r: w is what came of it.
+\* The coordinator has handled request r; w is the result.
 Handled(w, r) ==
   /\ group' = w.g
   /\ unreplicated' = unreplicated \o w.app
   /\ requests' = requests \ {r}
   /\ replies' = replies \cup w.out
 
-\* The coordinator acted with no request in flight: w is what came of it.
+\* The coordinator has acted without a request; w is the result.
 Acted(w) ==
   /\ group' = w.g
   /\ unreplicated' = unreplicated \o w.app
   /\ replies' = replies \cup w.out
   /\ UNCHANGED <<log, idsUsed, client, requests>>
 
-\* c stops waiting: nothing that is still to come reaches it.
+\* c stops waiting: the answer to its request, when it comes, does not reach it.
 Deaf(g, c) ==
   [g EXCEPT !.members = [m \in DOMAIN @ |->
      [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
@@ -94,7 +94,7 @@ StopsWaiting(c, more) ==
 
 Waiting(c) == client[c].state \in {"joining", "syncing"}
 
-\* Somebody could still answer c.
+\* An answer to c may still come.
 Expecting(c) ==
   \/ \E r \in requests : r.from = c /\ r.heard
   \/ \E y \in replies : y.to = c
@@ -102,9 +102,10 @@ Expecting(c) ==
        c \in {group.members[m].awaitingJoin, group.members[m].awaitingSync}
 
 (***************************************************************************)
-(* No client holds the id, or will learn it from an answer: nothing will   *)
-(* ever be heard from it again. A timer of an abandoned id is bound to     *)
-(* fire; one of a live client fires early, by a fault of the environment.  *)
+(* No client holds the id or will learn it from an answer, so it will      *)
+(* never send anything again. The timer of an abandoned id is sure to      *)
+(* fire. That of a live client fires early only by a fault of the          *)
+(* environment.                                                            *)
 (***************************************************************************)
 Abandoned(m) ==
   /\ \A c \in Clients : client[c].memberId # m
@@ -130,8 +131,8 @@ Fault(name) ==
 (* System: clients.                                                        *)
 (***************************************************************************)
 
-\* WHO a client. WHEN it runs and waits for nothing.
-\* DOES join prepare (K-CB-02..04), then sends JoinGroup (K-ST-10).
+\* A client that runs and waits for nothing prepares its join (K-CB-02..04) and
+\* sends JoinGroup (K-ST-10).
 ClientSendsJoin(c) ==
   /\ Settled
   /\ client[c].state = "unjoined"
@@ -140,8 +141,8 @@ ClientSendsJoin(c) ==
         /\ requests' = requests \cup {JoinRequest(c, p.memberId, MetadataOf(p))}
   /\ UNCHANGED <<broker, log, replies, faultsLeft>>
 
-\* WHO a client. WHEN its JoinGroup is answered.
-\* DOES K-ERR-01..10; with NONE it sends SyncGroup, as leader with an assignment.
+\* A client receives the answer to its JoinGroup (K-ERR-01..10). If it is NONE,
+\* the client sends SyncGroup, as leader with an assignment.
 ClientGetsJoinReply ==
   /\ Settled
   /\ \E y \in {z \in replies : z.api = "JoinGroup"} :
@@ -162,8 +163,8 @@ ClientGetsJoinReply ==
                     /\ UNCHANGED requests
   /\ UNCHANGED <<broker, log, faultsLeft>>
 
-\* WHO a client. WHEN its SyncGroup is answered.
-\* DOES take its assignment (K-ST-12, K-CB-05, 06), or K-ERR-03..08.
+\* A client receives the answer to its SyncGroup and takes its assignment
+\* (K-ST-12, K-CB-05, 06), or handles the error (K-ERR-03..08).
 ClientGetsSyncReply ==
   /\ Settled
   /\ \E y \in {z \in replies : z.api = "SyncGroup"} :
@@ -173,9 +174,9 @@ ClientGetsSyncReply ==
                        ELSE AfterError(@, y.error)]
   /\ UNCHANGED <<broker, log, requests, faultsLeft>>
 
-\* WHO a client and the coordinator. WHEN the client is stable.
-\* DOES a whole heartbeat (C-HB-05..12, K-ERR-01..08); its answer would wait
-\* for open appends (F-RT-16), so there must be none.
+\* A stable client heartbeats: request, check and answer in one step
+\* (C-HB-05..12, K-ERR-01..08). The answer would wait for open appends
+\* (F-RT-16), so there must be none.
 ClientHeartbeats(c) ==
   /\ unreplicated = << >>
   /\ client[c].state = "stable"
@@ -188,8 +189,8 @@ ClientHeartbeats(c) ==
                      ELSE [client EXCEPT ![c] = AfterError(p, error)]
   /\ UNCHANGED <<log, unreplicated, idsUsed, net, faultsLeft>>
 
-\* WHO a client. WHEN it waits for an answer that cannot come any more.
-\* DOES give up waiting and join again (K-ERR-13).
+\* A client stops waiting for an answer that cannot come any more, and joins
+\* again (K-ERR-13).
 ClientTimesOut(c) ==
   /\ Settled
   /\ Waiting(c)
@@ -203,8 +204,8 @@ ClientTimesOut(c) ==
 (* System: coordinator.                                                    *)
 (***************************************************************************)
 
-\* WHO the coordinator. WHEN a JoinGroup arrives, and an id is left if needed.
-\* DOES section 3 of the rules.
+\* The coordinator handles a JoinGroup by section 3 of the rules. If that takes
+\* a new member id, there must be one left.
 CoordinatorGetsJoin ==
   /\ Settled
   /\ \E r \in {q \in requests : q.api = "JoinGroup"} :
@@ -217,8 +218,8 @@ CoordinatorGetsJoin ==
                              IF new = 1 THEN MemberIds[idsUsed + 1] ELSE ""), r)
   /\ UNCHANGED <<log, client, faultsLeft>>
 
-\* WHO the coordinator. WHEN a SyncGroup arrives.
-\* DOES C-SYNC-05..19: refuses, parks, answers, or appends the assignment.
+\* The coordinator refuses, parks or answers a SyncGroup, or appends its
+\* assignment (C-SYNC-05..19).
 CoordinatorGetsSync ==
   /\ Settled
   /\ \E r \in {q \in requests : q.api = "SyncGroup"} :
@@ -226,16 +227,16 @@ CoordinatorGetsSync ==
        /\ Handled(GetSync(group, r, InstanceOf[r.from], unreplicated), r)
   /\ UNCHANGED <<log, idsUsed, client, faultsLeft>>
 
-\* WHO the coordinator. WHEN a LeaveGroup arrives.
-\* DOES C-LEAVE-12..22: removes the member or pending id, whoever sent it.
+\* The coordinator handles a LeaveGroup: it removes the member or pending id
+\* and does not ask who sent it (C-LEAVE-12..22).
 CoordinatorGetsLeave ==
   /\ Settled
   /\ \E r \in {q \in requests : q.api = "LeaveGroup"} :
        Handled(GetLeave(group, r.memberId), r)
   /\ UNCHANGED <<log, idsUsed, client, faultsLeft>>
 
-\* WHO the log. WHEN a record is open.
-\* DOES replicate the oldest; its callback releases the answers (F-RT-04).
+\* The log replicates its oldest open record, whose callback releases the
+\* answers (F-RT-04).
 AppendSucceeds ==
   /\ unreplicated # << >>
   /\ LET e == Head(unreplicated)
@@ -246,8 +247,8 @@ AppendSucceeds ==
         /\ unreplicated' = Tail(unreplicated)
   /\ UNCHANGED <<idsUsed, client, requests, faultsLeft>>
 
-\* WHO the join timer. WHEN everybody still missing is abandoned, or in the
-\* initial delay. DOES extend the delay or complete the join phase (C-JOIN-43, 44).
+\* The join timer fires, in the initial delay or when all missing members are
+\* abandoned. It extends the delay or ends the join phase (C-JOIN-43, 44).
 JoinTimerFires ==
   /\ Settled
   /\ group.joinTimer
@@ -255,8 +256,8 @@ JoinTimerFires ==
   /\ Acted(JoinExpired(group))
   /\ UNCHANGED faultsLeft
 
-\* WHO the sync timer. WHEN every pending sync is abandoned.
-\* DOES remove them and rebalance (C-SYNC-20).
+\* The sync timer fires when every pending sync is abandoned. It removes those
+\* members and starts a rebalance (C-SYNC-20).
 SyncTimerFires ==
   /\ Settled
   /\ group.syncTimer
@@ -264,8 +265,7 @@ SyncTimerFires ==
   /\ Acted(SyncExpired(group))
   /\ UNCHANGED faultsLeft
 
-\* WHO the session timer of m. WHEN m is abandoned.
-\* DOES C-TMR-06..09.
+\* The session timer of an abandoned id m fires (C-TMR-06..09).
 SessionTimerFires(m) ==
   /\ Settled
   /\ m \in group.sessionTimers

@@ -7,35 +7,35 @@
 EXTENDS Integers, Sequences, FiniteSets
 
 (***************************************************************************)
-(* Who takes part.                                                         *)
+(* The participants.                                                       *)
 (***************************************************************************)
 CONSTANTS
   Clients,      \* client processes
   MemberIds,    \* sequence: ids in the order in which they are handed out
-  Partitions,   \* sequence: the partitions of the one topic all clients read
+  Partitions,   \* sequence: the partitions of the one topic that all clients read
   InstanceOf    \* client -> instance id, "" = dynamic (G-VOC-03)
 
 (***************************************************************************)
-(* How clients and broker are set up.                                      *)
+(* How clients and broker are configured.                                  *)
 (***************************************************************************)
 CONSTANTS
-  Cooperative,             \* keep partitions over a rebalance (G-VOC-15)
-  MetadataTellsGeneration, \* subscription v2 and later (A-EMB-02)
-  Assignor,                \* "range" or "any" (NOT-03)
+  Cooperative,             \* clients keep partitions over a rebalance (G-VOC-15)
+  MetadataTellsGeneration, \* metadata holds the generation: subscription v2 and later (A-EMB-02)
+  Assignor,                \* "range" or "any": how a leader assigns (NOT-03)
   MaxSize,                 \* group.max.size (G-CFG-04)
-  DelayWindows             \* (R - D) / D of the initial delay (C-JOIN-43)
+  DelayWindows             \* how often newcomers may extend the initial delay: (R - D) / D (C-JOIN-43)
 
 (***************************************************************************)
-(* Faults that Kafka 4.3 has; FALSE is the intended protocol. The names    *)
-(* are those of the switches in settings.py.                               *)
+(* Faults of Kafka 4.3; FALSE is the intended protocol. The names are      *)
+(* those of the switches in profile.py.                                    *)
 (***************************************************************************)
 CONSTANTS
-  fault_new_member_added_survives,      \* C-JOIN-71
-  fault_refusal_leaves_join_phase,      \* C-JOIN-23
-  fault_static_return_counts_as_new,    \* C-JOIN-75
-  fault_replacement_keeps_pending_sync, \* C-STATIC-16
-  fault_leave_forgets_parked_sync,      \* C-LEAVE-24
-  fault_every_leader_sync_appends       \* C-SYNC-19
+  fault_new_member_added_survives,      \* the newcomer flag outlives its delay (C-JOIN-71)
+  fault_refusal_leaves_join_phase,      \* the last refusal does not end the join phase (C-JOIN-23)
+  fault_static_return_counts_as_new,    \* a returning static member needs new room (C-JOIN-75)
+  fault_replacement_keeps_pending_sync, \* a replaced id stays pending (C-STATIC-16)
+  fault_leave_forgets_parked_sync,      \* a leave does not answer the parked SyncGroup (C-LEAVE-24)
+  fault_every_leader_sync_appends       \* each SyncGroup of the leader appends a record (C-SYNC-19)
 
 Range(s)  == {s[i] : i \in 1..Len(s)}
 Ids       == Range(MemberIds)
@@ -43,8 +43,8 @@ Parts     == Range(Partitions)
 Instances == {InstanceOf[c] : c \in Clients} \ {""}
 
 (***************************************************************************)
-(* "First" is the order of MemberIds: the choice that the protocol leaves  *)
-(* open (NOT-10) and that docs/closed-system.md fixes.                     *)
+(* "First" is the order of MemberIds. The protocol leaves this choice open *)
+(* (NOT-10); docs/closed-system.md fixes it.                               *)
 (***************************************************************************)
 Position(m) == CHOOSE i \in 1..Len(MemberIds) : MemberIds[i] = m
 First(S)    == CHOOSE m \in S : \A n \in S : Position(m) <= Position(n)
@@ -54,13 +54,14 @@ Put(f, x, v)  == [y \in DOMAIN f \cup {x} |-> IF y = x THEN v ELSE f[y]]
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Domains of the coordinator's side.                                      *)
+(* Values of the coordinator.                                              *)
 (***************************************************************************)
 GroupState == {"Empty", "PreparingRebalance", "CompletingRebalance", "Stable"}
 
 Metadata == [owned : SUBSET Parts, generation : Int]
 
-\* A stored future: none, of a client, or of a client that gave up on it.
+\* A stored future: none, that of a client, or that of a client that gave up on
+\* it.
 Future == {"no", "nobody"} \cup Clients
 
 Member == [instanceId : Instances \cup {""}, metadata : Metadata,
@@ -70,17 +71,17 @@ Member == [instanceId : Instances \cup {""}, metadata : Metadata,
 IsGroup(g) ==
   /\ g.state \in GroupState
   /\ g.initial \in BOOLEAN        \* Preparing, entered from Empty (C-ST-20)
-  /\ g.generationId \in Nat       \* G-DATA-02
-  /\ g.leader \in Ids \cup {""}   \* G-DATA-03
-  /\ DOMAIN g.members \subseteq Ids                            \* G-DATA-04
-  /\ \A m \in DOMAIN g.members : g.members[m] \in Member      \* G-DATA-11
-  /\ g.pendingJoin \subseteq Ids  \* G-DATA-06
-  /\ g.pendingSync \subseteq Ids  \* G-DATA-07
-  /\ g.newMemberAdded \in BOOLEAN \* G-DATA-09
-  /\ g.joinTimer \in BOOLEAN      \* C-TMR-01
-  /\ g.delaysLeft \in 0..DelayWindows \* C-JOIN-43
-  /\ g.syncTimer \in BOOLEAN      \* C-TMR-02
-  /\ g.sessionTimers \subseteq Ids \* C-TMR-03..05
+  /\ g.generationId \in Nat       \* the current generation (G-DATA-02)
+  /\ g.leader \in Ids \cup {""}   \* "" = no leader (G-DATA-03)
+  /\ DOMAIN g.members \subseteq Ids                            \* ids of the members (G-DATA-04)
+  /\ \A m \in DOMAIN g.members : g.members[m] \in Member      \* what is kept of each member (G-DATA-11)
+  /\ g.pendingJoin \subseteq Ids  \* ids handed out, not yet joined (G-DATA-06)
+  /\ g.pendingSync \subseteq Ids  \* members that have not synced (G-DATA-07)
+  /\ g.newMemberAdded \in BOOLEAN \* a newcomer in the initial delay (G-DATA-09)
+  /\ g.joinTimer \in BOOLEAN      \* the join timer is set (C-TMR-01)
+  /\ g.delaysLeft \in 0..DelayWindows \* extensions left to the initial delay (C-JOIN-43)
+  /\ g.syncTimer \in BOOLEAN      \* the sync timer is set (C-TMR-02)
+  /\ g.sessionTimers \subseteq Ids \* ids whose session timer is set (C-TMR-03..05)
 
 EmptyGroup ==
   [state |-> "Empty", initial |-> FALSE, generationId |-> 0, leader |-> "",
@@ -99,21 +100,21 @@ FirstRecord == [generationId |-> 0, leader |-> "", members |-> {}]
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Domain of the client's side.                                            *)
+(* Values of the client.                                                   *)
 (***************************************************************************)
 Client == [state : {"down", "unjoined", "joining", "syncing", "stable",
                     "stopped"},
            memberId : Ids \cup {""}, generation : Int,
            owned : SUBSET Parts, ownedGeneration : Int]
 
-\* A client that is not running: "down" may start again, "stopped" not.
+\* A client that is not running: "down" may start again, "stopped" may not.
 Ended(state) == [state |-> state, memberId |-> "", generation |-> -1,
                  owned |-> {}, ownedGeneration |-> -1]
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Messages: constructor by constructor. Heard means that the sender still *)
-(* waits for the answer.                                                   *)
+(* Messages, one constructor each. heard says that the sender still waits  *)
+(* for the answer.                                                         *)
 (***************************************************************************)
 JoinRequest(c, id, metadata) ==
   [api |-> "JoinGroup", from |-> c, heard |-> TRUE, memberId |-> id,
@@ -139,6 +140,7 @@ IsRequest(r) == /\ r.api \in {"JoinGroup", "SyncGroup", "LeaveGroup"}
                 /\ r.memberId \in Ids \cup {""}
 IsReply(y) == y.api \in {"JoinGroup", "SyncGroup"} /\ y.to \in Clients
 
-\* Where the answer to a request goes; also what is stored while it is parked.
+\* Where the answer to a request goes; also what is stored while the request is
+\* parked.
 Caller(r) == IF r.heard THEN r.from ELSE "nobody"
 =============================================================================

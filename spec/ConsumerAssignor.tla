@@ -1,20 +1,22 @@
 --------------------------- MODULE ConsumerAssignor --------------------------
 (***************************************************************************)
 (* The assignor on the coordinator's side (M-TGT-02..06): which targets it *)
-(* may choose for the members of g, of whom all subscribe to the one       *)
+(* may choose for the members of g, all of whom subscribe to the one       *)
 (* topic. n is how many partitions exist.                                  *)
 (***************************************************************************)
 EXTENDS ConsumerTypes
 
 Existing(n) == {Partitions[i] : i \in 1..n}
 
-\* M-TGT-04. A member that joined while computing was blocked has none (M-TGT-09).
+\* The stored target of a member (M-TGT-04). A member that joined while
+\* computing was blocked has none (M-TGT-09).
 Stored(g, id) == IF id \in DOMAIN g.target THEN g.target[id] ELSE {}
 
 Members(g)  == DOMAIN g.members
 Ordered(S)  == SelectSeq(MemberIds, LAMBDA m : m \in S)
 
-\* A-SRANGE-02: static members first, by instance id; all of one in the order of ids.
+\* Static members come first, by instance id, then all others in the order of
+\* their ids (A-SRANGE-02).
 Instanced(g) == {m \in Members(g) : g.members[m].instanceId # ""}
 ByInstance(g) == SelectSeq(InstanceOrder, LAMBDA i :
                    \E m \in Members(g) : g.members[m].instanceId = i)
@@ -22,7 +24,8 @@ MemberOf(g, i) == CHOOSE m \in Members(g) : g.members[m].instanceId = i
 InOrder(g) == [k \in 1..Len(ByInstance(g)) |-> MemberOf(g, ByInstance(g)[k])]
               \o Ordered(Members(g) \ Instanced(g))
 
-\* A-RANGE-01: the k-th of the members gets a contiguous share; the first ones one more.
+\* The k-th member gets a contiguous share; the first ones get one partition
+\* more (A-RANGE-01).
 Least(a, b) == IF a < b THEN a ELSE b
 Share(order, k, n) ==
   LET size  == n \div Len(order)
@@ -35,8 +38,9 @@ RangeTargets(g, n) ==
       Place(m) == CHOOSE k \in 1..Len(order) : order[k] = m
   IN {[m \in Members(g) |-> Share(order, Place(m), n)]}
 
-\* A-UHOM-04: sizes differ by one at most, and each keeps of its last target what
-\* its share allows. Which of those the uniform assignor takes is left open.
+\* Sizes differ by at most one, and each member keeps as much of its last target
+\* as its share allows (A-UHOM-04). The uniform assignor may choose any of
+\* those.
 Balanced(T) ==
   \A m, k \in DOMAIN T : Cardinality(T[m]) <= Cardinality(T[k]) + 1
 Keeps(g, T, n) ==

@@ -1,37 +1,39 @@
 ------------------------- MODULE ConsumerCoordinator ------------------------
 (***************************************************************************)
-(* What the coordinator makes of a heartbeat, a leave, a timer and a       *)
+(* How the coordinator handles a heartbeat, a leave, a timer and a         *)
 (* fail-over. A heartbeat gives [g, y]: the group after it and the answer. *)
-(* Functions; no variables. n is how many partitions exist.                *)
+(* These are functions; there are no variables. n is how many partitions   *)
+(* exist.                                                                  *)
 (***************************************************************************)
 EXTENDS ConsumerReconciliation, ConsumerAssignor
 
 (***************************************************************************)
-(* Who asks. The verdict is how the member comes to its place, or the      *)
+(* Identity checks. The verdict is how the member gets its place, or the   *)
 (* error that refuses it.                                                  *)
 (***************************************************************************)
 Errors == {"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID",
            "UNRELEASED_INSTANCE_ID"}
 
-\* M-FENCE-03..06
+\* The current epoch passes, and the previous one too if the request owns
+\* nothing beyond A: the answer to the bump may have been lost (M-FENCE-03..06).
 EpochVerdict(m, r) ==
   CASE r.epoch = m.epoch -> "known"
     [] /\ r.epoch < m.epoch /\ r.epoch = m.previousEpoch
        /\ r.tellsOwned /\ r.owned \subseteq DOMAIN m.assigned -> "known"
     [] OTHER -> "FENCED_MEMBER_EPOCH"
 
-\* M-FENCE-07: epoch 0 of a known member.
+\* Epoch 0 of a known member passes (M-FENCE-07).
 ZeroVerdict(m, r) ==
   IF old_known_member_at_zero_fenced THEN EpochVerdict(m, r) ELSE "known"
 
-\* M-FENCE-01..07
+\* A request without instance id (M-FENCE-01..07).
 DynamicVerdict(g, r) ==
   IF r.memberId \in DOMAIN g.members
   THEN IF r.epoch = 0 THEN ZeroVerdict(g.members[r.memberId], r)
        ELSE EpochVerdict(g.members[r.memberId], r)
   ELSE IF r.epoch = 0 THEN "new" ELSE "UNKNOWN_MEMBER_ID"
 
-\* M-STATIC-01..06, 13; i is an instance id that the group knows.
+\* A request with an instance id i that the group knows (M-STATIC-01..06, 13).
 MappedVerdict(g, r) ==
   LET holder == g.instances[r.instanceId]
       m == g.members[holder]
@@ -51,7 +53,7 @@ Verdict(g, r) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The member takes its place, before anything is assigned to it.          *)
+(* The member gets its place, before anything is assigned to it.           *)
 (***************************************************************************)
 Fresh(inst) == [instanceId |-> inst, epoch |-> 0, previousEpoch |-> -1,
                 state |-> "STABLE", assigned |-> << >>, revoking |-> << >>]
@@ -59,16 +61,18 @@ Fresh(inst) == [instanceId |-> inst, epoch |-> 0, previousEpoch |-> -1,
 Mapping(g, r) ==
   IF r.instanceId = "" THEN g.instances ELSE Put(g.instances, r.instanceId, r.memberId)
 
-\* M-STATIC-03, M-STATIC-10
+\* A replacement is a copy of the old member under the new id, at epoch 0, with
+\* the old target (M-STATIC-03, M-STATIC-10).
 Replaced(g, r) ==
   LET old == g.instances[r.instanceId]
       copy == [g.members[old] EXCEPT !.epoch = 0, !.previousEpoch = 0]
   IN [g EXCEPT !.members = Put(Without(@, {old}), r.memberId, copy),
                !.target = Put(Without(@, {old}), r.memberId, Stored(g, old)),
                !.instances = Mapping(g, r),
-               !.sessionTimers = @ \ {old}]   \* M-TMR-09: it would find nobody
+               !.sessionTimers = @ \ {old}]   \* it would find no member (M-TMR-09)
 
-\* M-STATIC-01, M-STATIC-13
+\* A known member takes another instance id. Its old mapping goes, unless
+\* Kafka's fault is on (M-STATIC-01, M-STATIC-13).
 Relabelled(g, r) ==
   LET before == g.members[r.memberId].instanceId
       forgotten == IF fault_relabelled_instance_stays THEN {} ELSE {before}
@@ -82,57 +86,64 @@ Seated(g, r, verdict) ==
     [] verdict = "relabels" -> Relabelled(g, r)
     [] OTHER -> g
 
-\* M-HB-03, M-HB-04, M-HB-05
+\* A new member, or a changed topic, bumps the group epoch, at most once
+\* (M-HB-03, M-HB-04, M-HB-05).
 Bumped(g, verdict, n) ==
   IF verdict = "new" \/ g.hashed # n
   THEN [g EXCEPT !.groupEpoch = @ + 1, !.hashed = n] ELSE g
 
-\* M-HB-06, M-TGT-01, M-TGT-08
+\* A target is computed if the last one is out of date and the interval is over
+\* (M-HB-06, M-TGT-01, M-TGT-08).
 Computes(g) == g.assignmentEpoch < g.groupEpoch /\ ~g.blocked
 
 Assigned(g, T) == [g EXCEPT !.target = T, !.assignmentEpoch = g.groupEpoch,
                             !.blocked = Interval]
 
-\* M-HB-07: the target that is stored for who asks, before and after its seating.
+\* The stored target of the requesting member, before and after it gets its
+\* place (M-HB-07).
 StoredTarget(seated, r, verdict) ==
   CASE verdict = "relabels" /\ fault_new_instance_has_no_target -> {}
     [] OTHER -> Stored(seated, r.memberId)
 
-\* The group right before reconciliation, but for the target.
+\* The group just before reconciliation, except for the target.
 Placed(g, r, verdict, n) == Bumped(Seated(g, r, verdict), verdict, n)
 Prepared(g, r, n) == Placed(g, r, Verdict(g, r), n)
 
-\* What the assignor may come up with; << >> where it is not asked.
+\* The targets that the assignor may choose; << >> where it is not asked.
 TargetsFor(g, r, n) ==
   IF r.epoch < 0 \/ Verdict(g, r) \in Errors \/ ~Computes(Prepared(g, r, n))
   THEN {<< >>} ELSE Targets(Prepared(g, r, n), n)
 
-\* The epoch towards which members are reconciled: 7.6, "t is ae".
+\* The epoch towards which members are reconciled: section 7.6, "t is ae".
 TargetEpoch(g) == g.assignmentEpoch
 
-\* M-TMR-02, M-TMR-04, M-TMR-05
+\* The rebalance timer runs while the member is UNREVOKED. It is armed with the
+\* member's epoch, and again only if something changed (M-TMR-02, M-TMR-04,
+\* M-TMR-05).
 RebalanceTimers(g, id, before, after) ==
   CASE after = before -> g.rebalanceTimers
     [] after.state = "UNREVOKED" -> Put(g.rebalanceTimers, id, after.epoch)
     [] OTHER -> Without(g.rebalanceTimers, {id})
 
-\* M-RSP-01
+\* Whether the answer holds the assignment: the request is full, or A changed
+\* (M-RSP-01).
 Tells(before, after, r) == r.full \/ after.assigned # before.assigned
 
-\* M-RSP-02; the epoch told is the one stored (INV-KIP-10).
+\* The answer: the whole of A (M-RSP-02), and the epoch as stored (INV-KIP-10).
 Answer(before, after, r) ==
   LET tells == Tells(before, after, r)
   IN [error |-> "NONE", epoch |-> after.epoch, tells |-> tells,
       assignment |-> IF tells THEN DOMAIN after.assigned ELSE {}]
 
-\* M-FENCE-07: the join of a member m that is there may be older than what m was
-\* given since; "I own nothing" counts as not said.
+\* The join of a member m that is there may be older than what m was given
+\* since, so its empty list of owned partitions is ignored (M-FENCE-07).
 Reported(m, r) ==
   IF r.epoch = 0 /\ m.epoch > 0 /\ ~fault_rejoin_confirms_revocation
   THEN [r EXCEPT !.tellsOwned = FALSE, !.owned = {}] ELSE r
 
-\* M-HB-06..11: what comes of r once its member has its place; T is a target for
-\* the group so placed.
+\* The rest of a heartbeat r once its member has its place: compute a target,
+\* reconcile, set the timers, answer (M-HB-06..11). T is a target for the group
+\* so placed.
 BeatFrom(placed, r, verdict, T) ==
   LET settled == IF Computes(placed) THEN Assigned(placed, T) ELSE placed
       mine == IF Computes(placed) THEN T[r.memberId]
@@ -145,30 +156,33 @@ BeatFrom(placed, r, verdict, T) ==
                !.rebalanceTimers = RebalanceTimers(settled, r.memberId, before, after)],
       y |-> Answer(before, after, r)]
 
-\* M-HB-01..11; T is one of TargetsFor.
+\* A whole heartbeat (M-HB-01..11); T is one of TargetsFor.
 Beat(g, r, n, T) ==
   LET verdict == Verdict(g, r)
   IN IF verdict \in Errors THEN [g |-> g, y |-> Error(verdict)]
      ELSE BeatFrom(Prepared(g, r, n), r, verdict, T)
 
-\* M-PE-08: a commit for p with an older epoch than that of the member m.
+\* Whether a commit for p passes with an older epoch than that of the member m:
+\* it is not older than the assignment epoch of p (M-PE-08).
 OlderEpochCommits(m, epoch, p) ==
   \/ p \in DOMAIN m.assigned /\ m.assigned[p] <= epoch
   \/ p \in DOMAIN m.revoking /\ m.revoking[p] <= epoch
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Going, by leave or by timer.                                            *)
+(* Departures, by leave or by timer.                                       *)
 (***************************************************************************)
 
-\* M-META-07: without members nothing is subscribed.
+\* The hash of the subscribed topics; without members there is no subscription
+\* (M-META-07).
 HashOf(members, n) == IF DOMAIN members = {} THEN 0 ELSE n
 
-\* M-LEAVE-08: nobody is there, and nothing was computed since: no interval runs.
-\* So it is in a new group.
+\* The group has no members and no target was computed since, so no interval runs
+\* (M-LEAVE-08). A new group is the same.
 IsUnassigned(h) == DOMAIN h.members = {} /\ ~old_emptied_group_keeps_target_epoch
 
-\* M-LEAVE-03, M-LEAVE-04, M-TGT-07; its instance id is free again.
+\* A member goes, with its target and timers; its instance id is free again and
+\* the group epoch is bumped (M-LEAVE-03, M-LEAVE-04, M-TGT-07).
 Departed(g, id, n) ==
   [g EXCEPT !.members = Without(@, {id}),
             !.target = Without(@, {id}),
@@ -178,19 +192,22 @@ Departed(g, id, n) ==
             !.groupEpoch = @ + 1,
             !.hashed = HashOf(Without(g.members, {id}), n)]
 
-\* M-LEAVE-08
+\* A member leaves permanently. An emptied group is assigned at its own epoch, so the
+\* next member does not wait (M-LEAVE-08).
 Fenced(g, id, n) ==
   LET h == Departed(g, id, n)
   IN IF IsUnassigned(h) THEN [h EXCEPT !.assignmentEpoch = h.groupEpoch, !.blocked = FALSE]
      ELSE h
 
-\* M-LEAVE-05, M-PE-04, M-PE-07
+\* A static member leaves for a while: epoch -2, A stays held with assignment
+\* epochs 0, R is freed (M-LEAVE-05, M-PE-04, M-PE-07).
 Away(g, id) ==
   [g EXCEPT !.members[id] =
      [@ EXCEPT !.epoch = -2, !.revoking = << >>,
                !.assigned = [p \in DOMAIN @ |-> 0]]]
 
-\* M-LEAVE-02: nobody waits for the answer, so there is none here.
+\* A leave heartbeat: an unknown member or instance id changes nothing
+\* (M-LEAVE-02). No client waits for the answer, so none is modelled.
 Leave(g, r, n) ==
   LET holder == IF r.instanceId = "" THEN r.memberId
                 ELSE IF r.instanceId \in DOMAIN g.instances THEN g.instances[r.instanceId]
@@ -199,17 +216,19 @@ Leave(g, r, n) ==
        [] r.epoch = -2 -> Away(g, holder)
        [] OTHER -> Fenced(g, holder, n)
 
-\* M-TMR-01, M-LEAVE-07
+\* The session timer fences its member (M-TMR-01, M-LEAVE-07).
 SessionExpired(g, id, n) == Fenced(g, id, n)
 
-\* M-TMR-02: only while the epoch is the one at arming.
+\* The rebalance timer fences its member only if the epoch is still that at
+\* arming (M-TMR-02).
 RebalanceExpired(g, id, n) ==
   IF id \in DOMAIN g.members /\ g.members[id].epoch = g.rebalanceTimers[id]
   THEN Fenced(g, id, n)
   ELSE [g EXCEPT !.rebalanceTimers = Without(@, {id})]
 
-\* F-LOAD-01, M-TMR-02. Whether the interval runs is a matter of the clock, but
-\* for a group in which none can.
+\* What a new coordinator loads: all session timers, and rebalance timers of
+\* unrevoked members (F-LOAD-01, M-TMR-02). The clock decides whether the
+\* interval runs; in an empty group it cannot.
 Loaded(h, blocked) ==
   [groupEpoch |-> h.groupEpoch, assignmentEpoch |-> h.assignmentEpoch,
    hashed |-> h.hashed, members |-> h.members, target |-> h.target,

@@ -4,8 +4,8 @@
 (* network and log as one closed system. docs/closed-system.md, part two,  *)
 (* is its contract; Fencepost's model builds the same graph from it.       *)
 (*                                                                         *)
-(* System (ConsumerSystem) is what the protocol does, Environment what     *)
-(* happens to it. Fairness is on System alone.                             *)
+(* System (ConsumerSystem) is what the protocol does; Environment is what  *)
+(* happens to it. Only System is fair.                                     *)
 (***************************************************************************)
 EXTENDS ConsumerSystem
 
@@ -13,11 +13,12 @@ Runs(c) == client[c].state \in {"joining", "member"}
 
 Present == DOMAIN group.members
 
-\* c is a client of the group: nobody has fenced its member, or it has not yet
-\* been a member at all.
+\* c is a client of the group: its member has not been fenced, or it has not
+\* been a member yet.
 Belongs(c) == Runs(c) /\ client[c].memberId \in Present
 
-\* A commit sent now, with the epoch that c has, for p (M-PE-08, O-COMMIT-32).
+\* Whether a commit for p, sent now with the epoch that c has, would be accepted
+\* (M-PE-08, O-COMMIT-32).
 CommitIsAccepted(c, p) ==
   /\ Belongs(c)
   /\ client[c].epoch > 0
@@ -29,8 +30,8 @@ CommitIsAccepted(c, p) ==
 (* Environment: clients come and go.                                       *)
 (***************************************************************************)
 
-\* WHO an operator. WHEN the client is down and there is an id for it.
-\* DOES start it: a new process with an id of its own (N-HB-08).
+\* An operator starts a client that is down, as a new process with an id of its
+\* own (N-HB-08). One id must be left.
 ClientStarts(c) ==
   /\ "ClientStarts" \in Allowed
   /\ client[c].state = "down"
@@ -39,7 +40,7 @@ ClientStarts(c) ==
   /\ client' = [client EXCEPT ![c] = Starting(MemberIds[idsUsed + 1], InstanceOf[c])]
   /\ UNCHANGED <<broker, existing, net, faultsLeft>>
 
-\* WHO a client. WHEN it runs. DOES die without a word.
+\* A running client crashes, without a message to anyone.
 ClientCrashes(c) ==
   /\ Fault("ClientCrashes")
   /\ Runs(c)
@@ -47,8 +48,8 @@ ClientCrashes(c) ==
   /\ StopsWaiting(c, {})
   /\ UNCHANGED world
 
-\* WHO a client. WHEN it runs. DOES leave and end: a dynamic one for good, a
-\* static one for a while (N-TR-07, N-HB-09).
+\* A running client leaves and ends: a dynamic one permanently, a static one for
+\* a while (N-TR-07, N-HB-09).
 ClientLeaves(c) ==
   /\ Fault("ClientLeaves")
   /\ Runs(c)
@@ -57,7 +58,7 @@ ClientLeaves(c) ==
   /\ client' = [client EXCEPT ![c] = Ended("down")]
   /\ UNCHANGED world
 
-\* WHO a static client. WHEN it runs. DOES leave for good (N-HB-09).
+\* A running static client leaves permanently (N-HB-09).
 ClientQuits(c) ==
   /\ Fault("ClientQuits")
   /\ Runs(c)
@@ -66,7 +67,8 @@ ClientQuits(c) ==
   /\ client' = [client EXCEPT ![c] = Ended("down")]
   /\ UNCHANGED world
 
-\* WHO a client. WHEN it waits. DOES lose patience, or its connection (N-ERR-06).
+\* A waiting client reaches its request timeout or loses its connection
+\* (N-ERR-06).
 ClientGivesUp(c) ==
   /\ Fault("ClientGivesUp")
   /\ client[c].waiting
@@ -74,8 +76,8 @@ ClientGivesUp(c) ==
   /\ StopsWaiting(c, {})
   /\ UNCHANGED world
 
-\* WHO a client that keeps its member id. WHEN it runs. DOES come back under
-\* another instance id (M-STATIC-01); no Java client does.
+\* A client that keeps its member id returns under another instance id
+\* (M-STATIC-01). No Java client does this.
 ClientChangesInstance(c) ==
   /\ Fault("ClientChangesInstance")
   /\ Runs(c)
@@ -84,15 +86,16 @@ ClientChangesInstance(c) ==
   /\ StopsWaiting(c, {})
   /\ UNCHANGED world
 
-\* WHO the application. WHEN its client owns something for which it would be heard.
-\* DOES commit. What becomes of the offset is told by Offsets; nothing changes here.
+\* The application commits, and the commit would be accepted for something that
+\* its client owns. Nothing changes here; Offsets specifies what happens to the
+\* offset.
 ClientCommits(c) ==
   /\ "ClientCommits" \in Allowed
   /\ \E p \in client[c].owned : CommitIsAccepted(c, p)
   /\ UNCHANGED vars
 
-\* WHO the application. WHEN its client believes to own what it has lost meanwhile.
-\* DOES commit, and is refused.
+\* The application commits something that its client believes to own but has
+\* lost. The coordinator refuses the commit.
 ClientCommitsInVain(c) ==
   /\ "ClientCommits" \in Allowed
   /\ Runs(c)
@@ -105,26 +108,27 @@ ClientCommitsInVain(c) ==
 (* Environment: network, clocks, log, topic.                               *)
 (***************************************************************************)
 
-\* WHO the network. WHEN somebody waits for the answer. DOES lose the request.
+\* The network loses a request whose sender still waits for the answer.
 RequestLost ==
   /\ Fault("RequestLost")
   /\ \E r \in {q \in requests : q.heard} : requests' = requests \ {r}
   /\ UNCHANGED <<broker, world, client, replies>>
 
-\* WHO the network. DOES deliver a request once more, some time.
+\* The network will deliver a request a second time.
 RequestDuplicated ==
   /\ Fault("RequestDuplicated")
   /\ \E r \in {q \in requests : q.heard} :
        requests' = requests \cup {Duplicate(r)}
   /\ UNCHANGED <<broker, world, client, replies>>
 
-\* WHO the network. DOES lose a reply.
+\* The network loses a reply.
 ReplyLost ==
   /\ Fault("ReplyLost")
   /\ \E y \in replies : replies' = replies \ {y}
   /\ UNCHANGED <<broker, world, client, requests>>
 
-\* WHO the session timer of m. WHEN its client lives, but stalls. DOES fence it.
+\* The session timer of m fires although its client lives, but stalls. It fences
+\* m.
 SessionTimerFiresEarly(m) ==
   /\ Fault("SessionTimerFiresEarly")
   /\ m \in group.sessionTimers
@@ -132,8 +136,8 @@ SessionTimerFiresEarly(m) ==
   /\ Becomes(SessionExpired(group, m, existing), {})
   /\ UNCHANGED <<world, client, requests>>
 
-\* WHO the rebalance timer of m. WHEN its client lives, but is slow to revoke.
-\* DOES M-TMR-02.
+\* The rebalance timer of m fires although its client lives, but is slow to
+\* revoke (M-TMR-02).
 RebalanceTimerFiresEarly(m) ==
   /\ Fault("RebalanceTimerFiresEarly")
   /\ m \in DOMAIN group.rebalanceTimers
@@ -141,15 +145,15 @@ RebalanceTimerFiresEarly(m) ==
   /\ Becomes(RebalanceExpired(group, m, existing), {})
   /\ UNCHANGED <<world, client, requests>>
 
-\* What a refused append leaves of g: all as before (INV-ATOM-01); in Kafka, the
-\* timers as the step set them (M-HB-13).
+\* The group after a refused append: as before (INV-ATOM-01). In Kafka the
+\* timers stay as the step set them (M-HB-13).
 Reverted(g) ==
   IF ~fault_failed_append_loses_timers THEN group
   ELSE [group EXCEPT
           !.rebalanceTimers = g.rebalanceTimers,
           !.sessionTimers = g.sessionTimers \cap DOMAIN group.members]
 
-\* WHO the log. WHEN a heartbeat is to be written. DOES refuse it (F-RT-08).
+\* The log refuses the records of a heartbeat (F-RT-08).
 AppendFails ==
   /\ Fault("AppendFails")
   /\ \E r \in {q \in requests : q.epoch >= 0} :
@@ -162,8 +166,8 @@ AppendFails ==
        /\ replies' = replies \cup AnswersTo(r, Error("COORDINATOR_NOT_AVAILABLE"))
   /\ UNCHANGED <<log, unreplicated, world, client>>
 
-\* WHO the log. WHEN a leave is to be written. DOES refuse it; the member stays,
-\* and nobody sends the leave again (N-HB-09).
+\* The log refuses the records of a leave. The member stays, and its client does
+\* not send the leave again (N-HB-09).
 LeaveIsNotStored ==
   /\ Fault("LeaveIsNotStored")
   /\ \E r \in {q \in requests : q.epoch < 0} :
@@ -172,15 +176,15 @@ LeaveIsNotStored ==
        /\ group' = Reverted(Leave(group, r, existing))
   /\ UNCHANGED <<log, unreplicated, world, client, replies>>
 
-\* Whether the interval runs. Where the group is empty now, nobody looks at the
-\* clock; it may still run for one that was not, if the fail-over brings that back.
+\* Whether the interval runs after a fail-over. In an empty group it does not
+\* run; it may run in a group with members that the fail-over brings back.
 MayBeBlocked == IF IsUnassigned(group) THEN {FALSE, Interval} ELSE {group.blocked}
 
-\* What the log holds where the first k open batches survive.
+\* What the log holds if the first k open batches survive.
 Surviving(k) == IF k = 0 THEN log ELSE unreplicated[k].hard
 
-\* WHO the cluster. DOES make another broker the coordinator: the first k open
-\* batches survive (F-LOAD-01), the rest and all soft state is lost (F-SURV-02, 03).
+\* Another broker becomes the coordinator. The first k open batches survive
+\* (F-LOAD-01); the rest and all soft state is lost (F-SURV-02, 03).
 CoordinatorFailsOver ==
   /\ Fault("CoordinatorFailsOver")
   /\ \E k \in 0..Len(unreplicated) :
@@ -190,7 +194,7 @@ CoordinatorFailsOver ==
   /\ replies' = replies \cup {To(y.to, Error("NOT_COORDINATOR")) : y \in Open}
   /\ UNCHANGED <<world, client, requests>>
 
-\* WHO an operator. WHEN there may be more. DOES add a partition (M-META-03).
+\* An operator adds a partition, up to the bound (M-META-03).
 TopicGrows ==
   /\ Fault("TopicGrows")
   /\ existing < Len(Partitions)
@@ -233,8 +237,9 @@ Next == System \/ Environment
 
 Spec == Init /\ [][Next]_vars
 
-\* ENABLED <<System>>_vars, written out guard by guard: TLC works that out by
-\* trial, which takes it a second a state. MCConsumerFairness holds the two equal.
+\* ENABLED <<System>>_vars, written out guard by guard. TLC computes ENABLED by
+\* trial, which takes a second per state. MCConsumerFairness checks that the two
+\* are equal.
 SystemCanMove ==
   \/ unreplicated # << >>
   \/ \E r \in requests : r.epoch < 0 \/ Deliverable(requests, r)
@@ -248,11 +253,10 @@ SystemCanMove ==
   \/ \E m \in group.sessionTimers \cup DOMAIN group.rebalanceTimers : Abandoned(m)
 
 (***************************************************************************)
-(* As long as the system can do something, it does something: WF(System)   *)
-(* with its ENABLED written out. Nothing is fair about the environment,    *)
-(* and nothing chooses between steps of the system. A heartbeat that       *)
-(* brings no news is no step, so members that are content do not keep the  *)
-(* others waiting.                                                         *)
+(* As long as the system can do something, it does something: WF(System),  *)
+(* with its ENABLED written out. The environment is not fair, and no step  *)
+(* of the system has priority over another. A heartbeat that brings no     *)
+(* news is not a step, so members at rest do not keep the others waiting.  *)
 (***************************************************************************)
 FairSpec == Spec /\ ([]<>~SystemCanMove \/ []<><<System>>_vars)
 =============================================================================

@@ -1,15 +1,16 @@
 -------------------------- MODULE ConsumerOwnership -------------------------
 (***************************************************************************)
-(* The consumer group refines Ownership: what the log says that members    *)
-(* hold (A and R) is granted; what a client goes by is the lease that came *)
-(* with its last good answer, however old it is by now. A client that      *)
-(* believes to own more than that, or is told more than the log has, has a *)
-(* lease that nobody gave. Who was fenced keeps an old lease until it      *)
-(* hears of that (NOT-01).                                                 *)
+(* The consumer group refines Ownership. The grant is what members hold (A *)
+(* and R) according to the log. The lease of a client came with the last   *)
+(* good answer that it acts on, however old that is. A client that         *)
+(* believes to own more than its lease, or receives more than the log      *)
+(* grants, has a lease that was never given. A fenced member keeps an old  *)
+(* lease until it learns of the fence (NOT-01).                            *)
 (***************************************************************************)
 EXTENDS MCConsumerMutants, Leases
 
-\* Static members are one holder over their restarts, others one per id.
+\* A static member is one holder across its restarts; any other holder is a
+\* member id.
 Identity(id, inst) == IF inst # "" THEN inst ELSE id
 HolderOf(c) == Identity(client[c].memberId, client[c].instanceId)
 
@@ -18,7 +19,7 @@ GrantedBy(h) ==
      UNION {Holding(h.members[m]) : m \in {n \in DOMAIN h.members :
                                              Identity(n, h.members[n].instanceId) = k}}]
 
-\* A good answer to c is in ys; those in between tell of no lease.
+\* ys contains a good answer to c. An error answer carries no lease.
 Good(c, ys) == \E y \in ys : y.to = c /\ y.error = "NONE"
 
 AnswerLeaves(c) == Good(c, replies' \ replies)

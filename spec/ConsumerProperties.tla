@@ -1,16 +1,16 @@
 ------------------------- MODULE ConsumerProperties -------------------------
 (***************************************************************************)
-(* What the closed consumer group promises. Each property has a            *)
-(* configuration in which it holds and one in which a guard is taken away  *)
-(* and it fails (spec/manifest.json). Names are sentences.                 *)
+(* What the closed consumer group promises. For each property there is a   *)
+(* configuration in which it holds, and one that removes a guard and in    *)
+(* which it fails (spec/manifest.json). The names are sentences.           *)
 (***************************************************************************)
 EXTENDS ConsumerGroup
 
 Live    == {m \in Present : group.members[m].epoch >= 0}
 Running == {c \in Clients : Runs(c)}
 
-\* The epoch that c has would pass (M-FENCE-04, 06), written again from the rules.
-\* Who is not in step is fenced by its next request: NOT-01 speaks of it.
+\* The epoch of c would pass (M-FENCE-04, 06), written again from the rules. The
+\* next request of a client that is not in step is fenced (NOT-01).
 InStep(c) ==
   /\ Belongs(c)
   /\ LET m == group.members[client[c].memberId]
@@ -22,36 +22,37 @@ InStep(c) ==
 (* Ownership.                                                              *)
 (***************************************************************************)
 
-\* INV-KIP-01
+\* Members hold disjoint sets of partitions (INV-KIP-01).
 NoPartitionHasTwoHolders ==
   \A m, n \in Present :
     m # n => Holding(group.members[m]) \cap Holding(group.members[n]) = {}
 
-\* Over all that members may still believe to own.
+\* The same of all that clients in step may still believe to own.
 NoPartitionHasTwoOwners ==
   \A c, d \in Clients :
     c # d /\ InStep(c) /\ InStep(d) => client[c].owned \cap client[d].owned = {}
 
-\* INV-KIP-09, for the world outside: what one member is given no other member
-\* has any more, unless it was fenced.
+\* INV-KIP-09, for clients: a partition assigned to one member is no longer
+\* owned by any other client, unless that client was fenced.
 NoPartitionIsGivenBeforeItIsGivenUp ==
   \A c \in Clients : Belongs(c) =>
     \A m \in Present \ {client[c].memberId} :
       client[c].owned \cap DOMAIN group.members[m].assigned = {}
 
-\* Fencing: whatever clients believe (NOT-01), commits of one get through.
+\* Fencing: whatever clients believe (NOT-01), the commits of at most one of
+\* them are accepted.
 NoPartitionHasTwoCommitters ==
   \A c, d \in Clients : \A p \in client[c].owned \cap client[d].owned :
     CommitIsAccepted(c, p) /\ CommitIsAccepted(d, p) => c = d
 
-\* A commit that is accepted is for what the log grants.
+\* Every accepted commit is for a partition that the log grants its member.
 OnlyAHolderCommits ==
   \A c \in Clients : \A p \in client[c].owned :
     CommitIsAccepted(c, p) =>
       /\ client[c].memberId \in DOMAIN log.members
       /\ p \in Holding(log.members[client[c].memberId])
 
-\* Who is in step is not refused, with the epoch of before either (KIP-1251).
+\* A member in step is not refused, with the previous epoch either (KIP-1251).
 WhoHoldsMayCommit ==
   \A c \in Clients : InStep(c) /\ client[c].epoch > 0 =>
     \A p \in client[c].owned : CommitIsAccepted(c, p)
@@ -61,13 +62,14 @@ WhoHoldsMayCommit ==
 (* Epochs.                                                                 *)
 (***************************************************************************)
 
-\* INV-KIP-03
+\* A member's epoch is at most the assignment epoch, which is at most the group
+\* epoch (INV-KIP-03).
 EpochsKeepTheirOrder ==
   /\ group.assignmentEpoch <= group.groupEpoch
   /\ \A m \in Live : group.members[m].epoch <= group.assignmentEpoch
 
-\* INV-KIP-04, of what is replicated: a member's epoch falls only when it goes
-\* away, and comes back by replacement from 0.
+\* No replicated epoch falls (INV-KIP-04): a member's epoch falls only when it
+\* leaves for a while, and a replacement starts from 0.
 NoEpochFalls ==
   [][/\ log'.groupEpoch >= log.groupEpoch
      /\ log'.assignmentEpoch >= log.assignmentEpoch
@@ -75,7 +77,7 @@ NoEpochFalls ==
           \/ log'.members[m].epoch >= log.members[m].epoch
           \/ log'.members[m].epoch = -2]_log
 
-\* INV-KIP-16
+\* An assignment epoch is at most the epoch of its member (INV-KIP-16).
 NoAssignmentEpochIsNewerThanItsMember ==
   \A m \in Live : \A p \in Parts :
     /\ p \in DOMAIN group.members[m].assigned =>
@@ -88,12 +90,13 @@ NoAssignmentEpochIsNewerThanItsMember ==
 (* Members and their states.                                               *)
 (***************************************************************************)
 
-\* INV-KIP-02
+\* A and R of a member are disjoint (INV-KIP-02).
 NothingIsBothAssignedAndRevoked ==
   \A m \in Present :
     DOMAIN group.members[m].assigned \cap DOMAIN group.members[m].revoking = {}
 
-\* INV-KIP-06
+\* A member at the assignment epoch has its target: all of it when STABLE, part
+\* of it when UNRELEASED (INV-KIP-06).
 AReconciledMemberHasItsTarget ==
   \A m \in Live :
     LET has == DOMAIN group.members[m].assigned
@@ -103,28 +106,29 @@ AReconciledMemberHasItsTarget ==
            [] group.members[m].state = "UNRELEASED" -> has \subseteq target
            [] OTHER -> TRUE
 
-\* INV-KIP-07
+\* A member is UNREVOKED if and only if R is not empty (INV-KIP-07).
 AMemberIsUnrevokedWhileItHasToRevoke ==
   \A m \in Live :
     group.members[m].state = "UNREVOKED" <=> DOMAIN group.members[m].revoking # {}
 
-\* INV-KIP-14
+\* An instance id is mapped to the member that has it (INV-KIP-14).
 EveryInstanceIsThatOfAMember ==
   \A i \in DOMAIN group.instances :
     /\ group.instances[i] \in Present
     /\ group.members[group.instances[i]].instanceId = i
 
-\* M-TMR-01
+\* Every member has its session timer, and no other id has one (M-TMR-01).
 EveryMemberHasItsSessionTimer == group.sessionTimers = Present
 
-\* M-TMR-02, LIV-08: whoever has to revoke is fenced if it does not.
+\* A member that has to revoke has a rebalance timer, which fences it if it does
+\* not (M-TMR-02, LIV-08).
 WhoeverHasToRevokeHasATimer ==
   \A m \in Live : group.members[m].state = "UNREVOKED" =>
     m \in DOMAIN group.rebalanceTimers /\ group.rebalanceTimers[m] = group.members[m].epoch
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Requests and answers. The right sides repeat the rules rather than use  *)
+(* Requests and answers. The right sides repeat the rules; they do not use *)
 (* the coordinator's own checks.                                           *)
 (***************************************************************************)
 OfNoMember(r) == r.memberId \notin Present \/ group.members[r.memberId].epoch = -2
@@ -133,7 +137,8 @@ OfAnotherEpoch(r) ==
   IN /\ r.epoch # m.epoch
      /\ ~ (r.epoch = m.previousEpoch /\ r.tellsOwned /\ r.owned \subseteq DOMAIN m.assigned)
 
-\* M-FENCE-01, 03, 05, INV-KIP-17
+\* A heartbeat of an unknown member or with a stale epoch changes nothing and is
+\* refused (M-FENCE-01, 03, 05, INV-KIP-17).
 AStaleHeartbeatChangesNothing ==
   [][\A r \in requests \ requests' :
        /\ CoordinatorGetsHeartbeat
@@ -142,13 +147,13 @@ AStaleHeartbeatChangesNothing ==
        => /\ group' = group /\ unreplicated' = unreplicated /\ log' = log
           /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
 
-\* INV-KIP-10
+\* The epoch in an answer NONE is stored and replicated (INV-KIP-10).
 AnAnswerTellsWhatIsReplicated ==
   [][\A y \in replies' \ replies : y.error = "NONE" =>
        LET m == client[y.to].memberId
        IN m \in DOMAIN log'.members /\ log'.members[m].epoch = y.epoch]_vars
 
-\* INV-KIP-15
+\* An answer without assignment means that A did not change (INV-KIP-15).
 WhatIsNotToldDidNotChange ==
   [][\A r \in requests \ requests' :
        /\ CoordinatorGetsHeartbeat
@@ -156,30 +161,33 @@ WhatIsNotToldDidNotChange ==
             y.to = r.from /\ y.error = "NONE" /\ ~y.tells
        => group'.members[r.memberId].assigned = group.members[r.memberId].assigned]_vars
 
-\* M-FENCE-02: whoever comes to join is not told that it is unknown (LIV-12).
+\* A client that joins is never answered that it is unknown (M-FENCE-02,
+\* LIV-12).
 NobodyWhoJoinsIsUnknown ==
   [][\A r \in requests \ requests' :
        r.epoch = 0 => \A y \in replies' \ replies : y.error # "UNKNOWN_MEMBER_ID"]_vars
 
-\* M-STATIC-02, L-06: a static member that comes back is not in its own way.
+\* A returning static member does not block itself (M-STATIC-02, L-06).
 NobodyIsRefusedForItsOwnSake ==
   [][\A r \in requests \ requests' :
        /\ r.instanceId \in DOMAIN group.instances
        /\ group.instances[r.instanceId] = r.memberId
        => \A y \in replies' \ replies : y.error # "UNRELEASED_INSTANCE_ID"]_vars
 
-\* M-FENCE-07, LIV-12: whoever comes to join is not told that it is too old.
+\* A client that joins is never answered that its epoch is too old (M-FENCE-07,
+\* LIV-12).
 NobodyWhoJoinsIsFenced ==
   [][\A r \in requests \ requests' :
        r.epoch = 0 => \A y \in replies' \ replies : y.error # "FENCED_MEMBER_EPOCH"]_vars
 
-\* M-LEAVE-08: an interval that others began keeps nobody waiting who is alone.
+\* The first member of an empty group does not wait for an interval that earlier
+\* members began (M-LEAVE-08).
 WhoComesFirstNeedNotWait ==
   [][Present = {} /\ DOMAIN group'.members # {} /\ ~CoordinatorFailsOver
      => group'.assignmentEpoch = group'.groupEpoch]_vars
 
-\* M-REC-19: a member that confirms a revocation moves to the assignment epoch,
-\* or stays where it is while it has more to revoke.
+\* A member that confirms a revocation moves to the assignment epoch, or stays
+\* where it is while it has more to revoke (M-REC-19).
 NoMemberIsBetweenEpochs ==
   [][\/ \A m \in Present \cap DOMAIN group'.members :
           group'.members[m].epoch \in
@@ -188,8 +196,8 @@ NoMemberIsBetweenEpochs ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Liveness, under FairSpec. The environment has finitely many faults, so  *)
-(* it is quiet in the end. LIV-07, LIV-08.                                 *)
+(* Liveness (LIV-07, LIV-08), under FairSpec. The environment has finitely *)
+(* many faults, so it is quiet eventually.                                 *)
 (***************************************************************************)
 Reached(c) ==
   LET p == client[c]
@@ -214,8 +222,7 @@ EveryWaitEnds == \A c \in Clients : client[c].waiting ~> ~client[c].waiting
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The log keeps what it is given as Durable has it; how it does that is   *)
-(* GroupLog.                                                               *)
+(* The log behaves as Durable says; GroupLog shows how.                    *)
 (***************************************************************************)
 DurableLog == INSTANCE Durable WITH
   IsState <- IsHard, Blank <- NewGroup,

@@ -1,34 +1,37 @@
 ----------------------- MODULE ConsumerReconciliation -----------------------
 (***************************************************************************)
 (* One member on its way from what it holds to its target: section 7.6 of  *)
-(* the rules, as functions of the group, the member and its heartbeat. No  *)
-(* variables.                                                              *)
+(* the rules, as functions of the group, the member and its heartbeat.     *)
+(* There are no variables.                                                 *)
 (***************************************************************************)
 EXTENDS ConsumerTypes
 
 Holding(m) == DOMAIN m.assigned \cup DOMAIN m.revoking
 
-\* M-PE-01: free means that no member holds it; one that is away still does.
+\* A partition is free if no member holds it; a member that is away still holds
+\* its own (M-PE-01).
 Unheld(g, p) == \A n \in DOMAIN g.members : p \notin Holding(g.members[n])
 
-\* M-REC-11, M-REC-21: what can be had at once of what is wanted.
+\* Which of the wanted partitions the member can have now: free ones, and those
+\* in its own R (M-REC-11, M-REC-21).
 Obtainable(g, m, wanted) ==
   {p \in wanted : Unheld(g, p) \/ p \in DOMAIN m.revoking}
 
-\* M-REC-10, M-REC-23: must the member first say that it gave up what it loses?
+\* Whether the member must first confirm that it gave up what it loses
+\* (M-REC-10, M-REC-23).
 MustRevoke(r, lost) == lost # {} /\ (~r.tellsOwned \/ r.owned \cap lost # {})
 
-\* M-REC-10: what is to be revoked is assigned no more (INV-KIP-02).
+\* A partition to be revoked is no longer assigned (M-REC-10, INV-KIP-02).
 Kept(held, T) == held \cap T
 
-\* M-REC-11..14
+\* Outside of UNREVOKED there is nothing left to revoke (M-REC-11..14).
 StillRevoking(m) == << >>
 
-\* M-PE-06: the assignment epoch of what is newly granted.
+\* The assignment epoch of a newly granted partition (M-PE-06).
 GrantEpoch(g, t) == t
 
 (***************************************************************************)
-(* M-REC-10..15: from epoch x towards the target T at epoch t.             *)
+(* From epoch x towards the target T at epoch t (M-REC-10..15).            *)
 (***************************************************************************)
 Advanced(g, m, T, t, r, x) ==
   LET held   == DOMAIN m.assigned
@@ -46,13 +49,15 @@ Advanced(g, m, T, t, r, x) ==
                     !.assigned = Now(keep \cup free),
                     !.revoking = StillRevoking(m)]
 
-\* M-REC-03, M-REC-04, M-REC-18
+\* A heartbeat confirms a revocation if it lists owned partitions and none of R
+\* is among them (M-REC-03, M-REC-04, M-REC-18).
 Confirms(r, m) == r.tellsOwned /\ r.owned \cap DOMAIN m.revoking = {}
 
-\* M-REC-19: the epoch of a member that has just confirmed.
+\* The epoch of a member that has just confirmed (M-REC-19).
 AfterRevocation(e) == IF old_revocation_advances_epoch THEN e + 1 ELSE e
 
-\* M-REC-01..05, M-HB-08
+\* A member that is at t and STABLE stays as it is, and so does one that has not
+\* confirmed; any other advances (M-REC-01..05, M-HB-08).
 Reconciled(g, m, T, t, r) ==
   CASE m.state = "STABLE" /\ m.epoch = t -> m
     [] m.state = "UNREVOKED" /\ ~Confirms(r, m) -> m

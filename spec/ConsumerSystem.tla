@@ -1,8 +1,7 @@
 --------------------------- MODULE ConsumerSystem ---------------------------
 (***************************************************************************)
-(* The variables, and what the protocol does by itself: members,           *)
-(* coordinator, timers and log. What happens to them from outside is       *)
-(* ConsumerGroup.                                                          *)
+(* The variables, and what the protocol does: members, coordinator, timers *)
+(* and log. ConsumerGroup has what happens to them.                        *)
 (***************************************************************************)
 EXTENDS ConsumerCoordinator, ConsumerClient, Network
 
@@ -17,8 +16,8 @@ TypeGroup == IsGroup(group)
 VARIABLE log    \* what is replicated: what a new coordinator loads
 TypeLog == IsHard(log)
 
-\* Appended and not yet replicated, oldest first: what the log will hold then,
-\* and the answers that wait for it (M-HB-11).
+\* Batches appended, not yet replicated, oldest first: what the log will hold
+\* after each, and the answers that wait for it (M-HB-11).
 VARIABLE unreplicated
 TypeUnreplicated ==
   \A i \in 1..Len(unreplicated) :
@@ -66,9 +65,10 @@ Init ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Writing and answering. What changes the hard state is appended; answers *)
-(* wait for it, and those that append nothing for what is open before      *)
-(* them; errors wait for nothing (F-RT-04, F-RT-07, F-RT-16).              *)
+(* Writing and answering. A change of the hard state is appended, and its  *)
+(* answers wait for it. Answers of a step that appends nothing wait for    *)
+(* the open batches before them; errors do not wait (F-RT-04, F-RT-07,     *)
+(* F-RT-16).                                                               *)
 (***************************************************************************)
 AnswersTo(r, y) == IF r.heard THEN {To(r.from, y)} ELSE {}
 
@@ -76,10 +76,10 @@ Writes(g) == Hard(g) # Hard(group)
 
 Entry(g, answers) == [hard |-> Hard(g), answers |-> answers]
 
-\* Of the answers to what was appended: those that do not wait. None.
+\* The answers to an append that do not wait for it: none.
 AtOnce(answers) == {}
 
-\* The coordinator's memory becomes g; the answers are released in due time.
+\* The coordinator's memory becomes g; the answers are released as F-RT-04 says.
 Becomes(g, answers) ==
   /\ group' = g
   /\ CASE Writes(g) /\ SlowAppends ->
@@ -97,7 +97,7 @@ Becomes(g, answers) ==
             /\ replies' = replies \cup answers
             /\ UNCHANGED <<log, unreplicated>>
 
-\* c stops waiting: nothing that is still to come reaches it.
+\* c stops waiting: the answer to its request, when it comes, does not reach it.
 StopsWaiting(c, more) ==
   /\ unreplicated' = [i \in 1..Len(unreplicated) |->
        [unreplicated[i] EXCEPT !.answers = GiveUpReplies(@, c)]]
@@ -107,12 +107,12 @@ StopsWaiting(c, more) ==
 
 Open == UNION {unreplicated[i].answers : i \in 1..Len(unreplicated)}
 
-\* Somebody could still answer c.
+\* An answer to c may still come.
 Expecting(c) ==
   \/ \E r \in requests : r.from = c /\ r.heard
   \/ \E y \in replies \cup Open : y.to = c
 
-\* Nothing will ever be heard of the member again: its timers are bound to fire.
+\* No client has the member id any more, so its timers are sure to fire.
 Abandoned(m) == \A c \in Clients : client[c].memberId # m
 
 Fault(name) ==
@@ -125,21 +125,21 @@ Fault(name) ==
 (* System: members.                                                        *)
 (***************************************************************************)
 
-\* Whether a heartbeat that tells nothing would change or bring anything now.
-\* One that would not is no step: on its way it would be the same as one later.
+\* Whether a bare heartbeat would change something, or bring news, now. One that
+\* would do neither is not a step: sent now or later, it is the same.
 BringsNews(c) ==
   \E T \in TargetsFor(group, NextHeartbeat(c, client[c]), existing) :
     LET w == Beat(group, NextHeartbeat(c, client[c]), existing, T)
     IN \/ w.y.error # "NONE" \/ w.y.tells \/ w.y.epoch # client[c].epoch
        \/ Writes(w.g)
 
-\* There is something to tell, or to learn.
+\* The client has something to report, or would learn something.
 HasToSend(c) ==
   client[c].state = "member" /\ ~client[c].unsure /\ ~client[c].unacknowledged
     => BringsNews(c)
 
-\* WHO a client. WHEN it waits for no answer, and there is something to tell or
-\* to learn. DOES send a heartbeat: to join, in full, with what it owns, or bare.
+\* A client that waits for no answer, and has something to report or to learn,
+\* sends a heartbeat: to join, in full, with what it owns, or bare.
 ClientSendsHeartbeat(c) ==
   LET p == client[c] IN
   /\ p.state \in {"joining", "member"}
@@ -149,22 +149,22 @@ ClientSendsHeartbeat(c) ==
   /\ requests' = requests \cup {NextHeartbeat(c, p)}
   /\ UNCHANGED <<broker, world, replies, faultsLeft>>
 
-\* WHO a client. WHEN its heartbeat is answered. DOES N-TR-02..06, N-ERR-01..04.
+\* A client receives the answer to its heartbeat (N-TR-02..06, N-ERR-01..04).
 ClientGetsReply ==
   /\ \E y \in replies :
        /\ replies' = replies \ {y}
        /\ client' = [client EXCEPT ![y.to] = AfterReply(@, y)]
   /\ UNCHANGED <<broker, world, requests, faultsLeft>>
 
-\* WHO the application. WHEN an assignment is to be worked on. DOES run the
-\* callbacks: what goes is given up, what comes is taken (N-REC-06..08).
+\* The application runs the callbacks for a new assignment: it gives up the
+\* revoked partitions and takes the added ones (N-REC-06..08).
 ClientReconciles(c) ==
   /\ client[c].reconciling
   /\ client' = [client EXCEPT ![c] = AfterCallbacks(@)]
   /\ UNCHANGED <<broker, world, net, faultsLeft>>
 
-\* WHO a client. WHEN it waits for an answer that cannot come any more.
-\* DOES give up waiting; its next heartbeat tells everything (N-ERR-06).
+\* A client stops waiting for an answer that cannot come any more. Its next
+\* heartbeat is a full one (N-ERR-06).
 ClientTimesOut(c) ==
   /\ client[c].waiting
   /\ ~Expecting(c)
@@ -177,8 +177,8 @@ ClientTimesOut(c) ==
 (* System: coordinator and log.                                            *)
 (***************************************************************************)
 
-\* WHO the coordinator. WHEN a heartbeat of a member arrives.
-\* DOES sections 7.3 to 7.6 of the rules.
+\* The coordinator handles a heartbeat of a member by sections 7.3 to 7.6 of the
+\* rules.
 CoordinatorGetsHeartbeat ==
   /\ \E r \in {q \in requests : q.epoch >= 0} :
        /\ Deliverable(requests, r)
@@ -188,15 +188,15 @@ CoordinatorGetsHeartbeat ==
             IN Becomes(w.g, AnswersTo(r, w.y))
   /\ UNCHANGED <<world, client, faultsLeft>>
 
-\* WHO the coordinator. WHEN a leave heartbeat arrives. DOES M-LEAVE-01..05.
+\* The coordinator handles a leave heartbeat (M-LEAVE-01..05).
 CoordinatorGetsLeave ==
   /\ \E r \in {q \in requests : q.epoch < 0} :
        /\ requests' = requests \ {r}
        /\ Becomes(Leave(group, r, existing), {})
   /\ UNCHANGED <<world, client, faultsLeft>>
 
-\* WHO the log. WHEN something is open. DOES replicate the oldest batch, which
-\* releases the answers that waited for it (F-RT-04).
+\* The log replicates its oldest open batch, which releases the answers that
+\* waited for it (F-RT-04).
 AppendSucceeds ==
   /\ unreplicated # << >>
   /\ log' = Head(unreplicated).hard
@@ -204,20 +204,20 @@ AppendSucceeds ==
   /\ unreplicated' = Tail(unreplicated)
   /\ UNCHANGED <<group, world, client, requests, faultsLeft>>
 
-\* WHO the clock. WHEN the assignment interval runs. DOES end it (M-TGT-08).
+\* The assignment interval ends (M-TGT-08).
 IntervalPasses ==
   /\ group.blocked
   /\ group' = [group EXCEPT !.blocked = FALSE]
   /\ UNCHANGED <<log, unreplicated, world, client, net, faultsLeft>>
 
-\* WHO the session timer of m. WHEN m is abandoned. DOES fence it (M-TMR-01).
+\* The session timer fences an abandoned member m (M-TMR-01).
 SessionTimerFires(m) ==
   /\ m \in group.sessionTimers
   /\ Abandoned(m)
   /\ Becomes(SessionExpired(group, m, existing), {})
   /\ UNCHANGED <<world, client, requests, faultsLeft>>
 
-\* WHO the rebalance timer of m. WHEN m is abandoned. DOES M-TMR-02.
+\* The rebalance timer of an abandoned member m fires (M-TMR-02).
 RebalanceTimerFires(m) ==
   /\ m \in DOMAIN group.rebalanceTimers
   /\ Abandoned(m)

@@ -7,7 +7,7 @@
 EXTENDS Integers, Sequences, FiniteSets
 
 (***************************************************************************)
-(* Who takes part.                                                         *)
+(* The participants.                                                       *)
 (***************************************************************************)
 CONSTANTS
   Clients,       \* client processes
@@ -17,7 +17,7 @@ CONSTANTS
   NewInstanceOf  \* client -> the instance id that it may change to, "" = never
 
 (***************************************************************************)
-(* How clients and broker are set up.                                      *)
+(* How clients and broker are configured.                                  *)
 (***************************************************************************)
 CONSTANTS
   Assignor,   \* "range" or "uniform" (M-TGT-02, NOT-10)
@@ -26,18 +26,18 @@ CONSTANTS
   TellsWhatComes  \* does a client also report what it is about to take? The Java client does not (N-HB-05)
 
 (***************************************************************************)
-(* Faults that Kafka has, and what older releases did otherwise; FALSE     *)
-(* is the intended protocol. The names are those of settings.py.           *)
+(* Faults of Kafka, and behaviour of older releases; FALSE is the intended *)
+(* protocol. The names are those of the switches in profile.py.            *)
 (***************************************************************************)
 CONSTANTS
-  fault_static_rejoin_unreleased,   \* M-STATIC-02
-  fault_relabelled_instance_stays,  \* M-STATIC-13
-  fault_new_instance_has_no_target, \* M-HB-07
-  fault_failed_append_loses_timers, \* M-HB-13
-  fault_rejoin_confirms_revocation, \* M-FENCE-07
-  old_known_member_at_zero_fenced,  \* M-FENCE-07 (4.0, 4.1)
-  old_revocation_advances_epoch,    \* M-REC-19 (4.0, 4.1)
-  old_emptied_group_keeps_target_epoch  \* M-LEAVE-08 (4.0 to 4.3)
+  fault_static_rejoin_unreleased,   \* a static member that rejoins is refused (M-STATIC-02)
+  fault_relabelled_instance_stays,  \* a former instance id stays mapped (M-STATIC-13)
+  fault_new_instance_has_no_target, \* a changed instance id has no target (M-HB-07)
+  fault_failed_append_loses_timers, \* a failed append undoes no timers (M-HB-13)
+  fault_rejoin_confirms_revocation, \* a rejoin confirms any revocation (M-FENCE-07)
+  old_known_member_at_zero_fenced,  \* epoch 0 of a known member is fenced (M-FENCE-07; 4.0, 4.1)
+  old_revocation_advances_epoch,    \* a confirmation moves to e + 1 (M-REC-19; 4.0, 4.1)
+  old_emptied_group_keeps_target_epoch  \* the last leave does not assign (M-LEAVE-08; 4.0 to 4.3)
 
 Range(s)  == {s[i] : i \in 1..Len(s)}
 Ids       == Range(MemberIds)
@@ -45,7 +45,7 @@ Parts     == Range(Partitions)
 Instances == ({InstanceOf[c] : c \in Clients}
               \cup {NewInstanceOf[c] : c \in Clients}) \ {""}
 
-\* In the order of their names (A-COM-02).
+\* Instance ids in the order of their names (A-COM-02).
 InstanceOrder == SelectSeq(<<"i1", "i2">>, LAMBDA i : i \in Instances)
 
 Without(f, S) == [x \in DOMAIN f \ S |-> f[x]]
@@ -53,17 +53,17 @@ Put(f, x, v)  == [y \in DOMAIN f \cup {x} |-> IF y = x THEN v ELSE f[y]]
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Domains of the coordinator's side. Partitions that a member holds are a *)
+(* Values of the coordinator. The partitions that a member holds are a     *)
 (* function from partition to assignment epoch (M-PE-06).                  *)
 (***************************************************************************)
-MemberState == {"STABLE", "UNREVOKED", "UNRELEASED"}   \* M-MS-01..03
+MemberState == {"STABLE", "UNREVOKED", "UNRELEASED"}   \* (M-MS-01..03)
 
 IsHolding(f) == DOMAIN f \subseteq Parts /\ \A p \in DOMAIN f : f[p] \in Nat
 
 IsMember(m) ==
   /\ m.instanceId \in Instances \cup {""}
   /\ m.epoch \in Int /\ m.epoch >= -2        \* e; -2 = away for a while (M-LEAVE-05)
-  /\ m.previousEpoch \in Int /\ m.previousEpoch >= -2   \* M-REC-15
+  /\ m.previousEpoch \in Int /\ m.previousEpoch >= -2   \* before the last reconciliation (M-REC-15)
   /\ m.state \in MemberState
   /\ IsHolding(m.assigned)                   \* A
   /\ IsHolding(m.revoking)                   \* R
@@ -72,7 +72,7 @@ IsMember(m) ==
 IsHard(h) ==
   /\ h.groupEpoch \in Nat                    \* ge
   /\ h.assignmentEpoch \in Nat               \* ae
-  /\ h.hashed \in 0..Len(Partitions)         \* partitions that the metadata hash is over (M-META-07)
+  /\ h.hashed \in 0..Len(Partitions)         \* partitions under the metadata hash (M-META-07)
   /\ DOMAIN h.members \subseteq Ids
   /\ \A m \in DOMAIN h.members : IsMember(h.members[m])
   /\ DOMAIN h.target \subseteq Ids           \* T of each member (M-TGT-04)
@@ -84,10 +84,10 @@ IsGroup(g) ==
   /\ IsHard(g)
   /\ DOMAIN g.rebalanceTimers \subseteq Ids  \* member -> its epoch at arming (M-TMR-02)
   /\ \A m \in DOMAIN g.rebalanceTimers : g.rebalanceTimers[m] \in Int
-  /\ g.sessionTimers \subseteq DOMAIN g.members  \* M-TMR-01
+  /\ g.sessionTimers \subseteq DOMAIN g.members  \* members whose timer is set (M-TMR-01)
   /\ g.blocked \in BOOLEAN                   \* the assignment interval runs (M-TGT-09)
 
-\* M-VAL-21: a group that has just come into being.
+\* A group that has just been created (M-VAL-21).
 NewGroup == [groupEpoch |-> 1, assignmentEpoch |-> 1, hashed |-> 0,
              members |-> << >>, target |-> << >>, instances |-> << >>]
 
@@ -97,20 +97,20 @@ Hard(g) == [groupEpoch |-> g.groupEpoch, assignmentEpoch |-> g.assignmentEpoch,
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Domain of the client's side.                                            *)
+(* Values of the client.                                                   *)
 (***************************************************************************)
 Client == [state : {"down", "joining", "member", "stopped"},
-           memberId : Ids \cup {""},         \* N-HB-08
+           memberId : Ids \cup {""},         \* made by the client (N-HB-08)
            instanceId : Instances \cup {""},
            epoch : Nat,                      \* of the last answer; 0 = not in the group
            owned : SUBSET Parts,             \* what the application believes to own
-           assigned : SUBSET Parts,          \* what it was last told to own
-           reconciling : BOOLEAN,            \* told, but not yet done (N-ST-03)
-           unacknowledged : BOOLEAN,         \* done, but not yet told (N-ST-04)
-           unsure : BOOLEAN,                 \* the next heartbeat tells everything (N-HB-04)
+           assigned : SUBSET Parts,          \* its last received assignment
+           reconciling : BOOLEAN,            \* received, callbacks not done (N-ST-03)
+           unacknowledged : BOOLEAN,         \* done, not yet reported (N-ST-04)
+           unsure : BOOLEAN,                 \* the next heartbeat is full (N-HB-04)
            waiting : BOOLEAN]                \* a heartbeat is out (N-HB-06)
 
-\* A client that is not running: "down" may start again, "stopped" not.
+\* A client that is not running: "down" may start again, "stopped" may not.
 Ended(state) ==
   [state |-> state, memberId |-> "", instanceId |-> "", epoch |-> 0,
    owned |-> {}, assigned |-> {}, reconciling |-> FALSE,
@@ -118,8 +118,8 @@ Ended(state) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Messages. Heard means that the sender still waits for the answer. full: *)
-(* all fields are there, so the answer holds the assignment (M-RSP-01);    *)
+(* Messages. heard: the sender still waits for the answer. full: all       *)
+(* fields are there, so the answer holds the assignment (M-RSP-01).        *)
 (* tellsOwned: owned is not null.                                          *)
 (***************************************************************************)
 Heartbeat(c, p, tells, owned, full) ==
@@ -127,7 +127,7 @@ Heartbeat(c, p, tells, owned, full) ==
    instanceId |-> p.instanceId, epoch |-> p.epoch,
    tellsOwned |-> tells, owned |-> owned, full |-> full]
 
-\* N-HB-09; nobody waits for its answer.
+\* A leave heartbeat, for whose answer no client waits (N-HB-09).
 LeaveRequest(c, p, epoch) ==
   [from |-> c, heard |-> FALSE, memberId |-> p.memberId,
    instanceId |-> p.instanceId, epoch |-> epoch,

@@ -1,22 +1,22 @@
 ------------------------------- MODULE Durable ------------------------------
 (***************************************************************************)
 (* What a coordinator may rely on, without saying how it is done: a state  *)
-(* is written batch by batch, and what is replicated is never lost. No     *)
-(* records, no offsets, no replicas.                                       *)
+(* is written batch by batch, and what is replicated is never lost. There  *)
+(* are no records, no offsets, no replicas.                                *)
 (*                                                                         *)
-(* A batch that is written counts at once for whoever writes the next one, *)
-(* and may be lost with it until it is replicated. Lost is always a tail:  *)
-(* a batch never survives one that was written before it.                  *)
+(* The next batch builds on a written batch at once, but until that batch  *)
+(* is replicated both may be lost. Only a tail is ever lost: a batch never *)
+(* survives one that was written before it.                                *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences
 
 CONSTANTS
-  IsState(_),  \* what a state is
+  IsState(_),  \* whether a value is a state
   Blank        \* the state before anything was written
 
 ASSUME IsState(Blank)
 
-VARIABLE stable  \* the state that cannot be lost any more
+VARIABLE stable  \* the state that can no longer be lost
 TypeStable == IsState(stable)
 
 VARIABLE open    \* the state after each batch not yet replicated, oldest first
@@ -29,14 +29,14 @@ EveryVariableHasItsType == TypeStable /\ TypeOpen
 \* The state after the first k open batches.
 After(k) == IF k = 0 THEN stable ELSE open[k]
 
-\* What the next batch is written upon.
+\* The state that the next batch builds on.
 Newest == After(Len(open))
 
 Init == /\ stable = Blank
         /\ open = << >>
 
 (***************************************************************************)
-(* A batch is written: whatever the writer makes of the newest state.      *)
+(* A batch is written: any state may follow the newest one.                *)
 (***************************************************************************)
 Write ==
   /\ Len(open') = Len(open) + 1
@@ -45,8 +45,8 @@ Write ==
   /\ UNCHANGED stable
 
 (***************************************************************************)
-(* The first j open batches are replicated, of the rest all but the first  *)
-(* k are lost. Nothing is lost as long as the writer lives.                *)
+(* The first j open batches are replicated; of the rest, those after the   *)
+(* first k are lost. Nothing is lost as long as the writer lives.          *)
 (***************************************************************************)
 Keep(j, k) ==
   /\ stable' = After(j)

@@ -1,27 +1,27 @@
 ------------------------------ MODULE GroupLog ------------------------------
 (***************************************************************************)
 (* How the state of a coordinator survives: one partition of the topic     *)
-(* __consumer_offsets on several brokers. Records have keys, the last one  *)
-(* of a key is its value, a tombstone takes the key away. Each broker      *)
-(* cleans its own copy as it likes; a copy that went astray is truncated.  *)
-(* GroupLog refines Durable, so nothing that stands on Durable ever meets  *)
-(* any of this. docs/closed-system.md, part four, is its contract.         *)
+(* __consumer_offsets on several brokers. Records have keys; the last      *)
+(* record of a key is its value, and a tombstone removes the key. Each     *)
+(* broker cleans its own copy in any order; a copy that diverged is        *)
+(* truncated. GroupLog refines Durable, so a module built on Durable never *)
+(* meets any of this. docs/closed-system.md, part four, is its contract.   *)
 (*                                                                         *)
-(* A broker believes to coordinate until it learns of a later election, so *)
-(* two may do so at a time (F-CONS-07).                                    *)
+(* A broker believes that it coordinates until it learns of a later        *)
+(* election, so two may do so at a time (F-CONS-07).                       *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences
 
 CONSTANTS
   Brokers,    \* who has a copy
-  Keys,       \* of what there are records: a group, a member, an offset
-  Values,     \* what a record may say
+  Keys,       \* what records are about: a group, a member, an offset
+  Values,     \* what a record may contain
   Ends,       \* how many records any copy may ever get
   Elections,  \* how often a leader may be elected, the first time included
   Allowed     \* names of the environment actions that may happen
 
-ASSUME "b1" \in Brokers      \* who leads at first
-ASSUME "" \notin Values      \* which is what a tombstone says
+ASSUME "b1" \in Brokers      \* the first leader
+ASSUME "" \notin Values      \* the value of a tombstone
 ASSUME Ends \in Nat /\ Elections \in Nat \ {0}
 
 Nothing == ""  \* the value of a tombstone, and of a key without a record
@@ -29,7 +29,7 @@ Nothing == ""  \* the value of a tombstone, and of a key without a record
 Record == [offset : 0..(Ends - 1), epoch : 1..Elections,
            key : Keys, value : Values \cup {Nothing}]
 
-\* What the records amount to: a value for each key.
+\* The result of all records: a value for each key.
 IsState(s) == s \in [Keys -> Values \cup {Nothing}]
 Empty == [k \in Keys |-> Nothing]
 
@@ -42,27 +42,27 @@ TypeEnd == end \in [Brokers -> 0..Ends]
 VARIABLE mark       \* high watermark: all before it is known to be replicated
 TypeMark == \A b \in Brokers : mark[b] \in 0..end[b]
 
-\* Who was elected, and where its records begin; the epoch is the place in it.
+\* Each elected leader, and where its records begin; the index is the epoch.
 VARIABLE elections
 TypeElections ==
   /\ Len(elections) \in 1..Elections
   /\ \A e \in 1..Len(elections) :
        elections[e] \in [leader : Brokers, start : 0..Ends]
 
-VARIABLE known      \* the last election that a broker has heard of
+VARIABLE known      \* the last election that a broker has learned of
 TypeKnown == known \in [Brokers -> 1..Len(elections)]
 
 VARIABLE insync     \* whose copies count: a leader is elected among them
 TypeInsync == insync \in SUBSET Brokers \ {{}}
 
-VARIABLE memory     \* the state that a coordinator has, and where it has read to
+VARIABLE memory     \* the state that a coordinator has, and the offset that it reads next
 TypeMemory == \A b \in Brokers : /\ IsState(memory[b].state)
                                  /\ memory[b].next \in 0..end[b]
 
 VARIABLE waiting    \* writes whose clients wait for an answer, by coordinator
 TypeWaiting == waiting \in [Brokers -> SUBSET Record]
 
-\* Of each key the last write that is replicated, if its client was told so.
+\* For each key the last replicated write, if its client received an answer.
 VARIABLE acknowledged
 TypeAcknowledged ==
   /\ acknowledged \subseteq Record
@@ -103,7 +103,7 @@ OfKey(L, k)  == {r \in L : r.key = k}
 Earliest(L)  == CHOOSE r \in L : \A q \in L : r.offset <= q.offset
 Latest(L)    == CHOOSE r \in L : \A q \in L : r.offset >= q.offset
 
-\* The state that the records of L before offset n amount to.
+\* The state that the records of L before offset n give.
 Replay(L, n) ==
   [k \in Keys |-> LET R == OfKey(Before(L, n), k)
                   IN IF R = {} THEN Nothing ELSE Latest(R).value]
@@ -111,29 +111,30 @@ Replay(L, n) ==
 Epoch  == Len(elections)
 Leader == elections[Epoch].leader
 
-\* b coordinates, for all that it knows.
+\* b coordinates, as far as it knows.
 Leads(b) == elections[known[b]].leader = b
 
 \* It has read its log to the end, as the end was and as it is (F-LOAD-01).
 Loaded(b) == memory[b].next = end[b]
 
-\* b has heard of the last election, and follows whoever won it.
+\* b has learned of the last election, and follows the broker that won it.
 Follows(b) == known[b] = Epoch /\ b # Leader
 
-\* No later leader began before the record, so it is where all have it, or will.
+\* No later leader began before the record, so all copies have it, or will.
 Stays(r) == \A e \in (r.epoch + 1)..Epoch : r.offset < elections[e].start
 
-\* Where the copy of b parts from those of later leaders, or its end.
+\* Where the copy of b diverges from those of later leaders, or its end.
 Parting(b) ==
   Min({end[b]} \cup {elections[e].start : e \in (known[b] + 1)..Epoch})
 
-\* The high watermark that b may set: all that must have a record before it, do.
+\* The high watermark that b may set: every copy that counts has the records
+\* before it.
 HeldByAll(b) == Min({end[o] : o \in insync \cup {b}})
 
 \* A coordinator may count on the copies of others only while they follow it.
 MayReplicate(b) == b = Leader /\ known[b] = Epoch
 
-\* A broker whose copy is good up to where the last leader began (KAFKA-7128).
+\* The copy of b is complete up to where the last leader began (KAFKA-7128).
 CaughtUp(b) == end[b] >= mark[Leader] /\ end[b] >= elections[Epoch].start
 
 -----------------------------------------------------------------------------
@@ -141,8 +142,8 @@ CaughtUp(b) == end[b] >= mark[Leader] /\ end[b] >= elections[Epoch].start
 (* System: coordinators.                                                   *)
 (***************************************************************************)
 
-\* WHO a coordinator. WHEN it has not read its log to the end. DOES read on.
-\* The cleaner may be at work meanwhile (F-REPLAY-18).
+\* A coordinator that has not read its log to the end reads the next record. The
+\* cleaner may be at work meanwhile (F-REPLAY-18).
 CoordinatorLoads(b) ==
   /\ Leads(b)
   /\ ~Loaded(b)
@@ -156,11 +157,11 @@ CoordinatorLoads(b) ==
 
 LastOfEach(R) == {r \in R : \A q \in OfKey(R, r.key) : q.offset <= r.offset}
 
-\* Those of the told writes that none of the records supersedes, told or not.
+\* Those of the acknowledged writes that no record of R supersedes.
 StillLast(told, R) == told \cap LastOfEach(told \cup R)
 
-\* WHO the leader. WHEN all that must have them have more records than it knew.
-\* DOES raise its high watermark; answers that waited are released (F-RT-04, 14).
+\* The leader learns that all copies that count have more records, and raises
+\* its high watermark. Answers that waited are released (F-RT-04, 14).
 HighWatermarkRises(b) ==
   /\ MayReplicate(b)
   /\ HeldByAll(b) > mark[b]
@@ -171,9 +172,9 @@ HighWatermarkRises(b) ==
         /\ acknowledged' = StillLast(acknowledged \cup done, new)
   /\ UNCHANGED <<log, end, cluster, memory>>
 
-\* WHO a broker. WHEN it hears that somebody else was elected. DOES follow: cuts
-\* off what others have otherwise, and ends its coordinator. Clients that wait are
-\* told to look elsewhere; what they wrote may survive all the same (F-UNLOAD-01).
+\* A broker learns that another one was elected, and follows it: it truncates
+\* its copy where that diverges, and ends its coordinator. Waiting clients are
+\* told to look elsewhere; their writes may survive all the same (F-UNLOAD-01).
 BrokerLearns(b) ==
   /\ known[b] < Epoch
   /\ known' = [known EXCEPT ![b] = Epoch]
@@ -188,8 +189,8 @@ BrokerLearns(b) ==
 (* System: copies.                                                         *)
 (***************************************************************************)
 
-\* WHO a follower. WHEN the leader has more records, or a higher watermark.
-\* DOES fetch the next record, or the end where the rest was cleaned away.
+\* A follower fetches the leader's next record, or its end if the rest was
+\* cleaned away, and its high watermark.
 FollowerFetches(b) ==
   /\ Follows(b)
   /\ \/ end[b] < end[Leader]
@@ -202,7 +203,7 @@ FollowerFetches(b) ==
         /\ mark' = [mark EXCEPT ![b] = Max({@, Min({mark[Leader], upto})})]
   /\ UNCHANGED <<cluster, memory, clients>>
 
-\* WHO the leader. WHEN a follower has caught up. DOES count on its copy again.
+\* The leader counts on the copy of a follower that has caught up.
 FollowerIsInSync(b) ==
   /\ Follows(b)
   /\ b \notin insync
@@ -215,9 +216,9 @@ FollowerIsInSync(b) ==
 (* Environment: clients.                                                   *)
 (***************************************************************************)
 
-\* WHO a client and a coordinator. WHEN it has loaded and there is room. DOES
-\* write a record: memory has it at once, the answer waits (F-RT-04). A tombstone
-\* is written only of what there is.
+\* A client writes a record to a coordinator that has loaded and has room.
+\* Memory changes at once; the answer waits (F-RT-04). A tombstone is written
+\* only for an existing key.
 ClientWrites(b, k, v) ==
   /\ "ClientWrites" \in Allowed
   /\ Leads(b)
@@ -232,12 +233,12 @@ ClientWrites(b, k, v) ==
        [state |-> [@.state EXCEPT ![k] = v], next |-> @.next + 1]]
   /\ UNCHANGED <<mark, cluster, acknowledged>>
 
-\* The coordinator's memory after the client of record r was told of a time-out:
-\* as before, since the record is in the log (F-RT-09).
+\* The coordinator's memory after the write of r timed out: unchanged, since the
+\* record is in the log (F-RT-09).
 AfterTimeOut(b, r) == memory[b].state
 
-\* WHO the clock. WHEN a write waits for long. DOES tell the client that nobody
-\* knows what became of it. The record stays, and may survive (F-RT-09).
+\* A write times out: its client learns that the outcome is unknown. The record
+\* stays, and may survive (F-RT-09).
 WriteTimesOut(b) ==
   /\ "WriteTimesOut" \in Allowed
   /\ \E r \in waiting[b] :
@@ -254,7 +255,7 @@ WriteTimesOut(b) ==
 Superseded(b, r) ==
   \E q \in OfKey(Before(log[b], mark[b]), r.key) : q.offset > r.offset
 
-\* WHO a cleaner. WHEN a record is superseded. DOES take it away.
+\* A cleaner removes a superseded record.
 CleanerDropsRecord(b) ==
   /\ "CleanerDropsRecord" \in Allowed
   /\ \E r \in Before(log[b], mark[b]) :
@@ -262,16 +263,16 @@ CleanerDropsRecord(b) ==
        /\ log' = [log EXCEPT ![b] = @ \ {r}]
   /\ UNCHANGED <<end, mark, cluster, memory, clients>>
 
-\* Nothing is left for the tombstone to take away in this copy.
+\* This copy has no older record of the key for the tombstone to remove.
 TakesNothingAway(b, r) == Before(OfKey(log[b], r.key), r.offset) = {}
 
 \* Every broker has it, or had it, and a coordinator that reads has passed it:
-\* this is what delete.retention.ms is long enough for.
+\* delete.retention.ms is long enough for that.
 EverybodyHasSeen(b, r) ==
   /\ \A o \in Brokers : known[o] = Epoch /\ end[o] > r.offset
   /\ Leads(b) => memory[b].next > r.offset
 
-\* WHO a cleaner. WHEN a tombstone has done its work. DOES take it away.
+\* A cleaner removes a tombstone that is no longer needed.
 CleanerDropsTombstone(b) ==
   /\ "CleanerDropsTombstone" \in Allowed
   /\ \E r \in Before(log[b], mark[b]) :
@@ -285,15 +286,15 @@ CleanerDropsTombstone(b) ==
 (* Environment: the cluster.                                               *)
 (***************************************************************************)
 
-\* WHO the leader. WHEN a follower is slow. DOES no longer wait for its copy.
+\* The leader stops waiting for the copy of a slow follower.
 FollowerFallsBehind(b) ==
   /\ "FollowerFallsBehind" \in Allowed
   /\ b \in insync \ {Leader}
   /\ insync' = insync \ {b}
   /\ UNCHANGED <<copies, elections, known, memory, clients>>
 
-\* WHO the controller. WHEN it takes the leader for dead. DOES elect b, whose
-\* copy counts. b begins to load; the old leader has heard nothing yet.
+\* The controller takes the leader for dead and elects b, whose copy counts. b
+\* begins to load; the old leader does not know yet.
 LeaderIsElected(b) ==
   /\ "LeaderIsElected" \in Allowed
   /\ Epoch < Elections

@@ -1,36 +1,37 @@
 ------------------------- MODULE GroupLogProperties -------------------------
 (***************************************************************************)
-(* What the log promises, and how it refines Durable. Each promise has a   *)
-(* configuration that fails without one guard of GroupLog.                 *)
+(* What the log promises, and how it refines Durable. For each promise     *)
+(* there is a configuration that fails without one guard of GroupLog.      *)
 (***************************************************************************)
 EXTENDS GroupLog
 
-\* Copy L has record r, or a later one of its key; or r was a tombstone, which has
-\* gone after everything that it took away.
+\* Copy L has record r, or a later one of its key; or r was a tombstone, which
+\* was removed after everything that it removes.
 Has(L, r) ==
   LET later == From(OfKey(L, r.key), r.offset)
   IN \/ \E q \in later : q = r \/ q.offset > r.offset
      \/ r.value = Nothing /\ OfKey(L, r.key) = {}
 
 (***************************************************************************)
-(* Nothing acknowledged is lost: whoever is elected has every write of     *)
-(* which a client was told that it is done, or a later one (INV-COMMIT-03).*)
+(* Nothing acknowledged is lost: whichever broker is elected has every     *)
+(* write that was acknowledged to a client, or a later one                 *)
+(* (INV-COMMIT-03).                                                        *)
 (***************************************************************************)
 NothingAcknowledgedIsLost ==
   \A r \in acknowledged : end[Leader] > r.offset /\ Has(log[Leader], r)
 
 (***************************************************************************)
-(* A coordinator that is out of office answers from what it takes for      *)
-(* replicated (F-CONS-07). That may be old; it is never what others have   *)
-(* otherwise, or will (F-RT-11).                                           *)
+(* A coordinator that was replaced without knowing it answers from what it *)
+(* takes for replicated (F-CONS-07). That may be old, but it never         *)
+(* contradicts what other brokers have or will have (F-RT-11).             *)
 (***************************************************************************)
 WhatIsReplicatedStays ==
   \A b \in Brokers : \A r \in Before(log[b], mark[b]) : Stays(r)
 
 (***************************************************************************)
-(* A coordinator that has loaded has in memory what its log amounts to,    *)
-(* whatever was cleaned before, since, or while it read; so another one    *)
-(* would load the same (INV-REPLAY-01).                                    *)
+(* The memory of a loaded coordinator is what its log gives, whatever was  *)
+(* cleaned before, since, or while it read; so another one would load the  *)
+(* same (INV-REPLAY-01).                                                   *)
 (***************************************************************************)
 TheMemoryIsTheLog ==
   \A b \in Brokers :
@@ -44,9 +45,9 @@ Committed == Max({mark[b] : b \in Brokers})
 Beyond == IF end[Leader] > Committed THEN end[Leader] - Committed ELSE 0
 
 (***************************************************************************)
-(* As Durable has it: the state is what the leader's records up to there   *)
-(* amount to; each further record is a batch. Cleaning, fetching, loading  *)
-(* and all that an old coordinator does are no steps of it.                *)
+(* In terms of Durable, the state is what the leader's records up to there *)
+(* give, and each further record is a batch. Cleaning, fetching, loading   *)
+(* and everything that an old coordinator does are stuttering steps.       *)
 (***************************************************************************)
 Abstract == INSTANCE Durable WITH
   Blank  <- Empty,

@@ -1,23 +1,23 @@
 ------------------------------- MODULE Leases -------------------------------
 (***************************************************************************)
-(* What a refinement of Ownership by a group with epochs of its members    *)
-(* has to remember. What is granted changes partition by partition while   *)
-(* no epoch of the group moves, so the number of a decision is not to be   *)
-(* read from a state: it is counted. And whether a client has heard of a   *)
-(* decision is not to be read from its epoch: what was granted when an     *)
-(* answer left is kept, until the client gets that answer, and then for as *)
-(* long as it goes by it. So a lease may be many decisions old (NOT-01).   *)
-(* None of this says anything back to the group.                           *)
+(* What a group with epochs per member must remember in order to refine    *)
+(* Ownership. Grants change partition by partition while no epoch of the   *)
+(* group moves, so a state does not show the number of a decision: it is   *)
+(* counted. Nor does a client's epoch show whether the client knows of a   *)
+(* decision. So when an answer leaves, the grant at that moment is kept    *)
+(* until the client receives the answer, and then for as long as the       *)
+(* client acts on it. A lease may therefore be many decisions old          *)
+(* (NOT-01). These variables never influence the group.                    *)
 (***************************************************************************)
 EXTENDS Naturals
 
-VARIABLE decision  \* how often what is granted has changed
+VARIABLE decision  \* how often the grant has changed
 TypeDecision == decision \in Nat
 
-VARIABLE coming    \* client -> the lease that goes with the answer on its way to it
+VARIABLE coming    \* client -> the lease that belongs to the answer on its way to it
 TypeComing == \A c \in DOMAIN coming : coming[c].epoch \in Nat
 
-VARIABLE heard     \* client -> the lease that came with the answer it goes by
+VARIABLE heard     \* client -> the lease that came with the answer it acts on
 TypeHeard == \A c \in DOMAIN heard : heard[c].epoch \in Nat
 
 leases == <<decision, coming, heard>>
@@ -32,10 +32,11 @@ LeasesInit(clients) ==
   /\ heard = [c \in clients |-> NoLease]
 
 (***************************************************************************)
-(* A step in which the grant goes from before to after. Of a client c:     *)
-(* Leaves(c), that an answer leaves to Holder(c); OnItsWay(c), that one is *)
-(* still to come; Gets(c), that it gets one; GoesBy(c), that it still goes *)
-(* by one.                                                                 *)
+(* A step in which the grant changes from before to after. For a client c: *)
+(*    Leaves(c)     an answer leaves to Holder(c)                          *)
+(*    OnItsWay(c)   an answer is still to come                             *)
+(*    Gets(c)       it receives one                                        *)
+(*    GoesBy(c)     it still acts on one                                   *)
 (***************************************************************************)
 LeasesNext(before, after, Holder(_), Leaves(_), OnItsWay(_), Gets(_), GoesBy(_)) ==
   /\ decision' = IF after = before THEN decision ELSE decision + 1
@@ -46,11 +47,11 @@ LeasesNext(before, after, Holder(_), Leaves(_), OnItsWay(_), Gets(_), GoesBy(_))
   /\ heard' = [c \in DOMAIN heard |->
        IF Gets(c) THEN coming[c] ELSE IF GoesBy(c) THEN heard[c] ELSE NoLease]
 
-\* A lease of which more is made than was granted is one that nobody gave.
+\* A lease that claims more than was granted becomes one that was never given.
 Of(lease, things) ==
   IF things \subseteq lease.things THEN lease ELSE [lease EXCEPT !.things = things]
 
-\* Of clients that own and are told so: owned and told are functions of clients.
+\* The leases of the clients: owned and told are functions of clients.
 LeasesOf(owned, told) ==
   ({Of(heard[c], owned[c]) : c \in DOMAIN heard}
      \cup {Of(coming[c], told[c]) : c \in DOMAIN coming}) \ {NoLease}

@@ -2,8 +2,8 @@
 (***************************************************************************)
 (* Bounds of the closed classic group. Each is a named operator that a     *)
 (* configuration assigns to a constant; the comment says what the bound    *)
-(* cuts off. Bounds are constants of a run: no VIEW, no SYMMETRY, no state *)
-(* constraint, so the graph that TLC sees is the whole graph.              *)
+(* cuts off. Bounds are constants of a run. There is no VIEW, no SYMMETRY  *)
+(* and no state constraint, so TLC sees the whole graph.                   *)
 (***************************************************************************)
 EXTENDS ClassicProperties
 
@@ -17,7 +17,7 @@ ThreeClients == {"c1", "c2", "c3"}
 (***************************************************************************)
 (* Member ids. A JoinGroup that needs one more than there are stays in     *)
 (* flight for ever. Risk: runs with more restarts than ids are cut there;  *)
-(* EveryJoinFindsAnId tells whether a configuration has such runs.         *)
+(* EveryJoinFindsAnId shows whether a configuration has such runs.         *)
 (***************************************************************************)
 TwoIds   == <<"m1", "m2">>
 ThreeIds == <<"m1", "m2", "m3">>
@@ -31,15 +31,16 @@ EveryJoinFindsAnId ==
       idsUsed < Len(MemberIds)
 
 (***************************************************************************)
-(* Partitions. Risk: with as many as clients nobody owns two after a       *)
-(* rebalance, so giving up a part of what one owns shows only at joins.    *)
+(* Partitions. Risk: with as many partitions as clients no client owns two *)
+(* after a rebalance, so giving up some of several partitions shows only   *)
+(* at joins.                                                               *)
 (***************************************************************************)
 OnePartition    == <<"p1">>
 TwoPartitions   == <<"p1", "p2">>
 ThreePartitions == <<"p1", "p2", "p3">>
 
 (***************************************************************************)
-(* Who is static.                                                          *)
+(* Which clients are static.                                               *)
 (***************************************************************************)
 AllDynamic   == [c \in Clients |-> ""]
 FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
@@ -74,27 +75,27 @@ Everything == EverythingButTheNetwork \cup WhatTheNetworkDoes
 
 EverythingAndCommits == Everything \cup {"ClientCommits"}
 
-\* One fault of one kind, where the point of a configuration is that kind.
+\* One fault of one kind, for configurations about that kind.
 Crashes   == {"ClientStarts", "ClientCrashes"}
 Stalls    == {"ClientStarts", "SessionTimerFiresEarly"}
 SlowJoins == {"ClientStarts", "JoinTimerFiresEarly"}
 SlowSyncs == {"ClientStarts", "SyncTimerFiresEarly"}
 FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
 
-\* Two SyncGroups of one leader and a new coordinator in between.
+\* Two SyncGroups of one leader, and a new coordinator in between.
 RetriesAndFailOver == {"ClientStarts", "ClientGivesUp", "CoordinatorFailsOver"}
 
-\* A group from which all present members go while a static one is away.
+\* All present members leave a group while a static one is away.
 LeavesAndStalls == {"ClientStarts", "ClientLeaves", "JoinTimerFiresEarly"}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Witnesses: each says "never" of something that must be reachable, so    *)
-(* its configuration must fail. A property that holds because nothing      *)
-(* happens would be caught here.                                           *)
+(* Witnesses: each says "never" about something that must be reachable, so *)
+(* its configuration must fail. They show that the properties do not hold  *)
+(* merely because nothing happens.                                         *)
 (***************************************************************************)
 
-\* NOT-01: exclusive processing is not promised.
+\* Exclusive processing is not promised (NOT-01).
 NoPartitionIsEverBelievedTwice ==
   \A c, d \in Clients : c # d => client[c].owned \cap client[d].owned = {}
 
@@ -102,19 +103,20 @@ NobodyIsEverStable == group.state # "Stable"
 
 TheGroupNeverEmptiesAgain == group.state = "Empty" => group.generationId = 0
 
-\* C-STATIC-04
+\* A static leader that returns skips its assignment (C-STATIC-04).
 NoStaticLeaderEverSkipsItsAssignment ==
   \A y \in replies : y.api = "JoinGroup" => ~y.skipAssignment
 
-\* C-JOIN-43
+\* A newcomer extends the initial delay (C-JOIN-43).
 NoDelayIsEverExtended ==
   group.initial => group.delaysLeft = DelayWindows
 
-\* K-CB-11
+\* A cooperative client keeps partitions while it joins (K-CB-11).
 NobodyEverKeepsAPartitionWhileJoining ==
   \A c \in Clients : Waiting(c) => client[c].owned = {}
 
-\* F-SURV-05: a generation is loaded whose assignment nobody had been told.
+\* A new coordinator loads a generation whose assignment no client had received
+\* (F-SURV-05).
 NoUntoldAssignmentIsEverLoaded ==
   group.state = "Stable" /\ group.generationId > 0 /\ group.pendingSync = {} =>
     \E c \in Clients : client[c].generation >= group.generationId

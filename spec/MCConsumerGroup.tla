@@ -2,22 +2,22 @@
 (***************************************************************************)
 (* Bounds of the closed consumer group. Each is a named operator that a    *)
 (* configuration assigns to a constant; the comment says what the bound    *)
-(* cuts off. Bounds are constants of a run: no VIEW, no SYMMETRY, no state *)
-(* constraint, so the graph that TLC sees is the whole graph.              *)
+(* cuts off. Bounds are constants of a run. There is no VIEW, no SYMMETRY  *)
+(* and no state constraint, so TLC sees the whole graph.                   *)
 (***************************************************************************)
 EXTENDS ConsumerProperties
 
 (***************************************************************************)
 (* Clients. Two are the least that can disagree. Risk: a partition that    *)
-(* goes by a third; ThreeClients has that, with fewer faults.              *)
+(* passes through a third; ThreeClients has that, with fewer faults.       *)
 (***************************************************************************)
 OneClient    == {"c1"}
 TwoClients   == {"c1", "c2"}
 ThreeClients == {"c1", "c2", "c3"}
 
 (***************************************************************************)
-(* Member ids. A client for which there is none left does not start. Risk: *)
-(* runs with more restarts than ids are not there.                         *)
+(* Member ids. A client for which no id is left does not start. Risk: runs *)
+(* with more restarts than ids are missing.                                *)
 (***************************************************************************)
 OneId    == <<"m1">>
 TwoIds   == <<"m1", "m2">>
@@ -32,7 +32,7 @@ TwoPartitions   == <<"p1", "p2">>
 ThreePartitions == <<"p1", "p2", "p3">>
 
 (***************************************************************************)
-(* Who is static, and who may change its instance id.                      *)
+(* Which clients are static, and which may change their instance id.       *)
 (***************************************************************************)
 AllDynamic   == [c \in Clients |-> ""]
 FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
@@ -66,7 +66,7 @@ Everything == WhatClientsDo \cup WhatTimersDo \cup WhatTheNetworkDoes
 
 AllThatCanHappen == Everything \cup {"ClientChangesInstance", "LeaveIsNotStored"}
 
-\* One fault of one kind, where the point of a configuration is that kind.
+\* One fault of one kind, for configurations about that kind.
 Crashes     == {"ClientStarts", "ClientCrashes"}
 Leaves      == {"ClientStarts", "ClientLeaves"}
 GivingUp    == {"ClientStarts", "ClientGivesUp"}
@@ -85,36 +85,37 @@ ChangesAndLeaves == {"ClientStarts", "ClientChangesInstance", "ClientQuits"}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Witnesses: each says "never" of something that must be reachable, so    *)
-(* its configuration must fail. A property that holds because nothing      *)
-(* happens would be caught here.                                           *)
+(* Witnesses: each says "never" about something that must be reachable, so *)
+(* its configuration must fail. They show that the properties do not hold  *)
+(* merely because nothing happens.                                         *)
 (***************************************************************************)
 
-\* NOT-01: exclusive processing is not promised.
+\* Exclusive processing is not promised (NOT-01).
 NoPartitionIsEverBelievedTwice ==
   \A c, d \in Clients : c # d => client[c].owned \cap client[d].owned = {}
 
-\* M-ST-04
+\* A member gets partitions, as in a STABLE group (M-ST-04).
 NobodyEverOwnsAnything == \A c \in Clients : client[c].owned = {}
 
-\* M-MS-02
+\* A member has to revoke (M-MS-02).
 NobodyEverHasToRevoke ==
   \A m \in Present : group.members[m].state # "UNREVOKED"
 
-\* M-MS-03
+\* A member waits for a partition that another one holds (M-MS-03).
 NobodyEverWaitsForAPartition ==
   \A m \in Present : group.members[m].state # "UNRELEASED"
 
-\* M-STATIC-03: with an assignment epoch of 0 (M-PE-07) and an epoch of its own.
+\* A static member returns to its partitions, with assignment epochs of 0
+\* (M-PE-07) and an epoch above 0 (M-STATIC-03).
 NobodyEverReturnsToItsPartitions ==
   \A m \in Live : \A p \in DOMAIN group.members[m].assigned :
     group.members[m].assigned[p] > 0
 
-\* M-TGT-09: everybody is where it should be, and the group is behind.
+\* All members are at their targets, and the group is behind (M-TGT-09).
 NoBumpEverWaits ==
   group.blocked => group.assignmentEpoch = group.groupEpoch
 
-\* M-FENCE-04: an answer that was lost costs nothing.
+\* A lost answer does no harm (M-FENCE-04).
 NoLostAnswerIsEverForgiven ==
   \A r \in requests : r.epoch > 0 /\ r.memberId \in Present =>
     LET m == group.members[r.memberId]

@@ -1,49 +1,50 @@
 -------------------------- MODULE MCConsumerMutants -------------------------
 (***************************************************************************)
-(* The consumer group with one guard taken away at a time: each operator   *)
-(* stands in for one of the specification by an override in a              *)
-(* configuration that must fail. Faults that Kafka itself has need no      *)
-(* stand-in; they are switches.                                            *)
+(* The consumer group with one guard removed at a time: in a configuration *)
+(* that must fail, each operator overrides one of the specification.       *)
+(* Faults of Kafka itself need no override; they are switches.             *)
 (***************************************************************************)
 EXTENDS MCConsumerGroup
 
-\* For Obtainable: M-REC-11 forgotten, what is wanted is taken.
+\* For Obtainable: a wanted partition is taken although another member holds it
+\* (M-REC-11).
 TakesWhatIsHeld(g, m, wanted) == wanted
 
-\* For MustRevoke: M-REC-10 forgotten, what is lost is free at once.
+\* For MustRevoke: a lost partition is free at once (M-REC-10).
 NobodyMustRevoke(r, lost) == FALSE
 
-\* For Confirms: M-REC-18 forgotten, any heartbeat confirms.
+\* For Confirms: any heartbeat confirms (M-REC-18).
 AnythingConfirms(r, m) == TRUE
 
-\* For OlderEpochCommits: M-PE-08 without assignment epochs.
+\* For OlderEpochCommits: assignment epochs are not checked (M-PE-08).
 AnyOlderEpochCommits(m, epoch, p) == TRUE
 
-\* For OlderEpochCommits: M-PE-08 forgotten, only the newest epoch will do.
+\* For OlderEpochCommits: only the newest epoch passes (M-PE-08).
 NoOlderEpochCommits(m, epoch, p) == FALSE
 
-\* For TargetEpoch: who is reconciled while computing is blocked gets ahead.
+\* For TargetEpoch: a member that is reconciled while computing is blocked gets
+\* ahead of the target.
 GroupEpochAsTarget(g) == g.groupEpoch
 
-\* For GrantEpoch: M-PE-06 with the group epoch.
+\* For GrantEpoch: the group epoch instead of t (M-PE-06).
 GrantedAtGroupEpoch(g, t) == g.groupEpoch
 
-\* For Kept: M-REC-10 without taking away.
+\* For Kept: a partition to be revoked stays assigned (M-REC-10).
 KeepsWhatItRevokes(held, T) == held
 
-\* For StillRevoking: M-REC-12 without an end.
+\* For StillRevoking: the revocation never ends (M-REC-12).
 RevokesForEver(m) == m.revoking
 
-\* For EpochVerdict: M-FENCE-03 and M-FENCE-05 forgotten.
+\* For EpochVerdict: the epoch is not checked (M-FENCE-03, M-FENCE-05).
 AnyEpochIsCurrent(m, r) == "known"
 
-\* For Tells: M-RSP-01 for full requests only.
+\* For Tells: only full requests are answered with the assignment (M-RSP-01).
 TellsWhoAsks(before, after, r) == r.full
 
-\* For AtOnce: M-HB-11 forgotten.
+\* For AtOnce: no answer waits (M-HB-11).
 AllAtOnce(answers) == answers
 
-\* For Loaded: a coordinator that starts from nothing (F-LOAD-01 forgotten).
+\* For Loaded: a new coordinator starts with an empty group (F-LOAD-01).
 LoadedFromNothing(h, blocked) ==
   [groupEpoch |-> 1, assignmentEpoch |-> 1, hashed |-> 0, members |-> << >>,
    target |-> << >>, instances |-> << >>, rebalanceTimers |-> << >>,
@@ -53,9 +54,9 @@ LoadedFromNothing(h, blocked) ==
 GoesSilently(g, id, n) ==
   [Departed(g, id, n) EXCEPT !.groupEpoch = g.groupEpoch]
 
-\* For Expecting: a client that never stops waiting (N-ERR-06).
+\* For Expecting: a client never stops waiting (N-ERR-06).
 ExpectsForEver(c) == TRUE
 
-\* For Surviving: what was replicated may be lost with what was not.
+\* For Surviving: replicated batches may be lost with the others.
 SurvivesOnlyIfOpen(k) == IF k = 0 THEN NewGroup ELSE unreplicated[k].hard
 =============================================================================

@@ -1,8 +1,8 @@
 ------------------------------ MODULE MCDurable -----------------------------
 (***************************************************************************)
-(* Durable on its own, bounded: states are the lists of what was written,  *)
-(* so that a state tells which batches it holds. Lists and open batches    *)
-(* are cut at three. Risk: none seen, as no formula looks further.         *)
+(* Durable on its own, bounded: a state is the list of what was written,   *)
+(* so it shows which batches it holds. Lists and open batches end at       *)
+(* three. Risk: none known, as no formula looks further.                   *)
 (***************************************************************************)
 EXTENDS Durable
 
@@ -13,7 +13,7 @@ EmptyList == << >>
 
 IsList(s) == DOMAIN s = 1..Len(s) /\ \A i \in DOMAIN s : s[i] \in Written
 
-\* The same next-state relation, with the sets that TLC has to enumerate.
+\* The same next-state relation, with sets that TLC can enumerate.
 BoundedWrite ==
   /\ Len(Newest) < Longest
   /\ \E w \in Written : open' = Append(open, Append(Newest, w))
@@ -25,7 +25,7 @@ BoundedSpec == Init /\ [][BoundedNext]_durable
 -----------------------------------------------------------------------------
 IsPrefix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, 1, Len(s))
 
-\* What is replicated is there for ever after.
+\* What is replicated stays for ever.
 WhatIsStableStays == [][IsPrefix(stable, stable')]_durable
 
 \* A batch never survives one that was written before it.
@@ -33,7 +33,7 @@ EachBatchIsUponTheLast ==
   \A i \in 1..Len(open) : /\ IsPrefix(After(i - 1), open[i])
                           /\ Len(open[i]) = Len(After(i - 1)) + 1
 
-\* For Keep: a fail-over may begin anew.
+\* For Keep: a fail-over may start with the blank state.
 KeepsNothing(j, k) ==
   /\ stable' \in {Blank, After(j)}
   /\ open' = SubSeq(open, j + 1, k)

@@ -6,7 +6,7 @@ EXTENDS GroupLogProperties
 
 (***************************************************************************)
 (* Brokers. Two are the least that can disagree. Risk: a third that is     *)
-(* neither leader nor in sync, while the other two go on; ThreeBrokers     *)
+(* neither leader nor in sync while the other two continue; ThreeBrokers   *)
 (* has that, with one record.                                              *)
 (***************************************************************************)
 TwoBrokers   == {"b1", "b2"}
@@ -22,8 +22,8 @@ OneValue  == {"x"}
 TwoValues == {"x", "y"}
 
 (***************************************************************************)
-(* What the environment may do. Risk of a short list: what is left out     *)
-(* does not combine with the rest.                                         *)
+(* What the environment may do. Risk of a short list: omitted faults do    *)
+(* not combine with the rest.                                              *)
 (***************************************************************************)
 WritesOnly == {"ClientWrites"}
 
@@ -40,22 +40,22 @@ Everything ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Witnesses: each says "never" of something that must be reachable, so    *)
+(* Witnesses: each says "never" about something that must be reachable, so *)
 (* its configuration must fail.                                            *)
 (***************************************************************************)
 
-\* F-RT-09: a write of which the client was told nothing is replicated in the end.
+\* A write whose client got no answer is replicated eventually (F-RT-09).
 NoWriteSurvivesItsTimeOut ==
   \A r \in Before(log[Leader], mark[Leader]) :
     \/ r \in acknowledged
     \/ \E q \in log[Leader] : q.key = r.key /\ q.offset > r.offset
 
-\* F-CONS-07: two brokers have loaded, and both would answer.
+\* Two brokers have loaded, and both would answer (F-CONS-07).
 OneCoordinatorAnswers ==
   \A b, o \in Brokers : b # o => ~(Leads(b) /\ Loaded(b) /\ Leads(o) /\ Loaded(o))
 
-\* Even the last who was elected answers reads from the past: its high watermark
-\* is behind what the one before it has acknowledged (F-RT-11).
+\* Even the leader elected last answers reads from the past: its high watermark
+\* is behind what its predecessor has acknowledged (F-RT-11).
 TheLeaderReadsWhatIsStable ==
   Loaded(Leader) => Replay(log[Leader], mark[Leader]) = Replay(log[Leader], Committed)
 =============================================================================

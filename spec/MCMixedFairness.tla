@@ -1,12 +1,12 @@
 --------------------------- MODULE MCMixedFairness --------------------------
 (***************************************************************************)
-(* SystemCanMove, by which FairSpec says what must not be put off, is what *)
-(* TLA+ calls ENABLED. TLC finds that out by trial, so on a small graph.   *)
+(* SystemCanMove, which FairSpec uses, equals what TLA+ calls ENABLED. TLC *)
+(* computes ENABLED by trial, so this is checked on a small graph.         *)
 (***************************************************************************)
 EXTENDS MCMixedGroup
 
 WhatIsFairIsWhatIsEnabled == SystemCanMove <=> ENABLED <<System>>_vars
 
-\* For SystemCanMove: a fairness that asks for nothing.
+\* For SystemCanMove: fairness without any demand.
 NothingCanMove == FALSE
 =============================================================================

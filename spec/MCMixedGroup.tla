@@ -2,8 +2,8 @@
 (***************************************************************************)
 (* Bounds of the closed mixed group. Each is a named operator that a       *)
 (* configuration assigns to a constant; the comment says what the bound    *)
-(* cuts off. Bounds are constants of a run: no VIEW, no SYMMETRY, no state *)
-(* constraint, so the graph that TLC sees is the whole graph.              *)
+(* cuts off. Bounds are constants of a run. There is no VIEW, no SYMMETRY  *)
+(* and no state constraint, so TLC sees the whole graph.                   *)
 (***************************************************************************)
 EXTENDS MixedProperties
 
@@ -15,7 +15,7 @@ TwoClients   == {"c1", "c2"}
 ThreeClients == {"c1", "c2", "c3"}
 
 (***************************************************************************)
-(* Member ids. Risk: runs with more restarts than ids are not there.       *)
+(* Member ids. Risk: runs with more restarts than ids are missing.         *)
 (***************************************************************************)
 TwoIds   == <<"m1", "m2">>
 ThreeIds == <<"m1", "m2", "m3">>
@@ -26,14 +26,15 @@ OnePartition  == <<"p1">>
 TwoPartitions == <<"p1", "p2">>
 
 (***************************************************************************)
-(* Who is static.                                                          *)
+(* Which clients are static.                                               *)
 (***************************************************************************)
 AllDynamic   == [c \in Clients |-> ""]
 FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
 
 (***************************************************************************)
-(* Which protocols processes of a client speak. Risk of one each: nobody   *)
-(* changes; of AllRoll: none, but the graph is large.                      *)
+(* Which protocols the processes of a client speak. Risk with one protocol *)
+(* each: no client changes. AllRoll has no such risk, but its graph is     *)
+(* large.                                                                  *)
 (***************************************************************************)
 AnyProtocol == {"classic", "consumer"}
 OneOfEach   == [c \in Clients |-> IF c = "c1" THEN {"classic"} ELSE {"consumer"}]
@@ -59,7 +60,7 @@ WhatTimersDo == {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFire
 EverythingButCopies ==
   WhatClientsDo \cup WhatTimersDo \cup {"RequestLost", "ReplyLost", "CoordinatorFailsOver"}
 
-\* Faults of one kind, where the point of a configuration is that kind.
+\* Faults of one kind, for configurations about that kind.
 Leaves   == {"ClientStarts", "ClientLeaves"}
 LeavesAndCommits == Leaves \cup {"ClientCommits"}
 Crashes  == {"ClientStarts", "ClientCrashes"}
@@ -71,21 +72,21 @@ CopiesAndSessions == Copies \cup {"SessionTimerFiresEarly"}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Witnesses: each says "never" of something that must be reachable, so    *)
-(* its configuration must fail. A property that holds because nothing      *)
-(* happens would be caught here.                                           *)
+(* Witnesses: each says "never" about something that must be reachable, so *)
+(* its configuration must fail. They show that the properties do not hold  *)
+(* merely because nothing happens.                                         *)
 (***************************************************************************)
 
-\* X-ROLL-02: members of both protocols own at the same time.
+\* Members of both protocols own partitions at the same time (X-ROLL-02).
 NoGroupIsEverMixed ==
   ~ \E c, d \in Clients : /\ RunsClassic(c) /\ RunsConsumer(d)
                           /\ InStep(c) /\ InStep(d)
                           /\ Owned(c) # {} /\ Owned(d) # {}
 
-\* X-JOIN-17
+\* A classic member of a consumer group has to revoke (X-JOIN-17).
 NoClassicMemberEverHasToRevoke ==
   \A m \in DOMAIN group.subscriptions : Member(m).state # "UNREVOKED"
 
-\* X-DOWN-01
+\* A group is downgraded (X-DOWN-01).
 NoGroupIsEverDowngraded == [][~IsDowngrade]_vars
 =============================================================================

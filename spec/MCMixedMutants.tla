@@ -1,70 +1,73 @@
 --------------------------- MODULE MCMixedMutants ---------------------------
 (***************************************************************************)
-(* The mixed group with one guard taken away at a time: each operator      *)
-(* stands in for one of the specification by an override in a              *)
-(* configuration that must fail. Faults that Kafka itself has need no      *)
-(* stand-in; they are switches.                                            *)
+(* The mixed group with one guard removed at a time: in a configuration    *)
+(* that must fail, each operator overrides one of the specification.       *)
+(* Faults of Kafka itself need no override; they are switches.             *)
 (***************************************************************************)
 EXTENDS MCMixedGroup
 
-\* For Granted: X-SYNC-06 with what is meant for the member, held by others or not.
+\* For Granted: SyncGroup returns the target, even if others hold parts of it
+\* (X-SYNC-06).
 ToldItsTarget(g, m) == Consumer!Stored(g.consumer, m)
 
 \* For SaidToBeOwned: every join counts as that of an eager member (X-JOIN-11).
 NothingIsOwned(metadata) == {}
 
-\* For Consumer!Obtainable: M-REC-11 forgotten, what is wanted is taken.
+\* For Consumer!Obtainable: a wanted partition is taken although another member
+\* holds it (M-REC-11).
 TakesWhatIsHeld(g, m, wanted) == wanted
 
-\* For Consumer!TargetEpoch: who is reconciled while computing is blocked gets ahead.
+\* For Consumer!TargetEpoch: a member that is reconciled while computing is
+\* blocked gets ahead of the target.
 GroupEpochAsTarget(g) == g.groupEpoch
 
-\* For EpochCommits: M-PE-08 forgotten.
+\* For EpochCommits: the epoch is not checked (M-PE-08).
 AnyEpochCommits(m, epoch, p) == TRUE
 
-\* For EpochCommits: M-PE-08 forgotten, only the newest epoch will do.
+\* For EpochCommits: only the newest epoch passes (M-PE-08).
 OnlyTheEpochCommits(m, epoch, p) == epoch = m.epoch
 
-\* For Classic!CommitError: O-COMMIT-25 without the generation.
+\* For Classic!CommitError: the generation is not checked (O-COMMIT-25).
 CommitErrorWithoutGeneration(g, id, inst, generation) ==
   CASE Classic!Fence(g, id, inst) # "" -> Classic!Fence(g, id, inst)
     [] g.state = "CompletingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
-\* For Classic!CommitError: O-COMMIT-27 taken too far, a rebalance refuses from its start.
+\* For Classic!CommitError: a rebalance refuses commits from its start, not only
+\* while completing (O-COMMIT-27).
 CommitErrorWhilePreparing(g, id, inst, generation) ==
   CASE Classic!Fence(g, id, inst) # "" -> Classic!Fence(g, id, inst)
     [] generation # g.generationId -> "ILLEGAL_GENERATION"
     [] g.state # "Stable" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
-\* For ClassicFence: X-SYNC-03 and X-HB-01 without the generation.
+\* For ClassicFence: the generation is not checked (X-SYNC-03, X-HB-01).
 AnyGeneration(g, id, inst, generation) ==
   IF id \in DOMAIN g.subscriptions THEN "" ELSE "UNKNOWN_MEMBER_ID"
 
-\* For Brought: X-UP-05 forgotten, a member comes with empty hands.
+\* For Brought: a member is converted without its partitions (X-UP-05).
 BringsNothing(g, m) == {}
 
-\* For TimersOf: X-UP-08 forgotten.
+\* For TimersOf: no session timers are started (X-UP-08).
 NoTimers(M) == {}
 
-\* For Released: X-UP-03 forgotten.
+\* For Released: parked requests are not answered (X-UP-03).
 NobodyIsReleased(g) == Classic!World(g)
 
-\* For DowngradedEpoch: X-DOWN-03 forgotten, the classic group starts anew.
+\* For DowngradedEpoch: the classic group starts at generation 1 (X-DOWN-03).
 StartsAnew(g) == 1
 
-\* For ClassicMemberOf: X-DOWN-04 forgotten.
+\* For ClassicMemberOf: a member is converted without an assignment (X-DOWN-04).
 GoesWithNothing(g, m) ==
   [instanceId |-> g.consumer.members[m].instanceId, metadata |-> g.subscriptions[m],
    assignment |-> {}, isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]
 
-\* For Redistributed: X-DOWN-06 forgotten, the group stays Stable.
+\* For Redistributed: the group stays Stable (X-DOWN-06).
 StaysStable(stable) == Classic!World(stable)
 
-\* For MayDowngrade: X-POL forgotten.
+\* For MayDowngrade: the policy is not asked (X-POL).
 AlwaysMay == TRUE
 
-\* For Expecting: a client that never stops waiting (K-ERR-13, N-ERR-06).
+\* For Expecting: a client never stops waiting (K-ERR-13, N-ERR-06).
 ExpectsForEver(c) == TRUE
 =============================================================================

@@ -1,47 +1,48 @@
 ------------------------------ MODULE MCMutants -----------------------------
 (***************************************************************************)
-(* The classic group with one guard taken away at a time: each operator    *)
-(* stands in for one of ClassicCoordinator or ClassicGroup by an override  *)
-(* in a configuration that must fail. Faults that Kafka itself has need no *)
-(* stand-in; they are switches.                                            *)
+(* The classic group with one guard removed at a time: in a configuration  *)
+(* that must fail, each operator overrides one of ClassicCoordinator or    *)
+(* ClassicGroup. Faults of Kafka itself need no override; they are         *)
+(* switches.                                                               *)
 (***************************************************************************)
 EXTENDS MCClassicGroup
 
-\* For NextGeneration: C-ST-21 forgotten.
+\* For NextGeneration: the generation does not grow (C-ST-21).
 SameGeneration(generation) == generation
 
-\* For CommitError: O-COMMIT-25 without the generation.
+\* For CommitError: the generation is not checked (O-COMMIT-25).
 CommitErrorWithoutGeneration(g, id, inst, generation) ==
   CASE Fence(g, id, inst) # "" -> Fence(g, id, inst)
     [] g.state = "CompletingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
-\* For CommitError: O-COMMIT-27 taken too far, a rebalance refuses from its start.
+\* For CommitError: a rebalance refuses commits from its start, not only while
+\* completing (O-COMMIT-27).
 CommitErrorWhilePreparing(g, id, inst, generation) ==
   CASE Fence(g, id, inst) # "" -> Fence(g, id, inst)
     [] generation # g.generationId -> "ILLEGAL_GENERATION"
     [] g.state # "Stable" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
-\* For SyncError: C-SYNC-09 forgotten.
+\* For SyncError: the generation is not checked (C-SYNC-09).
 SyncErrorWithoutGeneration(g, r, inst) ==
   CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
     [] Fence(g, r.memberId, inst) # "" -> Fence(g, r.memberId, inst)
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> ""
 
-\* For HeartbeatError: C-HB-08 forgotten.
+\* For HeartbeatError: the identity is not checked (C-HB-08).
 HeartbeatErrorWithoutMembership(g, id, inst, generation) ==
   CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
     [] generation # g.generationId -> "ILLEGAL_GENERATION"
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
-\* For Loaded: a coordinator that starts from nothing (F-LOAD-01 forgotten).
+\* For Loaded: a new coordinator starts with an empty group (F-LOAD-01).
 LoadedWithoutLog(record) == EmptyGroup
 
 \* For GetSync: the assignment is handed out before its record is replicated
-\* (F-RT-21 forgotten).
+\* (F-RT-21).
 GetSyncAnsweredEarly(g, r, inst, open) ==
   LET error == SyncError(g, r, inst)
       id == r.memberId
@@ -58,19 +59,19 @@ GetSyncAnsweredEarly(g, r, inst, open) ==
                     RecordOf(assigned), "")
        [] OTHER -> World(parked)
 
-\* For Remove: C-JOIN-76 forgotten, the leader may be gone.
+\* For Remove: the leader may be gone (C-JOIN-76).
 RemoveWithoutSuccession(g, M) ==
   [g EXCEPT !.members     = Without(@, M),
             !.pendingJoin = @ \ M,
             !.pendingSync = @ \ M]
 
-\* For FailParkedSyncs: C-JOIN-42 forgets whoever is parked.
+\* For FailParkedSyncs: parked SyncGroups are not answered (C-JOIN-42).
 ForgetParkedSyncs(w, error) == w
 
-\* For Refused: C-JOIN-21 and C-JOIN-22 forgotten.
+\* For Refused: there is no limit (C-JOIN-21, C-JOIN-22).
 RefusesNobody(g, id, inst) == FALSE
 
-\* For CompleteJoin: C-JOIN-46 forgotten, the timer is not set again.
+\* For CompleteJoin: the join timer is not set again (C-JOIN-46).
 CompleteJoinWithoutRearming(w) ==
   LET late == DOMAIN w.g.members \ (Joined(w.g) \cup Static(w.g))
       g == [Remove(w.g, late) EXCEPT
@@ -85,15 +86,15 @@ CompleteJoinWithoutRearming(w) ==
 NobodyIsPendingAfterOne(g, m) ==
   [g EXCEPT !.pendingSync = @ \ {m}, !.syncTimer = FALSE]
 
-\* For Overdue: who has only just come back is late too (C-STATIC-16).
+\* For Overdue: a member that has just returned is late too (C-STATIC-16).
 WhoeverIsPendingIsOverdue(g) == g.pendingSync
 
-\* For SessionExpired: a member goes without a rebalance (C-TMR-07).
+\* For SessionExpired: a member is removed without a rebalance (C-TMR-07).
 SessionExpiresSilently(g, id) ==
   World(Remove([g EXCEPT !.sessionTimers = @ \ {id}], {id}))
 
 \* For Unloaded: open replacements are undone first (C-STATIC-06), although the
-\* member may be in a later generation and wait for something else by then.
+\* member may be in a later generation by then and wait for another answer.
 UnloadedAfterUndoing(g) ==
   LET open == {unreplicated[i] : i \in 1..Len(unreplicated)}
       Replaced(m) == \E e \in open : e.memberId = m
@@ -107,9 +108,9 @@ UnloadedAfterUndoing(g) ==
                                         ELSE "NOT_COORDINATOR", {})
   IN ReplyAll(ReplyAll(World(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
 
-\* For Surviving: what was replicated may be lost with what was not.
+\* For Surviving: replicated records may be lost with the others.
 SurvivesOnlyIfOpen(k) == IF k = 0 THEN FirstRecord ELSE unreplicated[k].record
 
-\* For Expecting: a client that never stops waiting (K-ERR-13).
+\* For Expecting: a client never stops waiting (K-ERR-13).
 AlwaysExpecting(c) == TRUE
 =============================================================================

@@ -5,7 +5,7 @@
 EXTENDS OffsetProperties
 
 (***************************************************************************)
-(* Members. Two are the least of which one can follow the other.           *)
+(* Members. Two are the least for one to follow the other.                 *)
 (***************************************************************************)
 TwoHolders == {"h1", "h2"}
 OneHolder  == {"h1"}
@@ -20,7 +20,7 @@ OnePart  == {"p1"}
 TwoParts == {"p1", "p2"}
 
 (***************************************************************************)
-(* Decisions. With one partition: one has it, the other, or nobody.        *)
+(* Decisions. With one partition: one member has it, the other, or none.   *)
 (***************************************************************************)
 AllToOne == {[h1 |-> {"p1"}, h2 |-> {}], [h1 |-> {}, h2 |-> {"p1"}]}
 OrNobody == AllToOne \cup {[h1 |-> {}, h2 |-> {}]}
@@ -49,11 +49,11 @@ Everything == DecidesOnly \cup WhatMembersDo \cup WhatBefallsOffsets \cup
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Witnesses: each says "never" of something that must be reachable, so    *)
+(* Witnesses: each says "never" about something that must be reachable, so *)
 (* its configuration must fail.                                            *)
 (***************************************************************************)
 
-\* An owner goes on where somebody has stopped.
+\* An owner continues where another one has stopped.
 NobodyIsToldAnOffset == \A y \in replies : y.api = "Fetch" => y.entry.offset = 0
 
 \* A fetch waits for a transaction to end.

@@ -1,8 +1,8 @@
 ----------------------------- MODULE MCOwnership ----------------------------
 (***************************************************************************)
-(* Ownership on its own, bounded. Epochs are cut at three: enough for a    *)
-(* lease that is one and one that is two decisions late. Risk: none seen,  *)
-(* as no formula looks at more than two epochs.                            *)
+(* Ownership on its own, bounded. Epochs end at three: enough for one      *)
+(* lease that is one decision late and one that is two late. Risk: none    *)
+(* known, as no formula looks at more than two epochs.                     *)
 (***************************************************************************)
 EXTENDS Ownership
 
@@ -10,7 +10,7 @@ TwoHolders == {"h1", "h2"}
 TwoThings  == {"p1", "p2"}
 FewEpochs  == 0..2
 
-\* The same next-state relation, with the sets that TLC has to enumerate.
+\* The same next-state relation, with sets that TLC can enumerate.
 BoundedDecide ==
   \E e \in FewEpochs, g \in [Holders -> SUBSET Things] :
     /\ e > epoch
@@ -23,10 +23,10 @@ BoundedNext == BoundedDecide \/ Serve
 BoundedSpec == Init /\ [][BoundedNext]_ownership
 
 -----------------------------------------------------------------------------
-\* For Disjoint: an authority that grants one thing twice.
+\* For Disjoint: one thing may be granted twice.
 GrantsAnything(g) == TRUE
 
-\* For MayCommit: a lease of any epoch will do.
+\* For MayCommit: a lease of any epoch passes.
 MayCommitWithAnyLease(h, t) ==
   \E l \in leases : l.holder = h /\ t \in l.things
 =============================================================================

@@ -6,7 +6,7 @@
 (*    g    the group                                                       *)
 (*    out  the replies sent                                                *)
 (*    app  the classic records replicated                                  *)
-(* What a consumer group writes is seen from g.                            *)
+(* The records of a consumer group follow from g.                          *)
 (***************************************************************************)
 EXTENDS MixedTypes
 
@@ -15,8 +15,8 @@ World(g) == [g |-> g, out |-> {}, app |-> << >>]
 Reply(w, to, y) == IF to \in Clients THEN [w EXCEPT !.out = @ \cup {y}] ELSE w
 
 (***************************************************************************)
-(* A step of a classic group. What it appends is replicated at once, and   *)
-(* what waited for that happens too (F-RT-04).                             *)
+(* A step of a classic group. Its records are replicated at once, and so   *)
+(* the steps that waited for them happen too (F-RT-04).                    *)
 (***************************************************************************)
 RECURSIVE Replicated(_, _)
 Replicated(v, app) ==
@@ -35,14 +35,15 @@ ClassicWorld(g, v) ==
 (* Upgrade.                                                                *)
 (***************************************************************************)
 
-\* X-UP-02: the policy; the rest cannot happen here.
+\* The policy allows an upgrade (X-UP-02). The other conditions always hold
+\* here.
 MayUpgrade == Policy \in {"bidirectional", "upgrade"}
 
-\* X-UP-07: nothing has been selected before the first rebalance is over; nobody
-\* asks for it in a group that has lost its members since.
+\* No protocol is selected before the first rebalance is over (X-UP-07). This
+\* does not matter in a group that has lost its members since.
 HasNoProtocol(g) == g.initial /\ DOMAIN g.members # {}
 
-\* X-UP-03
+\* Every parked request is answered REBALANCE_IN_PROGRESS (X-UP-03).
 Released(g) ==
   LET M == DOMAIN g.members
       Free == [g EXCEPT !.members = [m \in M |->
@@ -54,10 +55,11 @@ Released(g) ==
   IN Classic!ReplyAll(Classic!ReplyAll(Classic!World(Free), M, JoinOf, ToJoin),
                       M, SyncOf, ToSync)
 
-\* X-UP-04
+\* The epochs start from the generation (X-UP-04).
 UpgradedEpoch(g) == g.generationId
 
-\* The claim of n to p comes before that of m: newer, or of the first of two alike.
+\* The claim of n to p takes precedence over that of m: it has a newer
+\* generation, or the same one and n comes first.
 ClaimsBefore(g, n, m, p) ==
   LET its  == g.members[n].metadata
       mine == g.members[m].metadata
@@ -65,30 +67,32 @@ ClaimsBefore(g, n, m, p) ==
      /\ \/ its.generation > mine.generation
         \/ its.generation = mine.generation /\ Classic!First({m, n}) = n
 
-\* X-UP-05 mended: what m may still own besides its assignment, which lacks what it
-\* is about to give up in a cooperative rebalance, and is blanked by C-JOIN-42.
+\* What m may still own beyond its assignment (X-UP-05 fixed). The assignment
+\* lacks what m is about to give up in a cooperative rebalance, and C-JOIN-42
+\* blanks it.
 TakenOver(g, m) ==
   {p \in g.members[m].metadata.owned :
      \A n \in DOMAIN g.members \ {m} :
        p \notin g.members[n].assignment /\ ~ClaimsBefore(g, n, m, p)}
 
-\* X-UP-05: who is converted, and with what; zero bytes count as nothing (X-UP-06).
+\* Which members are converted, and with which partitions (X-UP-05). An
+\* assignment of zero bytes counts as nothing (X-UP-06).
 Converted(g) == DOMAIN g.members
 Brought(g, m) ==
   g.members[m].assignment \cup
   IF fault_upgrade_overlooks_owned THEN {} ELSE TakenOver(g, m)
 
-\* X-UP-08
+\* The members whose session timers are started: all (X-UP-08).
 TimersOf(M) == M
 
-\* X-UP-05
+\* A converted member is STABLE at the generation (X-UP-05).
 ConvertedMember(g, m) ==
   [instanceId |-> g.members[m].instanceId, epoch |-> UpgradedEpoch(g),
    previousEpoch |-> UpgradedEpoch(g), state |-> "STABLE",
    assigned |-> [p \in Brought(g, m) |-> UpgradedEpoch(g)],
    revoking |-> << >>]
 
-\* X-UP-04, X-UP-05, X-UP-08
+\* The consumer group after an upgrade (X-UP-04, X-UP-05, X-UP-08).
 Upgraded(g) ==
   LET M == Converted(g)
       S == {g.members[m].instanceId : m \in M} \ {""}
@@ -106,66 +110,70 @@ Upgraded(g) ==
 (* Downgrade.                                                              *)
 (***************************************************************************)
 
-\* X-DOWN-01, by the policy.
+\* The policy allows a downgrade (X-DOWN-01).
 MayDowngrade == Policy \in {"bidirectional", "downgrade"}
 
-\* X-DOWN-01: everybody but those in L is classic. more: who comes (X-DOWN-20).
+\* All members except those in L are classic, and some remain (X-DOWN-01). more:
+\* how many come (X-DOWN-20).
 Downgrades(g, L, more) ==
   LET rest == DOMAIN g.consumer.members \ L
   IN /\ rest \subseteq DOMAIN g.subscriptions
      /\ Cardinality(rest) + more > 0
      /\ MayDowngrade
 
-\* X-DOWN-22: m has its target, as of the assignment epoch.
+\* m has its target, as of the assignment epoch (X-DOWN-22).
 HasItsTarget(h, m) ==
   /\ h.members[m].state = "STABLE" /\ h.members[m].epoch = h.assignmentEpoch
   /\ DOMAIN h.members[m].assigned = Consumer!Stored(h, m)
 
-\* X-DOWN-22 mended: somebody of M does not, and nobody would tell it if the
-\* classic group were Stable at once.
+\* Some member of M lacks its target, and would never learn of it if the classic
+\* group were Stable at once (X-DOWN-22 fixed).
 Owes(h, M) == ~fault_downgrade_owes /\ \E m \in M : ~HasItsTarget(h, m)
 
-\* X-DOWN-04: in Kafka a member is assigned its target, whatever it holds.
+\* A member keeps what it holds. In Kafka it is assigned its target, whatever it
+\* holds (X-DOWN-04).
 AssignedInDowngrade(h, m) ==
   IF fault_downgrade_assigns_target THEN Consumer!Stored(h, m)
   ELSE Consumer!Holding(h.members[m])
 
-\* X-DOWN-04
+\* A member as the classic group has it (X-DOWN-04).
 ClassicMemberOf(g, m) ==
   [instanceId |-> g.consumer.members[m].instanceId,
    metadata |-> g.subscriptions[m],
    assignment |-> AssignedInDowngrade(g.consumer, m),
    isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]
 
-\* X-DOWN-03, X-DOWN-05: the classic group of the members M.
+\* The classic group of the members M (X-DOWN-03, X-DOWN-05).
 Stable(g, M, generation) ==
   [Classic!EmptyGroup EXCEPT
      !.state = "Stable", !.generationId = generation, !.leader = Classic!First(M),
      !.members = [m \in M |-> ClassicMemberOf(g, m)],
      !.sessionTimers = M]
 
-\* X-DOWN-06, X-DOWN-33: which timers of the consumer group stay armed.
+\* Which timers of the consumer group stay armed: none, unless Kafka's fault is
+\* on (X-DOWN-06, X-DOWN-33).
 LeftTimers(timers) == IF fault_downgrade_leaves_timers THEN timers ELSE {}
 
-\* X-DOWN-02; stable is the classic group that is logged, w what becomes of it.
+\* The group is replaced (X-DOWN-02). stable is the classic group in the log, w
+\* the world that it leads to.
 Downgraded(g, stable, w) ==
   LET v == ClassicWorld([ClassicGroup(stable) EXCEPT
                            !.joinTimers = LeftTimers(g.joinTimers),
                            !.syncTimers = LeftTimers(g.syncTimers)], w)
   IN [v EXCEPT !.app = <<Classic!RecordOf(stable)>> \o @]
 
-\* X-DOWN-01, X-DOWN-03: who stays when L go, and in which generation.
+\* The members that stay when L go (X-DOWN-01), and the generation (X-DOWN-03).
 Rest(g, L) == DOMAIN g.consumer.members \ L
 DowngradedEpoch(g) == g.consumer.groupEpoch
 
-\* X-DOWN-06: what the others held is to be shared out.
+\* A rebalance distributes the partitions of the others again (X-DOWN-06).
 Redistributed(stable) == Classic!PrepareRebalance(Classic!World(stable))
 
 DowngradedWithout(g, L) ==
   LET stable == Stable(g, Rest(g, L), DowngradedEpoch(g))
   IN Downgraded(g, stable, Redistributed(stable))
 
-\* M-LEAVE-03, X-LEAVE-03..05: m goes, whatever it speaks.
+\* Member m goes, whichever protocol it speaks (M-LEAVE-03, X-LEAVE-03..05).
 Gone(g, m) ==
   IF Downgrades(g, {m}, 0) THEN DowngradedWithout(g, {m})
   ELSE World([g EXCEPT !.consumer = Consumer!Fenced(@, m, Size),

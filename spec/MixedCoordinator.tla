@@ -1,7 +1,7 @@
 --------------------------- MODULE MixedCoordinator -------------------------
 (***************************************************************************)
-(* What the coordinator makes of each request, timer and fail-over, for    *)
-(* whichever group there is. Functions; no variables.                      *)
+(* How the coordinator handles each request, timer and fail-over, for      *)
+(* either kind of group. These are functions; there are no variables.      *)
 (***************************************************************************)
 EXTENDS MixedConversion
 
@@ -10,21 +10,23 @@ EXTENDS MixedConversion
 (* choose, << >> where it is not asked.                                    *)
 (***************************************************************************)
 
-\* M-STATIC-03, X-UP-13: who speaks the classic protocol gives way.
+\* A classic member is replaced by a consumer member with its instance id
+\* (M-STATIC-03, X-UP-13).
 HeartbeatVerdict(g, r) ==
   LET holder == g.consumer.instances[r.instanceId]
   IN IF /\ r.instanceId \in DOMAIN g.consumer.instances
         /\ r.epoch = 0 /\ holder \in DOMAIN g.subscriptions
      THEN "replaces" ELSE Consumer!Verdict(g.consumer, r)
 
-\* M-VAL-22 mended: a new group counts on from where the empty one has stopped.
+\* A new group continues the count of the empty one (M-VAL-22 fixed).
 NewConsumerGroup(g) ==
   LET begin == IF fault_empty_group_counts_anew \/ g.generationId = 0
                THEN NoConsumerGroup.groupEpoch ELSE g.generationId
   IN [NoConsumerGroup EXCEPT !.groupEpoch = begin, !.assignmentEpoch = begin]
 
-\* M-VAL-22: an empty classic group makes way for a new one, X-UP-01: one with
-\* members is converted first.
+\* The consumer group that the heartbeat finds: an empty classic group is
+\* replaced by a new one (M-VAL-22); one with members is converted first
+\* (X-UP-01).
 Grounds(g, r) ==
   CASE g.protocol = "consumer" -> g
     [] g.classic.state = "Empty" -> ConsumerGroup(NewConsumerGroup(g.classic), << >>)
@@ -32,19 +34,20 @@ Grounds(g, r) ==
 
 Converts(g) == g.protocol = "classic" /\ g.classic.state # "Empty"
 
-\* X-UP-15 mended: an upgrade always bumps, once.
+\* An upgrade always bumps, once (X-UP-15 fixed).
 Rebumped(g, h) ==
   IF Converts(g) /\ ~fault_upgrade_without_bump
      /\ h.groupEpoch = Upgraded(g.classic).consumer.groupEpoch
   THEN [h EXCEPT !.groupEpoch = @ + 1] ELSE h
 
-\* The consumer group right before reconciliation, but for the target.
+\* The consumer group just before reconciliation, except for the target.
 HeartbeatPlaced(g, r) ==
   LET grounds == Grounds(g, r)
       verdict == HeartbeatVerdict(grounds, r)
   IN Rebumped(g, Consumer!Placed(grounds.consumer, r, verdict, Size))
 
-\* Why the group cannot be asked: X-UP-02, X-UP-07, M-VAL-24; "" = it can.
+\* The error if the group does not take heartbeats, or "" (X-UP-02, X-UP-07,
+\* M-VAL-24).
 HeartbeatRefusal(g, r) ==
   CASE g.protocol = "consumer" -> ""
     [] r.epoch # 0 -> "GROUP_ID_NOT_FOUND"
@@ -62,8 +65,8 @@ HeartbeatTargets(g, r) ==
      \/ HeartbeatVerdict(Grounds(g, r), r) \in Consumer!Errors
   THEN {<< >>} ELSE TargetsOf(HeartbeatPlaced(g, r))
 
-\* Those who are there no more, or have changed protocol, have no timers of
-\* either kind; M-STATIC-10: they would find nobody.
+\* Join and sync timers end with the member, or when it changes its protocol
+\* (M-STATIC-10): they would find no member.
 Tidy(g) ==
   [g EXCEPT !.joinTimers = @ \cap DOMAIN g.subscriptions,
             !.syncTimers = @ \cap DOMAIN g.subscriptions]
@@ -79,7 +82,7 @@ RefusedHeartbeat(g, error) ==
             ELSE World(g),
       y |-> Consumer!Error(error)]
 
-\* M-HB-01..11, X-UP-03..11: what comes of r, and its answer.
+\* A heartbeat r and its answer (M-HB-01..11, X-UP-03..11).
 GetHeartbeat(g, r, T) ==
   LET grounds == Grounds(g, r)
       verdict == HeartbeatVerdict(grounds, r)
@@ -95,12 +98,12 @@ GetHeartbeat(g, r, T) ==
      THEN [w |-> World(g), y |-> Consumer!Error(verdict)]
      ELSE [w |-> [World(Tidy(joined)) EXCEPT !.out = ReleasedBy(g).out], y |-> after.y]
 
-\* M-LEAVE-02..05, by ConsumerGroupHeartbeat; nobody waits for the answer.
+\* A leave heartbeat (M-LEAVE-02..05), for whose answer no client waits.
 GetLeave(g, r) ==
   LET holder == IF r.instanceId = "" THEN r.memberId
                 ELSE IF r.instanceId \in DOMAIN g.consumer.instances
                 THEN g.consumer.instances[r.instanceId] ELSE ""
-  IN CASE g.protocol = "classic" -> World(g)              \* M-VAL-24
+  IN CASE g.protocol = "classic" -> World(g)              \* refused (M-VAL-24)
        [] holder # r.memberId \/ holder \notin DOMAIN g.consumer.members -> World(g)
        [] r.epoch = -2 -> World([g EXCEPT !.consumer = Consumer!Away(@, holder)])
        [] OTHER -> Gone(g, holder)
@@ -117,9 +120,9 @@ MissedAnAnswer(m, metadata) ==
   /\ metadata.owned \subseteq DOMAIN m.assigned
 
 (***************************************************************************)
-(* X-JOIN-06, 10, 12 mended: a JoinGroup with a member id is looked at as  *)
-(* a heartbeat would be (M-FENCE-04). The subscription says of which       *)
-(* generation; if it does not, what it claims must be the member's.        *)
+(* A JoinGroup with a member id is checked as a heartbeat would be         *)
+(* (X-JOIN-06, 10, 12 fixed; M-FENCE-04). The subscription gives its       *)
+(* generation; without one, its claims must be the member's.               *)
 (***************************************************************************)
 JoinsInStep(h, id, metadata) ==
   LET there == id \in DOMAIN h.members
@@ -131,7 +134,8 @@ JoinsInStep(h, id, metadata) ==
 IsOutOfStep(g, id, metadata) ==
   ~fault_join_generation_ignored /\ id # "" /\ ~JoinsInStep(g.consumer, id, metadata)
 
-\* X-POL-04, X-JOIN-02..08
+\* How the joining member gets its place, or the error (X-POL-04,
+\* X-JOIN-02..08).
 JoinVerdict(g, id, inst, metadata) ==
   LET instances == g.consumer.instances
   IN CASE Policy = "disabled" -> "INCONSISTENT_GROUP_PROTOCOL"
@@ -143,29 +147,30 @@ JoinVerdict(g, id, inst, metadata) ==
        [] IsOutOfStep(g, id, metadata) -> "UNKNOWN_MEMBER_ID"
        [] OTHER -> IF id \in DOMAIN g.consumer.members THEN "known" ELSE "new"
 
-\* X-JOIN-11: what is not named is given up.
+\* A partition that is not listed is given up (X-JOIN-11).
 SaidToBeOwned(metadata) == metadata.owned
 
-\* M-REC-18: of who has missed an answer the list confirms nothing.
+\* The list of a member that has missed an answer confirms nothing (M-REC-18).
 TellsOwned(h, id, metadata) ==
   \/ fault_join_generation_ignored
   \/ id \notin DOMAIN h.members
   \/ ~MissedAnAnswer(h.members[id], metadata)
 
-\* What the join says, as a heartbeat would: X-JOIN-10, 11. Its epoch has been
-\* looked at, or nobody asks for it (X-JOIN-12).
+\* The join, written as a heartbeat (X-JOIN-10, 11). Its epoch has been checked
+\* already, or is not checked at all (X-JOIN-12).
 Said(g, id, inst, metadata) ==
   LET tells == TellsOwned(g.consumer, id, metadata)
   IN [memberId |-> id, instanceId |-> inst, epoch |-> -1, tellsOwned |-> tells,
       owned |-> IF tells THEN SaidToBeOwned(metadata) ELSE {}, full |-> TRUE]
 
-\* The request with the id that it is about.
+\* The request, with the id of its member filled in.
 Asked(g, r, inst, fresh) ==
   Said(g, IF r.memberId = "" THEN fresh ELSE r.memberId, inst, r.metadata)
 
 VerdictOf(g, r, inst) == JoinVerdict(g, r.memberId, inst, r.metadata)
 
-\* X-DOWN-20: who is replaced was the last one of the consumer protocol.
+\* The replaced member was the last one that speaks the consumer protocol
+\* (X-DOWN-20).
 JoinDowngrades(g, inst) ==
   /\ inst \in DOMAIN g.consumer.instances
   /\ g.consumer.instances[inst] \notin DOMAIN g.subscriptions
@@ -174,19 +179,22 @@ JoinDowngrades(g, inst) ==
 JoinPlaced(g, r, inst, fresh) ==
   Consumer!Placed(g.consumer, Asked(g, r, inst, fresh), VerdictOf(g, r, inst), Size)
 
-\* What the assignor may choose; it is not asked by who is refused or downgrades.
+\* The targets that the assignor may choose. It is not asked if the join is
+\* refused or downgrades the group.
 JoinTargets(g, r, inst, fresh) ==
   IF \/ g.protocol = "classic" \/ DOMAIN g.consumer.members = {}
      \/ VerdictOf(g, r, inst) \in JoinErrors \cup {"id required"}
      \/ JoinDowngrades(g, inst)
   THEN {<< >>} ELSE TargetsOf(JoinPlaced(g, r, inst, fresh))
 
-\* X-JOIN-15
+\* The answer: the member epoch as generation, no leader, no members
+\* (X-JOIN-15).
 JoinedAt(c, id, epoch) ==
   [api |-> "JoinGroup", to |-> c, error |-> "NONE", memberId |-> id,
    generation |-> epoch, leader |-> "", skipAssignment |-> FALSE, members |-> {}]
 
-\* X-JOIN-10..20. The rebalance timer is not for classic members (X-JOIN-21).
+\* A join that stays in the consumer group (X-JOIN-10..20). Classic members have
+\* no rebalance timer (X-JOIN-21).
 Joined(g, r, inst, fresh, T) ==
   LET said == Asked(g, r, inst, fresh)
       id == said.memberId
@@ -201,16 +209,17 @@ Joined(g, r, inst, fresh, T) ==
   IN Reply(World(Tidy(h)), Classic!Caller(r), JoinedAt(r.from, id, after.y.epoch))
 
 (***************************************************************************)
-(* X-DOWN-20..24. The joiner has the target of whom it replaces, or holds  *)
-(* what that one held, and if no rebalance follows is reconciled at once.  *)
-(* Kafka answers it at once with its member epoch and takes the generation *)
-(* from before the request; intended is that it is parked.                 *)
+(* A join that downgrades the group (X-DOWN-20..24). The joiner gets what  *)
+(* the replaced member holds; if no rebalance follows, it is reconciled to *)
+(* the target at once. Kafka answers the joiner immediately with its       *)
+(* member epoch, and starts from the generation before the request; the    *)
+(* intended protocol parks it.                                             *)
 (***************************************************************************)
 JoinedAsLast(g, r, inst, fresh) ==
   LET said == Asked(g, r, inst, fresh)
       id == said.memberId
       placed == JoinPlaced(g, r, inst, fresh)
-      behind == \/ placed.assignmentEpoch < placed.groupEpoch   \* X-DOWN-22
+      behind == \/ placed.assignmentEpoch < placed.groupEpoch   \* (X-DOWN-22)
                 \/ Owes(placed, DOMAIN placed.members \ {id})
       after == Consumer!BeatFrom(placed, said, VerdictOf(g, r, inst), << >>)
       epoch == IF behind THEN placed.members[id].epoch ELSE after.y.epoch
@@ -230,14 +239,14 @@ GetJoinToConsumer(g, r, inst, fresh, T) ==
   LET verdict == VerdictOf(g, r, inst)
       caller == Classic!Caller(r)
   IN CASE verdict \in JoinErrors ->
-            Reply(World(g), caller, Classic!JoinError(r.from, verdict, ""))  \* X-JOIN-26
-       [] verdict = "id required" ->                                         \* X-JOIN-05
+            Reply(World(g), caller, Classic!JoinError(r.from, verdict, ""))  \* (X-JOIN-26)
+       [] verdict = "id required" ->                                         \* (X-JOIN-05)
             Reply(World(g), caller, Classic!JoinError(r.from, "MEMBER_ID_REQUIRED", fresh))
        [] JoinDowngrades(g, inst) -> JoinedAsLast(g, r, inst, fresh)
        [] OTHER -> Joined(g, r, inst, fresh, T)
 
-\* C-JOIN-10..12, 16: an empty consumer group is replaced by a classic one, which
-\* counts on (mended).
+\* A classic group replaces an empty consumer group, and continues its count
+\* (fixed) (C-JOIN-10..12, 16).
 GetJoinToNobody(g, r, inst, fresh) ==
   IF r.memberId # ""
   THEN Reply(World(g), Classic!Caller(r), Classic!JoinError(r.from, "UNKNOWN_MEMBER_ID", ""))
@@ -261,7 +270,8 @@ NeedsId(g, r, inst) ==
 (* SyncGroup, Heartbeat, LeaveGroup to a consumer group (9.4).             *)
 (***************************************************************************)
 
-\* X-SYNC-01, 02, 03 and X-HB-01; "" = goes on.
+\* The error that refuses the request, or "" if it passes (X-SYNC-01, 02, 03 and
+\* X-HB-01).
 ClassicFence(g, id, inst, generation) ==
   LET instances == g.consumer.instances
   IN CASE inst # "" /\ inst \notin DOMAIN instances -> "UNKNOWN_MEMBER_ID"
@@ -270,28 +280,29 @@ ClassicFence(g, id, inst, generation) ==
        [] generation # g.consumer.members[id].epoch -> "ILLEGAL_GENERATION"
        [] OTHER -> ""
 
-\* X-SYNC-05, X-HB-03: there is a target that m has not been reconciled with.
-\* LIV-14 mended: or there would be one, if anybody asked.
+\* There is a target that m has not been reconciled with (X-SYNC-05, X-HB-03),
+\* or one would be computed if a member asked (LIV-14 fixed).
 Lags(g, m) ==
   LET h == g.consumer
   IN \/ h.members[m].epoch < h.assignmentEpoch
      \/ ~fault_classic_members_starve /\ Consumer!Computes(h)
 
-\* X-HB-03: everything that m waits for has been given up.
+\* Other members have given up everything that m waits for (X-HB-03).
 CanHaveMore(g, m) ==
   LET h == g.consumer
   IN /\ h.members[m].state = "UNRELEASED"
      /\ \A p \in Consumer!Stored(h, m) \ DOMAIN h.members[m].assigned :
           Consumer!Unheld(h, p)
 
-\* X-HB-03, X-HB-07
+\* m has to rejoin: it lags, or must revoke, or can have more (X-HB-03,
+\* X-HB-07).
 IsToRejoin(g, m) ==
   Lags(g, m) \/ g.consumer.members[m].state = "UNREVOKED" \/ CanHaveMore(g, m)
 
-\* X-SYNC-06: what a classic member is told to own.
+\* What a SyncGroup returns to a classic member: A (X-SYNC-06).
 Granted(g, m) == DOMAIN g.consumer.members[m].assigned
 
-\* X-SYNC-01..06
+\* A SyncGroup is refused, told to rejoin, or answered with A (X-SYNC-01..06).
 GetSyncToConsumer(g, r, inst) ==
   LET id == r.memberId
       error == ClassicFence(g, id, inst, r.generation)
@@ -308,7 +319,8 @@ GetSync(g, r, inst) ==
   IF g.protocol = "classic" THEN ClassicWorld(g, Classic!GetSync(g.classic, r, inst, << >>))
   ELSE GetSyncToConsumer(g, r, inst)
 
-\* C-HB-05..12, X-HB-01..05: the group afterwards, and what the client is told.
+\* A heartbeat of a classic client: the group afterwards, and the answer
+\* (C-HB-05..12, X-HB-01..05).
 Beaten(g, id, inst, generation) ==
   LET classic == Classic!HeartbeatError(g.classic, id, inst, generation)
       known == classic \in {"NONE", "REBALANCE_IN_PROGRESS"}
@@ -323,7 +335,7 @@ Beaten(g, id, inst, generation) ==
                              !.joinTimers = IF told THEN @ \cup {id} ELSE @],
              error |-> IF told THEN "REBALANCE_IN_PROGRESS" ELSE "NONE"]
 
-\* C-LEAVE-12..22, X-LEAVE-01..05: a leave by member id.
+\* A leave by member id (C-LEAVE-12..22, X-LEAVE-01..05).
 GetLeaveGroup(g, id) ==
   CASE g.protocol = "classic" -> ClassicWorld(g, Classic!GetLeave(g.classic, id))
     [] id \in DOMAIN g.consumer.members -> Gone(g, id)
@@ -336,29 +348,32 @@ GetLeaveGroup(g, id) ==
 SessionTimers(g) ==
   IF g.protocol = "classic" THEN g.classic.sessionTimers ELSE g.consumer.sessionTimers
 
-\* C-TMR-06..09, M-TMR-01, X-TMR-01
+\* The session timer of m fires (C-TMR-06..09, M-TMR-01, X-TMR-01).
 SessionExpired(g, m) ==
   IF g.protocol = "classic" THEN ClassicWorld(g, Classic!SessionExpired(g.classic, m))
   ELSE Gone(g, m)
 
-\* M-TMR-02: only while the epoch is the one at arming.
+\* The rebalance timer fences its member only if the epoch is still that at
+\* arming (M-TMR-02).
 RebalanceExpired(g, m) ==
   IF /\ m \in DOMAIN g.consumer.members
      /\ g.consumer.members[m].epoch = g.consumer.rebalanceTimers[m]
   THEN Gone(g, m)
   ELSE World([g EXCEPT !.consumer.rebalanceTimers = Without(@, {m})])
 
-\* X-TMR-02: of a member, or left over from one (X-DOWN-33).
+\* The join timer fences its member (X-TMR-02). It may also be left over from
+\* one (X-DOWN-33).
 JoinExpired(g, m) ==
   IF m \in DOMAIN g.consumer.members THEN Gone(g, m)
   ELSE World([g EXCEPT !.joinTimers = @ \ {m}])
 
-\* X-TMR-03
+\* The sync timer fences its member (X-TMR-03).
 SyncExpired(g, m) ==
   IF m \in DOMAIN g.consumer.members THEN Gone(g, m)
   ELSE World([g EXCEPT !.syncTimers = @ \ {m}])
 
-\* F-LOAD-01, X-TMR-04
+\* What a new coordinator loads; join and sync timers are not restored
+\* (F-LOAD-01, X-TMR-04).
 Loaded(l, blocked) ==
   IF l.protocol = "classic" THEN ClassicGroup(Classic!Loaded(l.classic))
   ELSE ConsumerGroup(Consumer!Loaded(l.consumer, blocked), l.subscriptions)

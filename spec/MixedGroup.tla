@@ -1,12 +1,12 @@
 ----------------------------- MODULE MixedGroup -----------------------------
 (***************************************************************************)
-(* How a group is shared by members of both protocols, and how it is       *)
-(* converted under them: coordinator, clients, network and log as one      *)
-(* closed system. docs/closed-system.md, part three, is its contract;      *)
-(* Fencepost's model builds the same graph from it.                        *)
+(* How members of both protocols share a group, and how it is converted    *)
+(* while they use it: coordinator, clients, network and log as one closed  *)
+(* system. docs/closed-system.md, part three, is its contract; Fencepost's *)
+(* model builds the same graph from it.                                    *)
 (*                                                                         *)
-(* System (MixedSystem) is what the protocols do, Environment what happens *)
-(* to them. Fairness is on System alone.                                   *)
+(* System (MixedSystem) is what the protocols do; Environment is what      *)
+(* happens to them. Only System is fair.                                   *)
 (***************************************************************************)
 EXTENDS MixedSystem
 
@@ -24,15 +24,17 @@ Member(m) == group.consumer.members[m]
 
 IdOf(c) == IF RunsConsumer(c) THEN consumer[c].memberId ELSE classic[c].memberId
 
-\* What the application of c believes to own. Only one process runs.
+\* What the application of c believes to own. Only one of the two processes
+\* runs.
 Owned(c) == classic[c].owned \cup consumer[c].owned
 
 (***************************************************************************)
 (* Environment: clients come and go.                                       *)
 (***************************************************************************)
 
-\* WHO an operator. WHEN the client is down, and an id is left for a consumer.
-\* DOES start a process of one protocol or the other: so a group is rolled (X-ROLL-02).
+\* An operator starts a process of one protocol or the other for a client that
+\* is down; so a group is rolled (X-ROLL-02). A consumer process needs an id
+\* that is left.
 ClientStarts(c, protocol) ==
   /\ "ClientStarts" \in Allowed
   /\ protocol \in StartsAs[c]
@@ -47,19 +49,20 @@ ClientStarts(c, protocol) ==
           /\ UNCHANGED classic
   /\ UNCHANGED <<broker, net, faultsLeft>>
 
-\* The process of c is no more; more is what it sends at last.
+\* The process of c ends; more is what it sends last.
 Ends(c, more) ==
   /\ classic' = [classic EXCEPT ![c] = ClassicMember!Ended("down")]
   /\ consumer' = [consumer EXCEPT ![c] = ConsumerMember!Ended("down")]
   /\ StopsWaiting(c, more)
 
-\* WHO a client. WHEN it runs. DOES die without a word.
+\* A running client crashes, without a message to anyone.
 ClientCrashes(c) ==
   /\ Fault("ClientCrashes")
   /\ Runs(c)
   /\ Ends(c, {})
 
-\* What c says when it leaves: K-LEAVE-01 (a static one nothing), N-TR-07, N-HB-09.
+\* The leave request of c (K-LEAVE-01, N-TR-07, N-HB-09). A static classic
+\* client sends none.
 Farewell(c) ==
   CASE RunsConsumer(c) ->
          {Consumer!LeaveRequest(c, consumer[c], IF InstanceOf[c] = "" THEN -1 ELSE -2)}
@@ -67,22 +70,23 @@ Farewell(c) ==
          {Classic!LeaveRequest(c, classic[c].memberId)}
     [] OTHER -> {}
 
-\* WHO a client. WHEN it runs, and has something to say. DOES leave and end: a
-\* static one of the consumer protocol for a while.
+\* A running client that has a leave request leaves and ends; a static one of
+\* the consumer protocol leaves for a while.
 ClientLeaves(c) ==
   /\ Fault("ClientLeaves")
   /\ Runs(c)
   /\ Farewell(c) # {}
   /\ Ends(c, Farewell(c))
 
-\* WHO a client. WHEN it waits. DOES lose patience, or its connection.
+\* A waiting client reaches its request timeout or loses its connection.
 ClientGivesUp(c) ==
   /\ Fault("ClientGivesUp")
   /\ Waiting(c)
   /\ GoesOn(c)
   /\ StopsWaiting(c, {})
 
-\* A commit of c for p, sent now: K-OFF-02, O-COMMIT-25..28, 30..33, M-PE-08.
+\* Whether a commit of c for p, sent now, would be accepted (K-OFF-02,
+\* O-COMMIT-25..28, 30..33, M-PE-08).
 EpochCommits(m, epoch, p) ==
   \/ epoch = m.epoch
   \/ epoch < m.epoch /\ Consumer!OlderEpochCommits(m, epoch, p)
@@ -98,7 +102,8 @@ ConsumerCommits(c, p) ==
   LET me == consumer[c]
   IN me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.epoch, p)
 
-\* K-OFF-02, N-CMT-01: it commits with the epoch of its assignment, or not at all.
+\* A client commits with the epoch of its assignment, or not at all (K-OFF-02,
+\* N-CMT-01).
 SendsCommits(c) ==
   \/ /\ RunsClassic(c)
      /\ classic[c].state \in {"stable", "unjoined"}
@@ -109,15 +114,16 @@ CommitIsAccepted(c, p) ==
   /\ SendsCommits(c)
   /\ IF RunsClassic(c) THEN ClassicCommits(c, p) ELSE ConsumerCommits(c, p)
 
-\* WHO the application. WHEN its client owns something for which it would be heard.
-\* DOES commit. What becomes of the offset is told by Offsets; nothing changes here.
+\* The application commits, and the commit would be accepted for something that
+\* its client owns. Nothing changes here; Offsets specifies what happens to the
+\* offset.
 ClientCommits(c) ==
   /\ "ClientCommits" \in Allowed
   /\ \E p \in Owned(c) : CommitIsAccepted(c, p)
   /\ UNCHANGED vars
 
-\* WHO the application. WHEN its client believes to own what it has lost meanwhile,
-\* or is in a rebalance. DOES commit, and is refused.
+\* The application commits something that its client believes to own but has
+\* lost, or commits in a rebalance. The coordinator refuses the commit.
 ClientCommitsInVain(c) ==
   /\ "ClientCommits" \in Allowed
   /\ SendsCommits(c)
@@ -129,71 +135,72 @@ ClientCommitsInVain(c) ==
 (* Environment: network, clocks, cluster.                                  *)
 (***************************************************************************)
 
-\* WHO the network. WHEN somebody waits for the answer. DOES lose the request.
+\* The network loses a request whose sender still waits for the answer.
 RequestLost ==
   /\ Fault("RequestLost")
   /\ \E r \in {q \in requests : q.heard} : requests' = requests \ {r}
   /\ UNCHANGED <<broker, idsUsed, clients, replies>>
 
-\* WHO the network. DOES deliver a request once more, some time.
+\* The network will deliver a request a second time.
 RequestDuplicated ==
   /\ Fault("RequestDuplicated")
   /\ \E r \in {q \in requests : q.heard} :
        requests' = requests \cup {Duplicate(r)}
   /\ UNCHANGED <<broker, idsUsed, clients, replies>>
 
-\* WHO the network. DOES lose a reply.
+\* The network loses a reply.
 ReplyLost ==
   /\ Fault("ReplyLost")
   /\ \E y \in replies : replies' = replies \ {y}
   /\ UNCHANGED <<broker, idsUsed, clients, requests>>
 
-\* WHO the join timer of a classic group. WHEN a live client is still missing.
-\* DOES not wait for it.
+\* The join timer of a classic group fires although a live client is still
+\* missing.
 JoinTimerFiresEarly ==
   /\ Fault("JoinTimerFiresEarly")
   /\ group.classic.joinTimer
   /\ ~JoinTimerIsDue
   /\ TimerDid(ClassicWorld(group, Classic!JoinExpired(group.classic)))
 
-\* WHO the sync timer of a classic group. WHEN a live client has not synced.
-\* DOES not wait for it.
+\* The sync timer of a classic group fires although a live client has not
+\* synced.
 SyncTimerFiresEarly ==
   /\ Fault("SyncTimerFiresEarly")
   /\ group.classic.syncTimer
   /\ ~SyncTimerIsDue
   /\ TimerDid(ClassicWorld(group, Classic!SyncExpired(group.classic)))
 
-\* WHO the session timer of m. WHEN its client lives, but stalls. DOES as when due.
+\* The session timer of m fires although its client lives, but stalls.
 SessionTimerFiresEarly(m) ==
   /\ Fault("SessionTimerFiresEarly")
   /\ m \in SessionTimers(group)
   /\ ~Abandoned(m)
   /\ TimerDid(SessionExpired(group, m))
 
-\* WHO the rebalance timer of m. WHEN its client lives, but is slow to revoke.
+\* The rebalance timer of m fires although its client lives, but is slow to
+\* revoke.
 RebalanceTimerFiresEarly(m) ==
   /\ Fault("RebalanceTimerFiresEarly")
   /\ m \in DOMAIN group.consumer.rebalanceTimers
   /\ ~Abandoned(m)
   /\ TimerDid(RebalanceExpired(group, m))
 
-\* WHO the join timer of m. WHEN its client lives, but is slow to join again.
+\* The join timer of m fires although its client lives, but is slow to rejoin.
 MemberJoinTimerFiresEarly(m) ==
   /\ Fault("MemberJoinTimerFiresEarly")
   /\ m \in group.joinTimers
   /\ ~Abandoned(m)
   /\ TimerDid(JoinExpired(group, m))
 
-\* WHO the sync timer of m. WHEN its client lives, but is slow to sync.
+\* The sync timer of m fires although its client lives, but is slow to sync.
 MemberSyncTimerFiresEarly(m) ==
   /\ Fault("MemberSyncTimerFiresEarly")
   /\ m \in group.syncTimers
   /\ ~Abandoned(m)
   /\ TimerDid(SyncExpired(group, m))
 
-\* WHO the cluster. DOES make another broker the coordinator: all soft state is
-\* lost, and who was parked is told (F-LOAD-01, F-UNLOAD-01).
+\* Another broker becomes the coordinator: all soft state is lost, and parked
+\* requests are answered (F-LOAD-01, F-UNLOAD-01).
 CoordinatorFailsOver ==
   /\ Fault("CoordinatorFailsOver")
   /\ group' = Loaded(log, group.consumer.blocked)
@@ -245,13 +252,14 @@ Next == System \/ Environment
 
 Spec == Init /\ [][Next]_vars
 
-\* A JoinGroup can be handled: there is an id for it if it needs one.
+\* A JoinGroup can be handled: if it needs an id, one is left.
 HasAnId(r) == ~NeedsId(group, r, InstanceOf[r.from]) \/ idsUsed < Len(MemberIds)
 
 IsLeave(r) == IF IsClassic(r) THEN r.api = "LeaveGroup" ELSE r.epoch < 0
 
-\* ENABLED <<System>>_vars, written out guard by guard: TLC works that out by
-\* trial, which takes it a second a state. MCMixedFairness holds the two equal.
+\* ENABLED <<System>>_vars, written out guard by guard. TLC computes ENABLED by
+\* trial, which takes a second per state. MCMixedFairness checks that the two
+\* are equal.
 SystemCanMove ==
   \/ \E r \in requests :
        IsLeave(r) \/ (Deliverable(requests, r) /\ (IsApi(r, "JoinGroup") => HasAnId(r)))
@@ -269,11 +277,10 @@ SystemCanMove ==
              \cup group.joinTimers \cup group.syncTimers : Abandoned(m)
 
 (***************************************************************************)
-(* As long as the system can do something, it does something: WF(System)   *)
-(* with its ENABLED written out. Nothing is fair about the environment,    *)
-(* and nothing chooses between steps of the system. A heartbeat that       *)
-(* brings no news is no step, so members that are content do not keep the  *)
-(* others waiting.                                                         *)
+(* As long as the system can do something, it does something: WF(System),  *)
+(* with its ENABLED written out. The environment is not fair, and no step  *)
+(* of the system has priority over another. A heartbeat that brings no     *)
+(* news is not a step, so members at rest do not keep the others waiting.  *)
 (***************************************************************************)
 FairSpec == Spec /\ ([]<>~SystemCanMove \/ []<><<System>>_vars)
 =============================================================================

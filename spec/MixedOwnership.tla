@@ -1,16 +1,17 @@
 --------------------------- MODULE MixedOwnership ---------------------------
 (***************************************************************************)
-(* The mixed group refines Ownership, over its conversions: what the log   *)
-(* says that members hold is granted, whichever protocol it is of; what a  *)
-(* client goes by is the lease that came with its last SyncGroup, or its   *)
-(* last good heartbeat, however old it is by now. A client that believes   *)
-(* to own more than that, or is told more than the log has, has a lease    *)
-(* that nobody gave. Who was fenced keeps an old lease until it hears of   *)
-(* that (NOT-01).                                                          *)
+(* The mixed group refines Ownership, across its conversions. The grant is *)
+(* what members hold according to the log, whichever protocol that is. The *)
+(* lease of a client came with the last SyncGroup or the last good         *)
+(* heartbeat that it acts on, however old that is. A client that believes  *)
+(* to own more than its lease, or receives more than the log grants, has a *)
+(* lease that was never given. A fenced member keeps an old lease until it *)
+(* learns of the fence (NOT-01).                                           *)
 (***************************************************************************)
 EXTENDS MCMixedMutants, Leases
 
-\* Static members are one holder over their restarts, others one per id.
+\* A static member is one holder across its restarts; any other holder is a
+\* member id.
 Identity(id, inst) == IF inst # "" THEN inst ELSE id
 HolderOf(c) == Identity(IdOf(c), InstanceOf[c])
 
@@ -26,7 +27,8 @@ GrantedBy(l) ==
   [k \in Ids \cup Instances |->
      IF l.protocol = "classic" THEN ClassicGrant(l.classic, k) ELSE ConsumerGrant(l.consumer, k)]
 
-\* What gives a lease: a SyncGroup of the one protocol, a heartbeat of the other.
+\* Answers that give a lease: SyncGroup in one protocol, a heartbeat in the
+\* other.
 Gives(y) == y.error = "NONE" /\ (IsClassic(y) => y.api = "SyncGroup")
 Good(c, ys) == \E y \in ys : y.to = c /\ Gives(y)
 

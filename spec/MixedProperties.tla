@@ -1,8 +1,8 @@
 -------------------------- MODULE MixedProperties ---------------------------
 (***************************************************************************)
-(* What the closed mixed group promises. Each property has a configuration *)
-(* in which it holds and one in which a guard is taken away and it fails   *)
-(* (spec/manifest.json). Names are sentences.                              *)
+(* What the closed mixed group promises. For each property there is a      *)
+(* configuration in which it holds, and one that removes a guard and in    *)
+(* which it fails (spec/manifest.json). The names are sentences.           *)
 (***************************************************************************)
 EXTENDS MixedGroup
 
@@ -10,10 +10,10 @@ Live    == {m \in Present : group.consumer.members[m].epoch >= 0}
 Running == {c \in Clients : Runs(c)}
 
 (***************************************************************************)
-(* c is in step: what it owns came with the epoch that its member has now, *)
+(* c is in step: what it owns came with the current epoch of its member,   *)
 (* so its next request is not refused for its age. Written again from the  *)
-(* rules C-HB-08, X-HB-01, M-FENCE-04, 06. Who is not in step is fenced:   *)
-(* NOT-01 speaks of it.                                                    *)
+(* rules C-HB-08, X-HB-01, M-FENCE-04, 06. A client that is not in step is *)
+(* fenced (NOT-01).                                                        *)
 (***************************************************************************)
 ClassicInStep(c) ==
   LET p == classic[c]
@@ -39,18 +39,20 @@ InStep(c) ==
 (* Ownership.                                                              *)
 (***************************************************************************)
 
-\* INV-KIP-01
+\* Members hold disjoint sets of partitions (INV-KIP-01).
 NoPartitionHasTwoHolders ==
   \A m, n \in Present :
     m # n => Consumer!Holding(Member(m)) \cap Consumer!Holding(Member(n)) = {}
 
-\* Over all that members of both protocols may still believe to own.
+\* The same of all that clients of both protocols in step may still believe to
+\* own.
 NoPartitionHasTwoOwners ==
   \A c, d \in Clients :
     c # d /\ InStep(c) /\ InStep(d) => Owned(c) \cap Owned(d) = {}
 
-\* A classic client that joins is let in: its JoinGroup, under way or sent again,
-\* would not be refused now, or it has been answered and its SyncGroup would not be.
+\* A joining classic client is let in: its JoinGroup, in flight or sent again,
+\* would not be refused now; or it has been answered, and its SyncGroup would
+\* not be refused.
 IsLetIn(c) ==
   LET p == classic[c]
   IN \/ JoinVerdict(group, p.memberId, InstanceOf[c], ClassicMember!MetadataOf(p))
@@ -59,34 +61,37 @@ IsLetIn(c) ==
           /\ IsApi(y, "JoinGroup") /\ y.to = c /\ y.error = "NONE"
           /\ y.generation = Member(p.memberId).epoch
 
-\* c is a client of the consumer group: it has not been fenced. A classic one is
-\* by its generation, and while it joins if it is not let in (X-JOIN-12).
+\* c is a client of the consumer group: it has not been fenced. For a classic
+\* client its generation decides, and while it joins, whether it is let in
+\* (X-JOIN-12).
 Belongs(c) ==
   \/ RunsConsumer(c) /\ consumer[c].memberId \in Present
   \/ /\ classic[c].memberId \in DOMAIN group.subscriptions
      /\ \/ classic[c].generation = Member(classic[c].memberId).epoch
         \/ classic[c].state = "joining" /\ IsLetIn(c)
 
-\* INV-KIP-09, for the world outside: what one member is given no other one has
-\* any more, unless it was fenced.
+\* INV-KIP-09, for clients: a partition assigned to one member is no longer
+\* owned by any other client, unless that client was fenced.
 NoPartitionIsGivenBeforeItIsGivenUp ==
   \A c \in Clients : Belongs(c) =>
     \A m \in Present \ {IdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
 
-\* INV-KIP-09 without regard to epochs, where no request is late and no timer early:
-\* a conversion gives to nobody what one that is there still has.
+\* INV-KIP-09 without regard to epochs, where no request is late and no timer
+\* early: a conversion never gives away what a present member still has.
 NothingIsTakenFromWhoIsThere ==
   \A c \in Clients : Runs(c) /\ IdOf(c) \in Present =>
     \A m \in Present \ {IdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
 
-\* X-SYNC-06: a classic member is told what it holds, by whomever it is asked.
+\* SyncGroup returns to a classic member what it holds, for any sender
+\* (X-SYNC-06).
 AClassicMemberIsToldWhatItHolds ==
   [][\A y \in replies' \ replies :
        /\ IsConsumerGroup
        /\ IsApi(y, "SyncGroup") /\ y.error = "NONE"
        => y.assignment = DOMAIN Member(classic[y.to].memberId).assigned]_vars
 
-\* Fencing: whatever clients believe (NOT-01), commits of one get through.
+\* Fencing: whatever clients believe (NOT-01), the commits of at most one of
+\* them are accepted.
 NoPartitionHasTwoCommitters ==
   \A c, d \in Clients : \A p \in Owned(c) \cap Owned(d) :
     CommitIsAccepted(c, p) /\ CommitIsAccepted(d, p) => c = d
@@ -98,11 +103,12 @@ GrantedTo(c) ==
   ELSE IF IdOf(c) \in DOMAIN log.consumer.members
   THEN Consumer!Holding(log.consumer.members[IdOf(c)]) ELSE {}
 
-\* A commit that is accepted is for what the log grants, over every conversion.
+\* Every accepted commit is for a partition that the log grants, across all
+\* conversions.
 OnlyAHolderCommits ==
   \A c \in Clients : \A p \in Owned(c) : CommitIsAccepted(c, p) => p \in GrantedTo(c)
 
-\* Who is in step is not refused, over every conversion.
+\* A client in step is not refused, across all conversions.
 WhoHoldsMayCommit ==
   \A c \in Clients : InStep(c) /\ SendsCommits(c) =>
     \A p \in Owned(c) : CommitIsAccepted(c, p)
@@ -112,7 +118,8 @@ WhoHoldsMayCommit ==
 (* Epochs.                                                                 *)
 (***************************************************************************)
 
-\* INV-KIP-03
+\* A member's epoch is at most the assignment epoch, which is at most the group
+\* epoch (INV-KIP-03).
 EpochsKeepTheirOrder ==
   /\ group.consumer.assignmentEpoch <= group.consumer.groupEpoch
   /\ \A m \in Live : Member(m).epoch <= group.consumer.assignmentEpoch
@@ -120,20 +127,21 @@ EpochsKeepTheirOrder ==
 EpochOf(g) ==
   IF g.protocol = "classic" THEN g.classic.generationId ELSE g.consumer.groupEpoch
 
-\* X-UP-01, X-DOWN-01: a group with members changes its protocol.
+\* A group with members changes its protocol (X-UP-01, X-DOWN-01).
 IsUpgrade   == IsClassicGroup /\ DOMAIN group.classic.members # {}
                /\ group'.protocol = "consumer"
 IsDowngrade == IsConsumerGroup /\ Present # {} /\ group'.protocol = "classic"
 
-\* INV-CONV-01, X-UP-04, X-DOWN-03: generation and group epoch are one count.
+\* Generation and group epoch are one count (INV-CONV-01, X-UP-04, X-DOWN-03).
 AConversionKeepsTheEpoch ==
   [][IsUpgrade \/ IsDowngrade => EpochOf(group') >= EpochOf(group)]_vars
 
-\* X-UP-15 mended: whoever is there is asked to take part in a new target.
+\* An upgrade bumps, so all members are asked to take part in a new target
+\* (X-UP-15 fixed).
 AnUpgradeMovesTheEpoch == [][IsUpgrade => EpochOf(group') > EpochOf(group)]_vars
 
-\* X-JOIN-15, X-DOWN-23: with the generation that a JoinGroup is told, a SyncGroup
-\* would pass now.
+\* The generation in a JoinGroup answer is one with which a SyncGroup would pass
+\* now (X-JOIN-15, X-DOWN-23).
 AJoinAnswerIsNoTrap ==
   [][\A y \in replies' \ replies :
        IsApi(y, "JoinGroup") /\ y.error = "NONE" =>
@@ -148,8 +156,9 @@ AJoinAnswerIsNoTrap ==
 \* What the members of the classic group g may own: X-UP-05, written again.
 MayOwn(g, m) == g.members[m].assignment \cup g.members[m].metadata.owned
 
-\* What comes with m: its assignment, and what it claims, unless that is assigned to
-\* another, or claimed by one that tells no older generation.
+\* What is converted with m: its assignment, and each claim of m, unless the
+\* partition is assigned to another member, or claimed by one whose generation
+\* is not older.
 ComesWith(g, m, held) ==
   /\ g.members[m].assignment \subseteq held
   /\ held \subseteq MayOwn(g, m)
@@ -158,7 +167,8 @@ ComesWith(g, m, held) ==
        \/ /\ p \in g.members[n].metadata.owned
           /\ g.members[n].metadata.generation >= g.members[m].metadata.generation
 
-\* INV-CONV-01, X-UP-05. Who is replaced goes with its instance id (X-UP-13).
+\* An upgrade keeps every member and what it owns (INV-CONV-01, X-UP-05). A
+\* replaced member keeps its instance id only (X-UP-13).
 AnUpgradeKeepsEveryMember ==
   [][IsUpgrade =>
        \A m \in DOMAIN group.classic.members :
@@ -171,8 +181,8 @@ AnUpgradeKeepsEveryMember ==
             \/ /\ before.instanceId \in DOMAIN group'.consumer.instances
                /\ group'.consumer.instances[before.instanceId] # m]_vars
 
-\* INV-CONV-01, X-DOWN-04: a member goes, or is replaced; the others stay with
-\* what they hold.
+\* In a downgrade one member goes or is replaced; the others stay with what they
+\* hold (INV-CONV-01, X-DOWN-04).
 ADowngradeKeepsEveryOtherMember ==
   [][IsDowngrade =>
        /\ Cardinality(Present \ DOMAIN group'.classic.members) = 1
@@ -182,8 +192,8 @@ ADowngradeKeepsEveryOtherMember ==
             /\ group'.classic.members[m].assignment =
                  Consumer!Holding(Member(m))]_vars
 
-\* X-DOWN-22: where no rebalance follows, who is content has what was meant for it;
-\* nobody would tell it of the rest.
+\* If no rebalance follows a downgrade, a member at rest has all of its target,
+\* as it would never learn of the rest (X-DOWN-22).
 ADowngradeAtRestOwesNobody ==
   [][IsDowngrade /\ group'.classic.state = "Stable" =>
        \A c \in Clients :
@@ -192,17 +202,18 @@ ADowngradeAtRestOwesNobody ==
          /\ classic[c].generation = group'.classic.generationId
          => classic[c].owned = Consumer!Stored(group.consumer, classic[c].memberId)]_vars
 
-\* X-POL-01..04
+\* Every conversion is one that the policy allows (X-POL-01..04).
 NoConversionIsAgainstThePolicy ==
   [][/\ IsUpgrade => Policy \in {"bidirectional", "upgrade"}
      /\ IsDowngrade => Policy \in {"bidirectional", "downgrade"}]_vars
 
-\* X-UP-03 mended: who is refused has done nothing to anybody.
+\* A refused join affects no other client (X-UP-03 fixed).
 ARefusedJoinDisturbsNobody ==
   [][\A y \in replies' \ replies :
        ~IsClassic(y) /\ y.error # "NONE" => replies' \ replies = {y} /\ group' = group]_vars
 
-\* X-UP-07 mended: whoever comes while the group is made is asked to wait.
+\* A client that comes during the group's first rebalance is asked to wait
+\* (X-UP-07 fixed).
 NobodyIsRefusedWithoutAReason ==
   \A y \in replies : y.error # "UNKNOWN_SERVER_ERROR"
 
@@ -211,11 +222,13 @@ NobodyIsRefusedWithoutAReason ==
 (* Requests of classic clients, waits and timers.                          *)
 (***************************************************************************)
 
-\* LIV-01 as safety, for networks that neither lose nor duplicate: whoever
-\* waits is known to somebody who will answer (X-UP-03, X-JOIN-14).
+\* LIV-01 as a safety property, for networks that neither lose nor duplicate:
+\* for every client that waits there is a request, a reply or a parked future
+\* (X-UP-03, X-JOIN-14).
 NobodyWaitsForNothing == \A c \in Clients : Waiting(c) => Expecting(c)
 
-\* X-SYNC-01..03, INV-KIP-17; the left side repeats the rules.
+\* A stale SyncGroup changes nothing and is refused (X-SYNC-01..03, INV-KIP-17).
+\* The left side repeats the rules.
 AStaleSyncChangesNothing ==
   [][\A r \in requests \ requests' :
        /\ IsConsumerGroup /\ Present # {}
@@ -224,20 +237,22 @@ AStaleSyncChangesNothing ==
           \/ r.generation # Member(r.memberId).epoch
        => group' = group /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
 
-\* M-TMR-01, X-TMR-01
+\* Every member has its session timer, and no other id has one (M-TMR-01,
+\* X-TMR-01).
 EveryMemberHasItsSessionTimer == group.consumer.sessionTimers = Present
 
-\* X-TMR-02, X-DOWN-33 mended: nobody is fenced for not doing what it was not told.
+\* A member with a join timer was asked to rejoin, so none is fenced for
+\* ignoring what it never heard (X-TMR-02, X-DOWN-33 fixed).
 OnlyWhoIsToJoinAgainHasAJoinTimer ==
   \A m \in group.joinTimers : m \in Present /\ IsToRejoin(group, m)
 
-\* X-TMR-03
+\* Only classic members have sync timers (X-TMR-03).
 OnlyWhoIsToSyncHasASyncTimer == group.syncTimers \subseteq DOMAIN group.subscriptions
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Liveness, under FairSpec. The environment has finitely many faults, so  *)
-(* it is quiet in the end. LIV-05..08, X-ROLL-02.                          *)
+(* Liveness (LIV-05..08, X-ROLL-02), under FairSpec. The environment has   *)
+(* finitely many faults, so it is quiet eventually.                        *)
 (***************************************************************************)
 ClassicSettled(c) ==
   LET p == classic[c]
@@ -266,7 +281,8 @@ Settled(c) == IF RunsConsumer(c) THEN ConsumerSettled(c) ELSE ClassicSettled(c)
 
 Everybody == IF IsClassicGroup THEN DOMAIN group.classic.members ELSE Present
 
-\* With the policy for it, a group of one protocol is a group of that protocol.
+\* If the policy allows both conversions, a group whose members all speak one
+\* protocol is a group of that protocol.
 OfOneProtocol ==
   Policy = "bidirectional" =>
     (IsConsumerGroup <=> \E c \in Running : RunsConsumer(c))
@@ -279,7 +295,7 @@ Content ==
        /\ group.consumer.assignmentEpoch = group.consumer.groupEpoch
        /\ UNION {Owned(c) : c \in Running} = Parts
 
-\* The bound on ids cuts off what would follow.
+\* The bound on ids cuts off the rest of this run.
 CutOff == \E r \in requests : IsApi(r, "JoinGroup") /\ ~HasAnId(r)
 
 TheGroupConverges == <>[](Content \/ CutOff)

@@ -1,7 +1,7 @@
 ----------------------------- MODULE MixedSystem ----------------------------
 (***************************************************************************)
-(* The variables, and what the two protocols do by themselves: clients,    *)
-(* coordinator, timers. What happens to them from outside is MixedGroup.   *)
+(* The variables, and what the two protocols do: clients, coordinator,     *)
+(* timers. MixedGroup has what happens to them.                            *)
 (***************************************************************************)
 EXTENDS MixedCoordinator, MixedClient, Network
 
@@ -21,15 +21,15 @@ TypeIdsUsed == idsUsed \in 0..Len(MemberIds)
 VARIABLE classic   \* the processes that speak the classic protocol
 TypeClassic == classic \in [Clients -> ClassicMember!Client]
 
-VARIABLE consumer  \* the processes that speak the consumer protocol; a client runs one at most
+VARIABLE consumer  \* the processes that speak the consumer protocol; a client runs at most one process
 TypeConsumer ==
   /\ consumer \in [Clients -> ConsumerMember!Client]
   /\ \A c \in Clients : "down" \in {classic[c].state, consumer[c].state}
 
-VARIABLE requests  \* on their way to the coordinator
+VARIABLE requests  \* requests on their way to the coordinator
 TypeRequests == \A r \in requests : IsRequest(r)
 
-VARIABLE replies   \* on their way to clients
+VARIABLE replies   \* answers on their way to clients
 TypeReplies == \A y \in replies : IsReply(y)
 
 VARIABLE faultsLeft  \* faults that may still happen
@@ -63,7 +63,7 @@ LoggedAfter(w) ==
     [] w.app # << >> -> ClassicLog(w.app[Len(w.app)])
     [] OTHER -> log
 
-\* The coordinator did w; what it wrote is replicated at once.
+\* The coordinator has acted; w is the result, replicated at once.
 Did(w) ==
   /\ group' = w.g
   /\ log' = LoggedAfter(w)
@@ -71,7 +71,7 @@ Did(w) ==
 
 AnswersTo(r, y) == IF r.heard THEN {Consumer!To(r.from, y)} ELSE {}
 
-\* c stops waiting: nothing that is still to come reaches it.
+\* c stops waiting: the answer to its request, when it comes, does not reach it.
 Deaf(g, c) ==
   [g EXCEPT !.classic.members = [m \in DOMAIN @ |->
      [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
@@ -89,13 +89,13 @@ Parked(c) ==
   \E m \in DOMAIN group.classic.members :
     c \in {group.classic.members[m].awaitingJoin, group.classic.members[m].awaitingSync}
 
-\* Somebody could still answer c.
+\* An answer to c may still come.
 Expecting(c) ==
   \/ \E r \in requests : r.from = c /\ r.heard
   \/ \E y \in replies : y.to = c
   \/ Parked(c)
 
-\* c after a wait that was in vain (K-ERR-13, N-ERR-06).
+\* c after it stopped waiting (K-ERR-13, N-ERR-06).
 GoesOn(c) ==
   /\ classic' = [classic EXCEPT ![c].state = IF @ \in {"joining", "syncing"}
                                              THEN "unjoined" ELSE @]
@@ -103,9 +103,10 @@ GoesOn(c) ==
                                          ELSE @]
 
 (***************************************************************************)
-(* No client holds the id, or will learn it from an answer: nothing will   *)
-(* ever be heard of it again. A timer of an abandoned id is bound to fire; *)
-(* one of a live client fires early, by a fault of the environment.        *)
+(* No client holds the id or will learn it from an answer, so it will      *)
+(* never send anything again. The timer of an abandoned id is sure to      *)
+(* fire. That of a live client fires early only by a fault of the          *)
+(* environment.                                                            *)
 (***************************************************************************)
 Abandoned(m) ==
   /\ \A c \in Clients : classic[c].memberId # m /\ consumer[c].memberId # m
@@ -130,8 +131,8 @@ Fault(name) ==
 (* System: clients of the classic protocol.                                *)
 (***************************************************************************)
 
-\* WHO a classic client. WHEN it runs and waits for nothing.
-\* DOES join prepare (K-CB-02..04), then sends JoinGroup (K-ST-10).
+\* A classic client that runs and waits for nothing prepares its join
+\* (K-CB-02..04) and sends JoinGroup (K-ST-10).
 ClientSendsJoin(c) ==
   /\ classic[c].state = "unjoined"
   /\ LET p == ClassicMember!Prepared(classic[c])
@@ -140,8 +141,8 @@ ClientSendsJoin(c) ==
              {Classic!JoinRequest(c, p.memberId, ClassicMember!MetadataOf(p))}
   /\ UNCHANGED <<broker, idsUsed, consumer, replies, faultsLeft>>
 
-\* WHO a classic client. WHEN its JoinGroup is answered.
-\* DOES K-ERR-01..10; with NONE it sends SyncGroup, as leader with an assignment.
+\* A classic client receives the answer to its JoinGroup (K-ERR-01..10). If it
+\* is NONE, the client sends SyncGroup, as leader with an assignment.
 ClientGetsJoinReply ==
   /\ \E y \in {z \in replies : IsApi(z, "JoinGroup")} :
        LET c == y.to
@@ -155,15 +156,15 @@ ClientGetsJoinReply ==
                requests' = IF y.error = "NONE" THEN requests \cup {Sync(a)} ELSE requests
   /\ UNCHANGED <<broker, idsUsed, consumer, faultsLeft>>
 
-\* WHO a classic client. WHEN its SyncGroup is answered.
-\* DOES take its assignment (K-ST-12, K-CB-05, 06), or K-ERR-03..08.
+\* A classic client receives the answer to its SyncGroup and takes its
+\* assignment (K-ST-12, K-CB-05, 06), or handles the error (K-ERR-03..08).
 ClientGetsSyncReply ==
   /\ \E y \in {z \in replies : IsApi(z, "SyncGroup")} :
        /\ replies' = replies \ {y}
        /\ classic' = [classic EXCEPT ![y.to] = AfterSyncReply(@, y)]
   /\ UNCHANGED <<broker, idsUsed, consumer, requests, faultsLeft>>
 
-\* What a heartbeat of the classic client c comes to.
+\* The result of a heartbeat of the classic client c.
 HeartbeatOf(c) ==
   Beaten(group, classic[c].memberId, InstanceOf[c], classic[c].generation)
 
@@ -171,8 +172,8 @@ HeartbeatMatters(c) ==
   /\ classic[c].state = "stable"
   /\ HeartbeatOf(c).error # "NONE" \/ HeartbeatOf(c).g # group
 
-\* WHO a classic client and the coordinator. WHEN the client is stable, and the
-\* heartbeat changes anything. DOES a whole heartbeat (C-HB-05..12, X-HB-01..05).
+\* A stable classic client heartbeats, if that changes anything: request, check
+\* and answer in one step (C-HB-05..12, X-HB-01..05).
 ClientHeartbeats(c) ==
   /\ HeartbeatMatters(c)
   /\ group' = HeartbeatOf(c).g
@@ -185,9 +186,9 @@ ClientHeartbeats(c) ==
 (* System: clients of the consumer protocol.                               *)
 (***************************************************************************)
 
-\* Whether the next heartbeat would bring or change anything now. One that would
-\* not is no step, nor is a join that would only be told to try again (N-ERR-03):
-\* on its way it would be the same as one sent later.
+\* Whether the next heartbeat would bring news, or change something, now. One
+\* that would do neither is not a step: sent now or later, it is the same.
+\* Neither is a join whose only answer is to try again (N-ERR-03).
 BringsNews(c) ==
   LET p == consumer[c]
       r == ConsumerMember!NextHeartbeat(c, p)
@@ -203,31 +204,30 @@ CanSendHeartbeat(c) ==
   /\ ~consumer[c].waiting
   /\ BringsNews(c)
 
-\* WHO a consumer client. WHEN it waits for no answer, and there is something to
-\* tell or to learn. DOES send a heartbeat: to join, in full, with what it owns,
-\* or bare.
+\* A consumer client that waits for no answer, and has something to report or to
+\* learn, sends a heartbeat: to join, in full, with what it owns, or bare.
 ClientSendsHeartbeat(c) ==
   /\ CanSendHeartbeat(c)
   /\ consumer' = [consumer EXCEPT ![c] = ConsumerMember!AfterSending(@)]
   /\ requests' = requests \cup {ConsumerMember!NextHeartbeat(c, consumer[c])}
   /\ UNCHANGED <<broker, idsUsed, classic, replies, faultsLeft>>
 
-\* WHO a consumer client. WHEN its heartbeat is answered. DOES N-TR-02..06, N-ERR.
+\* A consumer client receives the answer to its heartbeat (N-TR-02..06, N-ERR).
 ClientGetsReply ==
   /\ \E y \in {z \in replies : ~IsClassic(z)} :
        /\ replies' = replies \ {y}
        /\ consumer' = [consumer EXCEPT ![y.to] = AfterHeartbeatReply(@, y)]
   /\ UNCHANGED <<broker, idsUsed, classic, requests, faultsLeft>>
 
-\* WHO the application. WHEN an assignment is to be worked on. DOES run the
-\* callbacks: what goes is given up, what comes is taken (N-REC-06..08).
+\* The application runs the callbacks for a new assignment: it gives up the
+\* revoked partitions and takes the added ones (N-REC-06..08).
 ClientReconciles(c) ==
   /\ consumer[c].reconciling
   /\ consumer' = [consumer EXCEPT ![c] = ConsumerMember!AfterCallbacks(@)]
   /\ UNCHANGED <<broker, idsUsed, classic, net, faultsLeft>>
 
-\* WHO a client of either protocol. WHEN it waits for an answer that cannot come
-\* any more. DOES give up waiting (K-ERR-13, N-ERR-06).
+\* A client of either protocol stops waiting for an answer that cannot come any
+\* more (K-ERR-13, N-ERR-06).
 ClientTimesOut(c) ==
   /\ Waiting(c)
   /\ ~Expecting(c)
@@ -240,8 +240,9 @@ ClientTimesOut(c) ==
 (* System: coordinator.                                                    *)
 (***************************************************************************)
 
-\* WHO the coordinator. WHEN a JoinGroup arrives, and an id is left if needed.
-\* DOES section 3 of the rules, or 9.3, which may downgrade the group.
+\* The coordinator handles a JoinGroup by section 3 of the rules, or by 9.3,
+\* which may downgrade the group. If that takes a new member id, there must be
+\* one left.
 CoordinatorGetsJoin ==
   /\ \E r \in {q \in requests : IsApi(q, "JoinGroup")} :
        LET inst == InstanceOf[r.from]
@@ -255,7 +256,7 @@ CoordinatorGetsJoin ==
                Did(GetJoin(group, r, inst, fresh, T))
   /\ UNCHANGED <<clients, faultsLeft>>
 
-\* WHO the coordinator. WHEN a SyncGroup arrives. DOES C-SYNC-05..19, X-SYNC.
+\* The coordinator handles a SyncGroup (C-SYNC-05..19, X-SYNC).
 CoordinatorGetsSync ==
   /\ \E r \in {q \in requests : IsApi(q, "SyncGroup")} :
        /\ Deliverable(requests, r)
@@ -263,15 +264,15 @@ CoordinatorGetsSync ==
        /\ Did(GetSync(group, r, InstanceOf[r.from]))
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
 
-\* WHO the coordinator. WHEN a LeaveGroup arrives. DOES C-LEAVE-12..22, X-LEAVE.
+\* The coordinator handles a LeaveGroup (C-LEAVE-12..22, X-LEAVE).
 CoordinatorGetsLeaveGroup ==
   /\ \E r \in {q \in requests : IsApi(q, "LeaveGroup")} :
        /\ requests' = requests \ {r}
        /\ Did(GetLeaveGroup(group, r.memberId))
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
 
-\* WHO the coordinator. WHEN a heartbeat of the consumer protocol arrives.
-\* DOES sections 7.3 to 7.6 of the rules, or converts the group first (9.2).
+\* The coordinator handles a heartbeat of the consumer protocol by sections 7.3
+\* to 7.6 of the rules, or converts the group first (9.2).
 CoordinatorGetsHeartbeat ==
   /\ \E r \in {q \in requests : ~IsClassic(q)} :
        /\ r.epoch >= 0
@@ -282,8 +283,8 @@ CoordinatorGetsHeartbeat ==
             IN Did([h.w EXCEPT !.out = @ \cup AnswersTo(r, h.y)])
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
 
-\* WHO the coordinator. WHEN a leave heartbeat arrives. DOES M-LEAVE-01..05,
-\* or downgrades the group (X-DOWN-01..06).
+\* The coordinator handles a leave heartbeat (M-LEAVE-01..05), which may
+\* downgrade the group (X-DOWN-01..06).
 CoordinatorGetsLeave ==
   /\ \E r \in {q \in requests : ~IsClassic(q)} :
        /\ r.epoch < 0
@@ -291,7 +292,7 @@ CoordinatorGetsLeave ==
        /\ Did(GetLeave(group, r))
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
 
-\* WHO the clock. WHEN the assignment interval runs. DOES end it (M-TGT-08).
+\* The assignment interval ends (M-TGT-08).
 IntervalPasses ==
   /\ group.consumer.blocked
   /\ group' = [group EXCEPT !.consumer.blocked = FALSE]
@@ -302,48 +303,48 @@ IntervalPasses ==
 (* System: timers.                                                         *)
 (***************************************************************************)
 
-\* A timer has run out: the coordinator did w.
+\* A timer has fired; w is the result.
 TimerDid(w) == Did(w) /\ UNCHANGED <<idsUsed, clients, requests>>
 
-\* WHO the join timer of a classic group. WHEN everybody still missing is
-\* abandoned, or in the initial delay. DOES complete the join phase (C-JOIN-44).
+\* The join timer of a classic group fires, in the initial delay or when all
+\* missing members are abandoned. It ends the join phase (C-JOIN-44).
 JoinTimerFires ==
   /\ group.classic.joinTimer
   /\ JoinTimerIsDue
   /\ TimerDid(ClassicWorld(group, Classic!JoinExpired(group.classic)))
   /\ UNCHANGED faultsLeft
 
-\* WHO the sync timer of a classic group. WHEN every pending sync is abandoned.
-\* DOES remove them and rebalance (C-SYNC-20).
+\* The sync timer of a classic group fires when every pending sync is abandoned.
+\* It removes those members and starts a rebalance (C-SYNC-20).
 SyncTimerFires ==
   /\ group.classic.syncTimer
   /\ SyncTimerIsDue
   /\ TimerDid(ClassicWorld(group, Classic!SyncExpired(group.classic)))
   /\ UNCHANGED faultsLeft
 
-\* WHO the session timer of m. WHEN m is abandoned. DOES C-TMR-06..09, M-TMR-01.
+\* The session timer of an abandoned id m fires (C-TMR-06..09, M-TMR-01).
 SessionTimerFires(m) ==
   /\ m \in SessionTimers(group)
   /\ Abandoned(m)
   /\ TimerDid(SessionExpired(group, m))
   /\ UNCHANGED faultsLeft
 
-\* WHO the rebalance timer of m. WHEN m is abandoned. DOES M-TMR-02.
+\* The rebalance timer of an abandoned member m fires (M-TMR-02).
 RebalanceTimerFires(m) ==
   /\ m \in DOMAIN group.consumer.rebalanceTimers
   /\ Abandoned(m)
   /\ TimerDid(RebalanceExpired(group, m))
   /\ UNCHANGED faultsLeft
 
-\* WHO the join timer of m, a classic member of a consumer group. WHEN m is
-\* abandoned. DOES fence it (X-TMR-02).
+\* The join timer of m, an abandoned classic member of a consumer group, fences
+\* it (X-TMR-02).
 MemberJoinTimerFires(m) ==
   /\ m \in group.joinTimers
   /\ Abandoned(m)
   /\ TimerDid(JoinExpired(group, m))
   /\ UNCHANGED faultsLeft
 
-\* WHO the sync timer of m. WHEN m is abandoned. DOES fence it (X-TMR-03).
+\* The sync timer of an abandoned classic member m fences it (X-TMR-03).
 MemberSyncTimerFires(m) ==
   /\ m \in group.syncTimers
   /\ Abandoned(m)

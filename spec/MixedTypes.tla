@@ -1,59 +1,63 @@
 ----------------------------- MODULE MixedTypes -----------------------------
 (***************************************************************************)
 (* Constants and value domains of the closed mixed group: clients of both  *)
-(* protocols, one group. What is of one protocol alone is that of          *)
+(* protocols, one group. What belongs to one protocol alone is in          *)
 (* ClassicTypes and ConsumerTypes, under Classic! and Consumer!. The prose *)
 (* contract is docs/closed-system.md, part three.                          *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
 
 (***************************************************************************)
-(* Who takes part.                                                         *)
+(* The participants.                                                       *)
 (***************************************************************************)
 CONSTANTS
   Clients,     \* client processes
-  MemberIds,   \* sequence: the ids, in the order in which they are taken, whoever makes them
+  MemberIds,   \* sequence: ids in the order in which they are taken, by coordinator or clients
   Partitions,  \* sequence: the partitions of the one topic that all read
   InstanceOf,  \* client -> instance id, "" = dynamic (G-VOC-03)
   StartsAs     \* client -> the protocols that its processes may speak (X-ROLL-02)
 
 (***************************************************************************)
-(* How clients and broker are set up.                                      *)
+(* How clients and broker are configured.                                  *)
 (***************************************************************************)
 CONSTANTS
   Cooperative,             \* do classic clients keep partitions over a rebalance? (G-VOC-15)
-  MetadataTellsGeneration, \* subscription v2 and later (A-EMB-02)
-  Assignor,                \* of the consumer group: "range" or "uniform"; classic leaders: one way
+  MetadataTellsGeneration, \* metadata holds the generation: subscription v2 and later (A-EMB-02)
+  Assignor,                \* of the consumer group: "range" or "uniform"; classic leaders assign in
+                           \* one way
   Interval,                \* is the assignment interval I > 0? (M-TGT-08)
   Policy                   \* "bidirectional", "upgrade", "downgrade" or "disabled" (X-POL)
 
 (***************************************************************************)
-(* Faults that Kafka 4.3 has; FALSE is the intended protocol. The names    *)
-(* are those of settings.py.                                               *)
+(* Faults of Kafka 4.3; FALSE is the intended protocol. The names are      *)
+(* those of the switches in profile.py.                                    *)
 (***************************************************************************)
 CONSTANTS
-  fault_upgrade_without_protocol,      \* X-UP-07
-  fault_upgrade_answers_before_checks, \* X-UP-03
-  fault_upgrade_without_bump,          \* X-UP-15
-  fault_classic_members_starve,        \* X-HB-03, X-SYNC-05
-  fault_downgrade_owes,                \* X-DOWN-22
-  fault_downgrade_loses_bump,          \* X-DOWN-23
-  fault_downgrade_leaves_timers,       \* X-DOWN-06, X-DOWN-33
-  fault_join_generation_ignored,       \* X-JOIN-06, X-JOIN-10, X-JOIN-12
-  fault_downgrade_assigns_target,      \* X-DOWN-04
-  fault_upgrade_overlooks_owned,       \* X-UP-05, C-JOIN-42
-  fault_empty_group_counts_anew        \* C-JOIN-16, M-VAL-22
+  fault_upgrade_without_protocol,      \* an upgrade in the first rebalance is an internal error (X-UP-07)
+  fault_upgrade_answers_before_checks, \* parked requests are answered although the upgrade fails (X-UP-03)
+  fault_upgrade_without_bump,          \* an upgrade by a known member does not bump (X-UP-15)
+  fault_classic_members_starve,        \* classic members are not told of a due target (X-HB-03, X-SYNC-05)
+  fault_downgrade_owes,                \* a downgrade forgets incomplete targets (X-DOWN-22)
+  fault_downgrade_loses_bump,          \* a downgrade loses the bump of its request (X-DOWN-23)
+  fault_downgrade_leaves_timers,       \* a downgrade leaves timers armed (X-DOWN-06, X-DOWN-33)
+  fault_join_generation_ignored,       \* the generation of a JoinGroup is ignored (X-JOIN-06,
+                                       \* X-JOIN-10, X-JOIN-12)
+  fault_downgrade_assigns_target,      \* a downgrade assigns targets, not holdings (X-DOWN-04)
+  fault_upgrade_overlooks_owned,       \* an upgrade overlooks owned partitions (X-UP-05, C-JOIN-42)
+  fault_empty_group_counts_anew        \* a group of the other type starts at its first epoch
+                                       \* (C-JOIN-16, M-VAL-22)
 
 (***************************************************************************)
-(* What the parts of each protocol need and is settled here.               *)
+(* Constants of the two protocols that are fixed here.                     *)
 (***************************************************************************)
-MaxSize == Len(MemberIds)        \* G-CFG-04: never reached
-DelayWindows == 0                \* C-JOIN-43
+MaxSize == Len(MemberIds)        \* never reached (G-CFG-04)
+DelayWindows == 0                \* no extended delay (C-JOIN-43)
 FirstParts == Len(Partitions)    \* the topic does not grow
 NewInstanceOf == [c \in Clients |-> ""]
-TellsWhatComes == TRUE           \* N-HB-05
+TellsWhatComes == TRUE           \* clients report what they are about to take (N-HB-05)
 
-\* The faults of one protocol alone are shown there.
+\* Faults of one protocol alone are covered by the specification of that
+\* protocol.
 fault_new_member_added_survives      == FALSE
 fault_refusal_leaves_join_phase      == FALSE
 fault_static_return_counts_as_new    == FALSE
@@ -84,7 +88,7 @@ Put(f, x, v)  == Classic!Put(f, x, v)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Domains. Of the two groups one is in memory; the other has its resting  *)
+(* Values. One of the two groups is in memory; the other has its resting   *)
 (* value.                                                                  *)
 (***************************************************************************)
 Protocol == {"classic", "consumer"}
@@ -96,10 +100,10 @@ IsGroup(g) ==
   /\ g.protocol \in Protocol
   /\ Classic!IsGroup(g.classic)
   /\ Consumer!IsGroup(g.consumer)
-  /\ DOMAIN g.subscriptions \subseteq Ids  \* of the classic members of a consumer group (X-UP-05)
+  /\ DOMAIN g.subscriptions \subseteq Ids  \* metadata of the classic members of a consumer group (X-UP-05)
   /\ \A m \in DOMAIN g.subscriptions : g.subscriptions[m] \in Classic!Metadata
-  /\ g.joinTimers \subseteq Ids            \* X-TMR-02
-  /\ g.syncTimers \subseteq Ids            \* X-TMR-03
+  /\ g.joinTimers \subseteq Ids            \* members whose join timer runs (X-TMR-02)
+  /\ g.syncTimers \subseteq Ids            \* members whose sync timer runs (X-TMR-03)
   /\ g.protocol = "classic" => g.consumer = NoConsumerGroup /\ g.subscriptions = << >>
   /\ g.protocol = "consumer" => g.classic = NoClassicGroup
                                 /\ DOMAIN g.subscriptions \subseteq DOMAIN g.consumer.members
@@ -112,7 +116,8 @@ ConsumerGroup(g, subscriptions) ==
   [protocol |-> "consumer", classic |-> NoClassicGroup, consumer |-> g,
    subscriptions |-> subscriptions, joinTimers |-> {}, syncTimers |-> {}]
 
-\* What is replicated, of the group that there is; a conversion buries the other.
+\* What is replicated, for the group that exists. A conversion replaces the
+\* other group with tombstones.
 IsLog(l) ==
   /\ l.protocol \in Protocol
   /\ Classic!IsRecord(l.classic)
@@ -131,8 +136,9 @@ ConsumerLog(g) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Messages are those of the two protocols. Those of the classic one name  *)
-(* their api; the heartbeats of the other, and their answers, do not.      *)
+(* Messages are those of the two protocols. Those of the classic protocol  *)
+(* name their api; heartbeats of the consumer protocol, and their answers, *)
+(* do not.                                                                 *)
 (***************************************************************************)
 IsClassic(message) == "api" \in DOMAIN message
 IsApi(message, api) == IsClassic(message) /\ message.api = api

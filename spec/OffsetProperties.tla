@@ -1,12 +1,13 @@
 -------------------------- MODULE OffsetProperties --------------------------
 (***************************************************************************)
-(* What is promised of offsets, and how they stand on Ownership and on     *)
-(* Durable. Each promise has a configuration that fails without one guard. *)
+(* What is promised about offsets, and how Offsets refines Ownership and   *)
+(* Durable. For each promise there is a configuration that fails without   *)
+(* one guard.                                                              *)
 (***************************************************************************)
 EXTENDS Offsets
 
 (***************************************************************************)
-(* Ownership decides who may commit. What members believe are its leases.  *)
+(* Ownership decides who may commit. The leases are what members believe.  *)
 (***************************************************************************)
 Group == INSTANCE Ownership WITH
   Things <- Parts,
@@ -27,8 +28,8 @@ TheOffsetsAreDurable == Kept!Spec
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Every commit that is accepted is by a member that may commit there:     *)
-(* nobody who is fenced or late ever moves an offset (INV-COMMIT-01,       *)
+(* Every accepted commit comes from a member that may commit there: a      *)
+(* fenced or late member never moves an offset (INV-COMMIT-01,             *)
 (* INV-KIP-11).                                                            *)
 (***************************************************************************)
 Accepted(r) ==
@@ -40,9 +41,9 @@ OnlyAnOwnerCommits ==
        Accepted(r) => Group!MayCommit(r.from, r.part)]_vars
 
 (***************************************************************************)
-(* Nothing acknowledged is lost (INV-COMMIT-03): what a member was told is *)
-(* committed, is, in what no fail-over takes away; or it is in the hands   *)
-(* of a transaction that is sure to commit.                                *)
+(* Nothing acknowledged is lost (INV-COMMIT-03): an offset that was        *)
+(* acknowledged to a member as committed is in the replicated state, or    *)
+(* belongs to a transaction that is sure to commit.                        *)
 (***************************************************************************)
 Counts(e) ==
   e.pending => /\ txn[e.producer].state = "committing"
@@ -53,8 +54,8 @@ NothingAcknowledgedIsLost ==
     \E i \in 1..Len(log[t]) : log[t][i].offset >= promised[t] /\ Counts(log[t][i])
 
 (***************************************************************************)
-(* No owner is behind what an owner before it was told is committed: no    *)
-(* record is processed again that somebody has answered for.               *)
+(* No owner is behind an offset that was acknowledged to an earlier owner, *)
+(* so no committed record is processed again.                              *)
 (***************************************************************************)
 NoOwnerIsBehindWhatWasCommitted ==
   \A h \in Holders : \A t \in Parts :
@@ -62,19 +63,19 @@ NoOwnerIsBehindWhatWasCommitted ==
       member[h].position[t] >= promised[t]
 
 -----------------------------------------------------------------------------
-\* Answers that tell an offset, on their way or about to be.
+\* Answers that contain an offset, in flight or waiting for replication.
 Telling ==
   {y \in replies \cup UNION {unreplicated[i].answers : i \in 1..Len(unreplicated)} :
      y.api = "Fetch" /\ y.error = "NONE"}
 
 (***************************************************************************)
-(* What is pending is told to nobody (INV-TXN-01).                         *)
+(* No answer contains a pending offset (INV-TXN-01).                       *)
 (***************************************************************************)
 NobodyIsToldWhatIsPending == \A y \in Telling : ~y.entry.pending
 
 (***************************************************************************)
-(* Who asks for stable offsets is told nothing at all while a transaction  *)
-(* has yet to say whether another offset counts (O-FETCH-08).              *)
+(* A fetch for stable offsets gets no offset while a transaction has yet   *)
+(* to decide whether another offset counts (O-FETCH-08).                   *)
 (***************************************************************************)
 WhoWantsStableOffsetsWaits ==
   [][\A r \in requests \ requests' :
@@ -83,8 +84,8 @@ WhoWantsStableOffsetsWaits ==
        => ~IsPending(Newest[r.part])]_vars
 
 (***************************************************************************)
-(* What was aborted is seen by nobody: it is no committed offset, and no   *)
-(* answer tells it (INV-TXN-01).                                           *)
+(* No member sees an aborted offset: it is not committed, and no answer    *)
+(* contains it (INV-TXN-01).                                               *)
 (***************************************************************************)
 IsAborted(e) == e.producer # "" /\ e.number \in txn[e.producer].aborted
 
@@ -93,8 +94,8 @@ NobodySeesWhatWasAborted ==
   /\ \A t \in Parts : ~IsAborted(Visible(Newest[t]))
 
 (***************************************************************************)
-(* Whatever is pending is of a transaction that is still to end. One that  *)
-(* no marker will ever come for would hang for ever (KIP-890).             *)
+(* A pending offset belongs to a transaction that is still to end. Without *)
+(* a marker to come, it would hang for ever (KIP-890).                     *)
 (***************************************************************************)
 WhatIsPendingIsStillToEnd ==
   \A t \in Parts : \A i \in 1..Len(Newest[t]) :

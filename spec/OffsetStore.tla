@@ -2,8 +2,8 @@
 (***************************************************************************)
 (* The offsets of a group as a coordinator keeps them: for each partition  *)
 (* the entries that count, in the order of their records in the log. One   *)
-(* of them is committed, the others are pending, each of a transaction of  *)
-(* its own. Functions, no variables.                                       *)
+(* of them is committed; the others are pending, each in a different       *)
+(* transaction. These are functions; there are no variables.               *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences
 
@@ -19,7 +19,7 @@ ASSUME "" \notin Holders
 Entry == [offset : 0..MaxOffset, producer : Holders \cup {""},
           number : 0..Transactions, pending : BOOLEAN]
 
-\* What a plain commit writes, and what is told where nothing is committed.
+\* What a plain commit writes, and what a fetch returns if nothing is committed.
 Plain(offset) ==
   [offset |-> offset, producer |-> "", number |-> 0, pending |-> FALSE]
 Missing == Plain(0)
@@ -42,36 +42,36 @@ NoOffsets == [t \in Parts |-> << >>]
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Reading. q is what there is of one partition.                           *)
+(* Reading. q is what is stored for one partition.                         *)
 (***************************************************************************)
 
-\* What a fetch tells of it.
+\* The offset that a fetch returns.
 Visible(q) ==
   LET committed == SelectSeq(q, LAMBDA e : ~e.pending)
   IN IF committed = << >> THEN Missing ELSE committed[1]
 
-\* Some transaction has yet to say whether its offset counts.
+\* Some transaction has yet to decide whether its offset counts.
 IsPending(q) == \E i \in 1..Len(q) : q[i].pending
 
-\* Who asks for stable offsets has to come again (O-FETCH-08).
+\* A fetch for stable offsets has to be sent again (O-FETCH-08).
 Unstable(q) == IsPending(q)
 
-\* Nothing in it speaks against its expiry, if it is old enough (O-EXP-11).
+\* It may expire, if it is old enough (O-EXP-11).
 MayExpire(q) == ~IsPending(q)
 
 (***************************************************************************)
 (* Writing.                                                                *)
 (***************************************************************************)
 
-\* A plain commit takes the place of what was committed (F-REPLAY-02).
+\* A plain commit replaces the committed offset (F-REPLAY-02).
 WithCommit(q, offset) == Append(SelectSeq(q, LAMBDA e : e.pending), Plain(offset))
 
 Without(q, h) == SelectSeq(q, LAMBDA e : ~IsOf(e, h))
 
-\* A later commit of a transaction takes the place of its earlier one (O-TXN-09).
+\* A later commit of a transaction replaces its earlier one (O-TXN-09).
 WithPending(q, e) == Append(Without(q, e.producer), e)
 
-\* What was committed was written later, so it stands (O-TXN-08).
+\* The committed offset was written later, so it stays (O-TXN-08).
 Overtaken(q, i) == \E j \in (i + 1)..Len(q) : ~q[j].pending
 
 \* The transaction of h commits: its offset counts from now on.
@@ -83,6 +83,6 @@ AfterCommitMarker(q, h) ==
        [] Overtaken(q, i) -> Without(q, h)
        [] OTHER -> SelectSeq(counts, LAMBDA e : e.pending \/ e = counts[i])
 
-\* The transaction of h aborts: as if it had never been.
+\* The transaction of h aborts: its offset is dropped.
 AfterAbortMarker(q, h) == Without(q, h)
 =============================================================================

@@ -1,21 +1,21 @@
 ------------------------------- MODULE Offsets ------------------------------
 (***************************************************************************)
-(* How the positions of a group outlive its members: owners read where the *)
-(* one before them stopped, process, and commit, plainly or in a           *)
-(* transaction. Who owns what is decided as Ownership has it, and what is  *)
-(* written is kept as Durable has it; how either is done does not matter   *)
-(* here. docs/closed-system.md, part five, is its contract.                *)
+(* How the positions of a group outlive its members: an owner starts where *)
+(* its predecessor stopped, processes records, and commits, plainly or in  *)
+(* a transaction. Ownership decides who owns what, and Durable keeps what  *)
+(* is written; how they do it does not matter here. docs/closed-system.md, *)
+(* part five, is the contract of this module.                              *)
 (*                                                                         *)
-(* System is what members, coordinator, log and the coordinator of         *)
-(* transactions do, Environment what happens to them. Fairness is on       *)
-(* System alone.                                                           *)
+(* System is what members, coordinator, log and the transaction            *)
+(* coordinator do; Environment is what happens to them. Only System is     *)
+(* fair.                                                                   *)
 (***************************************************************************)
 EXTENDS OffsetStore, Network
 
 CONSTANTS
   Plainly,        \* members that commit plainly
   Transactional,  \* members that commit in transactions; a member may do both
-  Decisions,      \* who may be granted what
+  Decisions,      \* what the group may grant
   Epochs,         \* how many decisions there may be
   RequireStable,  \* do members ask for stable offsets?
   Faults,         \* how many faults of the environment a run may have
@@ -25,7 +25,7 @@ ASSUME Plainly \cup Transactional \subseteq Holders
 ASSUME Decisions \subseteq [Holders -> SUBSET Parts]
 ASSUME Epochs \in Nat /\ Faults \in Nat /\ RequireStable \in BOOLEAN
 
-Unknown == MaxOffset + 1  \* the position of who has not asked yet
+Unknown == MaxOffset + 1  \* the position before the first fetch
 
 -----------------------------------------------------------------------------
 VARIABLE epoch         \* number of the last decision
@@ -34,14 +34,15 @@ TypeEpoch == epoch \in 0..Epochs
 VARIABLE grant         \* that decision: who shall own what
 TypeGrant == grant \in [Holders -> SUBSET Parts]
 
-VARIABLE lease         \* the decision that a member last heard of, and what it got
+VARIABLE lease         \* the decision that a member last learned of, and what it got
 TypeLease == lease \in [Holders -> [epoch : 0..Epochs, things : SUBSET Parts]]
 
 VARIABLE log           \* the offsets as far as they are replicated
 TypeLog == IsStore(log)
 
-\* Written and not yet replicated, oldest first: the offsets then, the answers
-\* that wait, whose marker it was, whose offset expired or was deleted.
+\* Batches written, not yet replicated, oldest first: the offsets after each,
+\* the answers that wait, whose marker it is, which offsets expired or were
+\* deleted.
 VARIABLE unreplicated
 TypeUnreplicated ==
   \A i \in 1..Len(unreplicated) :
@@ -50,14 +51,14 @@ TypeUnreplicated ==
     /\ unreplicated[i].expired \subseteq Parts
     /\ unreplicated[i].deleted \subseteq Parts
 
-VARIABLE member        \* where each member is, and what it has not committed
+VARIABLE member        \* the positions of each member, and what it has not committed
 TypeMember == member \in [Holders ->
   [position : [Parts -> 0..Unknown], dirty : SUBSET Parts, waiting : BOOLEAN,
    begun : {"none", "open", "failed"}]]
 
-\* What the coordinator of transactions has of each producer: the last
-\* transaction, what came of it, the offsets that it knows to be written in it,
-\* and which transactions were aborted.
+\* What the transaction coordinator knows of each producer: the last transaction
+\* and its state, the offsets that it knows to be written in it, and which
+\* transactions were aborted.
 VARIABLE txn
 TypeTxn == txn \in [Holders ->
   [number : 0..Transactions, state : {"none", "open", "committing", "aborting"},
@@ -70,7 +71,7 @@ TypeRequests == \A r \in requests : /\ r.api \in {"Commit", "TxnCommit", "Fetch"
 VARIABLE replies       \* answers on their way to members
 TypeReplies == \A y \in replies : y.to \in Holders /\ y.entry \in Entry
 
-VARIABLE promised      \* the highest offset that a member was told is committed
+VARIABLE promised      \* the highest offset that was acknowledged as committed
 TypePromised == promised \in [Parts -> 0..MaxOffset]
 
 VARIABLE faultsLeft    \* faults that may still happen
@@ -119,16 +120,17 @@ Reply(r, error, e) ==
   [api |-> r.api, to |-> r.from, part |-> r.part, error |-> error, entry |-> e]
 AnswersTo(r, error, e) == IF r.heard THEN {Reply(r, error, e)} ELSE {}
 
-\* Of the answers to what was written: those that do not wait. None.
+\* The answers to a write that do not wait for it: none.
 AtOnce(answers) == {}
 
-\* A batch after which the offsets are these, and which nobody waits for.
+\* A batch with these offsets, for which no member waits.
 Batch(store) == [store |-> store, answers |-> {}, ends |-> {},
                  expired |-> {}, deleted |-> {}]
 
 Highest(S) == CHOOSE n \in S : \A m \in S : n >= m
 
-\* What is promised of t once these answers are out: the highest that was told.
+\* What is promised of t once these answers are out: the highest acknowledged
+\* offset.
 PromisedWith(answers, t) ==
   Highest({promised[t]} \cup
           {y.entry.offset : y \in {z \in answers :
@@ -142,7 +144,7 @@ Writes(batch) ==
   /\ promised' = [t \in Parts |-> PromisedWith(AtOnce(batch.answers), t)]
   /\ UNCHANGED log
 
-\* An answer without a record waits for what was written before it (F-RT-07).
+\* An answer without a record waits for the batches written before it (F-RT-07).
 Answers(answers) ==
   /\ IF unreplicated = << >>
      THEN replies' = replies \cup answers /\ UNCHANGED stored
@@ -151,33 +153,34 @@ Answers(answers) ==
           /\ UNCHANGED <<log, replies>>
   /\ UNCHANGED promised
 
-\* An error waits for nothing.
+\* An error does not wait.
 Refuses(r, error) ==
   /\ replies' = replies \cup AnswersTo(r, error, Missing)
   /\ UNCHANGED <<stored, promised>>
 
-\* The coordinator knows a member by the epoch that it names (O-COMMIT-25, 32).
-\* It looks at no partition: that members commit only what they own is up to
-\* them (NOT-05).
+\* The coordinator checks the epoch that the request names (O-COMMIT-25, 32). It
+\* does not check partitions: that members commit only what they own is an
+\* assumption about members (NOT-05).
 IsCurrent(r) == r.epoch = epoch
 
-\* The log takes offsets of an open transaction alone (O-TXN-11).
+\* The log accepts offsets of an open transaction only (O-TXN-11).
 IsInTransaction(r) ==
   /\ txn[r.from].state = "open"
   /\ txn[r.from].number = r.number
 
-\* Who may keep its positions: who missed no decision. Whoever did was fenced, and
-\* others may have gone on meanwhile (N-TR-06).
+\* The partitions whose positions h keeps: those it still owns, if it missed no
+\* decision. If it missed one it was fenced, and others may have continued
+\* meanwhile (N-TR-06).
 Keeps(h) == IF lease[h].epoch + 1 = epoch THEN lease[h].things \cap grant[h] ELSE {}
 
-\* h hears of the last decision.
+\* h learns of the last decision.
 Learned(h, m) ==
   [m EXCEPT !.position = [t \in Parts |-> IF t \in Keeps(h) THEN @[t] ELSE Unknown],
             !.dirty    = @ \cap Keeps(h)]
 Newly(h) == [lease EXCEPT ![h] = [epoch |-> epoch, things |-> grant[h]]]
 
-\* What is left of a member whose transaction did not come off: it has to read
-\* again what it has processed.
+\* A member whose transaction failed: it has to read again what it has
+\* processed.
 Reset(m) == [m EXCEPT !.position = Nowhere, !.dirty = {}, !.begun = "none"]
 
 StopsWaiting(h) ==
@@ -194,7 +197,8 @@ Fault(name) ==
   /\ faultsLeft > 0
   /\ faultsLeft' = faultsLeft - 1
 
-\* A member that can do something: it waits for nothing, has to clear up nothing.
+\* A member that can act: it waits for nothing, and has no failed transaction to
+\* abort.
 Ready(h) == ~member[h].waiting /\ member[h].begun # "failed"
 
 -----------------------------------------------------------------------------
@@ -202,8 +206,8 @@ Ready(h) == ~member[h].waiting /\ member[h].begun # "failed"
 (* System: members.                                                        *)
 (***************************************************************************)
 
-\* WHO a member. WHEN there is a decision that it has not heard of, and it is in
-\* no transaction. DOES take what it is granted, give up what it is not.
+\* A member outside of a transaction learns of a new decision: it takes what it
+\* is granted and gives up the rest.
 MemberLearns(h) ==
   /\ lease[h].epoch < epoch
   /\ ~member[h].waiting
@@ -212,7 +216,7 @@ MemberLearns(h) ==
   /\ lease' = Newly(h)
   /\ UNCHANGED <<decided, stored, txn, net, promised, faultsLeft>>
 
-\* WHO an owner. WHEN it does not know where to begin. DOES ask (K-POS-01).
+\* An owner without a position fetches the committed offset (K-POS-01).
 MemberFetches(h, t) ==
   /\ Ready(h)
   /\ t \in lease[h].things
@@ -222,7 +226,7 @@ MemberFetches(h, t) ==
             part |-> t])
   /\ UNCHANGED <<decided, lease, stored, txn, replies, promised, faultsLeft>>
 
-\* WHO an owner. WHEN there is a record. DOES process it.
+\* An owner processes the next record.
 MemberProcesses(h, t) ==
   /\ Ready(h)
   /\ t \in lease[h].things
@@ -230,7 +234,7 @@ MemberProcesses(h, t) ==
   /\ member' = [member EXCEPT ![h].position[t] = @ + 1, ![h].dirty = @ \cup {t}]
   /\ UNCHANGED <<decided, lease, stored, txn, net, promised, faultsLeft>>
 
-\* WHO an owner. WHEN it has processed more than it committed. DOES commit it.
+\* An owner commits what it has processed.
 MemberCommits(h, t) ==
   /\ h \in Plainly
   /\ Ready(h)
@@ -240,8 +244,8 @@ MemberCommits(h, t) ==
             part |-> t, offset |-> member[h].position[t]])
   /\ UNCHANGED <<decided, lease, stored, txn, replies, promised, faultsLeft>>
 
-\* WHO an owner. WHEN the same, and it is in a transaction, or may begin one.
-\* DOES commit what it has processed in that transaction.
+\* An owner commits what it has processed in its transaction, or begins one if
+\* it may.
 MemberCommitsInTransaction(h, t) ==
   LET begins == member[h].begun = "none"
       n == IF begins THEN txn[h].number + 1 ELSE txn[h].number
@@ -257,8 +261,8 @@ MemberCommitsInTransaction(h, t) ==
                offset |-> member[h].position[t], number |-> n])
      /\ UNCHANGED <<decided, lease, stored, replies, promised, faultsLeft>>
 
-\* WHO a producer. WHEN all that it wrote is answered, and nobody has ended its
-\* transaction. DOES commit it; from now on its offsets are promised.
+\* A producer whose writes are all answered commits its transaction, which is
+\* still open. From now on its offsets are promised.
 MemberCommitsTransaction(h) ==
   /\ member[h].begun = "open"
   /\ ~member[h].waiting
@@ -268,13 +272,13 @@ MemberCommitsTransaction(h) ==
   /\ promised' = [t \in Parts |-> Max(promised[t], txn[h].offsets[t])]
   /\ UNCHANGED <<decided, lease, stored, net, faultsLeft>>
 
-\* The transaction of h is to be undone.
+\* The transaction of h will be undone.
 Aborting(h) ==
   [txn EXCEPT ![h].state = "aborting", ![h].offsets = Nothing,
               ![h].aborted = @ \cup {txn[h].number}]
 
-\* WHO a producer. WHEN it is in a transaction. DOES abort it, if nobody else has,
-\* and goes back to what is committed.
+\* A producer aborts its transaction, unless the coordinator has, and returns to
+\* what is committed.
 MemberAbortsTransaction(h) ==
   /\ member[h].begun # "none"
   /\ ~member[h].waiting
@@ -282,7 +286,7 @@ MemberAbortsTransaction(h) ==
   /\ txn' = IF txn[h].state = "open" THEN Aborting(h) ELSE txn
   /\ UNCHANGED <<decided, lease, stored, net, promised, faultsLeft>>
 
-\* What an answer makes of member m.
+\* Member m after the answer y.
 AfterReply(m, y) ==
   CASE y.error = "NONE" /\ y.api = "Fetch" ->
          [m EXCEPT !.waiting = FALSE, !.position[y.part] = y.entry.offset]
@@ -290,8 +294,9 @@ AfterReply(m, y) ==
     [] m.begun = "open" -> [m EXCEPT !.waiting = FALSE, !.begun = "failed"]
     [] OTHER -> [m EXCEPT !.waiting = FALSE]
 
-\* WHO a member. WHEN it is answered. DOES go on: from where it is told, with what
-\* is still to be committed, or by asking what it owns (O-COMMIT-25, N-CMT-02).
+\* A member receives an answer and continues: at the position returned, with
+\* what is still to be committed, or by learning what it owns (O-COMMIT-25,
+\* N-CMT-02).
 MemberGetsReply ==
   /\ \E y \in replies :
        LET h == y.to
@@ -307,7 +312,7 @@ MemberGetsReply ==
 (* System: coordinators and log.                                           *)
 (***************************************************************************)
 
-\* WHO the coordinator. WHEN a commit arrives. DOES write it, or refuse it.
+\* The coordinator writes or refuses a commit.
 CoordinatorGetsCommit ==
   /\ \E r \in {q \in requests : q.api = "Commit"} :
        /\ Deliverable(requests, r)
@@ -319,8 +324,8 @@ CoordinatorGetsCommit ==
           ELSE Refuses(r, "STALE_MEMBER_EPOCH")
   /\ UNCHANGED <<decided, lease, member, txn, faultsLeft>>
 
-\* WHO the coordinator. WHEN a commit in a transaction arrives. DOES write it down
-\* as pending, or refuse it (O-TXN-04, 05, 07, 11).
+\* The coordinator writes a transactional commit as pending, or refuses it
+\* (O-TXN-04, 05, 07, 11).
 CoordinatorGetsTxnCommit ==
   /\ \E r \in {q \in requests : q.api = "TxnCommit"} :
        /\ Deliverable(requests, r)
@@ -333,10 +338,11 @@ CoordinatorGetsTxnCommit ==
                  IN Writes([Batch(store) EXCEPT !.answers = AnswersTo(r, "NONE", e)])
   /\ UNCHANGED <<decided, lease, member, txn, faultsLeft>>
 
-\* WHO the coordinator. WHEN a fetch arrives, and what it asks for is not pending.
-\* One that is told to come again is no step: that is the same as coming later.
-\* DOES tell what is committed: as of memory, once that is replicated, to who asks
-\* for stable offsets; else as of what is replicated (O-FETCH-05, 07, 08).
+\* The coordinator answers a fetch with the committed offset. For stable offsets
+\* it answers from memory, when that is replicated, and only if nothing is
+\* pending there; otherwise it answers from the replicated state (O-FETCH-05,
+\* 07, 08). A fetch that would have to be sent again is not a step: that is the
+\* same as a later fetch.
 CoordinatorGetsFetch ==
   /\ \E r \in {q \in requests : q.api = "Fetch"} :
        /\ Deliverable(requests, r)
@@ -353,8 +359,8 @@ CoordinatorGetsFetch ==
 \* The marker of h is written, and not yet answered.
 MarkerIsOut(h) == \E i \in 1..Len(unreplicated) : h \in unreplicated[i].ends
 
-\* WHO the coordinator of transactions. WHEN one is decided, and its marker is not
-\* known to be written. DOES have it written (O-TXN-08); asks until it is told so.
+\* The transaction coordinator writes the marker of a decided transaction
+\* (O-TXN-08), again until it is answered.
 MarkerIsWritten(h) ==
   /\ txn[h].state \in {"committing", "aborting"}
   /\ ~MarkerIsOut(h)
@@ -371,8 +377,9 @@ WrittenWith(answers, h, t) ==
              /\ z.api = "TxnCommit" /\ z.error = "NONE" /\ z.part = t /\ z.to = h
              /\ txn[h].state = "open" /\ z.entry.number = txn[h].number}})
 
-\* WHO the log. WHEN something is open. DOES replicate the oldest batch: answers are
-\* released, a transaction whose marker it was is over, what it forgot is forgotten.
+\* The log replicates its oldest open batch: answers are released, the
+\* transaction whose marker it holds is over, and deleted or expired offsets are
+\* no longer promised.
 AppendSucceeds ==
   /\ unreplicated # << >>
   /\ LET e == Head(unreplicated)
@@ -388,11 +395,11 @@ AppendSucceeds ==
   /\ unreplicated' = Tail(unreplicated)
   /\ UNCHANGED <<decided, lease, member, requests, faultsLeft>>
 
-\* The producer knows nothing of the transaction any more.
+\* The producer no longer knows the transaction.
 IsAbandoned(h) == txn[h].state = "open" /\ member[h].begun = "none"
 
-\* WHO the coordinator of transactions. WHEN nobody else will ever end one. DOES
-\* abort it, some time.
+\* The transaction coordinator eventually aborts a transaction that nothing else
+\* would end.
 TransactionIsAbandoned(h) ==
   /\ IsAbandoned(h)
   /\ txn' = Aborting(h)
@@ -403,8 +410,8 @@ TransactionIsAbandoned(h) ==
 (* Environment.                                                            *)
 (***************************************************************************)
 
-\* WHO the group. WHEN it may decide once more. DOES grant anew; nobody has heard
-\* of it yet.
+\* The group makes another decision, within the bound; no member knows of it
+\* yet.
 GroupDecides(g) ==
   /\ "GroupDecides" \in Allowed
   /\ epoch < Epochs
@@ -413,7 +420,7 @@ GroupDecides(g) ==
   /\ grant' = g
   /\ UNCHANGED <<lease, stored, member, txn, net, promised, faultsLeft>>
 
-\* WHO a member. WHEN it waits. DOES stop waiting; what it asked may still be done.
+\* A waiting member stops waiting; its request may still be handled.
 MemberGivesUp(h) ==
   /\ Fault("MemberGivesUp")
   /\ member[h].waiting
@@ -422,7 +429,7 @@ MemberGivesUp(h) ==
   /\ StopsWaiting(h)
   /\ UNCHANGED <<decided, lease, txn, promised>>
 
-\* WHO a member. DOES die and come back in its place, and knows nothing any more.
+\* A member restarts in its place and has lost everything.
 MemberRestarts(h) ==
   /\ Fault("MemberRestarts")
   /\ member[h] # Fresh
@@ -430,8 +437,8 @@ MemberRestarts(h) ==
   /\ StopsWaiting(h)
   /\ UNCHANGED <<decided, lease, txn, promised>>
 
-\* WHO the coordinator of transactions. WHEN one is open for long. DOES abort it,
-\* though its producer is at it.
+\* The transaction coordinator aborts a transaction that was open too long,
+\* although its producer still uses it.
 TransactionTimesOut(h) ==
   /\ "TransactionTimesOut" \in Allowed
   /\ txn[h].state = "open"
@@ -439,11 +446,11 @@ TransactionTimesOut(h) ==
   /\ txn' = Aborting(h)
   /\ UNCHANGED <<decided, lease, stored, member, net, promised, faultsLeft>>
 
-\* What another coordinator loads where the first k batches survive (F-LOAD-01).
+\* What a new coordinator loads if the first k batches survive (F-LOAD-01).
 Loaded(k) == IF k = 0 THEN log ELSE unreplicated[k].store
 
-\* WHO the cluster. DOES make another broker the coordinator: the first k batches
-\* survive. Who waited is told to look elsewhere, whether its batch survives or not.
+\* Another broker becomes the coordinator; the first k batches survive. Waiting
+\* members are told to look elsewhere, whether their batch survives or not.
 CoordinatorFailsOver ==
   /\ Fault("CoordinatorFailsOver")
   /\ \E k \in 0..Len(unreplicated) :
@@ -459,14 +466,14 @@ CoordinatorFailsOver ==
                  y \in unreplicated[i].answers} : i \in 1..Len(unreplicated)}
   /\ UNCHANGED <<decided, lease, member, requests>>
 
-\* Who is granted nothing subscribes to nothing.
+\* A member that is granted nothing subscribes to nothing.
 NobodySubscribes == \A h \in Holders : grant[h] = {}
 
-\* A tombstone takes away all that there is of t, what is pending too (O-TXN-10).
+\* A tombstone removes everything of t, pending offsets included (O-TXN-10).
 WithTombstone(t) == Batch([Newest EXCEPT ![t] = << >>])
 
-\* WHO an operator. WHEN nobody subscribes and there is something. DOES delete
-\* the offset, and takes it out of open transactions (O-DEL-05, 06, 09).
+\* An operator deletes an offset to which no member subscribes. That removes it
+\* from open transactions too (O-DEL-05, 06, 09).
 OffsetIsDeleted(t) ==
   /\ "OffsetIsDeleted" \in Allowed
   /\ NobodySubscribes
@@ -474,8 +481,8 @@ OffsetIsDeleted(t) ==
   /\ Writes([WithTombstone(t) EXCEPT !.deleted = {t}])
   /\ UNCHANGED <<decided, lease, member, txn, requests, faultsLeft>>
 
-\* WHO the clock. WHEN nobody subscribes, and no transaction may still commit it.
-\* DOES let what is committed expire (O-EXP-02..05, 11, 12).
+\* A committed offset expires if no member subscribes to it and no transaction
+\* may still commit it (O-EXP-02..05, 11, 12).
 OffsetExpires(t) ==
   /\ "OffsetExpires" \in Allowed
   /\ NobodySubscribes
@@ -515,8 +522,8 @@ Next == System \/ Environment
 Spec == Init /\ [][Next]_vars
 
 (***************************************************************************)
-(* As long as the system can do something, it does something. Nothing is   *)
-(* fair about the environment.                                             *)
+(* As long as the system can do something, it does something. The          *)
+(* environment is not fair.                                                *)
 (***************************************************************************)
 FairSpec == Spec /\ WF_vars(System)
 =============================================================================

@@ -1,12 +1,12 @@
 ------------------------------ MODULE Ownership -----------------------------
 (***************************************************************************)
-(* What a group coordinator is for, without saying how: partitions are     *)
-(* granted to holders, epoch by epoch, and whoever holds a lease of an     *)
-(* older epoch is fenced. No messages, no members, no timers.              *)
+(* What a group coordinator is for, without saying how. It grants          *)
+(* partitions to holders, epoch by epoch, and fences the holder of a lease *)
+(* of an older epoch. There are no messages, no members, no timers.        *)
 (*                                                                         *)
-(* A lease may be late in coming and late in going: a holder may go on     *)
-(* believing in an old epoch (NOT-01). What it may not do is share a       *)
-(* partition with another holder of the same epoch.                        *)
+(* A lease may begin late and end late: a holder may keep believing in an  *)
+(* old epoch (NOT-01). But it never shares a partition with another holder *)
+(* of the same epoch.                                                      *)
 (***************************************************************************)
 EXTENDS Naturals
 
@@ -14,13 +14,13 @@ CONSTANTS
   Holders,  \* who may own: static members by instance id, others by member id
   Things    \* what is owned: the partitions
 
-VARIABLE epoch   \* number of the last decision that cannot be lost any more
+VARIABLE epoch   \* number of the last decision that can no longer be lost
 TypeEpoch == epoch \in Nat
 
 VARIABLE grant   \* that decision: who shall own what
 TypeGrant == grant \in [Holders -> SUBSET Things]
 
-VARIABLE leases  \* what holders believe to own, or are being told
+VARIABLE leases  \* what holders believe to own, or what is on its way to them
 TypeLeases == leases \subseteq [holder : Holders, epoch : Nat, things : SUBSET Things]
 
 ownership == <<epoch, grant, leases>>
@@ -29,7 +29,7 @@ EveryVariableHasItsType == TypeEpoch /\ TypeGrant /\ TypeLeases
 
 Disjoint(g) == \A h, k \in Holders : h # k => g[h] \cap g[k] = {}
 
-\* The leases that a decision entitles to.
+\* The leases that a decision gives.
 Entitled(e, g) == {[holder |-> h, epoch |-> e, things |-> g[h]] : h \in Holders}
 
 Init == /\ epoch = 0
@@ -46,7 +46,7 @@ Decide ==
   /\ leases' \in SUBSET (leases \cup Entitled(epoch', grant'))
 
 (***************************************************************************)
-(* Holders take up what was decided last, or give leases back.             *)
+(* Holders take leases of the last decision, or give leases back.          *)
 (***************************************************************************)
 Serve ==
   /\ UNCHANGED <<epoch, grant>>
@@ -61,7 +61,7 @@ NoThingHasTwoHoldersInAnEpoch ==
   \A l, m \in leases :
     l.epoch = m.epoch /\ l.holder # m.holder => l.things \cap m.things = {}
 
-\* Who may commit for a thing: a holder of the last epoch, so nobody else can.
+\* A holder may commit for a thing if it has it in a lease of the last epoch.
 MayCommit(h, t) == \E l \in leases : /\ l.holder = h /\ l.epoch = epoch
                                      /\ t \in l.things
 
