@@ -14,7 +14,7 @@ from .state import Group, Member
 
 
 def describe(group_id: str, group: Group | None, version: int) -> DescribedGroup:
-    """C-ADM-02…04, 12."""
+    """Return the answer of DescribeGroups for one group (C-ADM-02…04, 12)."""
     if group is None:
         if version >= 6:
             return DescribedGroup(
@@ -50,7 +50,7 @@ def _row(member: Member, protocol: str | None) -> DescribedMember:
 
 
 def listed(groups: Mapping[str, Group | ConsumerGroup], body: ListGroupsRequest) -> tuple[ListedGroup, ...]:
-    """C-ADM-04, 05, 13."""
+    """Return the rows of ListGroups that pass the filters on state and type (C-ADM-04, 05, 13)."""
     states = {state.strip().lower() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
     rows = (_listed(group_id, group) for group_id, group in sorted(groups.items()))

@@ -1,8 +1,8 @@
-"""Nondeterminism by running a step once for each combination of choices.
+"""Nondeterminism, by running a step once for each combination of choices.
 
 A step asks its ``Chooser`` wherever the protocol leaves something open (NOT-10). The first run takes the first option
-each time; every choice that had more options is then taken otherwise in a run of its own. A step without a choice, by
-far the most frequent kind, costs one run, and the text of a step stays free of sets of results.
+each time. For every choice with more options, further runs take each of the others. A step without a choice, by far the
+most frequent kind, costs one run, and the code of a step handles no sets of results.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Chooser:
-    """Takes ``path`` at the first choices, the first option afterwards. ``label`` says what was chosen."""
+    """Takes ``path`` at the first choices, the first option afterwards. ``label`` names what was chosen."""
 
     __slots__ = ("labels", "path", "sizes")
 
@@ -24,7 +24,7 @@ class Chooser:
         self.labels: list[str] = []
 
     def pick(self, what: str, options: Sequence[str]) -> str:
-        """One of the options, which must not be empty. A single option is no choice."""
+        """Return one of the options, which must not be empty. A single option is not counted as a choice."""
         if len(options) == 1:
             return options[0]
         at = len(self.sizes)
@@ -39,7 +39,7 @@ class Chooser:
 
 
 def every(run: Callable[[Chooser], T]) -> list[tuple[str, T]]:
-    """All results of ``run``, each with the label of its choices; the order is that of the options."""
+    """Return all results of ``run``, each with the label of its choices, in the order of the options."""
     found: list[tuple[str, T]] = []
     paths: list[tuple[int, ...]] = [()]
     while paths:

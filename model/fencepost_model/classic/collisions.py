@@ -1,8 +1,8 @@
-"""Which timers Kafka cannot tell from one another (M-TMR-01, C-TMR-11).
+"""Timers that Kafka cannot distinguish (M-TMR-01, C-TMR-11).
 
-A timer has one string for a key, its group's and its member's name joined by hyphens. Names may have hyphens too: group
-`g` with member `0-x` is group `g-0` with member `x`. The model keys by group, kind and member, so it says what the
-string does to the others: whoever arms or cancels a timer cancels all that read the same.
+The key of a timer is one string: the names of its group and its member, joined by hyphens. Names may have hyphens too:
+group `g` with member `0-x` has the key of group `g-0` with member `x`. The model keys timers by group, kind and member.
+This module computes which other timers have the same string: arming or cancelling one cancels them all.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Final
 from ..consumer.state import JOIN, SYNC
 from .state import Timer
 
-#: What a string begins with where a kind of member's timer has the same beginning as one of a whole group (X-TMR-01).
+#: How the string of a member's timer begins, if a timer of a whole group begins the same way (X-TMR-01).
 _SHARED: Final = {JOIN: "join", SYNC: "sync"}
 _KINDS: Final = {beginning: kind for kind, beginning in _SHARED.items()}
 
 
 @lru_cache(maxsize=1 << 12)
 def mistaken(group_id: str, timer: Timer) -> tuple[tuple[str, Timer], ...]:
-    """All other timers whose string is that of this one, if there are such groups and members."""
+    """Return all other timers that have the string of this one, if such groups and members exist."""
     beginning = _SHARED.get(timer.kind, timer.kind)
     words = (group_id if timer.kind in _KINDS else f"{group_id}-{timer.member_id}").split("-")
     readings = [

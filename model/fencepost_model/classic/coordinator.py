@@ -1,9 +1,9 @@
-"""The whole coordinator as a transition system, event by event: what traces are compared with.
+"""The whole coordinator as a transition system, event by event. Traces are compared with it.
 
-``CoordinatorModel.successors(state, event)`` takes the events of ``fencepost.protocol.events``, gives outcomes in the
-same vocabulary. Groups of both kinds stand in one map and share one log: an operation of one waits for records of
-another (F-RT-16). The state holds no deadline; a caller that wants to know which timers are armed adds up the commands
-of the outcomes.
+``CoordinatorModel.successors(state, event)`` takes the events of ``fencepost.protocol.events`` and returns outcomes in
+the same vocabulary. Groups of both kinds are in one map and share one log: an operation on one waits for the records of
+another (F-RT-16). The state holds no deadline. A caller that needs the armed timers adds up the commands of the
+outcomes.
 """
 
 from __future__ import annotations
@@ -82,16 +82,16 @@ class CoordinatorModel:
         self.profile = profile
 
     def initial(self) -> CoordinatorState:
-        """A coordinator that does not own its partition yet (F-RT-02)."""
+        """Return a coordinator that does not own its partition yet (F-RT-02)."""
         image = no_image(self.profile)
         return CoordinatorState(around=Surroundings(image, image.version))
 
     def views(self, state: CoordinatorState) -> dict[str, GroupView]:
-        """What can be seen of each classic group."""
+        """Return the view of each classic group, by group id."""
         return {slot.group_id: view(slot.group_id, slot.group) for slot in state.slots if isinstance(slot.group, Group)}
 
     def consumer_views(self, state: CoordinatorState) -> dict[str, ConsumerGroupView]:
-        """What can be seen of each consumer group."""
+        """Return the view of each consumer group, by group id."""
         return {
             slot.group_id: consumer_view(self.profile, slot.group_id, slot.group)
             for slot in state.slots
@@ -99,14 +99,17 @@ class CoordinatorModel:
         }
 
     def offsets_view(self, state: CoordinatorState) -> OffsetsView:
-        """What can be seen of the offsets."""
+        """Return the view of the offsets."""
         return offsets_view(state.offsets)
 
     def successors(
         self, state: CoordinatorState, event: Event, new_id: str = "", seen: Seen = UNSEEN
     ) -> tuple[Step, ...]:
-        """All results of an event. ``new_id`` is the member id to hand out, should one be needed. ``seen``: what a
-        target showed of what the model leaves to others."""
+        """Return all results of an event.
+
+        ``new_id`` is the member id to hand out if one is needed. ``seen`` holds what a target showed where the model
+        leaves the value to others.
+        """
         if isinstance(event, Request):
             body = refused(self.settings, self.profile, state.phase, event, state.around.image)
             if body is not None:
@@ -146,7 +149,7 @@ class CoordinatorModel:
         return Step("", after, Outcome(replies=replies), rules)
 
     def _fetched(self, state: CoordinatorState, event: Request, body: OffsetFetchRequest) -> Step:
-        """O-FETCH-07: a read of what is replicated, which waits for nothing."""
+        """Read the replicated offsets; such a read waits for nothing (O-FETCH-07)."""
         image, groups = state.around.image, committed(state)
         found = offsets.read(self.profile, image, event, body, groups=groups, offsets=state.replicated(), stable=False)
         answer = OffsetFetchResponse(tuple([entry.body for entry in found.entries]))
@@ -160,14 +163,15 @@ class CoordinatorModel:
         return side
 
     def _changed(self, state: CoordinatorState, event: TopicsChanged | GroupConfigChanged) -> CoordinatorState:
-        """M-META-03, M-CFG-01. Both are the broker's, and stay when the partition goes."""
+        """Change the topics or a group's configuration (M-META-03, M-CFG-01). Both belong to the broker, so they stay
+        when the partition goes."""
         if isinstance(event, GroupConfigChanged):
             return state._replace(around=configured(state.around, event))
         around, slots = topics_changed(state.around, state.slots, event, active=state.phase == ACTIVE)
         return state._replace(around=around, slots=slots)
 
     def _phase(self, state: CoordinatorState, event: LoadStarted | Load | LoadFailed) -> Step:
-        """Loading begins, fails, or is asked for in vain (F-LOAD-03, F-LOAD-08)."""
+        """Begin or fail a load, or ignore a load that does not begin (F-LOAD-03, F-LOAD-08)."""
         after = state._replace(handled=state.handled + 1, written=None)
         if isinstance(event, LoadFailed):
             if state.phase == LOADING:
@@ -183,7 +187,7 @@ class CoordinatorModel:
         return state.phase == NOT_OWNED and (state.leader_epoch is None or event.leader_epoch > state.leader_epoch)
 
     def _unloads(self, state: CoordinatorState, event: Event) -> bool:
-        """F-LOAD-03: a missing epoch always unloads."""
+        """Return whether this event unloads the partition; one without an epoch always does (F-LOAD-03)."""
         epoch = getattr(event, "leader_epoch", None)
         return epoch is None or state.leader_epoch is None or epoch > state.leader_epoch
 
@@ -263,8 +267,8 @@ class CoordinatorModel:
         return side
 
     def _load_order(self, groups: Mapping[str, object], chooser: Chooser) -> list[str]:
-        """Kafka goes through a map. That shows only where a timer of one group has the key of another's: of the two the
-        later one stays (C-TMR-11)."""
+        """Return the order in which groups are loaded. Kafka iterates over a map. The order shows only if a timer of
+        one group has the key of another group's timer: then the one armed later stays (C-TMR-11)."""
         found: list[str] = []
         left = [group_id for group_id, group in groups.items() if group is not None]
         gone = [group_id for group_id, group in groups.items() if group is None]
@@ -330,18 +334,18 @@ class CoordinatorModel:
 
 
 def _elected(state: CoordinatorState, event: Load) -> int | None:
-    """The epoch that a loaded coordinator knows: that of the election, which the load itself stands for if there was
-    none before it (F-LOAD-03)."""
+    """Return the leader epoch of a loaded coordinator: that of the election. Without an earlier election the load
+    itself stands for it (F-LOAD-03)."""
     return state.leader_epoch if state.phase == LOADING else event.leader_epoch
 
 
 def _meet(one: str, other: str) -> bool:
-    """Whether a timer of one group may have the key of one of the other."""
+    """Return whether a timer of one group may have the key of a timer of the other."""
     return one.startswith(f"{other}-") or other.startswith(f"{one}-")
 
 
 def _failing(slots: tuple[Slot, ...]) -> frozenset[str]:
-    """Groups whose deadline came with an epoch that was never written (M-HB-13)."""
+    """Return the groups whose metadata deadline was set with an epoch that was never written (M-HB-13)."""
     return frozenset(
         [
             slot.group_id
@@ -355,13 +359,13 @@ def _failing(slots: tuple[Slot, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 12)
 def _command(group_id: str, timer: Timer, delay: int | None) -> TimerCommand:
-    """Sets the timer, or cancels it if ``delay`` is None."""
+    """Return the command that sets the timer, or cancels it if ``delay`` is None."""
     key = TimerKey(_KINDS[timer.kind], group_id, timer.member_id)
     return CancelTimer(key) if delay is None else SetTimer(key, delay)
 
 
 def _sorted(before: tuple[Slot, ...], slots: dict[str, Slot]) -> tuple[Slot, ...]:
-    """The slots that hold something, by group; the same tuple if the step changed none."""
+    """Return the slots that hold something, sorted by group; the same tuple if the step changed none."""
     after = tuple(slots.values())
     if after == before:
         return before

@@ -24,15 +24,17 @@ ACTIVE: Final = "active"
 class CoordinatorState(NamedTuple):
     """One partition's coordinator.
 
-    ``phase`` is that of F-RT-01 (FAILED and INITIAL are both "not owned"). ``durable`` is the high watermark, an
-    absolute offset, and ``undurable`` the number of records behind it. ``shadows``: groups as reads at the committed
-    offset see them, where that is not as they are. ``handled`` counts the events; it names a timer's write.
-    ``relisted``: where in the log a group object was removed, or that was tried; see ``reads``. ``dropped``:
-    consumer groups that went out of memory since the last record (C-JOIN-15). ``doubled``: where in the log (as
-    records behind) which member of which group was exchanged, or was to be; see ``reads``. ``hashes``: the
-    metadata hashes known so far, which a target showed (M-META-07). ``formers``: classic groups that were converted
-    while somebody waits with a callback of theirs (X-UP-16). ``offsets``: those of all groups; ``past``: as readers see
-    them, oldest first. ``topics``: what classic groups have read from their members (G-DATA-10).
+    - ``phase``: as in F-RT-01 (FAILED and INITIAL are both "not owned").
+    - ``durable``: the high watermark, an absolute offset; ``undurable``: the number of records behind it.
+    - ``shadows``: groups as reads at the committed offset see them, where that differs from memory.
+    - ``handled``: the number of events so far; it names a timer's write.
+    - ``relisted``: where in the log the removal of a group object was written or attempted; see ``reads``.
+    - ``dropped``: consumer groups removed from memory since the last record (C-JOIN-15).
+    - ``doubled``: where in the log (as records behind) a member of a group was exchanged, or was to be; see ``reads``.
+    - ``hashes``: the metadata hashes known so far, shown by a target (M-META-07).
+    - ``formers``: converted classic groups for which an operation still has a callback (X-UP-16).
+    - ``offsets``: those of all groups; ``past``: as readers see them, oldest first.
+    - ``topics``: what classic groups have read from their members' subscriptions (G-DATA-10).
     """
 
     phase: str = NOT_OWNED
@@ -55,7 +57,7 @@ class CoordinatorState(NamedTuple):
     topics: tuple[tuple[str, frozenset[str] | None], ...] = ()
 
     def replicated(self) -> Offsets:
-        """The offsets as reads at the committed offset see them (F-RT-11)."""
+        """Return the offsets as reads at the committed offset see them (F-RT-11)."""
         return self.past[0].offsets if self.past else self.offsets
 
     def any_group(self, group_id: str) -> Group | ConsumerGroup | None:
@@ -65,7 +67,7 @@ class CoordinatorState(NamedTuple):
         return None
 
     def group(self, group_id: str) -> Group | None:
-        """The classic group of that id."""
+        """Return the classic group with that id, or None."""
         group = self.any_group(group_id)
         return group if isinstance(group, Group) else None
 
@@ -75,9 +77,9 @@ class CoordinatorState(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One result of an event: choices, next state, what was asked for, the rules that decided.
+    """One result of an event: choices, next state, outcome, and the rules that decided.
 
-    ``cancels_all``: beside the commands in the outcome, every timer of the coordinator is cancelled. ``failed``: the
+    ``cancels_all``: besides the commands in the outcome, every timer of the coordinator is cancelled. ``failed``: the
     operation ended in an internal error.
     """
 

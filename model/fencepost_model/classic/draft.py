@@ -1,8 +1,7 @@
 """A group while one step works on it, and what the step asks for.
 
-The rules read and write a draft; ``close`` makes the tuple again. A step that fails inside (an internal error of the
-coordinator) keeps what it changed up to there, as the coordinator does: classic group objects are not rolled back
-(F-RT-08).
+The rules read and write a draft; ``close`` makes the tuple again. A step that fails with an internal error of the
+coordinator keeps what it changed so far, as the coordinator does: classic group objects are not rolled back (F-RT-08).
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from .state import ANSWERED, JOIN_TIMER, Callback, Group, Member, Operation, Tim
 
 
 class InternalError(Exception):
-    """Something that the coordinator takes for impossible; the operation answers UNKNOWN_SERVER_ERROR."""
+    """A condition that the coordinator takes for impossible. The operation answers UNKNOWN_SERVER_ERROR."""
 
 
 class Sinks(NamedTuple):
-    """What the drafts of one step share."""
+    """State that all drafts of one step share."""
 
     settings: Settings
     profile: Profile
@@ -39,7 +38,7 @@ class Sinks(NamedTuple):
 
 
 class Draft:
-    """One group in one step. ``delay`` is what the join timer stands for: None, or an initial delay (C-JOIN-43)."""
+    """One group in one step. ``delay`` says what the join timer is for: None, or an initial delay (C-JOIN-43)."""
 
     __slots__ = (
         "_leader",
@@ -108,11 +107,12 @@ class Draft:
         self.delay = delay
         self.records: list[Record] = []
         self.armed: dict[Timer, int | None] = {}
-        self.read: tuple[bytes | None, ...] | None = None  #: subscriptions that the step read topics from (G-DATA-10)
+        self.read: tuple[bytes | None, ...] | None = None  #: subscriptions from which the step read topics (G-DATA-10)
         self.callback: Callback | None = None
 
     def close(self) -> Group:
-        """The group as it is now; the same object if nothing changed, which is quick to compare and to look up."""
+        """Return the group as it is now; if nothing changed, the same object, which is quick to compare and to look
+        up."""
         group = Group(
             self.state,
             self.previous,
@@ -129,14 +129,14 @@ class Draft:
         )
         return self.group if group == self.group else group
 
-    # ---- what the step says -------------------------------------------------------------------------------------
+    # ---- output of the step -------------------------------------------------------------------------------------
 
     def rule(self, *ids: str) -> None:
-        """These rules decided the step."""
+        """Note that these rules decided the step."""
         self.rules.extend(ids)
 
     def reply(self, request: int | None, body: ResponseBody) -> None:
-        """Completes a request's future. A future that is complete already stays as it is (C-JOIN-70)."""
+        """Complete a request's future. A future that is already complete stays as it is (C-JOIN-70)."""
         if request is None or request == ANSWERED:
             return
         self.replies.append((request, body))
@@ -154,7 +154,7 @@ class Draft:
             self.delay = None
 
     def go(self, trigger: str) -> None:
-        """``CG.transitionTo``: fires a trigger of the machine (C-ST-10…16); raises IllegalTransition."""
+        """Fire a trigger of the state machine, as ``CG.transitionTo`` (C-ST-10…16). Raises IllegalTransition."""
         dest = GROUP_TABLE[trigger].get(self.state)
         if dest is None:
             raise IllegalTransition(f"{trigger} in {self.state}")
@@ -166,9 +166,12 @@ class Draft:
 
     @property
     def leader(self) -> str | None:
-        """The member that leads. After ``remove`` it may be any of those that are left (C-JOIN-76). Kafka says which at
-        once; here it is chosen when somebody looks, since one that is removed before then might as well not have been
-        chosen, and a step that removes ten members in turn would have to be taken in ten factorial ways."""
+        """The member that leads. After ``remove`` it may be any remaining member (C-JOIN-76).
+
+        Kafka chooses it immediately; here it is chosen when it is first read. A leader removed before that need not
+        have been chosen at all, and a step that removes ten members in turn would otherwise branch in ten factorial
+        ways.
+        """
         self.choose_leader()
         return self._leader
 
@@ -177,27 +180,27 @@ class Draft:
         self._leader, self._leader_open = member_id, False
 
     def choose_leader(self) -> None:
-        """Settle who leads, if that is open."""
+        """Choose the leader if that is still open."""
         if self._leader_open:
             self.leader = self.chooser.pick("leader", sorted(self.members)) if self.members else None
 
     def put(self, member: Member) -> None:
         if member.member_id not in self.members:
-            self.choose_leader()  # one of those that were left; who comes now is not
+            self.choose_leader()  # one of the remaining members, not the new one
         self.members[member.member_id] = member
 
     def member_of(self, instance: str) -> str | None:
-        """The member id that an instance id maps to (G-DATA-05, INV-MEM-02)."""
+        """Return the member id that an instance id maps to (G-DATA-05, INV-MEM-02)."""
         for member in self.members.values():
             if member.instance == instance:
                 return member.member_id
         return None
 
     def remove(self, member_id: str) -> None:
-        """``CG.remove`` (C-TMR-10): with it go the static mapping, the pending entries and the leadership."""
+        """Remove a member with its static mapping, pending entries and leadership, as ``CG.remove`` (C-TMR-10)."""
         self.members.pop(member_id, None)
         if self._leader == member_id and not self._leader_open:
-            self.rule("C-JOIN-76")  # the next one in hash-map order, parked or not
+            self.rule("C-JOIN-76")  # the next member in hash-map order, parked or not
             self._leader_open = True
         if member_id in self.pending_join:
             self.pending_join -= {member_id}
@@ -205,23 +208,23 @@ class Draft:
             self.pending_sync -= {member_id}
 
     def awaiting(self) -> int:
-        """Members with a stored join future, answered or not (G-DATA-08, C-ST-23)."""
+        """Return the number of members with a stored join future, answered or not (G-DATA-08, C-ST-23)."""
         return sum([member.join is not None for member in self.members.values()])
 
     def all_joined(self) -> bool:
-        """C-ST-23."""
+        """Return whether every member has a join future and no id is pending (C-ST-23)."""
         return not self.pending_join and None not in [member.join for member in self.members.values()]
 
     def rebalance_timeout(self) -> int:
-        """C-ST-22: the maximum over the members, 0 without any (negative values cannot lower it)."""
+        """Return the maximum over the members in ms, 0 without any; negative values cannot lower it (C-ST-22)."""
         return max([0, *[member.rebalance_timeout for member in self.members.values()]])
 
     def arm_session(self, member: Member) -> None:
-        """C-TMR-04: the member's own session timeout."""
+        """Set the session timer to the member's own session timeout (C-TMR-04)."""
         self.armed[Timer("session", member.member_id)] = member.session_timeout
 
     def answer_join(self, member: Member, body: JoinGroupResponse) -> Member:
-        """Completes the member's join future if one is stored; the member without it."""
+        """Complete the member's join future if one is stored. Returns the member without it."""
         if member.join is None:
             return member
         self.reply(member.join, body)
@@ -230,7 +233,7 @@ class Draft:
         return member
 
     def answer_sync(self, member: Member, body: SyncGroupResponse) -> bool:
-        """Completes the member's sync future; False if none is stored."""
+        """Complete the member's sync future. Returns False if none is stored."""
         if member.sync is None:
             return False
         self.reply(member.sync, body)
@@ -240,12 +243,13 @@ class Draft:
     # ---- protocols ----------------------------------------------------------------------------------------------
 
     def support(self, name: str) -> int:
-        """How often the members list a protocol; a name listed twice counts twice (C-JOIN-72)."""
+        """Return how often the members list a protocol; a name listed twice counts twice (C-JOIN-72)."""
         count = sum([protocol.name == name for member in self.members.values() for protocol in member.protocols])
         return count + dict(self.skew).get(name, 0) if self.skew else count
 
     def select_protocol(self) -> str:
-        """C-JOIN-63; raises InternalError if a member supports no candidate (C-JOIN-72)."""
+        """Select the protocol by vote (C-JOIN-63). Raises InternalError if a member supports no candidate
+        (C-JOIN-72)."""
         votes: dict[str, int] = {}
         candidates: dict[str, bool] = {}
         size = len(self.members)
@@ -266,18 +270,18 @@ class Draft:
         return self.chooser.pick("protocol", tied)
 
     def metadata(self, member: Member) -> bytes:
-        """The member's metadata for the selected protocol; raises InternalError if it does not offer it."""
+        """Return the member's metadata for the selected protocol. Raises InternalError if it does not offer that."""
         offered = self.offered(member)
         if offered is None:
             raise InternalError("a member does not offer the selected protocol")
         return offered
 
     def offered(self, member: Member) -> bytes | None:
-        """The same, but None if it does not offer it."""
+        """Return the member's metadata for the selected protocol, or None if it does not offer that."""
         return next((each.metadata for each in member.protocols if each.name == self.protocol_name), None)
 
     def member_rows(self) -> tuple[JoinGroupMember, ...]:
-        """The list for the leader (C-JOIN-49). Not to be had in Preparing (C-STATIC-17 ii)."""
+        """Return the members list for the leader (C-JOIN-49). Raises InternalError in Preparing (C-STATIC-17 ii)."""
         if self.state not in (COMPLETING, STABLE):
             raise InternalError(f"no members list in {self.state}")
         return tuple(
@@ -286,7 +290,7 @@ class Draft:
         )
 
     def joined(self, member_id: str, rows: tuple[JoinGroupMember, ...], *, skip: bool = False) -> JoinGroupResponse:
-        """A successful JoinGroup answer for the current generation (C-JOIN-49)."""
+        """Return a successful JoinGroup answer for the current generation (C-JOIN-49)."""
         return JoinGroupResponse(
             error_code=ErrorCode.NONE,
             generation_id=self.generation,
@@ -301,9 +305,10 @@ class Draft:
     # ---- records ------------------------------------------------------------------------------------------------
 
     def record(self, assignments: dict[str, bytes] | None) -> Record:
-        """GroupMetadata of the group as it stands, with these assignments (F-REC-02, 12, 20); None: the members' own.
+        """Return a GroupMetadata record of the group with these assignments, or with the stored ones if None (F-REC-02,
+        12, 20).
 
-        A group without selected protocol has no subscriptions to write; it has no members either.
+        A group without a selected protocol has no members, so it has no subscriptions to write.
         """
         return Record(
             GroupMetadataKey(self.group_id),

@@ -1,4 +1,4 @@
-"""How errors of the log become answers."""
+"""The mapping of log errors to answers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _OPERATION: Final = {**_METADATA, ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDIN
 
 
 def of_metadata_append(error: ErrorCode) -> ErrorCode:
-    """C-SYNC-30: what a failed append of a group's metadata answers."""
+    """Return the error that a failed append of a group's metadata answers (C-SYNC-30)."""
     return _METADATA.get(error, error)
 
 
 def of_operation(error: ErrorCode) -> ErrorCode:
-    """F-RT-10: what a failed operation answers."""
+    """Return the error that a failed operation answers (F-RT-10)."""
     return _OPERATION.get(error, error)

@@ -1,4 +1,4 @@
-"""What a write operation that failed in the log answers (F-RT-10)."""
+"""The answer of a write operation that failed in the log (F-RT-10)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .state import Created, Deleting, Operation
 
 
 def failure(operation: Operation, error: ErrorCode) -> ResponseBody:
-    """The answer of an operation that failed with a log error (F-RT-10)."""
+    """Return the answer of an operation that failed with a log error (F-RT-10)."""
     mapped = of_metadata_append(error) if isinstance(operation.callback, Created) else of_operation(error)
     body = operation.request
     about_offsets = None if body is None else failed(body, operation.callback, error, mapped)
@@ -38,7 +38,7 @@ def failure(operation: Operation, error: ErrorCode) -> ResponseBody:
     if isinstance(body, ConsumerGroupHeartbeatRequest):
         return ConsumerGroupHeartbeatResponse(mapped)
     if isinstance(body, HeartbeatRequest):
-        # C-HB-03: "loading" tells a heartbeat nothing.
+        # A heartbeat during loading is answered NONE (C-HB-03).
         loading = mapped is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(ErrorCode.NONE if loading else mapped)
     if isinstance(body, LeaveGroupRequest):
@@ -55,7 +55,7 @@ def failure(operation: Operation, error: ErrorCode) -> ResponseBody:
 
 
 def _denied(operation: Operation) -> set[str] | frozenset[str]:
-    """The groups of a deletion that the request layer refused (C-ADM-09)."""
+    """Return the groups of a deletion that the request layer refused (C-ADM-09)."""
     if isinstance(operation.callback, Deleting):
         return operation.callback.request.denied
     rows = operation.body.results if isinstance(operation.body, DeleteGroupsResponse) else ()

@@ -1,8 +1,8 @@
-"""Classic group objects that are no longer under their id, but that open operations still act on (X-UP-16).
+"""Classic group objects that were replaced under their id, but that open operations still act on (X-UP-16).
 
-When a group becomes one of the other kind, a new object takes the place of the old one. What waits for the log with a
-callback of the old one (a leader's SyncGroup, a static replacement) goes on to change the old object, and arms timers
-by the group's *name*, as if it were still there. Who reads at the committed offset sees the old object until the
+When a group is converted to the other kind, a new object replaces the old one. An operation that waits for the log with
+a callback of the old object (a leader's SyncGroup, a static replacement) still changes the old object. It arms timers
+by the group's *name*, as if the old object were still there. Reads at the committed offset see the old object until the
 conversion is replicated.
 """
 
@@ -17,7 +17,7 @@ from .state import Assigned, Group, Operation, Replaced
 
 
 class Former(NamedTuple):
-    """The classic group as it is now that the write ``operation`` has put another in its place."""
+    """A classic group after the write ``operation`` has replaced it."""
 
     operation: int
     group_id: str
@@ -25,7 +25,7 @@ class Former(NamedTuple):
 
 
 class Formers:
-    """The converted objects of a coordinator in one step. ``kept`` is read when the step is done."""
+    """The converted objects of a coordinator in one step. Read ``kept`` when the step is done."""
 
     __slots__ = ("_drafts", "kept")
 
@@ -34,7 +34,8 @@ class Formers:
         self._drafts: dict[int, Draft] = {}
 
     def draft(self, sinks: Sinks, operation: int) -> Draft | None:
-        """The object that this write replaced, open for changes. Its join timer never stands for an initial delay."""
+        """Return the object that this write replaced, open for changes. Its join timer is never that of an initial
+        delay."""
         if operation not in self._drafts:
             for former in self.kept:
                 if former.operation == operation:
@@ -42,11 +43,12 @@ class Formers:
         return self._drafts.get(operation)
 
     def drafts(self) -> Iterable[Draft]:
-        """Those that this step has opened."""
+        """Return the drafts that this step has opened."""
         return self._drafts.values()
 
     def leaves(self, group_id: str, group: Group, by: int, operations: list[Operation]) -> None:
-        """The write ``by`` puts another object in the place of the group; who waits with a callback stays with it."""
+        """Replace the group by another object in the write ``by``. Operations that wait with a callback stay with the
+        old one."""
         bound = [
             at
             for at, each in enumerate(operations)
@@ -58,12 +60,13 @@ class Formers:
                 operations[at] = operations[at]._replace(former=by)
 
     def comes_back(self, by: int, operations: list[Operation]) -> None:
-        """The write was not appended (F-RT-08): the object is under its id again."""
+        """Put the object back under its id, because the write was not appended (F-RT-08)."""
         self.kept = tuple([former for former in self.kept if former.operation != by])
         operations[:] = [each._replace(former=None) if each.former == by else each for each in operations]
 
     def finish(self, shadows: tuple[Shadow, ...], operations: list[Operation]) -> tuple[Shadow, ...]:
-        """Closes what was open, and forgets what nobody waits for; the shadows with the objects as they are now."""
+        """Close the open drafts, and forget the objects that no operation waits for. Returns the shadows with the
+        objects as they are now."""
         if not self.kept:
             return shadows
         now = {each: draft.close() for each, draft in self._drafts.items()}

@@ -1,4 +1,4 @@
-"""Answers given before any group is looked at: rights, the request's own fields, and the partition's state."""
+"""Answers given before a group is looked up: rights, the request's fields, and the state of the partition."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from ..consumer.state import Image
 from ..offsets.gate import OffsetRequest
 from ..offsets.gate import refused as refused_offsets
 
-#: The names of ``coordinator.NOT_OWNED`` and so on, kept apart to avoid a circle of imports.
+#: The names of ``coordinator.NOT_OWNED`` and so on, repeated here to avoid an import cycle.
 _ERRORS = {"not owned": ErrorCode.NOT_COORDINATOR, "loading": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
 Answer = tuple[tuple[int, ResponseBody], tuple[str, ...]]
 
 
 def refused(settings: Settings, profile: Profile, phase: str, request: Request, image: Image) -> Answer | None:
-    """The answer and its rules, or None if the request may go on to a group.
+    """Return the answer and its rules, or None if the request may proceed to a group.
 
-    Requests for several groups are refused group by group by ``reads`` and ``requests``; here only if the whole
-    coordinator cannot serve them. ``image``: the topics that the broker knows.
+    Requests about several groups are refused group by group in ``reads`` and ``requests``. They are refused here only
+    if the whole coordinator cannot serve them. ``image``: the topics that the broker knows.
     """
     if isinstance(request.body, OffsetRequest):
         about_offsets = refused_offsets(image, _ERRORS.get(phase), request)
@@ -109,12 +109,12 @@ def _sync(
 
 
 def _several(error: ErrorCode | None, request: Request) -> tuple[ResponseBody, tuple[str, ...]] | None:
-    """Requests about several groups, when the partition is not active (C-ADM-02, 05, 09)."""
+    """Refuse requests about several groups while the partition is not active (C-ADM-02, 05, 09)."""
     body = request.body
     if error is None:
         return None
     if isinstance(body, ListGroupsRequest):
-        # C-ADM-05: a partition that was lost is skipped.
+        # A lost partition is skipped (C-ADM-05).
         loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return ListGroupsResponse(error if loading else ErrorCode.NONE), ("C-ADM-05",)
     if isinstance(body, DescribeGroupsRequest):

@@ -1,9 +1,9 @@
-"""One classic group as a transition system: what the explorer composes with members and a network.
+"""One classic group as a transition system; the explorer composes it with members and a network.
 
-``GroupModel.successors(state, input)`` is a pure function of hashable values. There is no clock: a timer that is armed
-is a member of ``state.timers``, and any of them may fire. There is no log either: an operation that waits for it is in
-``state.operations``, and ``Durable``, ``AppendError`` and ``TimeOut`` say what becomes of it. With
-``instant_appends=True`` every append succeeds at once, and those three inputs do not occur.
+``GroupModel.successors(state, input)`` is a pure function of hashable values. There is no clock: an armed timer is a
+member of ``state.timers``, and any of them may fire. There is no log either: an operation that waits for the log is in
+``state.operations``, and ``Durable``, ``AppendError`` and ``TimeOut`` decide its outcome. With ``instant_appends=True``
+every append succeeds at once, and those three inputs do not occur.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from .state import (
 )
 from .work import Work
 
-#: The operation id of a write that a timer caused.
+#: The operation id of a timer's write.
 TIMER_WRITE: Final = -1
 
 
 class GroupState(NamedTuple):
     """One group, its armed timers and its open operations.
 
-    ``group`` is None while there is none. ``delay`` belongs to the armed join timer: (length of the running window,
-    remaining) of an initial delay, else None. ``undurable`` counts the records that are not replicated. ``written`` is
-    None unless the step just made appended records that may still fail.
+    ``group`` is None if it does not exist. ``delay`` belongs to the armed join timer: (length of the running window,
+    remaining time) of an initial delay in ms, else None. ``undurable`` counts the records that are not replicated.
+    ``written`` is None unless the last step appended records that may still fail.
     """
 
     group: Group | None = None
@@ -55,9 +55,9 @@ class GroupState(NamedTuple):
 
 
 class Successor(NamedTuple):
-    """One result of a step: the choices that led to it, the next state, what is sent, and the rules that decided.
+    """One result of a step: the choices, the next state, the output, and the rules that decided.
 
-    ``armed``: the timers that the step set, with their lengths in ms, for those who keep a clock.
+    ``armed``: the timers that the step set, with their lengths in ms, for a caller that keeps a clock.
     """
 
     choice: str
@@ -84,11 +84,11 @@ class GroupModel:
         self.instant_appends = instant_appends
 
     def initial(self) -> GroupState:
-        """No group yet."""
+        """Return the state before the group exists."""
         return GroupState()
 
     def loaded(self, records: Sequence[Record]) -> tuple[Successor, ...]:
-        """The state of a coordinator that has read these records, in log order (F-LOAD-01, 06)."""
+        """Return the states of a coordinator that has read these records in log order (F-LOAD-01, 06)."""
         group = None
         for record in records:
             group = load_group(record)
@@ -103,10 +103,10 @@ class GroupModel:
         return tuple(self._close(start, label, work) for label, work in every(run))
 
     def successors(self, state: GroupState, step: Input) -> tuple[Successor, ...]:
-        """All results of one step, one for each way to take the choices that the protocol leaves open.
+        """Return all results of one step, one for each combination of choices that the protocol leaves open.
 
-        ``Fire`` must name an armed timer, ``TimeOut`` an open operation; ``AppendError`` may only follow a step with
-        records. ValueError otherwise.
+        Raises ValueError if ``Fire`` does not name an armed timer, if ``TimeOut`` does not name an open operation, or
+        if ``AppendError`` does not follow a step with records.
         """
 
         def run(chooser: Chooser) -> Work:
@@ -163,7 +163,7 @@ class GroupModel:
             group=slot.group if isinstance(slot.group, Group) else None,
             delay=slot.delay,
             timers=frozenset(timers),
-            # A timer's write has no answer, and its failure no effect (C-JOIN-47): nobody can tell it is open.
+            # A timer's write has no answer, and its failure has no effect (C-JOIN-47), so it need not be kept as open.
             operations=tuple(operation for operation in work.operations if operation.id != TIMER_WRITE),
             undurable=work.undurable,
             written=None if self.instant_appends else work.written,

@@ -14,13 +14,14 @@ from .validate import member_error
 
 
 def join(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
-    """C-JOIN-13, 14: the group exists. Capacity comes before protocols, and these before identity (C-JOIN-74).
+    """Handle a JoinGroup of an existing group (C-JOIN-13, 14).
 
-    The request's reason has no effect (C-JOIN-67), and there is no deadline but the group's timers (C-JOIN-68).
+    The order of the checks is capacity, protocols, identity (C-JOIN-74). The request's reason has no effect
+    (C-JOIN-67), and there is no deadline except the group's timers (C-JOIN-68).
     """
     if not has_room(d, body):
         d.rule("C-JOIN-13")
-        d.remove(who_asks(d, body))  # C-JOIN-23: member or pending id, timers left alone
+        d.remove(who_asks(d, body))  # C-JOIN-23: member or pending id; its timers stay
         answer(d, request, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
         if not d.profile.fault_refusal_leaves_join_phase:
             maybe_complete(d)
@@ -31,7 +32,7 @@ def join(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
 
 
 def answer(d: Draft, request: Arrive, error: ErrorCode, member_id: str, *, named: bool = True) -> None:
-    """An error answer. The protocol name is null after the identity checks, else empty (C-JOIN-77)."""
+    """Answer with an error. The protocol name is null after the identity checks, else empty (C-JOIN-77)."""
     d.reply(
         request.id,
         JoinGroupResponse(error_code=error, member_id=member_id, protocol_name="" if named else None),
@@ -39,7 +40,7 @@ def answer(d: Draft, request: Arrive, error: ErrorCode, member_id: str, *, named
 
 
 def has_room(d: Draft, body: JoinGroupRequest) -> bool:
-    """C-JOIN-20…22."""
+    """Return whether the group has room for the request (C-JOIN-20…22)."""
     if d.state in (EMPTY, DEAD):
         return True
     limit = d.settings.group_max_size
@@ -52,14 +53,14 @@ def has_room(d: Draft, body: JoinGroupRequest) -> bool:
 
 
 def who_asks(d: Draft, body: JoinGroupRequest) -> str:
-    """The member id that capacity is about. With C-JOIN-75 mended a returning static member counts as itself."""
+    """Return the member id for the capacity check. With C-JOIN-75 fixed, a returning static member counts as itself."""
     if body.member_id or body.group_instance_id is None or d.profile.fault_static_return_counts_as_new:
         return body.member_id
     return d.member_of(body.group_instance_id) or ""
 
 
 def supports(d: Draft, body: JoinGroupRequest) -> bool:
-    """C-JOIN-60."""
+    """Return whether the group supports the protocols of the request (C-JOIN-60)."""
     names = {protocol.name for protocol in body.protocols}
     if not d.profile.fault_duplicate_protocol_accepted and len(names) < len(body.protocols):
         d.rule("C-JOIN-72")
@@ -71,7 +72,7 @@ def supports(d: Draft, body: JoinGroupRequest) -> bool:
 
 
 def join_unknown(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
-    """C-JOIN-30…35: no member id yet. Each such request makes a new one (C-JOIN-36)."""
+    """Handle a join without member id (C-JOIN-30…35). Each such request makes a new id (C-JOIN-36)."""
     instance = body.group_instance_id
     if d.state == DEAD:
         d.rule("C-JOIN-30")
@@ -98,7 +99,7 @@ def join_unknown(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
 
 
 def join_known(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
-    """C-JOIN-38a…h: the request names a member id, which a static member may do too (C-STATIC-12, 13)."""
+    """Handle a join with a member id, which a static member may send too (C-JOIN-38a…h, C-STATIC-12, 13)."""
     member_id = body.member_id
     if d.state == DEAD:
         d.rule("C-JOIN-38a")
@@ -128,7 +129,7 @@ def join_known(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
         rebalance_or_complete(d, "")
     elif d.state == COMPLETING:
         if same:
-            d.rule("C-JOIN-51")  # no timer, and not back into pending-sync (C-JOIN-57, 58, C-SYNC-34)
+            d.rule("C-JOIN-51")  # no timer, and not added to pending-sync again (C-JOIN-57, 58, C-SYNC-34)
             d.reply(request.id, d.joined(member_id, d.member_rows() if member_id == d.leader else ()))
         else:
             d.rule("C-JOIN-52")
@@ -152,7 +153,7 @@ def join_known(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
 
 
 def update(d: Draft, request: Arrive, body: JoinGroupRequest, member: Member) -> None:
-    """C-JOIN-73: a rejoin that is parked. An earlier parked join is overwritten and never answered (C-JOIN-59)."""
+    """Park a rejoin (C-JOIN-73). An earlier parked join is overwritten and never answered (C-JOIN-59)."""
     d.put(
         member._replace(
             protocols=body.protocols,
@@ -168,7 +169,7 @@ def update(d: Draft, request: Arrive, body: JoinGroupRequest, member: Member) ->
 
 
 def add(d: Draft, request: Arrive, body: JoinGroupRequest, member_id: str) -> None:
-    """C-JOIN-40."""
+    """Add a member, then rebalance or complete the join phase (C-JOIN-40)."""
     d.rule("C-JOIN-40")
     if d.state == PREPARING and (d.generation == 0 if d.scala else d.previous == EMPTY):  # D-04
         d.new_member_added = True

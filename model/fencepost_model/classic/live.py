@@ -21,7 +21,8 @@ from .validate import member_error
 
 
 def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
-    """C-HB-07…12. In Preparing a new member may beat too, and is then timed by its own timeout (C-HB-13)."""
+    """Answer a heartbeat (C-HB-07…12). A new member may heartbeat in Preparing; its own session timeout then applies
+    (C-HB-13)."""
     if d.state == DEAD:
         d.rule("C-HB-07")
         return HeartbeatResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -41,7 +42,7 @@ def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
 
 
 def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, ...]:
-    """C-LEAVE-10…22: the rows of the answer. No generation is asked for (C-LEAVE-25)."""
+    """Remove members and return the rows of the answer (C-LEAVE-10…22). The generation is not checked (C-LEAVE-25)."""
     if d.scala:
         return tuple([leave_in_turn(d, entry) for entry in body.members])
     rows = tuple(
@@ -60,7 +61,8 @@ def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, 
 
 
 def leave_in_turn(d: Draft, entry: LeaveGroupMember) -> LeaveGroupMemberResponse:
-    """One entry in Scala: the group is updated after each, and a pending id begins no rebalance (D-06, D-07)."""
+    """Handle one entry as Scala does: the group is updated after each entry, and a pending id starts no rebalance
+    (D-06, D-07)."""
     pending = entry.member_id in d.pending_join
     error = leave_one(d, entry)
     if error is ErrorCode.NONE and d.state in (STABLE, COMPLETING) and not pending:
@@ -73,7 +75,7 @@ def leave_in_turn(d: Draft, entry: LeaveGroupMember) -> LeaveGroupMemberResponse
 
 
 def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
-    """C-LEAVE-10…14, 27."""
+    """Handle one entry of a LeaveGroup (C-LEAVE-10…14, 27)."""
     member_id, instance = entry.member_id, entry.group_instance_id
     if not member_id:
         mapped = d.member_of(instance) if instance is not None else None
@@ -105,7 +107,8 @@ def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
 
 
 def session_timer(d: Draft, member_id: str) -> None:
-    """C-TMR-06…09. Does not look at C-ST-20, so it can end an initial delay early (C-TMR-08); in Scala it cannot."""
+    """Expire a session timer (C-TMR-06…09). It ignores C-ST-20, so it can end an initial delay early (C-TMR-08); not in
+    Scala."""
     if d.state == DEAD:
         d.rule("C-TMR-09")
         return
@@ -119,7 +122,7 @@ def session_timer(d: Draft, member_id: str) -> None:
             return
         d.rule("C-TMR-07")
         if not member.is_new and (member.join is not None or member.sync is not None):
-            return  # and no timer runs until its request is answered (C-TMR-14)
+            return  # no timer runs until its request is answered (C-TMR-14)
         d.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         d.remove(member_id)
         if d.state in (STABLE, COMPLETING):

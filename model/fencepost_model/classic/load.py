@@ -1,4 +1,4 @@
-"""What a coordinator makes of a group's records (rule book, 11.5, 11.6)."""
+"""Groups and offsets loaded from the records of a log (rule book, 11.5, 11.6)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from .subscription import CONSUMER, outcomes
 
 
 def fails_load(profile: Profile, record: Record) -> bool:
-    """Whether the record makes the load fail (F-LOAD-02): the topics of a subscription in it cannot be read."""
+    """Return whether the record makes the load fail: it holds a subscription whose topics cannot be read
+    (F-LOAD-02)."""
     value = record.group_metadata
     return (
         profile.fault_bad_subscription_is_thrown
@@ -38,10 +39,10 @@ def fails_load(profile: Profile, record: Record) -> bool:
 
 
 def load_group(record: Record) -> Group | None:
-    """The group as one GroupMetadata record gives it (F-REPLAY-01, C-ST-07, F-SURV-02, 03); None after a tombstone.
+    """Return the group of one GroupMetadata record, or None for a tombstone (F-REPLAY-01, C-ST-07, F-SURV-02, 03).
 
-    The record replaces whatever was there before. Members keep only the selected protocol (C-TMR-13); that no one is
-    parked or pending and nothing was synced is as no record carries it (F-REC-21).
+    The record replaces any earlier object. Members keep only the selected protocol (C-TMR-13). No record carries parked
+    requests, pending ids or syncs, so there are none (F-REC-21).
     """
     value = record.group_metadata
     if value is None:
@@ -71,7 +72,7 @@ def load_group(record: Record) -> Group | None:
 
 
 def load_record(profile: Profile, group: Group | ConsumerGroup | None, record: Record) -> Group | ConsumerGroup | None:
-    """The group of either kind after one more record of its log (F-REPLAY-01, 06, 16). Raises CannotHappen."""
+    """Return the group of either kind after one more record of its log (F-REPLAY-01, 06, 16). Raises CannotHappen."""
     if isinstance(record.key, GroupMetadataKey):
         return load_group(record)
     if isinstance(group, Group):
@@ -84,8 +85,10 @@ def load_record(profile: Profile, group: Group | ConsumerGroup | None, record: R
 def load_groups(
     profile: Profile, records: Iterable[Record], now: int = 0
 ) -> dict[str, Group | ConsumerGroup | None] | None:
-    """The groups that a log gives, by id; None if it cannot be loaded (F-LOAD-02, F-REPLAY-13). An offset makes a
-    simple group (F-REPLAY-04), mended only if no record of the group is in the log."""
+    """Return the groups of a log by id, or None if it cannot be loaded (F-LOAD-02, F-REPLAY-13).
+
+    An offset creates a simple group (F-REPLAY-04); with the fault fixed, only if the log has no record of the group.
+    """
     groups: dict[str, Group | ConsumerGroup | None] = {}
     held: dict[str, dict[Partition, int]] = {}
     records = tuple(records)
@@ -114,7 +117,7 @@ def load_groups(
 
 
 def load_offsets(profile: Profile, records: Iterable[Record]) -> Offsets:
-    """The offsets that a log gives (F-REPLAY-02, 03, 05). Before 4.1 the id of a topic is not read (V-02)."""
+    """Return the offsets of a log (F-REPLAY-02, 03, 05). Before 4.1 topic ids are not read (V-02)."""
     offsets = Offsets()
     for at, record in enumerate(records):
         value = record.value
@@ -132,15 +135,15 @@ def _with_offsets(profile: Profile, records: Iterable[Record]) -> list[str]:
 
 
 def _read(profile: Profile, log: tuple[Record, ...]) -> Iterable[Record]:
-    """The records that count. Mended, one that another of its key follows does not (F-REPLAY-18): it may come from
-    before the log was compacted, and what once came between the two may be gone."""
+    """Return the records that count. With the fault fixed, a record that a later one of its key follows does not
+    (F-REPLAY-18): it may be from before the log was compacted, and records between the two may be gone."""
     if profile.fault_superseded_records_loaded:
         return log
     seen = set()
     kept = []
     for record in reversed(log):
         if isinstance(record.key, OffsetCommitKey | ControlKey):
-            kept.append(record)  # which one counts, transactions decide
+            kept.append(record)  # transactions decide which of them counts
         elif record.key not in seen:
             seen.add(record.key)
             kept.append(record)
@@ -150,8 +153,11 @@ def _read(profile: Profile, log: tuple[Record, ...]) -> Iterable[Record]:
 def _follow(
     epochs: dict[Partition, int], before: Group | ConsumerGroup | None, after: ConsumerGroup, record: Record
 ) -> dict[Partition, int]:
-    """The partition epochs as a loading coordinator keeps them, record by record (M-PE-02). Only here can two members
-    hold a partition at once, as one of them is known by an old record; the epoch that is stored may be the higher."""
+    """Return the partition epochs of a loading coordinator after one more record (M-PE-02).
+
+    Only here two members can hold a partition at once, as one of them is known from an old record. The stored epoch may
+    be the higher one.
+    """
     key = record.key
     if not isinstance(key, ConsumerGroupCurrentMemberAssignmentKey | ConsumerGroupMemberMetadataKey):
         return epochs

@@ -1,4 +1,4 @@
-"""The groups that a step has open, and everything that it asks for: what ``work`` runs the rules on."""
+"""The open groups of a step and everything that the step asks for. ``work`` runs the rules on it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Deleting, Group, Ope
 from .subscription import CONSUMER, topics_of
 
 _NONE: Final = Offsets()
-#: What stays due when the group is gone (F-RT-13), and what is of requests, not of groups; a group may be named "".
+#: Operations that stay due when the group is gone (F-RT-13), or that belong to requests and not to groups. A group may
+#: be named "".
 _OF_NO_GROUP: Final = (Created, Timed, Deleting, Early, Fetched)
 
 
 class Opened:
-    """``slots`` and ``operations`` are the state to start from; read the attributes when the step is done."""
+    """``slots`` and ``operations`` are the state to start from. Read the attributes when the step is done."""
 
     def __init__(
         self,
@@ -54,7 +55,8 @@ class Opened:
         self.undurable = undurable
         self.shadows = shadows
         self.relisted = relisted  #: what ListGroups remembers
-        self.dropped = dropped  #: groups out of memory, or new there, since the last record (C-JOIN-15, O-COMMIT-39)
+        #: groups removed from memory, or new in it, since the last record (C-JOIN-15, O-COMMIT-39)
+        self.dropped = dropped
         self.doubled = doubled  #: where members were exchanged, see ``reads``
         self.formers = Formers(formers)
         self.offsets = offsets
@@ -69,17 +71,18 @@ class Opened:
         self.closed: list[int] = []
         self.written: Written | None = None
         self.loose: list[tuple[str, dict[Timer, int | None]]] = []  #: timers of groups deleted in this step
-        self.again: list[tuple[str, str, int]] = []  #: alarms set again (F-RT-17): group, member, its epoch of before
-        self.due: list[Arrive] = []  #: deletions whose turn has come
-        self.fired: list[Timer] = []  #: timers that ran out and were not set again
+        #: alarms set again (F-RT-17): group, member, its epoch when first armed
+        self.again: list[tuple[str, str, int]] = []
+        self.due: list[Arrive] = []  #: deletions that are due
+        self.fired: list[Timer] = []  #: timers that expired and were not set again
         self.lost = False  #: the partition was lost, and every timer with it
         self.failed = False  #: an internal error happened
         self.profile = profile
-        self.image = Image()  #: the topics that exist
+        self.image = Image()  #: the existing topics
         self.sinks = Sinks(settings, profile, chooser, now, self.operations, self.replies, self.rules)
 
     def draft(self, group_id: str) -> Draft | None:
-        """The classic group, open for changes; None if there is none."""
+        """Return the classic group, open for changes, or None if there is none."""
         draft = self.drafts.get(group_id)
         if draft is None:
             slot = self.slots.get(group_id)
@@ -89,14 +92,14 @@ class Opened:
         return draft
 
     def acted_on(self, operation: Operation) -> Draft | None:
-        """The classic group that the operation's callback acts on (X-UP-16)."""
+        """Return the classic group that the operation's callback acts on (X-UP-16)."""
         if operation.former is None:
             return self.draft(operation.group_id)
         self.rules.append("X-UP-16")
         return self.formers.draft(self.sinks, operation.former)
 
     def by_name(self, operation: Operation, draft: Draft) -> None:
-        """The timers that the callback set: a group that was converted sets those of whatever has its name now."""
+        """Move the timers that the callback set on a converted group to the group that has its name now."""
         if operation.former is None:
             return
         if JOIN_TIMER in draft.armed:
@@ -110,33 +113,34 @@ class Opened:
         draft.armed = {}
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """The consumer group of that id; None if there is none."""
+        """Return the consumer group with that id, or None."""
         slot = self.slots.get(group_id)
         return slot.group if slot is not None and isinstance(slot.group, ConsumerGroup) else None
 
     def release(self, draft: Draft) -> None:
-        """The classic group is given up, as it is now, for one of the other kind (X-UP-03)."""
+        """Release the classic group as it is now, for its conversion (X-UP-03)."""
         self.drafts.pop(draft.group_id)
         self.loose.append((draft.group_id, draft.armed))
         self.slots[draft.group_id] = Slot(draft.group_id, draft.close(), draft.delay)
 
     def drop(self, group_id: str, group: ConsumerGroup) -> None:
-        """C-JOIN-15: out of memory without a record. It comes back if the next append fails, and reads at the committed
-        offset see it until a later record is replicated."""
+        """Remove a consumer group from memory without a record (C-JOIN-15). It returns if the next append fails, and
+        reads at the committed offset see it until a later record is replicated."""
         self.slots[group_id] = Slot(group_id, None, self.slots[group_id].delay)
         self.relist(group_id)
         self.dropped = (*self.dropped, (group_id, group))
         self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
 
     def appear(self, group_id: str) -> None:
-        """O-COMMIT-39: a new group without a record. It goes again if the next append fails (O-COMMIT-40), and reads at
-        the committed offset do not see it until a later record is replicated."""
+        """Add a new group without a record (O-COMMIT-39). It is removed if the next append fails (O-COMMIT-40), and
+        reads at the committed offset do not see it until a later record is replicated."""
         self.create(group_id)
         self.dropped = (*self.dropped, (group_id, None))
         self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, None))
 
     def create(self, group_id: str, generation: int = 0) -> Draft:
-        """C-ST-06: a new group. Mended, timers of an earlier classic group of that name end (C-TMR-12)."""
+        """Create a new group (C-ST-06). With the fault fixed, timers of an earlier classic group of that name end
+        (C-TMR-12)."""
         slot = self.slots.get(group_id)
         self.topics.pop(group_id, None)
         if not self.profile.fault_timers_outlive_reverted_group:
@@ -149,8 +153,8 @@ class Opened:
         return draft
 
     def delete(self, group_id: str) -> None:
-        """Removes the group object (C-ST-17). Its timers stay (C-ADM-09). What waits for the log is no more its own,
-        but sets the timers that it is to set by name (X-JOIN-20)."""
+        """Remove the group object (C-ST-17). Its timers stay (C-ADM-09). Operations that wait for the log no longer
+        belong to it, but still set their timers by name (X-JOIN-20)."""
         draft = self.drafts.pop(group_id, None)
         delay = draft.delay if draft is not None else self.slots[group_id].delay
         if draft is not None:
@@ -166,7 +170,8 @@ class Opened:
         ]
 
     def exchange(self, group_id: str, old: ConsumerGroup, records: Iterable[Record]) -> frozenset[str]:
-        """Members of a group are others with the next record (M-DESC-01); which ones, if that ever shows."""
+        """Note that the next record exchanges members of a group (M-DESC-01). Returns those whose exchange can ever
+        show."""
         if not self.profile.fault_failed_deletion_lists_twice:
             return frozenset()
         members = exchanged(old, records)
@@ -174,13 +179,13 @@ class Opened:
         return members
 
     def relist(self, group_id: str) -> None:
-        """The group object is removed with the next record (C-ADM-05). Call it before the shadow of that is there."""
+        """Note that the next record removes the group object (C-ADM-05). Call this before adding its shadow."""
         if self.profile.fault_failed_deletion_lists_twice:
             since = max([each.behind for each in self.shadows if each.group_id == group_id and each.entry], default=0)
             self.relisted |= {Removed(self.undurable, group_id, since)}
 
     def armed(self) -> Iterator[tuple[str, Timer, int | None]]:
-        """Every timer that the step set (its length in ms) or cancelled (None), by group."""
+        """Yield every timer that the step set (length in ms) or cancelled (None), by group."""
         for group_id, timers in self.loose:
             for timer, delay in timers.items():
                 yield group_id, timer, delay
@@ -189,7 +194,8 @@ class Opened:
                 yield draft.group_id, timer, delay
 
     def commands(self) -> list[tuple[str, Timer, int | None]]:
-        """What the step set and cancelled, each after what has the same key in Kafka and so goes with it (M-TMR-01)."""
+        """Return the timer commands of the step. Each follows cancellations of the timers that have the same key in
+        Kafka (M-TMR-01)."""
         if not self.profile.fault_timer_keys_collide:
             return [*self.armed()]
         asked: list[tuple[str, Timer, int | None]] = []
@@ -199,12 +205,12 @@ class Opened:
         return asked
 
     def choose_leaders(self) -> None:
-        """The step is over: where nobody has looked yet who leads, it is chosen now, while there are choices."""
+        """Choose the leaders that are still open at the end of the step, while choices can be made."""
         for draft in (*self.drafts.values(), *self.formers.drafts()):
             draft.choose_leader()
 
     def finish(self) -> None:
-        """Closes the drafts into ``slots``."""
+        """Close the drafts into ``slots``."""
         if self.dropped and self.written is not None and self.written.records:
             before = (*[row for row in self.written.before if row[0] not in dict(self.dropped)], *self.dropped)
             self.written = self.written._replace(before=before)

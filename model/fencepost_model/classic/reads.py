@@ -1,4 +1,4 @@
-"""Read operations run on the group map as of the high watermark (F-RT-11, C-ADM-08)."""
+"""Read operations, which run on the group map as of the high watermark (F-RT-11, C-ADM-08)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AnyGroup: TypeAlias = Group | ConsumerGroup
 
 
 class Ways(NamedTuple):
-    """How the coordinator was set up."""
+    """The coordinator's settings and profile."""
 
     settings: Settings
     profile: Profile
@@ -48,8 +48,8 @@ def is_read(body: RequestBody) -> bool:
 
 
 def read(settings: Settings, profile: Profile, state: CoordinatorState, request: Request) -> list[ResponseBody]:
-    """The answers that a read can have, at once: reads wait for nothing. There are several if votes are tied, and where
-    Kafka may overlook earlier entries of a map."""
+    """Return the possible answers of a read, which waits for nothing. There are several if votes are tied, or if Kafka
+    may overlook earlier entries of a map."""
     groups = committed(state)
     body = request.body
     if isinstance(body, ListGroupsRequest):
@@ -74,9 +74,9 @@ def read(settings: Settings, profile: Profile, state: CoordinatorState, request:
 def _described(
     ways: Ways, state: CoordinatorState, request: Request, group: AnyGroup | None, group_id: str
 ) -> list[DescribedConsumerGroup]:
-    """The rows that may stand for a group, one for each assignor that may win (M-DESC-01).
+    """Return the possible rows for a group, one for each assignor that may win (M-DESC-01).
 
-    A member that a failed append touched may be there more than once, see ``_copies``.
+    A member that a failed append touched may be listed more than once, see ``_copies``.
     """
     row = refused_row(request, group_id)
     if row is not None:
@@ -93,16 +93,19 @@ def _described(
         for shown in ([(*rows, *again), rows] if again else [rows])
         for assignor in assignors
     ]
-    if again:  # or the answer trips over the second one
+    if again:  # or the answer fails on the second copy
         found.append(DescribedConsumerGroup(ErrorCode.UNKNOWN_SERVER_ERROR, group_id=group_id))
     return found
 
 
 def _copies(state: CoordinatorState, group_id: str, member_id: str) -> int:
-    """How often a member is there (M-DESC-01, the fault of C-ADM-05): once for the map, if it is in there as of the
-    high watermark, and once for each place of the log, not behind the high watermark, at which it was exchanged for
-    another, or was to be; those count up to the first exchange that is in the log, or up to where the group became one
-    of the other kind: if it comes back from that, it has a new map."""
+    """Return how often a member is listed (M-DESC-01, the fault of C-ADM-05).
+
+    It is listed once for the map, if it is there as of the high watermark. It is listed once more for each place of the
+    log, at or above the high watermark, at which it was exchanged for another or was to be. Those places count up to
+    the first exchange that is in the log, or up to a conversion of the group: a group that is converted back has a new
+    map.
+    """
     places = {behind for behind, of, member in state.doubled if (of, member) == (group_id, member_id)}
     later = [shadow for shadow in state.shadows if shadow.group_id == group_id]
     after = [shadow.old for shadow in later[1:]]
@@ -122,10 +125,12 @@ def _classic(group: AnyGroup | None) -> Group | None:
 
 
 def _times(state: CoordinatorState, group_id: str) -> list[int]:
-    """How often ListGroups may show a group (C-ADM-05): once for the map, if it is in there as of the high watermark,
-    and once for each place of the log, not behind the high watermark, at which its deletion was tried. A deletion that
-    failed so makes it appear twice; one that is under way makes it appear for the map entry that it removed. Of places
-    where something was tried Kafka may overlook any, as their tables can outgrow the map.
+    """Return how often ListGroups may list a group (C-ADM-05).
+
+    It is listed once for the map, if it is there as of the high watermark. It is listed once more for each place of the
+    log, at or above the high watermark, at which its deletion was tried. So a failed deletion lists the group twice,
+    and one in progress lists the map entry that it removed. Kafka may overlook any place where a deletion was tried, as
+    the tables of those places can outgrow the map.
     """
     tried = len({gone.behind for gone in state.relisted if gone.group_id == group_id and gone.since <= 0})
     changed = any(shadow.entry and shadow.group_id == group_id for shadow in state.shadows)
@@ -135,7 +140,8 @@ def _times(state: CoordinatorState, group_id: str) -> list[int]:
 
 
 def committed(state: CoordinatorState) -> dict[str, AnyGroup]:
-    """The group objects of the map at the high watermark; what is inside classic ones is read as it is now."""
+    """Return the group objects of the map at the high watermark; the contents of classic groups are read as they are
+    now."""
     groups = {slot.group_id: slot.group for slot in state.slots}
     for shadow in reversed(state.shadows):
         groups[shadow.group_id] = shadow.old

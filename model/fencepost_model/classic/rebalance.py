@@ -15,7 +15,8 @@ _BLANK = b""
 
 
 def rebalance_or_complete(d: Draft, cause: str) -> None:
-    """C-JOIN-42 in the states that can rebalance, else C-JOIN-41."""
+    """Prepare a rebalance in the states that allow it (C-JOIN-42), else complete the join phase if possible
+    (C-JOIN-41)."""
     if d.state == PREPARING:
         maybe_complete(d)
     else:
@@ -23,14 +24,15 @@ def rebalance_or_complete(d: Draft, cause: str) -> None:
 
 
 def maybe_complete(d: Draft) -> None:
-    """C-JOIN-41, C-ST-26. An initial rebalance never ends early this way (C-ST-20)."""
+    """Complete the join phase if all members have joined (C-JOIN-41, C-ST-26). An initial rebalance never ends early
+    this way (C-ST-20)."""
     if d.state == PREPARING and d.previous != EMPTY and d.all_joined():
         d.rule("C-JOIN-41")
         complete(d)
 
 
 def prepare(d: Draft, cause: str) -> None:
-    """C-JOIN-42."""
+    """Prepare a rebalance (C-JOIN-42)."""
     d.rule("C-JOIN-42")
     initial = d.state == EMPTY
     if d.state == COMPLETING:
@@ -50,7 +52,7 @@ def prepare(d: Draft, cause: str) -> None:
 
 
 def start_delay(d: Draft) -> None:
-    """C-JOIN-43, 65: the first window, and what may be added to it."""
+    """Start the first window of the initial delay, and note by how much it may be extended (C-JOIN-43, 65)."""
     d.rule("C-JOIN-43")
     length = d.settings.group_initial_rebalance_delay_ms
     d.delay = (length, max(d.rebalance_timeout() - length, 0))
@@ -58,7 +60,7 @@ def start_delay(d: Draft) -> None:
 
 
 def join_timer(d: Draft) -> None:
-    """The join timer runs out (C-TMR-01): the end of a window of the initial delay, or of the join phase."""
+    """Expire the join timer (C-TMR-01): a window of the initial delay ends, or the join phase does."""
     delay = d.delay
     d.delay = None
     if delay is None:
@@ -77,7 +79,7 @@ def join_timer(d: Draft) -> None:
 
 
 def complete(d: Draft) -> None:
-    """C-JOIN-44…48."""
+    """Complete the join phase (C-JOIN-44…48)."""
     d.rule("C-JOIN-44")
     d.cancel(JOIN_TIMER)
     for member in [m for m in d.members.values() if m.instance is None and m.join is None]:
@@ -88,9 +90,9 @@ def complete(d: Draft) -> None:
         d.delay = None
         d.arm(JOIN_TIMER, d.rebalance_timeout())
         return
-    d.generation = next_epoch(d.generation)  # C-ST-21; used up even if what follows fails (C-ST-27)
+    d.generation = next_epoch(d.generation)  # C-ST-21; used up even if a later step fails (C-ST-27)
     if not d.profile.fault_new_member_added_survives:
-        d.new_member_added = False  # else C-JOIN-71: only an extended delay clears it
+        d.new_member_added = False  # else only an extended delay clears it (C-JOIN-71)
     if not d.members:
         d.rule("C-JOIN-47")
         d.protocol_name = None
@@ -120,7 +122,8 @@ def complete(d: Draft) -> None:
 
 
 def elect(d: Draft) -> bool:
-    """C-JOIN-45: a leader that joined stays; otherwise any member that joined leads. False if nobody joined."""
+    """Elect the leader: the current one if it joined, otherwise any member that joined (C-JOIN-45). Returns False if no
+    member joined."""
     if d.leader is None:
         return False
     if d.members[d.leader].join is not None:
@@ -134,7 +137,7 @@ def elect(d: Draft) -> bool:
 
 
 def propagate(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
-    """Stores the assignments, none for who is not listed, and answers every parked SyncGroup (C-SYNC-21, 22, 24)."""
+    """Store the assignments, empty for members not listed, and answer every parked SyncGroup (C-SYNC-21, 22, 24)."""
     ok = error is ErrorCode.NONE
     for member_id in sorted(d.members):
         member = d.members[member_id]._replace(assignment=assignments.get(member_id, _BLANK))

@@ -1,4 +1,5 @@
-"""Requests to classic groups as write operations: what is answered at once, and what waits for the log (F-RT-20…26)."""
+"""Requests to classic groups as write operations: which are answered at once, and which wait for the log
+(F-RT-20…26)."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from .work import Work
 
 
 def arrive(work: Work, request: Arrive) -> None:
-    """A valid request at an active coordinator."""
+    """Handle a valid request at an active coordinator."""
     body = request.body
     try:
         if isinstance(body, JoinGroupRequest):
@@ -59,7 +60,7 @@ def arrive(work: Work, request: Arrive) -> None:
 
 
 def _broke(work: Work, request: Arrive) -> None:
-    """An exception inside the operation: nothing is appended, what was changed stays (F-RT-10)."""
+    """Answer after an exception inside the operation: nothing is appended, but changes stay (F-RT-10)."""
     work.failed = True
     operation = Operation(request.id, "", request.body, 0)
     if not any(answered == request.id for answered, _ in work.replies):
@@ -73,7 +74,7 @@ def answered_now(work: Work, request: int) -> bool:
 
 
 def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
-    if request.version == 0:  # D-30: v0 has no rebalance timeout
+    if request.version == 0:  # v0 has no rebalance timeout (D-30)
         body = replace(body, rebalance_timeout_ms=body.session_timeout_ms)
     draft = work.draft(body.group_id)
     is_new = draft is None
@@ -88,7 +89,7 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
             return
         work.rules.append("C-JOIN-12")
         counts_on = displaced is not None and not work.profile.fault_empty_group_counts_anew
-        begin = displaced.epoch if displaced is not None and counts_on else 0  # C-JOIN-16 mended
+        begin = displaced.epoch if displaced is not None and counts_on else 0  # C-JOIN-16 fixed
         draft = work.create(body.group_id, begin)
     records: list[Record] = []
     join(draft, request, body)
@@ -111,7 +112,7 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
 
 
 def _submit_future(work: Work, request: Arrive, body: ResponseBody) -> None:
-    """A JoinGroup or SyncGroup that is answered at once is an operation all the same."""
+    """Submit a JoinGroup or SyncGroup that is answered at once; it is an operation all the same."""
     work.replies.append((request.id, body))
     work.submit(Operation(request.id, "", request.body, 0, answered=True), [])
 
@@ -162,7 +163,7 @@ def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
         answer = LeaveGroupResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         work.submit(Operation(request.id, body.group_id, body, 0, answer), [])
         return
-    rows = leave(draft, body)  # the answer waits for the record, if there is one (C-LEAVE-23, F-RT-25)
+    rows = leave(draft, body)  # the answer waits for the record, if any (C-LEAVE-23, F-RT-25)
     if draft.records:
         work.written = Written(len(draft.records), request.id)
     answer = leave_answer(request.version, rows)
@@ -177,7 +178,8 @@ def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
 
 
 def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
-    """C-ADM-09. Kafka first asks about share groups in a write operation of its own, which may have to wait."""
+    """Delete groups (C-ADM-09). Kafka first asks about share groups in a separate write operation, which may have to
+    wait."""
     if work.profile.fault_deletion_waits_twice and any(name not in request.denied for name in body.groups_names):
         work.submit(Operation(request.id, "", body, 0, callback=Deleting(request)), [])
     else:
@@ -185,10 +187,10 @@ def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
 
 
 def go_on(work: Work) -> None:
-    """The events that the step itself put behind it: deletions whose first phase is over, one after the other.
+    """Run the events that the step itself has queued: deletions whose first phase is over, one after the other.
 
-    Each is appended by itself (F-RT-05). Whether the last one's append fails, an event of its own tells; whether those
-    before it do is part of this step, and a choice.
+    Each is appended separately (F-RT-05). A later event decides whether the append of the last one fails. For those
+    before it, that is part of this step, and a choice.
     """
     told = ""
     while work.due:
@@ -202,7 +204,7 @@ def go_on(work: Work) -> None:
                 work.append_error(written, ErrorCode[told])
 
 
-#: How the append of a deletion can end, as far as answers can differ by it (F-RT-10).
+#: The outcomes of a deletion's append, as far as answers can differ by them (F-RT-10).
 _APPENDS = (
     "succeeds",
     ErrorCode.KAFKA_STORAGE_ERROR.name,
@@ -214,7 +216,7 @@ _APPENDS = (
 
 
 def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Written | None:
-    """The deletion itself; what it wrote, which is also what the step wrote last."""
+    """Delete the groups. Returns what was written, which is also the last write of the step."""
     work.rules.append("C-ADM-09")
     rows: list[DeletedGroup] = []
     records: list[Record] = []
@@ -238,7 +240,7 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Writt
             bury(work, group_id, group, records)
     for group_id, _ in before:
         work.delete(group_id)
-    if not allowed:  # the request layer answers, and no operation is made
+    if not allowed:  # the request layer answers, so there is no operation
         work.replies.append((request.id, DeleteGroupsResponse(tuple(rows))))
         return None
     work.written = Written(len(records), request.id, tuple(before)) if records else None
@@ -247,7 +249,7 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Writt
 
 
 def leave_answer(version: int, rows: tuple[LeaveGroupMemberResponse, ...]) -> LeaveGroupResponse:
-    """G-WIRE-23: up to v2 the one entry's error is lifted to the top."""
+    """Return the answer; up to v2 the error of the single entry becomes the top-level error (G-WIRE-23)."""
     if version <= 2:
         return LeaveGroupResponse(rows[0].error_code if rows else ErrorCode.NONE)
     return LeaveGroupResponse(ErrorCode.NONE, rows)

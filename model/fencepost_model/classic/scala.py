@@ -1,7 +1,7 @@
-"""The older group coordinator, written in Scala, which is Kafka's default up to 3.9 (D-01 to D-27).
+"""The older group coordinator, written in Scala, Kafka's default up to 3.9 (D-01 to D-27).
 
-Only the model of classic groups has it, for judging brokers. The core does not, so it is not a switch of ``Profile``.
-Where the two coordinators differ in a way that a client can see, the model asks whether its profile is a
+Only the model of classic groups covers it, in order to check brokers. The core does not, so it is not a switch of
+``Profile``. Where a client can see a difference between the two coordinators, the model asks whether its profile is a
 ``ScalaProfile``.
 """
 

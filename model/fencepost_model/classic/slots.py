@@ -1,4 +1,4 @@
-"""What stands under a group id, what of it readers still see, and what a failed append takes back."""
+"""What is stored under a group id, what readers still see of it, and what a failed append restores."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .state import Group, Timer
 
 
 class Slot(NamedTuple):
-    """What a coordinator keeps under a group id: the group, if there is one, and the meaning of its join timer.
+    """The entry of a coordinator under a group id: the group, if there is one, and the purpose of its join timer.
 
-    The latter outlives the group (C-TMR-12): None for the end of a join phase, (length, remaining) for an initial
-    delay.
+    The purpose outlives the group (C-TMR-12): None for the end of a join phase, (length, remaining) in ms for an
+    initial delay.
     """
 
     group_id: str
@@ -26,10 +26,10 @@ class Slot(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What to take back if the records of the last step turn out not to be appended: groups as they were before.
+    """What to restore if the records of the last step are not appended: the groups before it.
 
-    ``cancelled``: the timers of members of consumer groups that the step cancelled (M-HB-13). ``offsets``: all of them,
-    if the step wrote any.
+    ``cancelled``: the timers of consumer-group members that the step cancelled (M-HB-13). ``offsets``: all of them, if
+    the step wrote any.
     """
 
     records: int
@@ -40,22 +40,25 @@ class Written(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """A group object that was removed, or was to be, with the record after the next ``behind``. It stands under its id
-    since that many records were replicated: ``since``, which may be negative."""
+    """A group object that was removed, or was to be, with the record after the next ``behind``. ``since``: the number
+    of records that must be replicated until the object is under its id, which may be negative."""
 
     behind: int
     group_id: str
     since: int
 
     def after(self, records: int) -> Removed:
-        """The same when these many more are replicated."""
+        """Return the same after ``records`` more are replicated."""
         return Removed(self.behind - records, self.group_id, self.since - records)
 
 
 class Shadow(NamedTuple):
     """A group id under which something changed in the last ``behind`` records; reads at the committed offset see
-    ``old``. ``entry``: the group object is another one, or gone, or new; else a consumer group changed inside. ``by``:
-    the write that changed it, if the group became one of the other kind. ``members``: those that it exchanged."""
+    ``old``.
+
+    ``entry``: the group object was exchanged, removed or added; else a consumer group changed inside. ``by``: the write
+    that converted the group, if one did. ``members``: those that the write exchanged.
+    """
 
     behind: int
     group_id: str
@@ -66,7 +69,7 @@ class Shadow(NamedTuple):
 
 
 def exchanged(old: ConsumerGroup, records: Iterable[Record]) -> frozenset[str]:
-    """The members of old in whose places these records put others, be these the same in all that is in them."""
+    """Return the members of old that these records replace with new objects, even if the contents are the same."""
     named = {
         record.key.member_id
         for record in records

@@ -18,7 +18,7 @@ from fencepost.protocol.records import Record
 from ..machines import DEAD, EMPTY
 from ..offsets.rows import Early, Fetched
 
-#: Stands for a future that is still stored although the operation layer has answered it (C-ST-23, C-JOIN-70).
+#: A future that is still stored although the operation layer has answered it (C-ST-23, C-JOIN-70).
 ANSWERED: Final = -(1 << 62)
 
 
@@ -41,8 +41,8 @@ class Member(NamedTuple):
 class Group(NamedTuple):
     """One group object.
 
-    ``timestamp`` is the time of the last transition (G-DATA-01); -1 if a record without one made the group.
-    ``skew`` holds what the support counts are off by, name to difference, which only C-STATIC-18 brings about.
+    ``timestamp`` is the time of the last transition (G-DATA-01), or -1 if the group comes from a record without one.
+    ``skew`` maps names to the error of their support counts, which only C-STATIC-18 causes.
     """
 
     state: str = EMPTY
@@ -60,7 +60,7 @@ class Group(NamedTuple):
 
 
 class Arrive(NamedTuple):
-    """A request comes in. ``new_id`` is the member id to use should the coordinator have to make one (G-WIRE-28)."""
+    """A request arrives. ``new_id`` is the member id to use if the coordinator has to make one (G-WIRE-28)."""
 
     id: int
     version: int
@@ -68,11 +68,11 @@ class Arrive(NamedTuple):
     client_host: str
     body: RequestBody
     new_id: str = ""
-    denied: frozenset[str] = frozenset()  #: groups that the caller may not touch; only DeleteGroups looks at it
+    denied: frozenset[str] = frozenset()  #: groups that the caller may not touch; only DeleteGroups reads it
 
 
 class Created(NamedTuple):
-    """Callback of the record that makes a new group (C-JOIN-16)."""
+    """Callback of the record that creates a group (C-JOIN-16)."""
 
 
 class Emptied(NamedTuple):
@@ -87,7 +87,7 @@ class Assigned(NamedTuple):
 
 
 class Replaced(NamedTuple):
-    """Callback of a static replacement without rebalance (C-STATIC-03…06): what is needed to finish or to undo it."""
+    """Callback of a static replacement without rebalance: what is needed to finish or to undo it (C-STATIC-03…06)."""
 
     instance: str
     old_id: str
@@ -98,17 +98,17 @@ class Replaced(NamedTuple):
     old_rebalance_timeout: int
     old_session_timeout: int
     skips_assignment: bool  #: the request's version is 9 or later (C-STATIC-04)
-    detached: bool = False  #: the id was put back by an undo since, as another member object (C-STATIC-18)
+    detached: bool = False  #: an undo has put the id back since, as another member object (C-STATIC-18)
 
 
 class Deleting(NamedTuple):
-    """Callback of the write that comes before a deletion and writes nothing (C-ADM-09): now the deletion itself."""
+    """Callback of the write that precedes a deletion and writes nothing (C-ADM-09). It starts the deletion itself."""
 
     request: Arrive
 
 
 class Timed(NamedTuple):
-    """Callback of a classic request to a consumer group: timers to set, or to cancel, with the answer (X-JOIN-20)."""
+    """Callback of a classic request to a consumer group: timers to set or cancel with the answer (X-JOIN-20)."""
 
     timers: tuple[tuple[Timer, int | None], ...]
     #: partitions and metadata of a SyncGroup, whose answer is encoded when it is sent (X-SYNC-06)
@@ -119,10 +119,10 @@ Callback: TypeAlias = Timed | Created | Emptied | Assigned | Replaced | Deleting
 
 
 class Timer(NamedTuple):
-    """A timer of one group: ``kind`` is ``join``, ``sync`` or ``session``; ``member_id`` only for ``session``. Those of
-    consumer groups have kinds of their own (``consumer.state.KINDS``).
+    """A timer of one group: ``kind`` is ``join``, ``sync`` or ``session``; ``member_id`` only for ``session``.
 
-    Setting one replaces the earlier one of the same name; a pending id and a member share theirs (C-TMR-11).
+    Timers of consumer groups have other kinds (``consumer.state.KINDS``). Setting a timer replaces the earlier one of
+    the same name; a pending id and a member share one (C-TMR-11).
     """
 
     kind: str
@@ -132,11 +132,13 @@ class Timer(NamedTuple):
 class Operation(NamedTuple):
     """A write operation that is not finished (F-RT-04, F-RT-07).
 
-    ``behind`` is the number of records that must yet become durable before it is. ``body`` is the answer to send then,
-    None if the answer is a future of its own (JoinGroup, SyncGroup) or there is none (a timer's write); ``answered``
-    tells whether that future is complete. ``timer`` is set again if the write fails (F-RT-17). ``former``: the write
-    that has put another group in the place of the one that the callback acts on (X-UP-16). ``alarm``: the member's
-    epoch that goes with ``timer``, where one does (M-TMR-02).
+    - ``behind``: how many records must still become durable before it is finished.
+    - ``body``: the answer to send then. None if the answer is a separate future (JoinGroup, SyncGroup) or there is none
+      (a timer's write).
+    - ``answered``: whether that future is complete.
+    - ``timer``: set again if the write fails (F-RT-17).
+    - ``former``: the write that has replaced the group that the callback acts on (X-UP-16).
+    - ``alarm``: the member's epoch that belongs to ``timer``, if any (M-TMR-02).
     """
 
     id: int
@@ -151,14 +153,14 @@ class Operation(NamedTuple):
     alarm: int | None = None
 
 
-#: The kind of the timer of the next run of expiry, which is of no group (O-EXP-26).
+#: The kind of the timer of the next expiry run, which belongs to no group (O-EXP-26).
 EXPIRY_KIND: Final = "expiry"
 JOIN_TIMER: Final = Timer("join")
 SYNC_TIMER: Final = Timer("sync")
 
 
 class Fire(NamedTuple):
-    """A timer of the group runs out."""
+    """A timer of the group expires."""
 
     timer: Timer
 
@@ -170,26 +172,26 @@ class Durable(NamedTuple):
 
 
 class AppendError(NamedTuple):
-    """The records of the step just made were not appended. Only directly after that step (F-RT-08)."""
+    """The records of the last step were not appended. Only directly after that step (F-RT-08)."""
 
     error: ErrorCode
 
 
 class TimeOut(NamedTuple):
-    """An open operation is given up (F-RT-09)."""
+    """An open operation times out (F-RT-09)."""
 
     operation: int
 
 
 class Lose(NamedTuple):
-    """The partition goes to another broker (F-UNLOAD-01)."""
+    """The partition moves to another broker (F-UNLOAD-01)."""
 
 
 Input: TypeAlias = Arrive | Fire | Durable | AppendError | TimeOut | Lose
 
 
 class Output(NamedTuple):
-    """What a step gives, in order. ``timers`` is empty where armed timers are part of the state."""
+    """The output of a step, in order. ``timers`` is empty where armed timers are part of the state."""
 
     records: tuple[Record, ...] = ()
     replies: tuple[tuple[int, ResponseBody], ...] = ()

@@ -1,4 +1,4 @@
-"""A static member comes back without its member id (rule book, 3.6)."""
+"""A static member returns without its member id (rule book, 3.6)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .state import Arrive, Member, Replaced, Timer
 
 
 def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, old_id: str) -> None:
-    """C-STATIC-02: the fresh id takes over, then by state (C-STATIC-03…11).
+    """Replace the old id by a fresh one (C-STATIC-02), then act by state (C-STATIC-03…11).
 
-    It is not new and does not count as an addition to an initial delay (C-STATIC-20).
+    The member is not new and does not count as an addition to an initial delay (C-STATIC-20).
     """
     d.rule("C-STATIC-02")
     old_leader = d.leader
     old = swap(d, old_id, request.new_id)
     d.arm(Timer("session", old.member_id), old.session_timeout)
     if not d.profile.fault_replacement_keeps_pending_sync and old_id in d.pending_sync:
-        d.pending_sync = (d.pending_sync - {old_id}) | {request.new_id}  # else C-STATIC-16
+        d.pending_sync = (d.pending_sync - {old_id}) | {request.new_id}  # else the entry stays (C-STATIC-16)
     d.put(
         old._replace(
             protocols=body.protocols,
@@ -37,7 +37,7 @@ def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, ol
             rebalance_or_complete(d, "static_member_replaced")
             return
         d.rule("C-STATIC-03")
-        d.records.append(d.record(None))  # F-ORD-05, C-STATIC-21: client id and host are the first incarnation's
+        d.records.append(d.record(None))  # F-ORD-05; client id and host of the first incarnation (C-STATIC-21)
         d.callback = Replaced(
             instance=instance,
             old_id=old_id,
@@ -58,7 +58,7 @@ def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, ol
 
 
 def swap(d: Draft, old_id: str, new_id: str) -> Member:
-    """``CG.replaceStaticMember``: answers the old id's parked requests, and puts the new id in its place."""
+    """Answer the old id's parked requests and put the new id in its place, as ``CG.replaceStaticMember``."""
     old = d.members.get(old_id)
     if old is None:
         raise InternalError("the member to replace is gone")
@@ -77,7 +77,7 @@ def swap(d: Draft, old_id: str, new_id: str) -> Member:
 
 
 def replaced(d: Draft, callback: Replaced) -> None:
-    """The record of C-STATIC-03 is durable: C-STATIC-04, 05, 17."""
+    """Answer the member when the record of C-STATIC-03 is durable (C-STATIC-04, 05, 17)."""
     member = d.members.get(callback.new_id)
     if member is None or member.join is None or callback.detached:
         return
@@ -104,7 +104,7 @@ def replaced(d: Draft, callback: Replaced) -> None:
 
 
 def _miscount(d: Draft, callback: Replaced) -> None:
-    """C-STATIC-18: the undo swaps the protocols of a member that is no longer in the group; counts stay wrong."""
+    """Spoil the support counts: the undo swaps the protocols of a member that has left the group (C-STATIC-18)."""
     if not d.profile.fault_second_replacement_mixes_undo:
         return
     d.rule("C-STATIC-18")
@@ -116,10 +116,10 @@ def _miscount(d: Draft, callback: Replaced) -> None:
 
 
 def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
-    """The record of C-STATIC-03 failed: C-STATIC-06, 18. ``request`` is None if it has an answer already.
+    """Undo a replacement whose record failed (C-STATIC-06, 18). ``request`` is None if it is answered already.
 
-    ``lost``: the partition went (F-UNLOAD-01). The record may survive that, so memory that follows the log is left as
-    it is: whatever the member waits for by now, in a later round, the end of the group answers.
+    ``lost``: the partition went (F-UNLOAD-01). The record may survive that, so memory that follows the log stays
+    unchanged. The end of the group answers the request that the member waits for by now, in this round or a later one.
     """
     if lost and not d.profile.fault_timeout_undoes_memory:
         for each in list(d.members.values()):

@@ -1,9 +1,9 @@
 """How the coordinator reads the subscriptions of consumers (G-DATA-10).
 
-It wants the topics only, reading the bytes as version 0 whatever they say. Bytes that end too early it takes calmly. A
-length that cannot be (negative, or beyond the end) makes the decoder throw something that nobody catches: the join
-phase does not complete, its generation is used up and no timer is left (C-ST-27), and a record with such bytes cannot
-be loaded. ``fault_bad_subscription_is_thrown`` stands for that.
+It reads only the topics, and reads the bytes as version 0 whatever they say. It accepts bytes that end too early. An
+impossible length (negative, or beyond the end) makes the decoder throw an exception that is not caught: the join phase
+does not complete, its generation is used up and no timer is left (C-ST-27). A record with such bytes cannot be loaded.
+``fault_bad_subscription_is_thrown`` is the switch for this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Unreadable(Exception):
 
 
 def topics_of(subscriptions: Iterable[bytes | None]) -> frozenset[str] | None:
-    """The topics of all subscriptions; None if one of them cannot be read (G-DATA-10)."""
+    """Return the topics of all subscriptions, or None if one of them cannot be read (G-DATA-10)."""
     try:
         return frozenset([topic for each in subscriptions for topic in read_topics(each or b"")])
     except (Underflow, Unreadable):
@@ -34,7 +34,7 @@ def topics_of(subscriptions: Iterable[bytes | None]) -> frozenset[str] | None:
 
 
 def read_topics(metadata: bytes) -> list[str]:
-    """Reads the topics as the coordinator does; raises Underflow or Unreadable."""
+    """Read the topics as the coordinator does. Raises Underflow or Unreadable."""
     topics: list[str] = []
     at = 2  # the version
     if len(metadata) < at:
@@ -61,10 +61,11 @@ def _take(field: Struct, metadata: bytes, at: int) -> tuple[int, int]:
 
 
 def outcomes(subscriptions: Iterable[bytes | None], *, lengths_throw: bool = True) -> list[str]:
-    """How reading all of them in some order can end: ``read``, ``gives up`` (Underflow) or ``throws`` (Unreadable, but
-    since 4.4 that is an end that comes too early, V-124; and None, of a member that offers no such protocol).
+    """Return how reading all subscriptions in some order can end: ``read``, ``gives up`` (Underflow) or ``throws``.
 
-    The first that cannot be read ends it, and the order is that of a hash map; so there may be two possible ends.
+    ``throws`` is Unreadable, which since 4.4 counts as Underflow (V-124), or a None of a member that does not offer the
+    protocol. The first subscription that cannot be read ends the reading. The order is that of a hash map, so there may
+    be two possible ends.
     """
     ends = set()
     for metadata in subscriptions:

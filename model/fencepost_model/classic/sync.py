@@ -14,7 +14,7 @@ from .validate import member_error
 
 
 def sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
-    """C-SYNC-05…19."""
+    """Handle a SyncGroup: refuse, park, store or answer (C-SYNC-05…19)."""
     error = sync_error(d, body)
     if error is not None:
         d.reply(request.id, SyncGroupResponse(error_code=error))
@@ -44,7 +44,7 @@ def sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
 
 
 def sync_error(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
-    """C-SYNC-05 (an empty group), 07…10."""
+    """Return the error that refuses a SyncGroup, or None (C-SYNC-05 for an empty group, 07…10)."""
     if d.state == EMPTY:
         d.rule("C-SYNC-05")
         return ErrorCode.UNKNOWN_MEMBER_ID
@@ -73,14 +73,15 @@ def _differs(asked: str | None, known: str | None) -> bool:
 
 
 def synced(d: Draft, member_id: str) -> None:
-    """The member's SyncGroup has come; with the last one the sync timer goes (C-SYNC-16, 18)."""
+    """Note that the member has synced; with the last one the sync timer is cancelled (C-SYNC-16, 18)."""
     d.pending_sync -= {member_id}
     if not d.pending_sync:
         d.cancel(SYNC_TIMER)
 
 
 def store(d: Draft, body: SyncGroupRequest) -> None:
-    """C-SYNC-17, F-ORD-03: one record with an assignment for every member. Only the leader's count (C-SYNC-25).
+    """Append one record with an assignment for every member (C-SYNC-17, F-ORD-03). Only the leader's assignments count
+    (C-SYNC-25).
 
     The record is not applied here: the callback changes memory (C-SYNC-31).
     """
@@ -101,7 +102,7 @@ def store(d: Draft, body: SyncGroupRequest) -> None:
 
 
 def assigned(d: Draft, callback: Assigned) -> None:
-    """The assignment is durable: C-SYNC-21, or C-SYNC-23."""
+    """Act on a durable assignment: answer the members (C-SYNC-21), or ignore it (C-SYNC-23)."""
     if d.state != COMPLETING or d.generation != callback.generation:
         d.rule("C-SYNC-23")
         return
@@ -111,7 +112,7 @@ def assigned(d: Draft, callback: Assigned) -> None:
 
 
 def not_assigned(d: Draft, callback: Assigned, error: ErrorCode) -> None:
-    """The assignment was not stored: C-SYNC-22, or C-SYNC-23."""
+    """Act on an assignment that was not stored: fail the parked syncs (C-SYNC-22), or ignore it (C-SYNC-23)."""
     if d.state != COMPLETING or d.generation != callback.generation:
         d.rule("C-SYNC-23")
         return
@@ -121,7 +122,7 @@ def not_assigned(d: Draft, callback: Assigned, error: ErrorCode) -> None:
 
 
 def sync_timer(d: Draft) -> None:
-    """C-SYNC-20: with whom has not synced, a leader that failed goes too (C-SYNC-26)."""
+    """Expire the sync timer: remove the members that have not synced, a failed leader among them (C-SYNC-20, 26)."""
     if d.state not in (COMPLETING, STABLE) or not d.pending_sync:
         d.rule("C-SYNC-20b")
         return
@@ -133,9 +134,9 @@ def sync_timer(d: Draft) -> None:
 
 
 def overdue(d: Draft) -> frozenset[str]:
-    """Pending syncs of ids that nobody waits under.
+    """Return the pending syncs that count as late.
 
-    A member that came back in Stable waits for its record, and its entry moved to it (C-STATIC-16 mended). It is not
-    late, as in C-TMR-07, and being parked it has joined the rebalance that follows.
+    A member that returned in Stable waits for its record, and the pending entry moved to it (C-STATIC-16 fixed). It is
+    not late, as in C-TMR-07: its parked join counts for the rebalance that follows.
     """
     return d.pending_sync - {member.member_id for member in d.members.values() if member.join is not None}

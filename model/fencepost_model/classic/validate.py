@@ -1,4 +1,4 @@
-"""Who may speak for a member (``CG.validateMember``)."""
+"""The identity check of a request (``CG.validateMember``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from .draft import Draft
 
 
 def member_error(d: Draft, member_id: str, instance: str | None) -> ErrorCode | None:
-    """C-JOIN-38e…g, shared by all requests of members. An absent instance id is not checked (C-STATIC-19)."""
+    """Return the error if the request may not speak for the member (C-JOIN-38e…g). All requests of members use it. A
+    missing instance id is not checked (C-STATIC-19)."""
     if instance is not None:
         mapped = d.member_of(instance)
         if mapped is None:

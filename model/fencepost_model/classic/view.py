@@ -1,7 +1,7 @@
 """A group of the model in the shared vocabulary (``fencepost.protocol.view``).
 
-Making a view and comparing it costs as much as a step; ``shows`` compares with a view that a target gave without making
-one.
+Making a view and comparing it costs as much as a step. ``shows`` compares a group with a view from a target without
+making a new view.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _fields_of_group: Final = attrgetter(*_NAMES)
 
 
 def view(group_id: str, group: Group) -> GroupView:
-    """What can be seen of the group."""
+    """Return the view of the group."""
     values = dict(zip(_NAMES, _group(group_id, group), strict=True))
     rows = (dict(zip(_NAMES_OF_MEMBER, _member(member), strict=True)) for member in group.members)
     return GroupView(members=tuple(MemberView(**row) for row in rows), **values)
 
 
 def shows(seen: GroupView, group_id: str, group: Group) -> bool:
-    """Whether this is the group's view."""
+    """Return whether ``seen`` is the view of this group."""
     if _fields_of_group(seen) != _group(group_id, group):
         return False
     return [_fields_of_member(row) for row in seen.members] == [_member(member) for member in group.members]
 
 
 def _group(group_id: str, group: Group) -> tuple[Any, ...]:
-    """The fields of the view but for ``members``, in order."""
+    """Return the fields of the view except ``members``, in order."""
     return (
         group_id,
         _STATES[group.state],
@@ -53,5 +53,5 @@ def _group(group_id: str, group: Group) -> tuple[Any, ...]:
 
 
 def _member(member: Member) -> tuple[Any, ...]:
-    """The fields of the member's view, in order: those of the member, but for what is parked."""
+    """Return the fields of the member's view, in order: those of the member, with booleans for its parked requests."""
     return (*member[:-2], member.join is not None, member.sync is not None)

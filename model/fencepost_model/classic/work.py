@@ -1,10 +1,10 @@
 """The operation layer: requests and timers become write operations that wait for the log (rule book, 11.2).
 
-One step at a time (F-RT-03); each sees what the steps before it did, replicated or not (F-RT-06).
+Steps run one at a time (F-RT-03); each sees the effects of earlier ones, replicated or not (F-RT-06).
 
-``Work`` is one step of a coordinator, or of a single group, in progress. It opens a draft for each group that the step
-touches, runs the rules on it, and keeps the list of operations that are not finished. An operation is finished when
-every record up to its own is durable, or for one that wrote none, every record before it (F-RT-04, F-RT-07).
+``Work`` is one step in progress, of a coordinator or of a single group. It opens a draft for each group that the step
+touches, runs the rules on it, and keeps the list of unfinished operations. An operation is finished when every record
+up to its last one is durable. One that wrote no record waits for every record before it (F-RT-04, F-RT-07).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Work(Opened):
     # ---- operations ---------------------------------------------------------------------------------------------
 
     def submit(self, operation: Operation, records: list[Record]) -> None:
-        """Appends the operation's records and lets it wait for the log, or finishes it (F-RT-04, F-RT-07, F-RT-16)."""
+        """Append the operation's records and make it wait for the log, or finish it (F-RT-04, F-RT-07, F-RT-16)."""
         if records:
             self._apply(records)
             self.records.extend(records)
@@ -74,7 +74,7 @@ class Work(Opened):
             self._finished(operation)
 
     def _apply(self, records: list[Record]) -> None:
-        """The offsets that records of this step change: they do so by being replayed, as on a load (11.5)."""
+        """Replay those of the step's records that change offsets, as a load does (11.5)."""
         if not any(isinstance(record.key, OffsetCommitKey | ControlKey) for record in records):
             return
         before = self.offsets
@@ -85,7 +85,7 @@ class Work(Opened):
             self.written = self.written._replace(offsets=before)
 
     def _finished(self, operation: Operation) -> None:
-        """The operation succeeded."""
+        """Complete a successful operation."""
         if isinstance(operation.callback, Deleting):
             self.due.append(operation.callback.request)
             return
@@ -115,7 +115,7 @@ class Work(Opened):
         self.by_name(operation, draft)
 
     def loaded(self, group_id: str) -> None:
-        """``GMM.onLoaded`` for a group that the log gave (F-LOAD-04, 06, C-TMR-13)."""
+        """Prepare a group that was loaded from the log, as ``GMM.onLoaded`` (F-LOAD-04, 06, C-TMR-13)."""
         draft = self.draft(group_id)
         if draft is None:
             return
@@ -127,7 +127,7 @@ class Work(Opened):
             prepare(draft, "loaded_over_capacity")
 
     def durable(self, records: int) -> None:
-        """The high watermark moved on (F-RT-14)."""
+        """Move the high watermark (F-RT-14)."""
         self.undurable -= records
         self.relisted = frozenset([gone.after(records) for gone in self.relisted if gone.behind >= records])
         self.doubled = frozenset((behind - records, g, m) for behind, g, m in self.doubled if behind >= records)
@@ -144,7 +144,7 @@ class Work(Opened):
             self._finished(operation)
 
     def fail(self, operation: Operation, error: ErrorCode, *, timed_out: bool) -> None:
-        """The operation failed; it is no longer in ``operations``."""
+        """Fail an operation, which is no longer in ``operations``."""
         self.closed.append(operation.id)
         if operation.timer is not None and error not in _NO_RETRY:
             self.rules.append("F-RT-17")
@@ -172,14 +172,14 @@ class Work(Opened):
             if not self.profile.fault_parked_fail_early and (
                 callback is None or (timed_out and isinstance(callback, Created))
             ):
-                return  # C-JOIN-70 mended: only the group answers what it parks
+                return  # C-JOIN-70 fixed: only the group answers what it parks
             self.rules.append("C-JOIN-70")  # F-RT-13
             self.mark_answered(draft, operation.id)
         self.rules.append("F-RT-10")
         self.replies.append((operation.id, failure(operation, error)))
 
     def mark_answered(self, draft: Draft | None, request: int) -> None:
-        """The group does not notice that a future it stores is complete (C-JOIN-70)."""
+        """Mark a stored future as complete; the group does not notice (C-JOIN-70)."""
         if draft is None:
             return
         for member in list(draft.members.values()):
@@ -191,7 +191,7 @@ class Work(Opened):
     # ---- timers, failures, loss -----------------------------------------------------------------------------------
 
     def fire(self, group_id: str, timer: Timer, operation: int) -> None:
-        """A timer of a group runs out; its write is ``operation``. No group, no effect (C-ST-24)."""
+        """Expire a timer of a group; its write is ``operation``. Without the group nothing happens (C-ST-24)."""
         draft = self.draft(group_id)
         if draft is None:
             slot = self.slots.get(group_id)
@@ -218,14 +218,15 @@ class Work(Opened):
         self.submit(Operation(operation, group_id, None, 0, callback=draft.callback), draft.records)
 
     def append_error(self, written: Written, error: ErrorCode) -> None:
-        """F-RT-08: the records of the step just made are not in the log; groups are as they were before."""
+        """Undo a failed append: the records of the last step are not in the log, and the groups are as before
+        (F-RT-08)."""
         self.rules.append("F-RT-08")
         self.undurable -= written.records
         self.end -= written.records
         if written.offsets is not None:
             self.offsets = written.offsets
         self.past = tuple(each for each in self.past if each.behind <= self.undurable)
-        orphans: list[tuple[str, Group]] = []  #: the callback goes on with the object (O-COMMIT-43)
+        orphans: list[tuple[str, Group]] = []  #: the callback still acts on the object (O-COMMIT-43)
         for group_id, before in written.before:
             slot = self.slots.get(group_id, Slot(group_id))
             if before is None and isinstance(slot.group, Group):
@@ -247,7 +248,7 @@ class Work(Opened):
             self.fail(operation, error, timed_out=False)
 
     def time_out(self, operation_id: int) -> None:
-        """F-RT-09: the records stay; the operation is given up."""
+        """Time out an operation: it is given up, but its records stay (F-RT-09)."""
         self.rules.append("F-RT-09")
         if not self.profile.fault_timeout_undoes_memory:
             for at, operation in enumerate(self.operations):
@@ -266,7 +267,8 @@ class Work(Opened):
             self.fail(operation, ErrorCode.REQUEST_TIMED_OUT, timed_out=True)
 
     def _release(self, operation: Operation) -> None:
-        """Memory follows the log: the caller is told to come again, the group waits on for the record."""
+        """Answer the caller that it should retry, while the group keeps waiting for the record: memory follows the
+        log."""
         draft = self.acted_on(operation)
         if draft is None or operation.answered:
             return
@@ -282,7 +284,7 @@ class Work(Opened):
         self.replies.append((operation.id, failure(operation, ErrorCode.REQUEST_TIMED_OUT)))
 
     def lose(self) -> None:
-        """F-UNLOAD-01, without the timers: open operations fail, then every group dies."""
+        """Lose the partition (F-UNLOAD-01), except for its timers: open operations fail, then every group dies."""
         self.rules.append("F-UNLOAD-01")
         self.lost = True
         failing = list(self.operations)
