@@ -1,7 +1,7 @@
-"""Answers to JoinGroup and SyncGroup (8.1, 8.2).
+"""Responses to JoinGroup and SyncGroup (8.1, 8.2).
 
-The handlers change what the member is; what the join loop makes of a failure is decided at the next poll, so they only
-leave it in ``Member.join``.
+The handlers change the state of the member. How the join loop reacts to a failure is decided at the next poll, so the
+handlers only store the failure in ``Member.join``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .events import Failure, FailureKind
 from .state import Generation, JoinDone, JoinOpen, MemberState, Retry, Sent
 from .turn import Turn
 
-#: Kafka's names of exceptions that do not follow from the name of the code.
+#: Kafka's exception names that do not follow from the name of the error code.
 _NAMES = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "TopicAuthorizationException",
@@ -40,7 +40,7 @@ _SYNC_FATAL = frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZA
 
 
 def exception_name(error: ErrorCode) -> str:
-    """Kafka's exception class for a code, as it shows in rejoin reasons (K-ERR-17)."""
+    """Return the name of Kafka's exception class for an error code, as rejoin reasons contain it (K-ERR-17)."""
     words = "".join(word.capitalize() for word in error.name.split("_"))
     return _NAMES.get(error, f"{words}Exception")
 
@@ -51,12 +51,12 @@ def _fail(turn: Turn, error: ErrorCode, retry: Retry) -> None:
 
 
 def unexpected(turn: Turn, error: ErrorCode) -> None:
-    """No client expects this code here: the poll throws."""
+    """Fail the join with an error code that no client expects here: the poll throws."""
     turn.fail_join("KafkaException", Retry.NEVER, Failure(FailureKind.UNEXPECTED, error), error)
 
 
 def joined(turn: Turn, sent: Sent, body: JoinGroupResponse) -> None:
-    """The JoinGroup column of 8.2; a group that cannot take the member is fatal (K-ERR-10)."""
+    """Handle a JoinGroup response: the JoinGroup column of 8.2. Errors of K-ERR-10 are fatal."""
     member, error = turn.member, body.error_code
     unchanged = member.generation == sent.generation  # K-ST-15
     match error:
@@ -79,7 +79,7 @@ def joined(turn: Turn, sent: Sent, body: JoinGroupResponse) -> None:
             _fail(turn, error, Retry.AT_ONCE)
         case _ if error in _JOIN_FATAL:
             _fail(turn, error, Retry.NEVER)
-        case _:  # among them K-ERR-05
+        case _:  # includes K-ERR-05
             unexpected(turn, error)
 
 
@@ -100,7 +100,7 @@ def _accepted(turn: Turn, body: JoinGroupResponse) -> None:
 
 
 def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
-    """The SyncGroup column of 8.2."""
+    """Handle a SyncGroup response: the SyncGroup column of 8.2."""
     member, error = turn.member, body.error_code
     unchanged = member.generation == sent.generation  # K-ST-15
     match error:
@@ -128,12 +128,12 @@ def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
 
 @varies
 def still_loading(turn: Turn) -> None:
-    """The coordinator still reads its log, which passes: join again after the back-off (K-ERR-02)."""
+    """Join again after the back-off: the coordinator is still loading (K-ERR-02)."""
     _fail(turn, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, Retry.BACK_OFF)
 
 
 def _assigned(turn: Turn, body: SyncGroupResponse) -> None:
-    """K-ST-12."""
+    """Take the assignment from a SyncGroup response, if the generation is still valid (K-ST-12)."""
     member = turn.member
     if body.protocol_type not in (None, PROTOCOL_TYPE):  # K-ERR-12
         _fail(turn, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER)

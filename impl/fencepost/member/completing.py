@@ -1,6 +1,6 @@
-"""Join prepare and join complete: what a member gives up before it joins, and takes up after (8.5).
+"""Join prepare and join complete: what a member gives up before a join, and takes over after it (8.5).
 
-Both call the listener, and go on when it has returned. What they still have to do then is in ``Member.waiting``.
+Both call the listener, and resume when it returns. ``Member.waiting`` holds the remaining work.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .turn import Turn
 
 
 class Progress(Enum):
-    """Where join prepare or join complete left off."""
+    """How far join prepare or join complete has come."""
 
     OVER = "over"
     LISTENER = "the listener is called"
-    LATER = "not finished; the next poll goes on"
+    LATER = "not finished; the next poll continues"
     THROWN = "the poll has thrown"
 
 
@@ -29,7 +29,7 @@ class Progress(Enum):
 
 
 def prepare(turn: Turn) -> Progress:
-    """Before a rejoin: commit if so configured, then have the application give up what the protocol says
+    """Prepare a rejoin: commit if configured, then revoke the partitions that the rebalance protocol requires
     (K-CB-01…04)."""
     if not _commit_over(turn):
         return Progress.LATER
@@ -54,7 +54,7 @@ def prepare(turn: Turn) -> Progress:
 
 
 def prepared(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
-    """The listener returned, or there was nothing to tell it."""
+    """Finish join prepare: the listener returned, or there was no need to call it."""
     subscription = turn.member.subscription.assign(waiting.keep).watch_own()
     turn.member = turn.member._replace(
         subscription=subscription,
@@ -71,7 +71,7 @@ def prepared(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
 
 
 def _commit_over(turn: Turn) -> bool:
-    """The commit before a rejoin, started here and waited for over several polls (K-CB-01)."""
+    """Return whether the commit before a rejoin has ended. Start it if needed; it may take several polls (K-CB-01)."""
     member = turn.member
     if member.prepare_commit is PrepareCommit.OVER:
         return True
@@ -85,7 +85,7 @@ def _commit_over(turn: Turn) -> bool:
     if member.settings.protocol is RebalanceProtocol.EAGER:
         turn.member = turn.member._replace(subscription=member.subscription.mark_all())
     if member.state is not MemberState.STABLE:
-        return True  # a commit is refused without a request, and that is not retriable (K-OFF-02)
+        return True  # the commit would fail without a request, with an error that is not retriable (K-OFF-02)
     if member.prepare_deadline_ms is None:
         turn.member = turn.member._replace(prepare_deadline_ms=turn.now + member.settings.max_poll_interval_ms)
     commit_id = member.next_request_id
@@ -97,14 +97,15 @@ def _commit_over(turn: Turn) -> bool:
 
 
 def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
-    """A retriable failure leads to a new commit, of the positions at that time, after a back-off (K-CB-01)."""
+    """Handle the end of the commit. After a retriable failure and a back-off, commit again, with the positions of that
+    time (K-CB-01)."""
     if commit_id != turn.member.prepare_commit_id:
         return
     retry = result is CommitResult.RETRIABLE
     turn.member = turn.member._replace(
         prepare_commit=PrepareCommit.NONE if retry else PrepareCommit.OVER, prepare_commit_id=None
     )
-    if retry and not turn.member.closed:  # a closed member joins no more, so nothing is tried again
+    if retry and not turn.member.closed:  # a closed member does not join again, so it does not retry
         turn.set_deadline(MemberTimer.RETRY, turn.member.settings.retry_backoff_ms)
 
 
@@ -112,15 +113,16 @@ def commit_finished(turn: Turn, commit_id: int, result: CommitResult) -> None:
 
 
 def complete(turn: Turn, data: bytes) -> Progress:
-    """A join that succeeded: the new assignment is taken over and told to the application (K-CB-05, K-CB-06, in the
-    order of K-CB-13). The join counts as done when this ends with ``OVER``."""
+    """Complete a successful join: take over the new assignment and call the listener (K-CB-05, K-CB-06; order:
+    K-CB-13). The join has ended if this returns ``OVER``."""
     if not turn.member.is_leader:
-        turn.member = turn.member._replace(assignment_snapshot=None)  # K-JOIN-02: who led before watches until here
+        # K-JOIN-02: a member that was leader watches the metadata until here
+        turn.member = turn.member._replace(assignment_snapshot=None)
     member = turn.member
     if leading.by_name(member.assignors, member.generation.protocol_name) is None:
         return _unusable(turn, f"the coordinator selected the unknown protocol {member.generation.protocol_name!r}")
     if len(data) < 2:
-        return _unusable(turn, f"an assignment of {len(data)} bytes")  # K-JOIN-14
+        return _unusable(turn, f"assignment too short: {len(data)} bytes, expected at least 2")  # K-JOIN-14
     try:
         assignment = decode_assignment(data)
     except SchemaError as reason:
@@ -137,9 +139,9 @@ def complete(turn: Turn, data: bytes) -> Progress:
 
 
 def revoked(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
-    """The listener gave up what the new assignment does not hold: join again, so that others get it (K-CB-06).
+    """Request a rejoin after the listener gave up partitions, so that other members can get them (K-CB-06).
 
-    Nothing is committed here for what was given up (K-CB-12)."""
+    The member does not commit the positions of those partitions here (K-CB-12)."""
     assert waiting.assignment is not None
     turn.request_rejoin("need to revoke partitions and re-join")  # K-JOIN-04
     failure = None if error is None else Failure(FailureKind.LISTENER, text=error)
@@ -158,7 +160,7 @@ def _adopt(turn: Turn, assignment: Assignment, generation: Generation, failure: 
     assert assignor is not None
     try:
         leading.remember(turn, assignor, assignor.on_assignment(assignment, generation.generation_id))
-    except Exception as reason:  # a plug-in may raise anything; the join is completed all the same (K-CB-09)
+    except Exception as reason:  # a plug-in may raise anything; the join completes anyway (K-CB-09)
         failure = failure or Failure(FailureKind.ASSIGNOR, text=str(reason))
     added = _partitions(assignment) - subscription.owned
     turn.member = turn.member._replace(subscription=subscription.assign(assignment.partitions))  # K-CB-05
@@ -168,7 +170,7 @@ def _adopt(turn: Turn, assignment: Assignment, generation: Generation, failure: 
 
 
 def assigned(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
-    """The listener knows the new partitions. The first failure of this join complete is thrown (K-CB-09)."""
+    """Finish join complete after the listener. The first failure of this join complete is thrown (K-CB-09)."""
     turn.member = turn.member._replace(waiting=None)
     failure = waiting.failure or (None if error is None else Failure(FailureKind.LISTENER, text=error))
     if failure is None:

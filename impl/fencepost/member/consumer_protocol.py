@@ -1,4 +1,4 @@
-"""The bytes that consumers put into JoinGroup and SyncGroup; the coordinator reads and writes them too (X-UP-05)."""
+"""The bytes of consumers in JoinGroup and SyncGroup; the coordinator reads and writes them too (X-UP-05)."""
 
 from fencepost.protocol.embedded import (
     HIGHEST_VERSION,

@@ -1,13 +1,13 @@
-"""What goes into a member and what comes out.
+"""Events and commands of a member.
 
-Two sides drive a member. The *application* calls: subscribe, poll, unsubscribe, close, and says how its rebalance
-listener fared. The *network and clock* report: answers, lost connections, the coordinator's address, metadata, timers.
-Each event carries the time at which it is handled.
+Events have two sources. The *application* calls subscribe, poll, unsubscribe and close, and reports how its rebalance
+listener ended. The *network and the clock* report responses, lost connections, the coordinator's address, metadata and
+timers. Each event carries the time at which it is handled.
 
-A poll of the Java consumer is a loop; ``Poll`` is one turn of that loop (K-POLL-01, steps 1 to 6). A turn never waits
-for the network: it ends with ``Returned``, in the same step or, if a listener has to run, in the step of the
-``ListenerDone`` that answers the last ``Listener`` command. Deliver answers while nobody polls only as far as a client
-would read them: its heartbeat thread reads while the member is in a generation, a parked JoinGroup waits for a poll.
+A poll of the Java consumer is a loop; ``Poll`` is one pass of that loop (K-POLL-01, steps 1 to 6). A pass never waits
+for the network. It ends with ``Returned``: in the same step, or, if a listener must run, in the step of the
+``ListenerDone`` that follows the last ``Listener`` command. Between polls, deliver only the responses that a client
+would read then: its heartbeat thread reads while the member is in a generation; a JoinGroup response waits for a poll.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class CommitResult(Enum):
 
 
 class MemberTimer(Enum):
-    """What a member wants to be woken for."""
+    """Timers that a member sets."""
 
     HEARTBEAT = "heartbeat"  #: the next heartbeat is due
     SESSION = "session"  #: no good heartbeat for a session timeout (K-HB-02)
     POLL = "poll"  #: no poll for a poll interval (K-HB-03)
-    RETRY = "retry"  #: back-off of the join loop (K-ERR-14), after which a poll goes on; or of a commit (N-REC-04)
+    RETRY = "retry"  #: back-off of the join loop (K-ERR-14), after which a poll resumes it; or of a commit (N-REC-04)
     LOOKUP = "lookup"  #: back-off of the coordinator look-up (K-FIND-01)
     BACKOFF = "backoff"  #: the least gap between heartbeats to a consumer group (N-HB-07)
 
@@ -55,7 +55,7 @@ class MemberTimer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Subscribe to these topics; none unsubscribes, so use ``Unsubscribe`` for that."""
+    """The application subscribes to these topics. For none, use ``Unsubscribe``."""
 
     at_ms: int
     topics: frozenset[str]
@@ -63,7 +63,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class SubscribePattern:
-    """Subscribe to the topics whose whole name matches a regular expression (K-JOIN-15)."""
+    """The application subscribes to the topics whose whole name matches a regular expression (K-JOIN-15)."""
 
     at_ms: int
     pattern: str
@@ -71,7 +71,7 @@ class SubscribePattern:
 
 @dataclass(frozen=True, slots=True)
 class SubscribeRegex:
-    """Subscribe to the topics that match an RE2 expression in the eyes of a consumer group's coordinator (N-HB-02)."""
+    """The application subscribes to a RE2 expression, which the coordinator of a consumer group matches (N-HB-02)."""
 
     at_ms: int
     regex: str
@@ -79,7 +79,7 @@ class SubscribeRegex:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """The application subscribes to nothing any more."""
+    """The application drops its subscription."""
 
     at_ms: int
 
@@ -93,8 +93,8 @@ class EnforceRebalance:
 
 
 class PollPart(Enum):
-    """Which part of a poll. The new consumer's two threads have theirs in turn, and so have its member and its reader,
-    where they stand side by side (N-POLL-01)."""
+    """Part of a poll. The two threads of the new consumer each have parts; so have the member and the reader, where a
+    client uses both (N-POLL-01)."""
 
     WHOLE = "all of it"
     RESUMED = "what comes after a commit that was over at once"
@@ -107,8 +107,8 @@ class PollPart(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The application polls. When a poll is RESUMED a join goes on where it was, and nothing that a poll begins with is
-    looked at again (K-CB-01)."""
+    """The application polls. A RESUMED poll continues the join, without repeating the first steps of the poll
+    (K-CB-01)."""
 
     at_ms: int
     part: PollPart = PollPart.WHOLE
@@ -116,8 +116,8 @@ class Poll:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The application closes its consumer; nothing comes after it. ``timeout_ms``: how long it may wait in the end for
-    what was sent (K-LEAVE-04); None: as long as for a request."""
+    """The application closes its consumer; it is the last call. ``timeout_ms``: how long close may wait at the end for
+    outstanding responses (K-LEAVE-04); None: the request timeout."""
 
     at_ms: int
     option: CloseOption = CloseOption.DEFAULT
@@ -126,7 +126,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class ListenerDone:
-    """The listener call that was asked for last returned, or threw ``error``."""
+    """The last requested listener call returned, or threw ``error``."""
 
     at_ms: int
     error: str | None = None
@@ -137,7 +137,7 @@ class ListenerDone:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to a request. One for a request that the member gave up is ignored."""
+    """A response to a request. The member ignores it if it gave up the request."""
 
     at_ms: int
     _: KW_ONLY
@@ -156,8 +156,8 @@ class RequestLost:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorLost:
-    """The connection to the coordinator cannot be used (K-FIND-01). ``moved``: an answer to the other half of the
-    consumer said that it is no coordinator (K-OFF-11, K-ERR-13)."""
+    """The connection to the coordinator cannot be used (K-FIND-01). ``moved``: a response to the reader said that the
+    node is not the coordinator (K-OFF-11, K-ERR-13)."""
 
     at_ms: int
     _: KW_ONLY
@@ -166,7 +166,7 @@ class CoordinatorLost:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorFound:
-    """The look-up has an answer: the node to ask from now on."""
+    """The look-up succeeded: ``node`` is the coordinator from now on."""
 
     at_ms: int
     _: KW_ONLY
@@ -175,7 +175,7 @@ class CoordinatorFound:
 
 @dataclass(frozen=True, slots=True)
 class LookupFailed:
-    """``error`` None: no broker answered."""
+    """The look-up failed. ``error`` None: no broker responded."""
 
     at_ms: int
     error: ErrorCode | None
@@ -183,7 +183,7 @@ class LookupFailed:
 
 @dataclass(frozen=True, slots=True)
 class MetadataChanged:
-    """The cluster's topics as the client knows them from now on; also the answer to ``RequestMetadata``."""
+    """The client's new metadata of the cluster's topics; also the reply to ``RequestMetadata``."""
 
     at_ms: int
     topics: tuple[Topic, ...]
@@ -191,7 +191,7 @@ class MetadataChanged:
 
 @dataclass(frozen=True, slots=True)
 class CommitFinished:
-    """One for a commit that the member gave up is ignored."""
+    """A requested commit ended. The member ignores it if it gave up the commit."""
 
     at_ms: int
     _: KW_ONLY
@@ -201,8 +201,8 @@ class CommitFinished:
 
 @dataclass(frozen=True, slots=True)
 class CommitRefused:
-    """The coordinator refuses a commit of this member with an error that is about its membership, and the member has
-    not changed since (K-OFF-12, K-OFF-13)."""
+    """The coordinator rejected a commit of this member with an error about its membership, and the member has not
+    changed since (K-OFF-12, K-OFF-13)."""
 
     at_ms: int
     error: ErrorCode
@@ -210,7 +210,7 @@ class CommitRefused:
 
 @dataclass(frozen=True, slots=True)
 class MemberTimerFired:
-    """A timer that is set and due."""
+    """A timer fired that is set and due."""
 
     at_ms: int
     timer: MemberTimer
@@ -242,7 +242,7 @@ MemberEvent: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send to the coordinator; without an answer within ``timeout_ms`` tell ``RequestLost``."""
+    """Send to the coordinator. Without a response within ``timeout_ms``, pass ``RequestLost``."""
 
     request_id: int
     body: RequestBody
@@ -252,7 +252,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinator:
-    """Ask any broker who coordinates the group; answer ``CoordinatorFound`` or ``LookupFailed``."""
+    """Ask any broker for the group's coordinator; then pass ``CoordinatorFound`` or ``LookupFailed``."""
 
     group_id: str
 
@@ -264,7 +264,7 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadata:
-    """Fetch fresh metadata that covers these topics and those with these ids (all topics if both are empty); answer
+    """Fetch fresh metadata that covers these topics and topic ids (all topics if both are empty); then pass
     ``MetadataChanged``."""
 
     topics: frozenset[str]
@@ -273,16 +273,16 @@ class RequestMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Commit all valid positions of these partitions, those that have one (K-CB-01, K-LEAVE-04, N-REC-04); answer
-    ``CommitFinished``. To a classic member that is not STABLE that is FAILED, and nothing is sent (K-OFF-02).
-    STALE_MEMBER_EPOCH, to a member of a consumer group that has an epoch, is ``RETRIABLE`` (N-CMT-02)."""
+    """Commit the positions of these partitions that have a valid one (K-CB-01, K-LEAVE-04, N-REC-04); then pass
+    ``CommitFinished``. For a classic member that is not STABLE the result is FAILED, without a request (K-OFF-02). For
+    a consumer group's member that has an epoch, STALE_MEMBER_EPOCH is ``RETRIABLE`` (N-CMT-02)."""
 
     commit_id: int
     partitions: frozenset[TopicPartition]
 
 
 class Call(Enum):
-    """The three calls of a rebalance listener. A listener that has none for ``LOST`` takes ``REVOKED``'s (K-CB-10)."""
+    """Kind of listener call. A listener without a ``LOST`` callback gets ``REVOKED`` instead (K-CB-10)."""
 
     REVOKED = "revoked"
     ASSIGNED = "assigned"
@@ -291,17 +291,17 @@ class Call(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Call the rebalance listener; the member goes on at ``ListenerDone``. Partitions in Kafka's order."""
+    """Call the rebalance listener; the member resumes at ``ListenerDone``. Partitions are in Kafka's order."""
 
     call: Call
     partitions: tuple[TopicPartition, ...]
 
 
 class FailureKind(Enum):
-    """Why a call throws."""
+    """Reason why a call throws."""
 
     ANSWER = "answer"  #: a fatal error code
-    UNEXPECTED = "unexpected"  #: a code that the request does not know (Kafka's KafkaException)
+    UNEXPECTED = "unexpected"  #: a code that is not defined for the request (Kafka's KafkaException)
     LISTENER = "listener"  #: the rebalance listener threw (K-CB-09)
     ASSIGNOR = "assignor"  #: the leader's assignor threw or broke its rules (K-JOIN-20)
     ASSIGNMENT = "assignment"  #: the received assignment cannot be used (K-JOIN-14)
@@ -309,7 +309,7 @@ class FailureKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a call throws."""
+    """The failure that a call throws."""
 
     kind: FailureKind
     error: ErrorCode | None = None
@@ -318,8 +318,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The poll, unsubscribe or close in progress returns, or throws ``failure``. ``again``: of a poll in parts, that
-    the background has asked for more meanwhile, so that its loop has another turn."""
+    """The poll, unsubscribe or close in progress returns, or throws ``failure``. ``again``: for a poll in parts, the
+    background has queued more meanwhile, so its loop makes another pass."""
 
     failure: Failure | None = None
     again: bool = False
@@ -327,7 +327,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class SetMemberTimer:
-    """Replaces the timer of that kind."""
+    """Set the timer, replacing the one of the same kind."""
 
     timer: MemberTimer
     delay_ms: int
@@ -335,7 +335,7 @@ class SetMemberTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelMemberTimer:
-    """Forget this timer."""
+    """Cancel this timer."""
 
     timer: MemberTimer
 

@@ -1,7 +1,7 @@
 """The heartbeat thread: it keeps the member in its generation while the application works (8.3).
 
-There is no thread here. Java's loops; ours has its turn at the end of every step, when whatever is due is done, and
-its three timers say when the next turn is needed at the latest.
+Java's heartbeat thread is a loop. Here it runs at the end of every step and does whatever is due. Its three timers make
+sure that the next step is in time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .turn import THREAD_TIMERS, Turn, thread_works
 
 
 def enable(turn: Turn) -> None:
-    """JoinGroup was answered: all three timers start anew (K-HB-01)."""
+    """Start all three timers again, after a response to JoinGroup (K-HB-01)."""
     thread, settings = turn.member.thread, turn.member.settings
     if not thread.exists:
         return
@@ -30,15 +30,15 @@ def enable(turn: Turn) -> None:
 
 
 def have_turn(turn: Turn) -> None:
-    """The heartbeat thread does the first thing that applies, until nothing is due (K-HB-02).
+    """Run the heartbeat thread: do the first action that is due, until none is (K-HB-02).
 
-    Who is out of the group, or waits for the answer to its JoinGroup, sends no heartbeats (K-ST-01, K-ST-02); while
-    listeners run before that request the member is still stable, and heartbeats go on (K-HB-06).
-    When the poll timer has expired the assignment stays until the next poll (K-HB-04)."""
+    A member that is out of the group, or that waits for its JoinGroup response, sends no heartbeats (K-ST-01, K-ST-02).
+    While listeners run before the JoinGroup, the member is still stable and sends heartbeats (K-HB-06). When the poll
+    timer has expired, the member keeps its assignment until the next poll (K-HB-04)."""
     if turn.member.thread.enabled and not thread_works(turn.member):
         turn.member = turn.member._replace(
             thread=replace(turn.member.thread, enabled=False)
-        )  # K-HB-01: it parks itself
+        )  # K-HB-01: the thread disables itself
     while thread_works(turn.member):
         if turn.member.coordinator.node is None:
             lookup.start(turn)
@@ -55,7 +55,7 @@ def have_turn(turn: Turn) -> None:
 
 
 def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
-    """The heartbeat column of 8.2."""
+    """Handle a heartbeat response: the heartbeat column of 8.2."""
     member, error = turn.member, body.error_code
     match error:
         case ErrorCode.NONE:  # K-ERR-01
@@ -71,7 +71,7 @@ def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
             if member.generation != sent.generation:  # K-ST-15
                 _good(turn)
                 return
-            # K-ERR-04, K-ERR-05, K-ERR-08: after ILLEGAL_GENERATION the id may still be good
+            # K-ERR-04, K-ERR-05, K-ERR-08: after ILLEGAL_GENERATION the member keeps its id
             turn.reset(
                 f"encountered {error.name} from HEARTBEAT response", keep_id=error is ErrorCode.ILLEGAL_GENERATION
             )
@@ -80,7 +80,7 @@ def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
                 turn.member = turn.member._replace(thread=replace(turn.member.thread, failure=failure))  # K-HB-10
             else:
                 heartbeat_failed(turn)
-        case _:  # K-ERR-02, K-ERR-09, K-ERR-11: nothing is thrown
+        case _:  # K-ERR-02, K-ERR-09, K-ERR-11: no poll throws these
             heartbeat_failed(turn)
 
 

@@ -1,8 +1,8 @@
-"""One turn of the poll loop, and the join loop in it (8.5, 8.8).
+"""One pass of the poll loop, and the join loop in it (8.5, 8.8).
 
-The join loop of the Java consumer runs with a timeout of zero: it goes as far as it can without waiting for the
-network, and the next poll goes on from there (K-POLL-01). Here the loop also stops where the listener has to run, and
-is entered again when that has returned.
+The join loop of the Java consumer runs with a timeout of zero: it proceeds as far as it can without waiting for the
+network, and the next poll resumes there (K-POLL-01). Here the loop also stops where the listener must run, and resumes
+when the listener returns.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from .turn import Turn
 
 
 def poll(turn: Turn) -> None:
-    """The application polls: join if need be, and tell it what has come of joins (K-POLL-01). The poll timer
-    starts again even if the coordinator cannot be found (K-POLL-02). A new heartbeat thread counts failures from where
-    the old one was (K-HB-05)."""
+    """Handle one poll: join if needed, and report the outcome of joins (K-POLL-01). The poll timer restarts even if the
+    coordinator is unknown (K-POLL-02). A new heartbeat thread takes over the failure count of the old one (K-HB-05)."""
     leading.take_in_metadata(turn)  # K-POLL-01, 1
     if not turn.member.subscription.subscribed:
         turn.returns()
@@ -38,7 +37,7 @@ def poll(turn: Turn) -> None:
         return
     if rejoin_needed_or_pending(turn):
         if turn.member.subscription.pattern is not None and turn.member.metadata_version == 0:
-            # The pattern is matched at least once before joining (K-POLL-01).
+            # The pattern is matched at least once before the member joins (K-POLL-01).
             if not turn.member.metadata_requested:
                 turn.member = turn.member._replace(metadata_requested=True)
                 turn.emit(RequestMetadata(frozenset()))
@@ -49,7 +48,7 @@ def poll(turn: Turn) -> None:
 
 
 def _coordinator_known(turn: Turn) -> bool:
-    """If it is not: look it up, and end this poll (K-FIND-01)."""
+    """Return whether the coordinator is known. If not, look it up and end this poll (K-FIND-01)."""
     coordinator = turn.member.coordinator
     if coordinator.node is not None:
         return True
@@ -57,14 +56,14 @@ def _coordinator_known(turn: Turn) -> bool:
     if coordinator.failure is None:
         lookup.start_again(turn)
     else:
-        turn.drop_deadline(MemberTimer.LOOKUP)  # told, so the next poll may look at once
+        turn.drop_deadline(MemberTimer.LOOKUP)  # the failure is thrown now, so the next poll may look up immediately
     turn.returns(coordinator.failure)
     return False
 
 
 def rejoin_needed_or_pending(turn: Turn) -> bool:
-    """Whether the member must join again (K-JOIN-18): the order is that of K-JOIN-02, K-JOIN-03, K-JOIN-01; a reason
-    that was given before stays."""
+    """Return whether the member must join again (K-JOIN-18). The order of the checks is K-JOIN-02, K-JOIN-03,
+    K-JOIN-01; an earlier reason is kept."""
     member = turn.member
     if not member.subscription.subscribed:
         return False
@@ -81,7 +80,7 @@ def rejoin_needed_or_pending(turn: Turn) -> bool:
 
 
 def join_if_needed(turn: Turn, *, prepared: bool = False) -> None:
-    """Ends the poll, or leaves it waiting for the listener. ``prepared``: join prepare is just over."""
+    """Run the join loop until the poll ends or waits for the listener. ``prepared``: join prepare has just ended."""
     while rejoin_needed_or_pending(turn):
         if not prepared:
             if not _coordinator_known(turn):
@@ -105,7 +104,7 @@ def join_if_needed(turn: Turn, *, prepared: bool = False) -> None:
                     return
             case JoinDone(assignment):
                 if turn.member.generation.reset or turn.member.state is not MemberState.STABLE:
-                    # K-ST-16: the heartbeat thread reset the member before this poll could adopt the assignment
+                    # K-ST-16: the heartbeat thread reset the member before this poll adopted the assignment
                     turn.reset(_overtaken(turn.member), keep_id=False)
                     turn.member = turn.member._replace(join=None)
                     continue
@@ -116,7 +115,7 @@ def join_if_needed(turn: Turn, *, prepared: bool = False) -> None:
 
 
 def _overtaken(member: Member) -> str:
-    """Kafka's words for it, which the next JoinGroup gives as reason (K-ERR-17)."""
+    """Return Kafka's reason for this case; the next JoinGroup contains it (K-ERR-17)."""
     generation = member.generation
     name = "null" if generation.protocol_name is None else generation.protocol_name
     return (
@@ -127,14 +126,14 @@ def _overtaken(member: Member) -> str:
 
 
 def join_done(turn: Turn) -> None:
-    """The assignment is adopted; the next rebalance begins with join prepare."""
+    """End a join whose assignment is adopted; the next rebalance begins with join prepare."""
     turn.member = turn.member._replace(join=None, needs_prepare=True)
 
 
 def _after_failure(turn: Turn, failed: JoinFailed) -> bool:
-    """True if the join loop goes on at once after a failure; else this poll is over (K-ERR-14)."""
+    """Return true if the join loop continues directly after the failure; else end this poll (K-ERR-14)."""
     turn.member = turn.member._replace(join=None)
-    if failed.error is not ErrorCode.MEMBER_ID_REQUIRED:  # that one has given its reason (K-ERR-07)
+    if failed.error is not ErrorCode.MEMBER_ID_REQUIRED:  # that error has set its own reason (K-ERR-07)
         turn.request_rejoin(f"rebalance failed due to {failed.cause}")
     match failed.retry:
         case Retry.AT_ONCE:

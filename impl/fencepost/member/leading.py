@@ -1,4 +1,4 @@
-"""What the elected leader does: watch the group's topics, assign, tell everybody (8.5)."""
+"""The elected leader: it watches the group's topics, assigns, and sends the assignments (8.5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUILT_IN = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 
 
 def take_in_metadata(turn: Turn) -> None:
-    """Match the pattern against new metadata and take the snapshot of it (K-JOIN-15, K-JOIN-18)."""
+    """Match the pattern against new metadata and take a snapshot of the metadata (K-JOIN-15, K-JOIN-18)."""
     member = turn.member
     if member.metadata_version > member.snapshot.version:
         subscription = member.subscription.match(member.cluster)
@@ -29,7 +29,7 @@ def take_in_metadata(turn: Turn) -> None:
 
 
 def elected(turn: Turn, response: JoinGroupResponse) -> None:
-    """JoinGroup made this member leader; it needs fresh metadata of all the group's topics first (K-JOIN-10)."""
+    """Start the leader's work after JoinGroup. It first needs fresh metadata of all the group's topics (K-JOIN-10)."""
     try:
         members = _members(response)
     except SchemaError as reason:
@@ -40,13 +40,13 @@ def elected(turn: Turn, response: JoinGroupResponse) -> None:
 
 
 def metadata_arrived(turn: Turn) -> None:
-    """Go on with the election that waits for metadata, if its join is still wanted."""
+    """Resume the leader's work that waits for metadata, unless the member has left that generation."""
     electing = turn.member.electing
     if electing is None or turn.member.metadata_requested:
         return
     turn.member = turn.member._replace(electing=None)
     if turn.member.generation.generation_id != electing.response.generation_id:
-        # Another thread reset the member meanwhile: as if SyncGroup had found that (K-ST-12).
+        # The heartbeat thread reset the member meanwhile; the join fails as at SyncGroup (K-ST-12).
         turn.fail_join("IllegalGenerationException", Retry.AT_ONCE)
         return
     take_in_metadata(turn)
@@ -57,7 +57,7 @@ def metadata_arrived(turn: Turn) -> None:
 
 
 def _watch(turn: Turn, electing: Electing, topics: frozenset[str]) -> None:
-    """Watch ``topics``, and go on at once if the metadata at hand covers them."""
+    """Watch ``topics``, and continue directly if the known metadata covers them."""
     subscription = turn.member.subscription.watch(topics)
     turn.member = turn.member._replace(subscription=subscription, electing=electing)
     if not topics <= subscription.topics:
@@ -76,7 +76,7 @@ def _assign(turn: Turn, response: JoinGroupResponse) -> None:
     member = turn.member
     turn.member = turn.member._replace(is_leader=True)
     if response.skip_assignment:
-        # K-JOIN-11: the group keeps what it has, but this member watches its metadata from now on
+        # K-JOIN-11: the group keeps its assignment, but this member watches the metadata from now on
         _tell(turn, {})
         return
     assignor = by_name(member.assignors, response.protocol_name)
@@ -94,7 +94,10 @@ def _assign(turn: Turn, response: JoinGroupResponse) -> None:
     remember(turn, assignor, assigned.assignor)
     cooperative = member.settings.protocol is RebalanceProtocol.COOPERATIVE
     if cooperative and assignor.name != "cooperative-sticky" and _moves_directly(members, assigned.assignments):
-        _fail(turn, "IllegalStateException", "a partition moves from an owner to another member")  # K-JOIN-13
+        # K-JOIN-13
+        _fail(
+            turn, "IllegalStateException", f"assignor {assignor.name!r} moves a partition before its owner revoked it"
+        )
         return
     own = frozenset(topic for row in members.values() for topic in row.subscription.topics)
     topics = frozenset(partition.topic for row in assigned.assignments.values() for partition in row.partitions)
@@ -110,7 +113,7 @@ def _tell(turn: Turn, assignments: Mapping[str, Assignment]) -> None:
 
 
 def _moves_directly(members: Mapping[str, GroupMember], assignments: Mapping[str, Assignment]) -> bool:
-    """Is a partition added to a member and taken from another in one round?"""
+    """Return whether a partition is added to one member and taken from another in the same round."""
     added: set[TopicPartition] = set()
     revoked: set[TopicPartition] = set()
     for member_id, assignment in assignments.items():
@@ -121,17 +124,17 @@ def _moves_directly(members: Mapping[str, GroupMember], assignments: Mapping[str
 
 
 def _fail(turn: Turn, cause: str, text: str) -> None:
-    """Nothing is sent; the exception is thrown from poll and the member stays in its state (K-JOIN-20)."""
+    """Fail the join without a request: poll throws the exception and the member keeps its state (K-JOIN-20)."""
     turn.fail_join(cause, Retry.NEVER, Failure(FailureKind.ASSIGNOR, text=text))
 
 
 def by_name(assignors: tuple[Assignor, ...], name: str | None) -> Assignor | None:
-    """The assignor of this name, None if the member has none."""
+    """Return the assignor with this name, or None."""
     return next((assignor for assignor in assignors if assignor.name == name), None)
 
 
 def remember(turn: Turn, old: Assignor, new: Assignor) -> None:
-    """Keep what the assignor wants to remember (A-PLUG-01)."""
+    """Store the assignor that replaces ``old``, with the data that it remembers (A-PLUG-01)."""
     if new is not old:
         turn.member = turn.member._replace(
             remembering=tuple(new if each is old else each for each in turn.member.assignors)

@@ -10,7 +10,7 @@ from .turn import Turn
 
 
 def leave(turn: Turn, option: CloseOption, reason: str) -> None:
-    """Tell the coordinator if it is known and this kind of member does (K-LEAVE-01, K-LEAVE-05), and forget the
+    """Send LeaveGroup if the coordinator is known and this kind of member sends it (K-LEAVE-01, K-LEAVE-05). Reset the
     generation."""
     member = turn.member
     dynamic = member.settings.group_instance_id is None
@@ -25,13 +25,13 @@ def leave(turn: Turn, option: CloseOption, reason: str) -> None:
 
 
 def unsubscribe(turn: Turn) -> None:
-    """The application wants nothing any more: its partitions are revoked, then the member leaves."""
+    """Drop the subscription: the listener gives up all partitions, then the member leaves."""
     if not _give_up(turn, Waiting(Stage.UNSUBSCRIBE)):
         unsubscribed(turn, None)
 
 
 def unsubscribed(turn: Turn, error: str | None) -> None:
-    """The listener returned. If it threw, the rest of the call does not happen (K-LEAVE-04)."""
+    """Finish an unsubscribe after the listener. If the listener threw, the member does not leave (K-LEAVE-04)."""
     turn.member = turn.member._replace(subscription=turn.member.subscription.assign(()))
     if error is not None:
         turn.returns(Failure(FailureKind.LISTENER, text=error))
@@ -42,10 +42,9 @@ def unsubscribed(turn: Turn, error: str | None) -> None:
 
 
 def close(turn: Turn, option: CloseOption) -> None:
-    """The last call: commit, revoke, leave (K-LEAVE-04). Who owns nothing has nothing to commit, but waits in the
-    same way for what was committed asynchronously; who is not in the group is refused his commit, but callbacks run
-    all the same (K-OFF-02). Step 6, waiting for the last answers, is the driver's: it may drop the member when it
-    likes."""
+    """Close the member: commit, revoke, leave (K-LEAVE-04). A member that owns nothing commits nothing, but waits in
+    the same way for its asynchronous commits. Outside the group the commit fails without a request, but the callbacks
+    still run (K-OFF-02). Step 6, waiting for the last responses, is the driver's: it may drop the member any time."""
     member = turn.member
     turn.member = turn.member._replace(closed=True)
     owned = member.subscription.owned
@@ -60,7 +59,7 @@ def close(turn: Turn, option: CloseOption) -> None:
 
 
 def committed(turn: Turn, option: CloseOption) -> None:
-    """The commit is over, well or not; the heartbeat thread stops."""
+    """Continue the close when its commit has ended, with or without success; the heartbeat thread stops."""
     turn.member = turn.member._replace(thread=HeartbeatThread())
     for timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
         turn.drop_deadline(timer)
@@ -69,7 +68,7 @@ def committed(turn: Turn, option: CloseOption) -> None:
 
 
 def closed(turn: Turn, option: CloseOption, error: str | None) -> None:
-    """The application was told; the member leaves, and its close returns."""
+    """Finish a close after the listener: the member leaves, and close returns."""
     turn.member = turn.member._replace(subscription=turn.member.subscription.assign(()))
     if error is not None:
         turn.returns(Failure(FailureKind.LISTENER, text=error))
@@ -79,7 +78,7 @@ def closed(turn: Turn, option: CloseOption, error: str | None) -> None:
 
 
 def _give_up(turn: Turn, waiting: Waiting) -> bool:
-    """Have the listener told what is given up; false if there is nothing (K-CB-07)."""
+    """Call the listener for all owned partitions (K-CB-07). Return false if there are none."""
     member = turn.member
     owned = member.subscription.owned
     if not owned:

@@ -1,4 +1,4 @@
-"""Finding and forgetting the coordinator (K-FIND-01)."""
+"""Coordinator look-up (K-FIND-01)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .turn import AnyTurn, M, Turn
 
 Request = TypeVar("Request")
 
-#: Answers to a look-up after which another is tried; everything else is fatal.
+#: Look-up errors after which the member tries again; every other error is fatal.
 RETRIABLE = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -26,8 +26,8 @@ RETRIABLE = frozenset(
 
 
 def start(turn: AnyTurn[M]) -> None:
-    """Look the coordinator up, one request at a time, not during the back-off. What the last one failed of is
-    forgotten: a poll throws it, or refreshes metadata for it, only if it comes before (K-FIND-01)."""
+    """Look the coordinator up, unless a look-up is in progress or its back-off runs. This clears the failure of the
+    previous look-up, so only an earlier poll throws it or refreshes metadata because of it (K-FIND-01)."""
     coordinator = turn.member.coordinator
     if coordinator.node is None and not coordinator.looking_up and not turn.running(MemberTimer.LOOKUP):
         turn.member = turn.member._replace(
@@ -38,19 +38,20 @@ def start(turn: AnyTurn[M]) -> None:
 
 
 def found(turn: Turn, node: int) -> None:
-    """The coordinator is this node."""
+    """Store the node of the coordinator."""
     turn.member = turn.member._replace(coordinator=Coordinator(node=node))
     turn.drop_deadline(MemberTimer.LOOKUP)
     turn.set_deadline(MemberTimer.SESSION, turn.member.settings.session_timeout_ms)  # K-HB-02
 
 
 def failed(turn: Turn, error: ErrorCode | None) -> None:
-    """The look-up failed: after a retriable failure the next poll waits and refreshes metadata, a fatal one is thrown
-    by the next poll (K-FIND-01)."""
+    """Handle a failed look-up (K-FIND-01). After a retriable error, the next poll waits and refreshes metadata; a fatal
+    error is thrown by the next poll."""
     coordinator = replace(turn.member.coordinator, looking_up=False)
     if error is not None and error not in RETRIABLE:
         turn.member = turn.member._replace(coordinator=replace(coordinator, failure=Failure(FailureKind.ANSWER, error)))
-        turn.set_deadline(MemberTimer.LOOKUP, turn.member.settings.retry_backoff_ms)  # the thread waits; a poll throws
+        # the heartbeat thread waits; a poll throws
+        turn.set_deadline(MemberTimer.LOOKUP, turn.member.settings.retry_backoff_ms)
         return
     attempts = coordinator.failed_attempts
     turn.member = turn.member._replace(
@@ -60,8 +61,8 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
 
 
 def start_again(turn: Turn) -> None:
-    """Look the coordinator up for a poll: one whose last look-up failed for now refreshes metadata first, unless the
-    heartbeat thread has looked again meanwhile (K-FIND-01)."""
+    """Look the coordinator up for a poll. If the last look-up failed and may succeed later, refresh metadata first,
+    unless the heartbeat thread has started another look-up meanwhile (K-FIND-01)."""
     if turn.member.coordinator.failed_for_now and not turn.running(MemberTimer.LOOKUP):
         turn.member = turn.member._replace(metadata_requested=True)
         turn.emit(RequestMetadata(turn.member.subscription.watched))
@@ -69,7 +70,7 @@ def start_again(turn: Turn) -> None:
 
 
 def drop(turn: AnyTurn[M], sent: tuple[Request, ...], *, disconnected: bool) -> tuple[Request, ...]:
-    """The coordinator is unknown from now on, and every request to it has failed (K-ERR-13): gives those."""
+    """Forget the coordinator, which fails every request to it (K-ERR-13). Return those requests."""
     if turn.member.coordinator.node is None:
         return ()
     turn.member = turn.member._replace(coordinator=Coordinator(), sent=())
@@ -79,7 +80,7 @@ def drop(turn: AnyTurn[M], sent: tuple[Request, ...], *, disconnected: bool) -> 
 
 
 def forget(turn: Turn, *, disconnected: bool = False) -> None:
-    """The coordinator is unknown from now on, and what was sent to it has failed."""
+    """Forget the coordinator, and handle the failure of every request to it."""
     for request in drop(turn, turn.member.sent, disconnected=disconnected):
         if request.kind in (SentKind.JOIN, SentKind.SYNC):
             turn.fail_join("DisconnectException", Retry.BACK_OFF)
@@ -88,7 +89,7 @@ def forget(turn: Turn, *, disconnected: bool = False) -> None:
 
 
 def heartbeat_failed(turn: Turn) -> None:
-    """The next heartbeat is due after a back-off; the session timer runs on (K-HB-05)."""
+    """Set the next heartbeat to the end of a back-off; the session timer keeps running (K-HB-05)."""
     thread = turn.member.thread
     turn.set_deadline(MemberTimer.HEARTBEAT, turn.backoff(thread.failed_attempts))
     turn.member = turn.member._replace(thread=replace(thread, failed_attempts=thread.failed_attempts + 1))

@@ -1,4 +1,4 @@
-"""Partitions and their orders, as the assignors of this package take and give them."""
+"""Partitions and their orders, as this package's assignors use them."""
 
 from fencepost.protocol.partitions import (
     TopicPartition,

@@ -31,18 +31,18 @@ def _send(turn: Turn, kind: SentKind, body: RequestBody, timeout_ms: int | None 
 
 
 def send_join(turn: Turn) -> None:
-    """Ask to join, for the first time (K-ST-10, C-REJ-01) or again. The subscription told is remembered (K-JOIN-03).
+    """Send JoinGroup, for the first time (K-ST-10, C-REJ-01) or again. Remember the subscription in it (K-JOIN-03).
 
-    What is owned goes with the newest generation, also on a retry without join prepare, when it was never given in that
-    one (K-ERR-16)."""
+    The owned partitions go with the newest generation. So a retry without join prepare claims old partitions in a
+    generation that assigned none (K-ERR-16)."""
     turn.member = turn.member._replace(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())  # K-ST-10
     member = turn.member
-    if member.coordinator.node is None:  # forgotten while the listener ran
+    if member.coordinator.node is None:  # the member forgot it while the listener ran
         turn.fail_join("CoordinatorNotAvailableException", Retry.BACK_OFF)
         return
     settings, subscription = member.settings, member.subscription
     owned = tuple(sorted(subscription.owned, key=partition_order))
-    # K-JOIN-12: one entry an assignor, in the order of the configuration
+    # K-JOIN-12: one entry per assignor, in the configured order
     protocols = tuple(
         Protocol(
             assignor.name,
@@ -73,7 +73,7 @@ def send_join(turn: Turn) -> None:
 
 
 def send_sync(turn: Turn, assignments: Mapping[str, Assignment]) -> None:
-    """A follower and a leader with SkipAssignment send none (K-ERR-01, K-JOIN-11)."""
+    """Send SyncGroup. A follower sends no assignments, nor does a leader with SkipAssignment (K-ERR-01, K-JOIN-11)."""
     member = turn.member
     if member.coordinator.node is None:
         turn.fail_join("CoordinatorNotAvailableException", Retry.BACK_OFF)
@@ -95,7 +95,7 @@ def send_sync(turn: Turn, assignments: Mapping[str, Assignment]) -> None:
 
 
 def send_heartbeat(turn: Turn) -> None:
-    """Tell the coordinator that the member is there, in its generation."""
+    """Send a heartbeat in the member's generation."""
     member = turn.member
     body = HeartbeatRequest(
         member.settings.group_id,
@@ -107,7 +107,7 @@ def send_heartbeat(turn: Turn) -> None:
 
 
 def send_leave(turn: Turn, reason: str) -> None:
-    """Tell the coordinator that the member goes: one entry, without instance id (K-LEAVE-01)."""
+    """Send LeaveGroup with one entry, without an instance id (K-LEAVE-01)."""
     member = turn.member
     entry = LeaveGroupMember(member.generation.member_id, reason=reason[:255])
     _send(turn, SentKind.LEAVE, LeaveGroupRequest(member.settings.group_id, (entry,)))

@@ -17,12 +17,12 @@ from .assignors.sticky import CooperativeStickyAssignor
 _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
 
-#: The longest time that Kafka's configuration of a client takes.
+#: The longest time that a Kafka client's configuration accepts, in ms.
 _LONGEST_MS = (1 << 31) - 1
 
 
 def _require_time(name: str, value: object) -> None:
-    """Raises ``BadSettings`` for a time that is not an integer of 32 bits from 0 on; the poll interval begins at 1."""
+    """Raise ``BadSettings`` unless the time is a 32-bit integer >= 0 (>= 1 for the poll interval)."""
     least = int(name == "max_poll_interval_ms")
     if type(value) is not int or not least <= value <= _LONGEST_MS:
         raise BadSettings(f"{name} must be an integer from {least} to {_LONGEST_MS} (got {value!r})")
@@ -30,7 +30,7 @@ def _require_time(name: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """What members of both protocols configure. Raises ``BadSettings`` where Kafka's consumer refuses it."""
+    """Settings of members of both protocols. Raises ``BadSettings`` for values that Kafka's consumer rejects."""
 
     group_id: str
     _: KW_ONLY
@@ -51,12 +51,15 @@ class ClientSettings:
                 _require_time(name, getattr(self, name))
         instance = self.group_instance_id
         if instance is not None and (instance in (".", "..") or not _INSTANCE_ID.match(instance)):
-            raise BadSettings(f"{instance!r} cannot be an instance id")  # G-WIRE-26
+            raise BadSettings(
+                "group_instance_id must be 1 to 249 letters, digits, '.', '_' or '-', other than '.' and '..' "
+                f"(got {instance!r})"
+            )  # G-WIRE-26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings(ClientSettings):
-    """A classic member's."""
+    """Settings of a classic member."""
 
     session_timeout_ms: int = 45_000  # G-CFG-41
     heartbeat_interval_ms: int = 3_000  # G-CFG-42
@@ -67,11 +70,14 @@ class MemberSettings(ClientSettings):
     def __post_init__(self) -> None:
         ClientSettings.__post_init__(self)
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
-            raise BadSettings("the heartbeat interval must be below the session timeout")  # G-CFG-42
+            raise BadSettings(
+                "heartbeat_interval_ms must be less than session_timeout_ms "
+                f"(got {self.heartbeat_interval_ms} and {self.session_timeout_ms})"
+            )  # G-CFG-42
         names = [assignor.name for assignor in self.assignors]
         if len(set(names)) != len(names):
-            raise BadSettings("two assignors have the same name")
-        common_protocol(self.assignors)  # A-PROTO-02: no common one is an error here
+            raise BadSettings(f"assignors must have different names (got {', '.join(names)})")
+        common_protocol(self.assignors)  # A-PROTO-02: raises if they have no protocol in common
 
     @property
     def protocol(self) -> RebalanceProtocol:
@@ -80,17 +86,16 @@ class MemberSettings(ClientSettings):
 
     @property
     def join_timeout_ms(self) -> int:
-        """How long a JoinGroup may wait for its answer (K-HB-07)."""
+        """How long JoinGroup waits for its response, in ms (K-HB-07)."""
         return max(self.request_timeout_ms, self.max_poll_interval_ms + 5_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings(ClientSettings):
-    """What a KIP-848 member configures; session timeout and heartbeat interval are the coordinator's (G-CFG-10,
-    G-CFG-11).
+    """Settings of a KIP-848 member. The coordinator sets session timeout and heartbeat interval (G-CFG-10, G-CFG-11).
 
-    ``listener``: the application has a rebalance listener. ``version``: of ConsumerGroupHeartbeat, the highest that the
-    coordinator knows; 0 cannot carry a regular expression."""
+    ``listener``: the application has a rebalance listener. ``version``: the highest version of ConsumerGroupHeartbeat
+    that the coordinator supports; version 0 cannot carry a regular expression."""
 
     server_assignor: str | None = None
     listener: bool = True
@@ -99,4 +104,4 @@ class ConsumerSettings(ClientSettings):
     def __post_init__(self) -> None:
         ClientSettings.__post_init__(self)
         if self.version not in (0, 1):
-            raise BadSettings(f"there is no version {self.version} of ConsumerGroupHeartbeat")
+            raise BadSettings(f"ConsumerSettings.version must be 0 or 1 (got {self.version!r})")

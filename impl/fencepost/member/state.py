@@ -21,7 +21,7 @@ from .subscription import Snapshot, SubscriptionState
 
 
 class MemberState(Enum):
-    """Where a classic member stands between joins (K-ST-01…04)."""
+    """State of a classic member (K-ST-01…04)."""
 
     UNJOINED = "Unjoined"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -30,13 +30,13 @@ class MemberState(Enum):
 
     @property
     def in_generation(self) -> bool:
-        """Does the heartbeat thread work (K-ST-03, K-ST-04)?"""
+        """Whether the heartbeat thread works in this state (K-ST-03, K-ST-04)."""
         return self in (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What the member believes to be (K-ST-14)."""
+    """The generation and member id that the member last received (K-ST-14)."""
 
     generation_id: int = -1
     member_id: str = ""
@@ -44,12 +44,12 @@ class Generation:
 
     @property
     def reset(self) -> bool:
-        """The member id is not looked at (K-ST-12)."""
+        """Whether the generation was reset. The member id does not matter (K-ST-12)."""
         return self.generation_id == -1 and self.protocol_name is None
 
 
 class SentKind(Enum):
-    """What a request without answer is."""
+    """Kind of a request that has no response yet."""
 
     JOIN = "join"
     SYNC = "sync"
@@ -59,30 +59,30 @@ class SentKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request without answer, and the generation that it was sent with (K-ST-15)."""
+    """A request that has no response yet, and the generation that it was sent with (K-ST-15)."""
 
     request_id: int
     kind: SentKind
     generation: Generation
 
 
-# --- the join that is under way: from JoinGroup to the end of join complete (K-ERR-15) ---
+# --- the join in progress: from JoinGroup to the end of join complete (K-ERR-15) ---
 
 
 @dataclass(frozen=True, slots=True)
 class JoinOpen:
-    """JoinGroup or SyncGroup is unanswered, or the leader waits for metadata."""
+    """JoinGroup or SyncGroup has no response yet, or the leader waits for metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinDone:
-    """SyncGroup brought an assignment, which the next poll adopts."""
+    """SyncGroup returned an assignment; the next poll adopts it."""
 
     assignment: bytes
 
 
 class Retry(Enum):
-    """What the join loop does about a failed join (K-ERR-14)."""
+    """Reaction of the join loop to a failed join (K-ERR-14)."""
 
     AT_ONCE = "at once"
     BACK_OFF = "after the back-off"
@@ -91,7 +91,7 @@ class Retry(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JoinFailed:
-    """``cause`` is the name of Kafka's exception, which the next JoinGroup gives as reason (K-ERR-17)."""
+    """``cause``: name of Kafka's exception; the next JoinGroup contains it in its reason (K-ERR-17)."""
 
     cause: str
     retry: Retry
@@ -102,11 +102,11 @@ class JoinFailed:
 Join: TypeAlias = JoinOpen | JoinDone | JoinFailed
 
 
-# --- what the application's thread waits for ---
+# --- what the application's call waits for ---
 
 
 class Stage(Enum):
-    """Where a call of the application stands while its listener runs, or while ``close`` waits for a commit."""
+    """Position of an application's call while its listener runs, or while ``close`` waits for a commit."""
 
     PREPARE = "join prepare"
     COMPLETE_REVOKED = "join complete, revoked"
@@ -118,11 +118,11 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call of the application that is not over.
+    """An application's call that has not returned.
 
-    ``keep``: what is owned once the listener returned from join prepare. ``assignment``, ``generation``: of the join
-    complete in progress; the member's own may be reset meanwhile (K-ST-16). ``failure``: the first one of this join
-    complete (K-CB-09). ``option``: of the close in progress. ``commit_id``: the commit that the close waits for.
+    ``keep``: the partitions owned after join prepare. ``assignment``, ``generation``: those of the join complete in
+    progress; the member's own may be reset meanwhile (K-ST-16). ``failure``: the first one of this join complete
+    (K-CB-09). ``option``: of the close in progress. ``commit_id``: the commit that the close waits for.
     """
 
     stage: Stage
@@ -135,7 +135,7 @@ class Waiting:
 
 
 class PrepareCommit(Enum):
-    """The commit before a rejoin (K-CB-01)."""
+    """State of the commit before a rejoin (K-CB-01)."""
 
     NONE = "none"
     OPEN = "open"
@@ -144,7 +144,7 @@ class PrepareCommit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatThread:
-    """What the background does (K-HB-01). ``failure`` is thrown by the next poll (K-HB-10)."""
+    """State of the heartbeat thread (K-HB-01). The next poll throws ``failure`` (K-HB-10)."""
 
     exists: bool = False
     enabled: bool = False
@@ -154,8 +154,8 @@ class HeartbeatThread:
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """``node`` None: unknown or forgotten. ``failure``: a fatal look-up, thrown by the next poll; ``failed_for_now``:
-    the last look-up failed, and another one may succeed (K-FIND-01)."""
+    """``node`` None: unknown or forgotten. ``failure``: a fatal look-up failure, thrown by the next poll;
+    ``failed_for_now``: the last look-up failed, but another one may succeed (K-FIND-01)."""
 
     node: int | None = None
     looking_up: bool = False
@@ -166,16 +166,16 @@ class Coordinator:
 
 @dataclass(frozen=True, slots=True)
 class Electing:
-    """A leader that waits for metadata, before its assignor runs or, with ``assignments``, after (K-JOIN-10, 17)."""
+    """A leader that waits for metadata: before its assignor runs, or, with ``assignments``, after (K-JOIN-10, 17)."""
 
     response: JoinGroupResponse
     assignments: Mapping[str, Assignment] | None = None
 
 
 class Member(NamedTuple):
-    """A classic consumer. Make one with ``Member(settings)``; change it with ``step`` only.
+    """A classic consumer. Create it with ``Member(settings)``; change it only with ``step``.
 
-    A named tuple, because replacing one is what a step does most. Mappings in it are never changed.
+    It is a named tuple because steps mostly replace fields, and that is fast. Its mappings are never changed in place.
     """
 
     settings: MemberSettings
@@ -184,7 +184,7 @@ class Member(NamedTuple):
     coordinator: Coordinator = Coordinator()
     thread: HeartbeatThread = HeartbeatThread()
     subscription: SubscriptionState = SubscriptionState()
-    remembering: tuple[Assignor, ...] = ()  #: the assignors, once one of them remembers something
+    remembering: tuple[Assignor, ...] = ()  #: the assignors, once one of them has data to remember
     sent: tuple[Sent, ...] = ()
     next_request_id: int = 0
     deadlines: Mapping[MemberTimer, int] = MappingProxyType({})  #: absolute, in ms
@@ -199,7 +199,7 @@ class Member(NamedTuple):
     join: Join | None = None
     prepare_commit_id: int | None = None
     electing: Electing | None = None
-    joined_topics: frozenset[str] | None = None  #: the subscription that the last JoinGroup told (K-JOIN-03)
+    joined_topics: frozenset[str] | None = None  #: the subscription in the last JoinGroup (K-JOIN-03)
     waiting: Waiting | None = None
 
     # metadata
@@ -212,7 +212,7 @@ class Member(NamedTuple):
 
     @property
     def assignors(self) -> tuple[Assignor, ...]:
-        """Those that a leader runs, with what they remember."""
+        """The assignors that a leader runs, with the data that they remember."""
         return self.remembering or self.settings.assignors
 
     @property

@@ -1,14 +1,14 @@
 """The step function of a classic consumer.
 
-``step(member, event)`` gives the member after the event and the commands that the event caused, in order. It has no
-clock, no randomness and no memory of its own: time comes with the event, the jitter of back-offs is handed in, and two
-runs with the same arguments give the same results.
+``step(member, event)`` returns the member after the event, and the commands that the event caused, in order. It has no
+clock, no randomness and no memory: each event carries its time, the caller passes the jitter of back-offs, and two runs
+with the same arguments give the same results.
 
-A member has three parts that the Java consumer spreads over two threads. The *join loop* (``joining``) runs inside
-``poll``: it prepares, joins, and adopts the assignment, calling the rebalance listener on the way. The *handlers*
-(``answers``) run whenever an answer is read; they move the state, and leave the outcome of the join for the next poll.
-The *heartbeat thread* (``heartbeats``) sends heartbeats, notices that the application stalls, and may take the member
-out of the group behind the join loop's back; the rules for that race are K-ST-12, K-ST-15 and K-ST-16.
+A member has three parts, which the Java consumer spreads over two threads. The *join loop* (``joining``) runs inside
+``poll``: it prepares, joins, and adopts the assignment; on the way it calls the rebalance listener. The *handlers*
+(``answers``) run whenever a response arrives; they change the state, and leave the outcome of the join for the next
+poll. The *heartbeat thread* (``heartbeats``) sends heartbeats, and takes the member out of the group if the application
+stops polling. It can do so in the middle of a join; K-ST-12, K-ST-15 and K-ST-16 are the rules for that race.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _handle(turn: Turn, event: MemberEvent) -> None:
                 turn.drop_deadline(timer)
         case RequestLost(request_id=request_id):
             if any(sent.request_id == request_id for sent in turn.member.sent):
-                lookup.forget(turn, disconnected=True)  # K-ERR-13: whatever the request was
+                lookup.forget(turn, disconnected=True)  # K-ERR-13: for any kind of request
         case CoordinatorLost():
             lookup.forget(turn, disconnected=True)
         case CoordinatorFound(node=node):
@@ -109,7 +109,7 @@ def _handle(turn: Turn, event: MemberEvent) -> None:
             subscription = turn.member.subscription.subscribe_pattern(pattern)
             _subscribed(turn, subscription.match(turn.member.cluster))
         case SubscribeRegex():
-            raise ValueError("the coordinator of a classic group matches no regular expressions")  # K-SUB-01
+            raise ValueError("a classic group cannot subscribe to a regex; use SubscribePattern")  # K-SUB-01
         case Unsubscribe():
             leaving.unsubscribe(turn)
         case EnforceRebalance(reason=reason):
@@ -119,7 +119,7 @@ def _handle(turn: Turn, event: MemberEvent) -> None:
 
 
 def _subscribed(turn: Turn, subscription: SubscriptionState) -> None:
-    """A changed subscription needs metadata that covers it, before anything is compared with it (K-JOIN-10, 18)."""
+    """Store a changed subscription and request metadata for it, before the two are compared (K-JOIN-10, 18)."""
     changed = subscription != turn.member.subscription
     turn.member = turn.member._replace(subscription=subscription)
     if changed:
@@ -129,8 +129,8 @@ def _subscribed(turn: Turn, subscription: SubscriptionState) -> None:
 
 
 def _commit_refused(turn: Turn, error: ErrorCode) -> None:
-    """A rebalance makes the next poll join again; who is not known in this generation is out of it, with its id if only
-    the generation is wrong (K-OFF-12, K-OFF-13)."""
+    """Handle an error of the member's commit: after REBALANCE_IN_PROGRESS the next poll joins again; after any other
+    error the member leaves its generation. It keeps its id if only the generation is wrong (K-OFF-12, K-OFF-13)."""
     if error is ErrorCode.REBALANCE_IN_PROGRESS:
         turn.request_rejoin("offset commit failed since group is already rebalancing")
     else:
@@ -151,13 +151,13 @@ def _answered(turn: Turn, request_id: int, body: ResponseBody) -> None:
         case SentKind.HEARTBEAT, HeartbeatResponse():
             heartbeats.answered(turn, sent, body)
         case SentKind.LEAVE, _:
-            pass  # fire and forget (K-LEAVE-01)
+            pass  # the member does not wait for this response (K-LEAVE-01)
         case _:
             raise IllegalEvent(f"{type(body).__name__} does not answer a {sent.kind.value} request")
 
 
 def _listener_done(turn: Turn, error: str | None) -> None:
-    """Go on with the call that the listener interrupted."""
+    """Resume the call that the listener interrupted."""
     waiting = turn.member.waiting
     assert waiting is not None
     match waiting.stage:
@@ -175,4 +175,4 @@ def _listener_done(turn: Turn, error: str | None) -> None:
         case Stage.CLOSE:
             leaving.closed(turn, waiting.option, error)
         case Stage.CLOSE_COMMIT:
-            raise IllegalEvent("no listener is running, the close waits for its commit")
+            raise IllegalEvent("ListenerDone: no listener is running; the close waits for its commit")

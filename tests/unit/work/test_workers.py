@@ -234,7 +234,7 @@ def test_mistakes_are_told_at_once() -> None:
                 groups.worker("team", re.compile("orders.*", re.IGNORECASE))
             with pytest.raises(ValueError, match="protocol must be 'consumer' or 'classic'"):
                 groups.worker("team", ["orders"], protocol="share")  # type: ignore[arg-type]
-            with pytest.raises(BadSettings, match="cannot be an instance id"):
+            with pytest.raises(BadSettings, match="group_instance_id must be"):
                 groups.worker("team", ["orders"], instance_id="no spaces")
             with pytest.raises(TypeError):
                 groups.worker("team", ["orders"], sesion_timeout_ms=3)  # type: ignore[call-arg]

@@ -1,1 +1,1 @@
-"""Assignors: how a leader shares the partitions among the members."""
+"""Assignors: a leader uses one to share the partitions among the members."""

@@ -1,6 +1,7 @@
-"""Whose claim to a partition counts, where members say what they held (A-STICKY-03, A-STICKY-04).
+"""Which claims to partitions count, among those that members report (A-STICKY-03, A-STICKY-04).
 
-In most groups nobody claims what is not there or what another claims. That is asked first, of all claims at once.
+In most groups, no claim is to a missing partition and no two claims overlap. The fast path checks this for all claims
+at the same time.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from ..partitions import TopicPartition
 from .base import GroupMember
 from .sticky_data import Claim
 
-#: Partitions in the order in which they came to a member.
+#: Partitions in the order in which the member got them.
 Held = dict[TopicPartition, None]
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """``held``: what each member is believed to hold, members in map order (A-STICKY-06). ``void``: claimed twice in
-    one generation. ``unreal``: held, and not there (A-STICKY-27).
-    ``alike``: all subscribe to the same (A-STICKY-07). ``newest``: the highest generation ever met (A-STICKY-05)."""
+    """``held``: the partitions that each member is believed to hold, members in map order (A-STICKY-06). ``void``:
+    claimed twice in one generation. ``unreal``: held, but missing in the cluster (A-STICKY-27). ``alike``: all
+    subscriptions are equal (A-STICKY-07). ``newest``: the highest generation seen so far (A-STICKY-05)."""
 
     held: dict[str, Held]
     void: frozenset[TopicPartition]
@@ -42,11 +43,11 @@ def settle(
     every: Sequence[TopicPartition],
     faults: bool,
 ) -> Claims:
-    """Go through the claims in map order. A number that its topic does not have is no claim. ``every``: all partitions
-    of ``topics``.
+    """Evaluate the claims in map order. A partition number that the topic does not have is not a claim. ``every``: all
+    partitions of ``topics``.
 
-    With ``faults`` it is one (A-STICKY-27), and a member that subscribes to nothing is like everybody who comes after
-    it (A-STICKY-26).
+    With ``faults`` it is a claim (A-STICKY-27). A member with an empty subscription then counts as equal to all members
+    after it (A-STICKY-26).
     """
     alike = _alike([members[name].subscription.topics for name in order], faults=faults)
     newest = max(newest, *(claims[name].age for name in order))
@@ -59,7 +60,7 @@ def settle(
 
 
 def _alike(rows: Sequence[tuple[str, ...]], *, faults: bool) -> bool:
-    """Whether all subscribe to the same topics."""
+    """Return whether all subscriptions are equal."""
     counting = dropwhile(lambda row: not row, rows) if faults else rows  # A-STICKY-26
     return len({frozenset(row) for row in frozenset(counting)}) <= 1
 
@@ -72,7 +73,7 @@ def _disputed(
     *,
     faults: bool,
 ) -> tuple[dict[str, Held], set[TopicPartition], set[TopicPartition]]:
-    """What is held, void and unreal, claim by claim."""
+    """Return the held, void and unreal partitions, evaluated claim by claim."""
     held: dict[str, Held] = {}
     void: set[TopicPartition] = set()
     unreal: set[TopicPartition] = set()
@@ -89,7 +90,7 @@ def _disputed(
                     continue
                 unreal.add(partition)
             other = holder.get(partition)
-            # Of the other member the subscription's own generation counts, not that in its user data (A-STICKY-04).
+            # The other member's generation is that of its subscription, not of its user data (A-STICKY-04).
             told = None if other is None else members[other].subscription.generation_id
             if other is not None and told is not None:
                 if claim.age < told:
@@ -104,6 +105,6 @@ def _disputed(
 
 
 def missing(every: Sequence[TopicPartition], kept: Iterable[Iterable[TopicPartition]]) -> list[TopicPartition]:
-    """The partitions that nobody keeps."""
+    """Return the partitions that no member keeps."""
     taken = frozenset().union(*kept)
     return list(filterfalse(taken.__contains__, every))

@@ -1,8 +1,8 @@
-"""Sticky with equal subscriptions (A-STICKY-10…14).
+"""The sticky algorithm for equal subscriptions (A-STICKY-10…14).
 
-Any member can have any partition, so only numbers count: with n partitions and k members each gets ⌊n/k⌋, and n mod k
-of them one more. Members keep what they held up to that, and what is free is dealt to those who have less. One pass
-over the members and one over the partitions do it; nothing is ever moved twice.
+Any member can have any partition, so only the counts matter: with n partitions and k members, each gets ⌊n/k⌋, and n
+mod k members get one more. Members keep what they held up to that count, and the free partitions are dealt to members
+that have fewer. This takes one pass over the members and one over the partitions; no partition moves twice.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from .near import Nearness
 
 
 def _keeping_order(topics: Sequence[str]) -> Callable[[TopicPartition], int]:
-    """By number first, so that what a member gives up is spread over the topics. ``topics``: sorted."""
+    """Sort by number first, so that a member gives up partitions of many topics. ``topics``: sorted."""
     place, count = {topic: at for at, topic in enumerate(topics)}, len(topics)
     return lambda partition: partition.partition * count + place[partition.topic]
 
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """The shares, and the partitions that go from one member to another, with their new owner (A-STICKY-14)."""
+    """The shares, and the partitions that change owner, with the new owner (A-STICKY-14)."""
 
     shares: dict[str, list[TopicPartition]]
     transferring: dict[TopicPartition, str]
 
 
 def assign(topics: Sequence[str], every: Sequence[TopicPartition], claims: Claims, near: Nearness) -> Dealt:
-    """``topics`` sorted, and all their partitions in that order.
+    """Return the shares. ``topics``: sorted; ``every``: their partitions in that order.
 
-    Raises ``IndexError`` where claims to partitions that do not exist make the numbers come out wrong; that takes
+    Raises ``IndexError`` where claims to partitions that do not exist make the counts wrong; this happens only with
     ``faults`` (A-STICKY-27)."""
     deal = _Deal(len(every), claims, near)
     deal.keep(_keeping_order(topics))
@@ -45,21 +45,21 @@ def assign(topics: Sequence[str], every: Sequence[TopicPartition], claims: Claim
         free = deal.deal_near(free)
     deal.deal(free)
     if deal.under:
-        raise IndexError("nothing is left for a member that has too little")
+        raise IndexError(f"no partition is left for {', '.join(deal.under)}; claims to missing partitions were counted")
     return Dealt(deal.shares, deal.transferring)
 
 
 def _from(
     unreal: TopicPartition, every: Sequence[TopicPartition], kept: Iterable[Sequence[TopicPartition]]
 ) -> list[TopicPartition]:
-    """What Kafka takes for free if somebody keeps a partition that does not exist: it goes through both lists side by
-    side, and where it waits for that one, whatever comes after counts as free (A-STICKY-27)."""
+    """Return what Kafka treats as free if a member keeps a partition that does not exist. Kafka walks both sorted lists
+    in parallel. It waits at that partition, so every later partition counts as free (A-STICKY-27)."""
     free = frozenset(missing(every, kept))
     return [each for each in every if each in free or partition_order(each) > partition_order(unreal)]
 
 
 class _Deal:
-    """``under``: who has less than the quota. ``even``: who has the quota and may get one more."""
+    """The deal in progress. ``under``: members below the quota. ``even``: at the quota, and may get one more."""
 
     def __init__(self, partitions: int, claims: Claims, near: Nearness) -> None:
         self.quota, self.extras = divmod(partitions, len(claims.held))
@@ -72,7 +72,7 @@ class _Deal:
         self.transferring: dict[TopicPartition, str] = {}
 
     def keep(self, order: Callable[[TopicPartition], int]) -> None:
-        """Each member, in map order, keeps what it held up to the quota, and while there are extras one more
+        """Let each member, in map order, keep what it held up to the quota, or one more while there are extras
         (A-STICKY-11)."""
         for name, held in self.claims.held.items():
             kept = list(held)
@@ -97,10 +97,10 @@ class _Deal:
     def _take_extra(self) -> None:
         self.extras -= 1
         if not self.extras:
-            self.even.clear()  # nobody else may have one more
+            self.even.clear()  # no other member may have one more
 
     def deal_near(self, free: list[TopicPartition]) -> list[TopicPartition]:
-        """Deal what is near to somebody who has room, and give back the rest (A-STICKY-12b)."""
+        """Deal partitions to members on a rack with a replica that have room. Return the others (A-STICKY-12b)."""
         at, left = 0, []
         for partition in free:
             place = self.near.next_near(partition, self.under, at)
@@ -124,7 +124,7 @@ class _Deal:
         return left
 
     def deal(self, free: list[TopicPartition]) -> None:
-        """Deal in a circle over who has less, then one each to who may have more (A-STICKY-12)."""
+        """Deal in a circle to members below the quota, then one each to members that may have more (A-STICKY-12)."""
         at = after = 0
         for partition in free:
             if self.under:

@@ -1,12 +1,12 @@
-"""Sticky where subscriptions differ (A-STICKY-20…24).
+"""The sticky algorithm for different subscriptions (A-STICKY-20…24).
 
-Keep what is held, give what is free to the least loaded subscriber, and then improve: as long as a partition has an
-owner with at least two more than another subscriber of its topic, it moves. Each move makes the loads of two members
-more alike, so this ends. What it reaches need not be the most even assignment there is; but no single move would make
-it more even, and that is what "balanced" means here (A-STICKY-24).
+Members keep what they hold. The least loaded subscribers get the free partitions. Then the algorithm improves: while
+the owner of a partition has at least two more than another subscriber of its topic, the partition moves. Each move
+makes two loads more equal, so this ends. The result need not be the most even assignment. But no single move makes it
+more even, and "balanced" means exactly that (A-STICKY-24).
 
-Whether the group is balanced is asked before each partition, and only a move changes the answer; so it is remembered
-until the next move, and looked for by topics and their owners rather than by partitions.
+The algorithm checks the balance before each partition, but only a move changes it. So the result is cached until the
+next move, and computed from topics and their owners instead of from partitions.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def assign(
     *,
     faults: bool,
 ) -> dict[str, list[TopicPartition]]:
-    """``topics`` sorted by name. With ``faults`` a partition may go back to a previous owner that has unsubscribed,
-    and ``KeyError`` is raised where that owner is out of the game (A-STICKY-25). Claims to partitions that do not exist
-    are left out all the same: what Kafka makes of them here (A-STICKY-27) is not repeated."""
+    """Return the shares. ``topics``: sorted by name. With ``faults`` a partition may return to a previous owner that
+    has unsubscribed, and ``KeyError`` is raised if that owner no longer takes part (A-STICKY-25). Claims to partitions
+    that do not exist are always dropped: Kafka's effect of them here (A-STICKY-27) is not reproduced."""
     for partition in claims.unreal:
         for share in claims.held.values():
             share.pop(partition, None)
@@ -52,7 +52,7 @@ def assign(
 
 
 def _former_owners(claims: Claims, told: Mapping[str, Claim]) -> dict[TopicPartition, str]:
-    """Who held a partition last, of those whose claim is older than the newest generation."""
+    """Return who last held each partition, according to claims older than the newest generation."""
     last: dict[TopicPartition, tuple[int, str]] = {}
     for name in claims.held:
         claim = told[name]
@@ -64,7 +64,7 @@ def _former_owners(claims: Claims, told: Mapping[str, Claim]) -> dict[TopicParti
 
 
 class _Work:
-    """The assignment while it is improved. ``queue``: members that take part, the least loaded first, ties by id."""
+    """The assignment in progress. ``queue``: members that take part, the least loaded first, ties by id."""
 
     def __init__(
         self, topics: Mapping[str, Topic], wants: Mapping[str, list[str]], held: dict[str, Held], near: Nearness
@@ -88,7 +88,7 @@ class _Work:
         self._balanced: bool | None = None
 
     def keep(self, subscribed: Mapping[str, frozenset[str]]) -> bool:
-        """Members keep what they may have of what they held. Was anything taken from one (A-STICKY-20)?"""
+        """Remove held partitions that a member may not keep. Return whether there were any (A-STICKY-20)."""
         revoked = False
         for name, share in self.held.items():
             for partition in list(share):
@@ -101,7 +101,7 @@ class _Work:
         return revoked
 
     def balance(self, former: Mapping[TopicPartition, str], *, only_new_first: bool) -> None:
-        """Deal what is free, then move partitions until the loads are as even as may be (A-STICKY-21…24)."""
+        """Deal free partitions, then move partitions until no move makes the loads more even (A-STICKY-21…24)."""
         beginning = not self.held[self.queue[-1][2]]
         free = missing(self.every, self.held.values())
         left = [each for each in free if not self._place(each, near=True)] if self.near.used else free
@@ -113,11 +113,11 @@ class _Work:
             self._improve([each for each in free if len(self.takers[each.topic]) > 1], former)
         moved = self._improve([each for each in self.every if len(self.takers[each.topic]) > 1], former)
         if moved and not beginning and _score(self.held) >= _score(before):
-            self.held.update(before)  # A-STICKY-23; no group is known that needs it
+            self.held.update(before)  # A-STICKY-23; no known group needs it
         self.held.update(fixed)
 
     def _place(self, partition: TopicPartition, *, near: bool) -> bool:
-        """Give the partition to the least loaded member that wants it. False if there is none."""
+        """Give the partition to the least loaded subscriber. Return false if there is none."""
         for at, (_, _, name) in enumerate(self.queue):
             if partition.topic in self.wanted[name] and not (near and self.near.mismatch(name, partition)):
                 del self.queue[at]
@@ -127,7 +127,7 @@ class _Work:
         return False
 
     def _set_aside(self) -> dict[str, Held]:
-        """Members that nothing can be given to or taken from."""
+        """Take out and return members that can neither get nor lose a partition."""
         fixed: dict[str, Held] = {}
         for name in self.wants:
             share = self.held[name]
@@ -138,11 +138,11 @@ class _Work:
         return fixed
 
     def _most(self, name: str) -> int:
-        """How many partitions the member could have at all."""
+        """Return how many partitions the member's topics have."""
         return sum(self.topics[topic].partitions for topic in self.wants[name])
 
     def _improve(self, partitions: Sequence[TopicPartition], former: Mapping[TopicPartition, str]) -> bool:
-        """Move partitions, over and over, until a pass moves nothing. Did anything move (A-STICKY-22)?"""
+        """Move partitions until a pass moves none. Return whether any moved (A-STICKY-22)."""
         moved, again = False, True
         while again:
             again = False
@@ -156,7 +156,8 @@ class _Work:
         return moved
 
     def _better_owner(self, partition: TopicPartition, former: Mapping[TopicPartition, str]) -> str | None:
-        """Who would have less than the owner even with it: a former owner, or the least loaded; None: nobody."""
+        """Return a member that would have fewer than the owner even with the partition: its former owner, or the least
+        loaded subscriber. Return None if there is none."""
         load = len(self.held[self.owner[partition]])
         last = former.get(partition)
         if last is not None and load > len(self.held[last]) + 1:
@@ -171,7 +172,7 @@ class _Work:
         return self._balanced
 
     def _look(self) -> bool:
-        """Whether loads differ by one at most, or nobody can take from one with two more (A-STICKY-24)."""
+        """Return whether loads differ by at most one, or no member can take from one with two more (A-STICKY-24)."""
         if not self.queue or self.queue[0][0] >= self.queue[-1][0] - 1:
             return True
         highest = {
@@ -212,7 +213,8 @@ class _Work:
 
 
 def _score(shares: Mapping[str, Held]) -> int:
-    """The differences of all pairs of loads, summed: each load counts once for every smaller or equal one before it."""
+    """Return the sum of the differences of all pairs of loads. In sorted order, each load adds its differences to all
+    earlier ones."""
     loads = sorted(map(len, shares.values()))
     below = accumulate(loads, initial=0)
     return sum(load * at - sum_below for at, (load, sum_below) in enumerate(zip(loads, below, strict=False)))

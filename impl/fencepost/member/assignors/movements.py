@@ -1,4 +1,4 @@
-"""Which partitions moved from whom to whom, so that no two members just swap partitions of a topic (A-STICKY-22)."""
+"""Record of moves between members, so that no two members just swap partitions of a topic (A-STICKY-22)."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from ..partitions import TopicPartition
 
 
 class _Moved:
-    """Partitions of one topic that moved between two members, in the order of a hash set, which never shrinks."""
+    """Partitions of one topic that moved between two members, in the order of a hash set that never shrinks."""
 
     def __init__(self) -> None:
         self._most = 0
         self.partitions: dict[TopicPartition, None] = {}
 
     def add(self, partition: TopicPartition) -> None:
-        """This partition moved, too."""
+        """Add a partition."""
         self.partitions[partition] = None
         self._most = max(self._most, len(self.partitions))
 
     def first(self) -> TopicPartition:
-        """The one that the hash set comes to first."""
+        """Return the first partition in the order of the hash set."""
         return in_table(self.partitions, lambda each: of_partition(each.topic, each.partition), grown(self._most))[0]
 
 
 class Movements:
-    """The net movement of each partition since the start."""
+    """Net movement of each partition since the start."""
 
     def __init__(self) -> None:
         self._ways: dict[TopicPartition, tuple[str, str]] = {}
         self._moved: dict[tuple[str, str, str], _Moved] = {}
 
     def better(self, partition: TopicPartition, owner: str, taker: str) -> TopicPartition:
-        """What to move instead: a partition of the same topic that came the other way, if there is one."""
+        """Return the partition to move: preferably one of the same topic that moved in the opposite direction."""
         origin = self._ways[partition][0] if partition in self._ways else owner
         back = self._moved.get((partition.topic, taker, origin))
         return partition if back is None else back.first()
 
     def record(self, partition: TopicPartition, owner: str, taker: str) -> None:
-        """Remembers that a partition went from its owner to the taker; back and forth is no move."""
+        """Record a move from the owner to the taker. A move back cancels the earlier one."""
         origin = owner
         if partition in self._ways:
             way = self._ways.pop(partition)

@@ -1,4 +1,4 @@
-"""Which members are near which partitions, for the sticky assignors (A-COM-04)."""
+"""Rack matches between members and partitions, for the sticky assignors (A-COM-04)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import GroupMember, racks_matter
 
 
 class Nearness:
-    """Racks of members and of partitions; ``used`` is false where they decide nothing."""
+    """Racks of members and of partitions; ``used`` is false if racks decide nothing."""
 
     def __init__(self, topics: Mapping[str, Topic], members: Mapping[str, GroupMember]) -> None:
         racks = {name: rack for name, member in members.items() if (rack := member.subscription.rack_id)}
@@ -27,23 +27,23 @@ class Nearness:
         self._members_on = Counter(racks.values())
 
     def mismatch(self, member: str, partition: TopicPartition) -> bool:
-        """The member has a rack, and the partition is not there. Without a rack anything fits."""
+        """Return whether the member has a rack and no replica is on it. A member without a rack never mismatches."""
         rack = self._racks.get(member)
         return rack is not None and rack not in self._rows.get(partition, ())
 
     def match(self, member: str, partition: TopicPartition) -> bool:
-        """Both are on the same rack."""
+        """Return whether a replica of the partition is on the member's rack."""
         rack = self._racks.get(member)
         return rack is not None and rack in self._rows.get(partition, ())
 
     def fewest_first(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """By the number of members that are near; else the order stays."""
+        """Sort by the number of members on a replica's rack; equal ones keep their order."""
         if not self.used:
             return partitions
         return sorted(partitions, key=lambda each: sum(self._members_on[rack] for rack in self._rows[each]))
 
     def next_near(self, partition: TopicPartition, members: Sequence[str], begin: int) -> int | None:
-        """The place of the first member near the partition, from place ``begin`` on and around."""
+        """Return the index of the first member on a replica's rack, from ``begin`` on and around; None: no member."""
         if not self._rows.get(partition):
             return None
         count = len(members)

@@ -1,8 +1,8 @@
-"""Range: each topic cut into contiguous ranges, one a member (10.3).
+"""Range: the assignor cuts each topic into contiguous ranges, one for each member (10.3).
 
-With racks the assignor first places partitions where a replica is near, within the room that the plain split leaves
-each member, and fills up by ranges afterwards. Co-partitioning goes before racks (A-RANGE-06): topics with the same
-subscribers and the same number of partitions are placed together or not at all.
+With racks, it first places partitions on members near a replica, up to the count of the plain split. Then it fills up
+by ranges. Co-partitioning has priority over racks (A-RANGE-06): topics with the same subscribers and the same number of
+partitions are placed together or not at all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Shares = dict[str, list[TopicPartition]]
 
 @dataclass(frozen=True, slots=True)
 class RangeAssignor:
-    """Balanced per topic, co-partitioned, not sticky (A-RANGE-01…03)."""
+    """An assignor that is balanced per topic and co-partitioned, but not sticky (A-RANGE-01…03)."""
 
     name: str = "range"
     version: int = 0
@@ -46,8 +46,8 @@ class RangeAssignor:
 
 
 def _takers(members: Mapping[str, GroupMember], topics: Mapping[str, Topic]) -> dict[str, Sequence[str]]:
-    """Who subscribes to each topic, in the order in which they take. Members mostly subscribe to the same, and then it
-    is the same list for each topic."""
+    """Return the subscribers of each topic, in the order in which they take partitions. Most groups subscribe to the
+    same topics; then all topics share one list."""
     order = in_order(members)
     sets = {names: frozenset(names) for names in {member.subscription.topics for member in members.values()}}
     wanted = [(member, sets[members[member].subscription.topics]) for member in order]
@@ -59,7 +59,7 @@ def _takers(members: Mapping[str, GroupMember], topics: Mapping[str, Topic]) -> 
 
 
 def _cut(topic: Topic, takers: Sequence[str], shares: Shares) -> None:
-    """Contiguous ranges for the takers in order, of which the first are one longer (A-RANGE-01)."""
+    """Give the takers contiguous ranges in order; the first ranges are one longer (A-RANGE-01)."""
     quota, longer = divmod(topic.partitions, len(takers))
     every = partitions_of(topic.name, range(topic.partitions))
     at = 0
@@ -71,7 +71,7 @@ def _cut(topic: Topic, takers: Sequence[str], shares: Shares) -> None:
 
 
 class _Split:
-    """One topic while it is being cut: who takes part, what is left, how much room each has (A-RANGE-05)."""
+    """One topic in progress: its takers, the partitions left, and the room of each taker (A-RANGE-05)."""
 
     def __init__(self, topic: Topic, takers: Sequence[str], members: Mapping[str, GroupMember]) -> None:
         self.topic = topic
@@ -81,29 +81,29 @@ class _Split:
         self.taken = dict.fromkeys(takers, 0)
         self.quota, self.extras = divmod(topic.partitions, len(takers))
         known = [rack for rack in self.racks.values() if rack is not None]
-        # Replica racks are looked at only if some taker has one.
+        # Replica racks matter only if some taker has a rack.
         self.near = topic.racks if known and topic.racks else (frozenset[str](),) * topic.partitions
         self.knows_racks = bool(known)
         self.racks_matter = racks_matter(known, self.near)
 
     def room(self, taker: str) -> int:
-        """How many partitions it may take yet."""
+        """Return how many more partitions the taker may get."""
         return max(0, self.quota + (1 if self.extras > 0 else 0) - self.taken[taker])
 
     def matches(self, taker: str, partition: int) -> bool:
-        """Whether a replica of the partition is on the taker's rack."""
+        """Return whether the taker has no rack, or a replica of the partition is on it."""
         rack = self.racks[taker]
-        return rack is None or rack in self.near[partition]  # without a rack anything matches (A-RANGE-04)
+        return rack is None or rack in self.near[partition]  # A-RANGE-04: without a rack, all match
 
     def give(self, taker: str, partitions: Sequence[int], shares: Shares) -> None:
-        """The taker has these partitions."""
+        """Give the taker these partitions."""
         shares[taker].extend(map(self.every.__getitem__, partitions))
         self.taken[taker] += len(partitions)
         if self.taken[taker] > self.quota:
             self.extras -= 1  # A-RANGE-05
 
     def fill(self, shares: Shares) -> None:
-        """Each taker in order takes up to its room of what is left."""
+        """Let each taker, in order, take from what is left up to its room."""
         at = 0
         for taker in self.taken:
             if at == len(self.left):
@@ -114,7 +114,7 @@ class _Split:
                 at += len(chosen)
 
     def fill_near(self, shares: Shares) -> None:
-        """Each taker in order takes up to its room of what is left and matches its rack."""
+        """Let each taker, in order, take partitions on its rack up to its room."""
         for taker in self.taken:
             fitting = (partition for partition in self.left if self.matches(taker, partition))
             chosen = tuple(islice(fitting, self.room(taker)))
@@ -122,14 +122,14 @@ class _Split:
                 self.take_out(taker, chosen, shares)
 
     def take_out(self, taker: str, partitions: Sequence[int], shares: Shares) -> None:
-        """Give what may stand anywhere in ``left``."""
+        """Give partitions from any place in ``left``."""
         self.give(taker, partitions, shares)
         given = frozenset(partitions)
         self.left = [partition for partition in self.left if partition not in given]
 
 
 def _share_near(splits: Sequence[_Split], shares: Shares) -> None:
-    """Where racks matter to some topic, what is near goes first; the rest is filled up (A-RANGE-04)."""
+    """Place partitions by rack if racks matter to some topic; then fill up by ranges (A-RANGE-04)."""
     near = any(split.racks_matter for split in splits)
     if near:
         _place_near(splits, shares)
@@ -141,9 +141,9 @@ def _share_near(splits: Sequence[_Split], shares: Shares) -> None:
 
 
 def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
-    """Place what is near its owner: of topics with the same takers and size all at once (A-RANGE-04).
+    """Place partitions by rack; topics with the same takers and size are placed together (A-RANGE-04).
 
-    Groups share nothing, so their order does not matter (A-RANGE-07)."""
+    The groups of topics are independent, so their order does not matter (A-RANGE-07)."""
     together: dict[tuple[tuple[tuple[str, str | None], ...], int], list[_Split]] = {}
     for split in splits:
         size = split.topic.partitions if split.knows_racks else 0
@@ -156,7 +156,8 @@ def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
 
 
 def _place_together(group: Sequence[_Split], size: int, shares: Shares) -> None:
-    """Partition number by number, in all topics at once: to the first taker that is near and has room in each."""
+    """Place each partition number in all topics at the same time: on the first taker that matches and has room in
+    each."""
     takers = list(group[0].taken)
     for partition in range(size):
         for taker in takers:

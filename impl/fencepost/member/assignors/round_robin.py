@@ -1,4 +1,4 @@
-"""Round-robin: all partitions dealt in a circle (10.4)."""
+"""Round-robin: the assignor deals all partitions in a circle (10.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import Assigned, GroupMember, RebalanceProtocol, in_order, subscribed
 
 @dataclass(frozen=True, slots=True)
 class RoundRobinAssignor:
-    """Deterministic, not sticky, ignores racks (A-RR-03)."""
+    """A deterministic assignor; it is not sticky and ignores racks (A-RR-03)."""
 
     name: str = "roundrobin"
     version: int = 0
@@ -30,7 +30,7 @@ class RoundRobinAssignor:
         at = 0
         for name, topic in subscribed(topics, members).items():
             for partition in partitions_of(name, range(topic.partitions)):
-                # A-RR-01: the next in the circle that wants the topic; somebody does, or it would not be listed
+                # A-RR-01: the next member that subscribes to the topic; there is one, since the topic is listed
                 while name not in wants[at]:
                     at = (at + 1) % len(circle)
                 shares[circle[at]].append(partition)

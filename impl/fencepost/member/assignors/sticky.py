@@ -1,8 +1,8 @@
 """sticky and cooperative-sticky: as even as possible, and members keep what they held (10.5).
 
-They differ in how a member says what it held, and in what becomes of a partition that changes hands: sticky is eager,
-everybody has given up everything, and it goes to its new owner at once. cooperative-sticky leaves it out of every list,
-so that its owner gives it up and the next round hands it on (A-COOP-01…04), never from hand to hand (A-PROP-08).
+They differ in how a member reports what it held, and in how a partition changes its owner. sticky is eager: all members
+have given up everything, so the partition goes directly to its new owner. cooperative-sticky leaves it out of every
+assignment, so that its owner gives it up, and the next round assigns it (A-COOP-01…04, A-PROP-08).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .near import Nearness
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """Shares, what changes hands if the algorithm knows it, and the newest generation met so far."""
+    """The shares, the partitions that change owner (None: unknown), and the newest generation seen so far."""
 
     shares: dict[str, list[TopicPartition]]
     transferring: dict[TopicPartition, str] | None
@@ -38,7 +38,8 @@ def _share(
     *,
     faults: bool,
 ) -> _Shared:
-    """Both algorithms go through the members in the order of Kafka's hash map, filled in the order of ``members``."""
+    """Share the partitions. Both algorithms visit members in the order of Kafka's hash map, filled in the order of
+    ``members``."""
     if not members:
         return _Shared({}, {}, newest)
     known = subscribed(topics, members)
@@ -60,9 +61,9 @@ def _assignments(shares: Mapping[str, list[TopicPartition]]) -> dict[str, Assign
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StickyAssignor:
-    """Eager. ``held`` and ``generation``: the last assignment received (A-STICKY-01); ``newest``: A-STICKY-05.
+    """An eager assignor. ``held``, ``generation``: the last assignment received (A-STICKY-01); ``newest``: A-STICKY-05.
 
-    ``faults``: do also what Kafka does wrong (A-STICKY-25, A-STICKY-26, and A-STICKY-27 where subscriptions are equal).
+    ``faults``: reproduce Kafka's bugs (A-STICKY-25, A-STICKY-26, and A-STICKY-27 for equal subscriptions).
     """
 
     name: str = "sticky"
@@ -86,7 +87,7 @@ class StickyAssignor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CooperativeStickyAssignor:
-    """Cooperative, or eager beside an eager assignor (A-PROTO-01). Fields as those of ``StickyAssignor``."""
+    """A cooperative assignor; eager next to an eager one (A-PROTO-01). Fields are those of ``StickyAssignor``."""
 
     name: str = "cooperative-sticky"
     version: int = 0
@@ -115,7 +116,8 @@ class CooperativeStickyAssignor:
 def _changing_hands(
     members: Mapping[str, GroupMember], shares: Mapping[str, list[TopicPartition]]
 ) -> dict[TopicPartition, str]:
-    """What is new to its owner while another member says that it owns it, where subscriptions differ (A-COOP-01)."""
+    """Return partitions that are new to their owner and owned by another member, for different subscriptions
+    (A-COOP-01)."""
     new: dict[TopicPartition, str] = {}
     lost: set[TopicPartition] = set()
     for name, share in shares.items():

@@ -1,4 +1,4 @@
-"""What the sticky assignors put into a subscription's user data, and what a leader believes (A-STICKY-01, A-STICKY-02).
+"""User data of the sticky assignors, and what the leader takes from it (A-STICKY-01, A-STICKY-02).
 
 sticky: an array of topics, each a name and an array of partition numbers, and then the generation, 4 bytes, which old
 clients leave out. cooperative-sticky: the generation alone.
@@ -18,19 +18,19 @@ from ..partitions import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a member says it held, and in which generation; None: it does not say."""
+    """The partitions that a member says it held, and in which generation; None: it does not say."""
 
     partitions: tuple[TopicPartition, ...]
     generation: int | None
 
     @property
     def age(self) -> int:
-        """The generation to compare by."""
+        """The generation for comparisons."""
         return NO_GENERATION if self.generation is None else self.generation
 
 
 def write(partitions: Sequence[TopicPartition], generation: int) -> bytes:
-    """User data of sticky. Topics come in the order of the hash map in which Kafka groups them."""
+    """Return the user data of sticky. Topics are in the order of the hash map in which Kafka groups them."""
     topics: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition)
@@ -39,12 +39,12 @@ def write(partitions: Sequence[TopicPartition], generation: int) -> bytes:
 
 
 def write_generation(generation: int) -> bytes:
-    """User data of cooperative-sticky."""
+    """Return the user data of cooperative-sticky."""
     return struct.pack(">i", generation)
 
 
 def previous(subscription: Subscription) -> Claim:
-    """What a member of sticky held. Its owned partitions say nothing: it is eager and has given them up."""
+    """Return what a member of sticky held. Its owned partitions do not count: it is eager and has given them up."""
     data = subscription.user_data
     if not data:
         return Claim((), None)
@@ -66,7 +66,7 @@ def _read(data: bytes, *, aged: bool) -> Claim:
 
 
 def owned(subscription: Subscription) -> Claim:
-    """What a member of cooperative-sticky holds."""
+    """Return what a member of cooperative-sticky holds."""
     if subscription.generation_id != NO_GENERATION:
         return Claim(subscription.owned_partitions, subscription.generation_id)
     data, generation = subscription.user_data, None

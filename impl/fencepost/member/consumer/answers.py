@@ -1,4 +1,4 @@
-"""Answers to heartbeats (8.10)."""
+"""Responses to heartbeats (8.10)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THROWN_OUT = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
-    """An answer to a heartbeat; one that left the group has nobody who waits for it (N-TR-09)."""
+    """Handle a heartbeat response. The response to a leave for the poll interval is ignored (N-TR-09)."""
     if sent.beat is Beat.LATE:
         overtaken(turn, sent, body)
     elif sent.beat is not Beat.IGNORED:
@@ -27,11 +27,11 @@ def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatRespons
 
 @varies
 def overtaken(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
-    """A leave was sent since: what the answer says is about a membership that is over (N-HB-11)."""
+    """Ignore a response to a heartbeat sent before a leave: that membership has ended (N-HB-11)."""
 
 
 def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
-    """What an answer does that counts, by its code (8.10)."""
+    """Handle a response that counts, by its error code (8.10)."""
     if sent.beat is Beat.LEAVE:
         turn.left()  # N-TR-08: with any code
     gone = sent.beat is Beat.LEAVE or turn.member.state is ConsumerState.UNSUBSCRIBED
@@ -60,13 +60,13 @@ def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) 
 
 @varies
 def harmless(turn: ConsumerTurn, error: ErrorCode) -> bool:
-    """Whoever has left does not mind why the coordinator refuses it (N-TR-08)."""
+    """Return whether a member that has left ignores the error (N-TR-08)."""
     return True
 
 
 def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
-    """The epoch and the target that the coordinator tells (N-HB-10, N-TR-02, N-TR-03). That epochs grow is not
-    checked."""
+    """Store the epoch and the target of the response (N-HB-10, N-TR-02, N-TR-03). The member does not check that epochs
+    grow."""
     state = turn.member.state
     if not state.heartbeats:
         return
@@ -91,13 +91,13 @@ def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
 
 @varies
 def tells_epoch(turn: ConsumerTurn, epoch: int) -> bool:
-    """A negative one is the echo of a leave, not an epoch of a member (N-HB-10)."""
+    """Return whether the epoch belongs to a member; a negative one echoes a leave (N-HB-10)."""
     return epoch >= 0
 
 
 def _thrown_out(turn: ConsumerTurn) -> None:
-    """Fenced, or not known any more (N-TR-06). Whoever is leaving has left (N-ERR-02); who is not in the group does not
-    mind."""
+    """Handle a fenced or unknown member (N-TR-06). A leaving member has then left (N-ERR-02); outside the group nothing
+    changes."""
     state = turn.member.state
     if state in (ConsumerState.PREPARE_LEAVING, ConsumerState.LEAVING):
         turn.member = turn.member._replace(epoch=heartbeats.leave_epoch(turn, turn.member.option), current=None)

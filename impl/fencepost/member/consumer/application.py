@@ -1,4 +1,4 @@
-"""The application's thread: poll, unsubscribe, close, and the listener calls in them (8.12, N-TR-07)."""
+"""The application's thread: poll, unsubscribe, close, and their listener calls (8.12, N-TR-07)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .heartbeats import leave_epoch
 from .state import ApiCall, ConsumerState, ListenerCall, Reason, Waiting
 from .turn import ConsumerTurn
 
-#: What an unsubscribe does not throw (N-TR-07).
+#: Errors that unsubscribe does not throw (N-TR-07).
 _HARMLESS = (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def poll(turn: ConsumerTurn) -> None:
-    """One turn of the poll loop: the background works off the poll event, then this thread what that has brought
+    """Run one pass of the poll loop: the background handles the poll event, then this thread runs the queued tasks
     (N-POLL-01)."""
     turn.wait(Waiting(ApiCall.POLL))
     if turn.member.subscription.subscribed:
@@ -29,14 +29,14 @@ def poll(turn: ConsumerTurn) -> None:
 
 
 def run_errands(turn: ConsumerTurn) -> None:
-    """The share of this thread in one turn of that loop, where the reading half of the consumer has a share too
-    (``work_off`` is that of the background)."""
+    """Run this thread's part of one pass, for a consumer whose reader also has a part (``work_off`` is the
+    background's)."""
     turn.wait(Waiting(ApiCall.ERRANDS))
     _run_errands(turn)
 
 
 def work_off(turn: ConsumerTurn) -> None:
-    """What the background does for a turn of the loop in a poll."""
+    """Run the background's part of one pass of the poll loop."""
     if turn.member.metadata_arrived:
         turn.member = turn.member._replace(metadata_requested=False)
     reconciling.start(turn, polled=True)
@@ -52,14 +52,14 @@ def work_off(turn: ConsumerTurn) -> None:
 
 
 def _match_pattern(turn: ConsumerTurn) -> None:
-    """A pattern that the client matches is a change of the subscription when it matches anew (K-JOIN-15)."""
+    """Match the client-side pattern; a new match is a change of the subscription (K-JOIN-15)."""
     subscription = turn.member.subscription.match(turn.member.cluster)
     if subscription != turn.member.subscription:
         turn.member = turn.member._replace(subscription=subscription, subscription_changed=True)
 
 
 def _come_back(turn: ConsumerTurn) -> None:
-    """Join again, once the listener knows what was lost (N-TR-10)."""
+    """Join again after the listener has been called for the lost partitions (N-TR-10)."""
     if turn.member.state is not ConsumerState.STALE or not turn.member.back:
         return
     waiting = (*turn.waiting.errands, *turn.member.queue)
@@ -68,18 +68,18 @@ def _come_back(turn: ConsumerTurn) -> None:
 
 
 def _run_errands(turn: ConsumerTurn) -> None:
-    """What the background has asked for, up to the next listener call. New errands are for the next turn of the loop in
-    this poll, or for the next poll if this one has something to throw."""
+    """Run queued tasks up to the next listener call. Tasks queued meanwhile wait for the next pass of this poll's loop,
+    or for the next poll if this one throws."""
     while True:
         waiting = turn.waiting
         if not waiting.errands:
             if waiting.api is ApiCall.UNSUBSCRIBE and waiting.failure is not None and _harmless(waiting.failure):
                 turn.wait(replace(waiting, failure=None, resting=True))
-                return  # the leave has time to end before the queue is read again (N-TR-07)
+                return  # the leave gets time to end before the queue is read again (N-TR-07)
             if waiting.failure is not None or not turn.member.queue:
                 return
             if waiting.drained and waiting.api is ApiCall.UNSUBSCRIBE and not turn.member.leaving:
-                return  # it is over, and what else there is waits for a poll
+                return  # the unsubscribe is over; other tasks wait for a poll
             if waiting.drained and waiting.api is ApiCall.ERRANDS:
                 turn.wait(replace(waiting, again=True))
                 return
@@ -92,7 +92,7 @@ def _run_errands(turn: ConsumerTurn) -> None:
         if isinstance(errand, Failure):
             _throw(turn, errand)
         elif errand.reason is Reason.ASSIGNMENT and waiting.api is ApiCall.UNSUBSCRIBE and drops_assignments(turn):
-            turn.member = turn.member._replace(reconciliation=None)  # nobody wants it any more
+            turn.member = turn.member._replace(reconciliation=None)  # the application no longer wants the assignment
         elif errand.reason is not Reason.ASSIGNMENT or reconciling.take_over(turn):
             _call(turn, errand)
             return
@@ -100,12 +100,12 @@ def _run_errands(turn: ConsumerTurn) -> None:
 
 @varies
 def drops_assignments(turn: ConsumerTurn) -> bool:
-    """Whether an unsubscribe drops an assignment that waits for a poll (N-TR-07)."""
+    """Return whether an unsubscribe drops an assignment that waits for a poll (N-TR-07)."""
     return True
 
 
 def _harmless(failure: Failure) -> bool:
-    """Whether an unsubscribe goes on in spite of it (N-TR-07)."""
+    """Return whether an unsubscribe ignores the failure (N-TR-07)."""
     return failure.kind is FailureKind.ANSWER and failure.error in _HARMLESS
 
 
@@ -120,7 +120,7 @@ def _throw(turn: ConsumerTurn, failure: Failure) -> None:
 
 
 def listener_done(turn: ConsumerTurn, error: str | None) -> None:
-    """The background goes on with what the listener was called for, and this thread with its errands."""
+    """Continue after a listener call: the background by the call's reason, this thread with its tasks."""
     ran = turn.waiting.running
     assert ran is not None
     turn.wait(replace(turn.waiting, running=None))
@@ -132,13 +132,13 @@ def listener_done(turn: ConsumerTurn, error: str | None) -> None:
         case Reason.ASSIGNMENT:
             reconciling.assigned(turn, error)
         case Reason.LEAVE:
-            _say_goodbye(turn, began=True)  # also if it threw (N-TR-07)
+            _say_goodbye(turn, began=True)  # even if the callback threw (N-TR-07)
         case Reason.CLOSE:
             _say_goodbye(turn)
         case Reason.FENCED:
             turn.release()
             if turn.member.state is ConsumerState.FENCED:
-                turn.join()  # N-TR-06, also if it threw
+                turn.join()  # N-TR-06: even if the callback threw
         case Reason.STALE:
             turn.release()
             _come_back(turn)
@@ -152,8 +152,7 @@ def listener_done(turn: ConsumerTurn, error: str | None) -> None:
 
 
 def unsubscribe(turn: ConsumerTurn) -> None:
-    """The application wants nothing any more: it is told that its partitions are gone, and the member leaves
-    (N-TR-07)."""
+    """Drop the subscription: call the listener for the owned partitions, then leave (N-TR-07)."""
     turn.wait(Waiting(ApiCall.UNSUBSCRIBE))
     turn.member = turn.member._replace(option=CloseOption.DEFAULT)
     began = turn.member.state.in_group
@@ -168,8 +167,8 @@ def unsubscribe(turn: ConsumerTurn) -> None:
 
 
 def close(turn: ConsumerTurn, option: CloseOption) -> None:
-    """The last call: commit, tell the application, leave (N-CLOSE-01). Waiting no longer than the close's timeout is
-    the driver's: it may drop the member when it likes."""
+    """Close the member: commit, call the listener, leave (N-CLOSE-01). The driver enforces the timeout of close: it may
+    drop the member at any time."""
     member = turn.member
     turn.member = turn.member._replace(closed=True, option=honoured(turn, option))
     turn.wait(Waiting(ApiCall.CLOSE))
@@ -184,13 +183,13 @@ def close(turn: ConsumerTurn, option: CloseOption) -> None:
 
 @varies
 def honoured(turn: ConsumerTurn, option: CloseOption) -> CloseOption:
-    """What the application asks of a close, it gets (K-LEAVE-01)."""
+    """Return the close option that applies: the application's (K-LEAVE-01)."""
     return option
 
 
 def committed(turn: ConsumerTurn) -> None:
-    """The last commit is over, well or not. This thread tells the listener itself, whatever the background has asked
-    for, and then asks for the leave."""
+    """Continue the close after its commit, with or without success. This thread calls the listener itself, drops the
+    queued tasks, and then starts the leave."""
     turn.member = turn.member._replace(queue=())
     turn.wait(replace(turn.waiting, errands=(), commit_id=None))
     for timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
@@ -204,7 +203,7 @@ def committed(turn: ConsumerTurn) -> None:
 
 @varies
 def given_up(turn: ConsumerTurn) -> tuple[Call, frozenset[TopicPartition]]:
-    """What the listener is told when the consumer is closed (N-TR-07)."""
+    """Return the listener call of a close, and its partitions (N-TR-07)."""
     return _farewell(turn), turn.member.subscription.owned
 
 
@@ -213,12 +212,12 @@ def _farewell(turn: ConsumerTurn) -> Call:
 
 
 def _say_goodbye(turn: ConsumerTurn, *, began: bool = False) -> None:
-    """Nothing is owned nor subscribed to any more. Who is in the group tells the coordinator; FENCED is out of it,
-    STALE and FATAL stay what they are (N-TR-07). ``began``: the member had begun to leave, whatever it is now."""
+    """Drop partitions and subscription, and leave. A member in the group sends a leave heartbeat; a FENCED one is out
+    already; STALE and FATAL keep their state (N-TR-07). ``began``: the leave had begun, whatever the state is now."""
     state = turn.member.state
     if began or state.in_group or state is ConsumerState.PREPARE_LEAVING:
         turn.member = turn.member._replace(subscription=SubscriptionState())
-        turn.release()  # in this order: the application's thread does not hear of it (N-CLOSE-01)
+        turn.release()  # in this order, so that the application's thread does not learn of it (N-CLOSE-01)
     else:
         turn.release()
         turn.remember(frozenset())
@@ -235,7 +234,7 @@ def _say_goodbye(turn: ConsumerTurn, *, began: bool = False) -> None:
 
 
 def finish(turn: ConsumerTurn) -> None:
-    """At the end of a step: the call returns unless it waits for the listener, for the leave, or for a commit."""
+    """End the step: the application's call returns unless it waits for the listener, the leave, or a commit."""
     waiting = turn.member.waiting
     if waiting is None or waiting.running is not None or waiting.commit_id is not None:
         return
@@ -250,7 +249,7 @@ def finish(turn: ConsumerTurn) -> None:
     thrown = waiting.api is ApiCall.UNSUBSCRIBE and waiting.failure is not None
     if waiting.api in (ApiCall.UNSUBSCRIBE, ApiCall.CLOSE) and turn.member.leaving and not thrown:
         return
-    if waiting.api is ApiCall.UNSUBSCRIBE and not thrown:  # it is as new
+    if waiting.api is ApiCall.UNSUBSCRIBE and not thrown:  # for close, the member then counts as new
         turn.member = turn.member._replace(remembered=replace(turn.member.remembered, joined=False))
     turn.member = turn.member._replace(waiting=None)
     timed_out = waiting.failure is not None and waiting.failure.error is ErrorCode.REQUEST_TIMED_OUT

@@ -1,7 +1,7 @@
-"""A turn of the background: poll interval, heartbeats, and a reconciliation that needs no poll (8.10).
+"""The background: poll interval, heartbeats, and reconciliation that needs no poll (8.10).
 
-There is no thread here: the background has its turn at the end of every step, when all that is due is done, and the
-timers say when the next turn is needed at the latest.
+It is not a thread here: it runs at the end of every step and does whatever is due. Its timers make sure that the next
+step is in time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AT_ONCE = (ConsumerState.JOINING, ConsumerState.ACKNOWLEDGING)
 
 
 def have_turn(turn: ConsumerTurn) -> None:
-    """Until nothing is due."""
+    """Run the background until nothing is due."""
     while _work(turn) or reconciling.start(turn, polled=False):
         pass
 
@@ -50,7 +50,7 @@ def _work(turn: ConsumerTurn) -> bool:
 
 
 def _due(turn: ConsumerTurn) -> bool:
-    """Whether a heartbeat is due: none is under way, and the interval or the back-off has passed (N-HB-06, N-HB-07)."""
+    """Return whether a heartbeat is due: none is unanswered, and interval or back-off has passed (N-HB-06, N-HB-07)."""
     member = turn.member
     if not member.state.heartbeats:
         return False
@@ -63,7 +63,8 @@ def _due(turn: ConsumerTurn) -> bool:
 
 @varies
 def may_join(turn: ConsumerTurn) -> bool:
-    """A join does not wait for the interval, but after one that failed it waits for the back-off (N-ERR-03)."""
+    """Return whether the member may join now. It does not wait for the interval, but for the back-off after a failed
+    join (N-ERR-03)."""
     return not turn.running(MemberTimer.BACKOFF) or not turn.member.failed_attempts
 
 
@@ -73,7 +74,7 @@ def _beat(turn: ConsumerTurn) -> None:
         turn.fail(Failure(FailureKind.ANSWER, ErrorCode.UNSUPPORTED_VERSION))  # N-HB-02, N-ERR-04
         return
     requests.send_heartbeat(turn, Beat.CURRENT)
-    if turn.member.state is ConsumerState.ACKNOWLEDGING:  # N-TR-05: sent is enough
+    if turn.member.state is ConsumerState.ACKNOWLEDGING:  # N-TR-05: sending is enough
         reconciled = turn.member.current == turn.member.target
         turn.move(ConsumerState.STABLE if reconciled else ConsumerState.RECONCILING)
 
@@ -82,7 +83,7 @@ def _beat(turn: ConsumerTurn) -> None:
 
 
 def good(turn: ConsumerTurn, interval_ms: int) -> None:
-    """An answer without error: a least gap, and another interval starts now if it is told one (N-HB-07)."""
+    """Handle a response without error: set the least gap; a new interval length starts now (N-HB-07)."""
     if interval_ms != turn.member.interval_ms:
         turn.set_deadline(MemberTimer.HEARTBEAT, interval_ms)
     turn.member = turn.member._replace(failed_attempts=0, interval_ms=interval_ms)
@@ -90,7 +91,7 @@ def good(turn: ConsumerTurn, interval_ms: int) -> None:
 
 
 def failed(turn: ConsumerTurn) -> None:
-    """Any error, or no answer: the next heartbeat tells everything (N-HB-04), after a back-off (N-HB-07)."""
+    """Handle an error or a lost response: the next heartbeat sends everything (N-HB-04), after a back-off (N-HB-07)."""
     attempts = turn.member.failed_attempts
     turn.member = turn.member._replace(last_sent=LastSent(), failed_attempts=attempts + 1)  # N-HB-04
     turn.drop_deadline(MemberTimer.HEARTBEAT)
@@ -98,7 +99,7 @@ def failed(turn: ConsumerTurn) -> None:
 
 
 def skip_backoff(turn: ConsumerTurn) -> None:
-    """The next heartbeat goes at once, to another coordinator or as somebody new (N-ERR-01, N-ERR-02)."""
+    """Send the next heartbeat without back-off: to another coordinator, or as a new member (N-ERR-01, N-ERR-02)."""
     turn.member = turn.member._replace(failed_attempts=0)
     turn.drop_deadline(MemberTimer.HEARTBEAT)
     turn.drop_deadline(MemberTimer.BACKOFF)
@@ -106,13 +107,13 @@ def skip_backoff(turn: ConsumerTurn) -> None:
 
 @varies
 def backoff(turn: ConsumerTurn, attempts: int) -> int:
-    """How long to wait after so many failed attempts, in ms (N-HB-07)."""
+    """Return the back-off in ms after ``attempts`` failed heartbeats (N-HB-07)."""
     return turn.backoff(attempts)
 
 
 def lost(turn: ConsumerTurn) -> None:
-    """The connection broke, or an answer did not come in time (N-ERR-06). Who waits for nothing but the answer to its
-    leave for the poll interval does not look at that either (N-TR-09)."""
+    """Handle a lost connection or a request timeout (N-ERR-06). A member that waits only for the response to its leave
+    for the poll interval ignores it (N-TR-09)."""
     if all(sent.beat is Beat.IGNORED for sent in turn.member.sent):
         turn.member = turn.member._replace(sent=())
     else:
@@ -121,12 +122,12 @@ def lost(turn: ConsumerTurn) -> None:
 
 @varies
 def let_go(turn: ConsumerTurn) -> None:
-    """It is no coordinator any more, and nothing that was sent to it counts (N-ERR-01)."""
+    """Forget a node that is no longer the coordinator, and ignore the responses to requests sent to it (N-ERR-01)."""
     forget_coordinator(turn)
 
 
 def forget_coordinator(turn: ConsumerTurn, *, disconnected: bool = False) -> None:
-    """Every request to it has failed (K-ERR-13)."""
+    """Forget the coordinator; every request to it has failed (K-ERR-13)."""
     unanswered = turn.member.sent
     lookup.drop(turn, unanswered, disconnected=disconnected)
     turn.member = turn.member._replace(sent=())
@@ -139,7 +140,7 @@ def forget_coordinator(turn: ConsumerTurn, *, disconnected: bool = False) -> Non
 
 @varies
 def late_loss_counts(turn: ConsumerTurn) -> bool:
-    """Whether the loss of a heartbeat from before a leave still says something (N-HB-11)."""
+    """Return whether the loss of a heartbeat that was sent before a leave counts as a failure (N-HB-11)."""
     return False
 
 
@@ -147,20 +148,20 @@ def late_loss_counts(turn: ConsumerTurn) -> bool:
 
 
 def leave_epoch(turn: ConsumerTurn, option: CloseOption) -> int:
-    """The epoch that says how the member leaves: for good, or as a static one that will be back (N-HB-09)."""
+    """Return the epoch of the leave heartbeat: a final leave, or a static member that will return (N-HB-09)."""
     static = turn.member.settings.group_instance_id is not None
     return STATIC_LEAVE_EPOCH if static and option is not CloseOption.LEAVE_GROUP else LEAVE_EPOCH
 
 
 def _expire(turn: ConsumerTurn) -> None:
-    """The application has not polled for a poll interval: leave without asking it (N-TR-09)."""
+    """Leave because the application has not polled for a poll interval; the listener is called later (N-TR-09)."""
     turn.move(ConsumerState.PREPARE_LEAVING)
     turn.member = turn.member._replace(expired=True, epoch=leave_epoch(turn, CloseOption.DEFAULT), current=None)
     turn.move(ConsumerState.LEAVING)
 
 
 def _leave(turn: ConsumerTurn) -> None:
-    """The leave heartbeat, regardless of what is in flight (N-HB-06); its answer is late for whatever was."""
+    """Send the leave heartbeat even if a heartbeat is unanswered (N-HB-06); a response to that one is then late."""
     if not turn.member.expired and stays_silent(turn):
         turn.move(ConsumerState.UNSUBSCRIBED)
         turn.left()
@@ -183,18 +184,19 @@ def _leave(turn: ConsumerTurn) -> None:
 
 @varies
 def holds_leave(turn: ConsumerTurn) -> bool:
-    """Whether the leave waits for the answer to what is in flight (N-HB-06, N-HB-09)."""
+    """Return whether the leave waits for the response to an unanswered heartbeat (N-HB-06, N-HB-09)."""
     return False
 
 
 @varies
 def stays_silent(turn: ConsumerTurn) -> bool:
-    """Who is to remain in the group: a static member says that it will be back, a dynamic one nothing (N-HB-09)."""
+    """Return whether a member that remains in the group sends nothing. A dynamic member does; a static one announces
+    its return (N-HB-09)."""
     return turn.member.option is CloseOption.REMAIN_IN_GROUP and turn.member.settings.group_instance_id is None
 
 
 def in_flight(turn: ConsumerTurn, request_id: int) -> Sent | None:
-    """The request, taken out of those without answer."""
+    """Remove and return the unanswered request with this id; None if there is none."""
     sent = next((each for each in turn.member.sent if each.request_id == request_id), None)
     if sent is not None:
         turn.member = turn.member._replace(sent=tuple(each for each in turn.member.sent if each is not sent))

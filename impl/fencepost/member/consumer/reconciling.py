@@ -1,8 +1,8 @@
-"""Reconciliation: from the assignment that the coordinator wants to the one that the application has (8.11).
+"""Reconciliation: the member moves from its current assignment to the coordinator's target (8.11).
 
-It begins in the background (``start``), waits for a commit there, and goes over to the application's thread twice, for
-the listener. Whenever it comes back it looks whether it is still wanted (N-REC-05). A newer target does not stop it
-(N-REC-12): what it has reached is acknowledged, and the next one begins.
+It begins in the background (``start``), where it waits for a commit. Then the application's thread runs up to two
+listener calls. After each wait the member checks whether the reconciliation still counts (N-REC-05). A newer target
+does not stop it (N-REC-12): the member acknowledges the reached assignment, and reconciles the next one.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .turn import ConsumerTurn
 
 
 def start(turn: ConsumerTurn, *, polled: bool) -> bool:
-    """Begin if there is something to reconcile and nothing in progress; true if something happened.
+    """Begin a reconciliation if the target differs and none is in progress. Return true if something happened.
 
-    ``polled``: the application polls. Otherwise only what needs nothing of it begins (N-REC-01).
+    ``polled``: the application polls. Without a poll, only work that does not need the application begins (N-REC-01).
     """
     member = turn.member
     if member.state is not ConsumerState.RECONCILING or member.reconciliation is not None:
@@ -42,7 +42,7 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
     same = member.current is not None and member.current.partitions == resolved.partitions
     if same and owns_exactly(turn, partitions):
         if not is_news(turn, resolved):
-            return False  # the rest cannot be resolved yet
+            return False  # the other topics cannot be resolved yet
         turn.member = turn.member._replace(current=resolved, subscription=unmarked(turn))  # N-REC-03
         turn.move(ConsumerState.ACKNOWLEDGING)
         return True
@@ -66,31 +66,31 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
 
 @varies
 def owns_exactly(turn: ConsumerTurn, partitions: frozenset[TopicPartition]) -> bool:
-    """Whether the application has these; it may own more, that a callback which threw was to tell (N-REC-03,
-    N-REC-09)."""
+    """Return whether the application owns exactly these partitions. It may own more: those whose listener call threw
+    (N-REC-03, N-REC-09)."""
     return turn.member.subscription.owned == partitions
 
 
 @varies
 def is_news(turn: ConsumerTurn, resolved: LocalAssignment) -> bool:
-    """Whether an acknowledgement would tell the coordinator more than the last one (N-REC-03)."""
+    """Return whether an acknowledgement would contain more than the last one (N-REC-03)."""
     return resolved != turn.member.current
 
 
 @varies
 def needs_poll(turn: ConsumerTurn, revoked: frozenset[TopicPartition]) -> bool:
-    """A commit and a callback that revokes are for the application's thread (N-REC-01)."""
+    """Return whether the application's thread is needed, for a commit or a revocation callback (N-REC-01)."""
     return turn.member.settings.auto_commit or bool(revoked)
 
 
 @varies
 def watched(turn: ConsumerTurn, topic_ids: frozenset[bytes]) -> frozenset[bytes]:
-    """The topics of the target that metadata is asked for by their ids (N-REC-02)."""
+    """Return the target's topics whose metadata is requested by id (N-REC-02)."""
     return topic_ids
 
 
 def _resolve(turn: ConsumerTurn, target: LocalAssignment) -> dict[bytes, str]:
-    """The names of the target's topics, as far as known; the others are asked for (N-REC-02)."""
+    """Return the known names of the target's topics; request metadata for the others (N-REC-02)."""
     member = turn.member
     known = {topic.topic_id: topic.name for topic in member.cluster.values()}
     wanted = {each.topic_id for each in target.partitions}
@@ -104,14 +104,14 @@ def _resolve(turn: ConsumerTurn, target: LocalAssignment) -> dict[bytes, str]:
 
 
 def working(turn: ConsumerTurn) -> Reconciliation:
-    """The reconciliation in progress; there must be one."""
+    """Return the reconciliation in progress; there must be one."""
     reconciliation = turn.member.reconciliation
     assert reconciliation is not None
     return reconciliation
 
 
 def wanted(turn: ConsumerTurn) -> bool:
-    """Is there a reconciliation, and does it still count? If not, it is over (N-REC-05)."""
+    """Return whether a reconciliation is in progress and still counts. Drop one that does not (N-REC-05)."""
     reconciliation = turn.member.reconciliation
     if reconciliation is None:
         return False
@@ -125,14 +125,15 @@ def wanted(turn: ConsumerTurn) -> bool:
 
 
 def _commit(turn: ConsumerTurn) -> None:
-    """Every position, also of what stays (N-REC-04)."""
+    """Commit all positions, also of partitions that stay (N-REC-04)."""
     commit_id = turn.number()
     turn.member = turn.member._replace(reconciliation=replace(working(turn), stage=Stage.COMMIT, commit_id=commit_id))
     turn.emit(Commit(commit_id, turn.member.subscription.owned))
 
 
 def commit_finished(turn: ConsumerTurn, commit_id: int, result: CommitResult) -> None:
-    """A failure does not stop the reconciliation, but what may pass is tried again for a rebalance timeout."""
+    """Continue after the commit. A failure does not stop the reconciliation. A retriable one is tried again until the
+    rebalance timeout."""
     reconciliation = turn.member.reconciliation
     if reconciliation is None or reconciliation.commit_id != commit_id or not wanted(turn):
         return
@@ -146,7 +147,7 @@ def commit_finished(turn: ConsumerTurn, commit_id: int, result: CommitResult) ->
 
 
 def commit_again(turn: ConsumerTurn) -> None:
-    """The back-off after a commit that failed has passed."""
+    """Commit again after the back-off of a failed commit."""
     reconciliation = turn.member.reconciliation
     if reconciliation is not None and reconciliation.stage is Stage.COMMIT_BACKOFF and wanted(turn):
         _commit(turn)
@@ -165,7 +166,7 @@ def _revoke(turn: ConsumerTurn) -> None:
 
 
 def revoked(turn: ConsumerTurn, error: str | None) -> None:
-    """The listener returned. If it threw, the reconciliation begins anew at the next poll (N-REC-09)."""
+    """Continue after the revocation callback. If it threw, the reconciliation restarts at the next poll (N-REC-09)."""
     if error is not None:
         turn.member = turn.member._replace(reconciliation=None)
     elif wanted(turn):
@@ -174,24 +175,24 @@ def revoked(turn: ConsumerTurn, error: str | None) -> None:
 
 @varies
 def assign(turn: ConsumerTurn) -> None:
-    """The application's thread is asked to take over the new assignment when it gets there (N-REC-07)."""
+    """Queue the new assignment for the application's thread (N-REC-07)."""
     enter_assign(turn)
     tell_assigned(turn, working(turn).partitions - turn.member.subscription.owned)
 
 
 def enter_assign(turn: ConsumerTurn) -> None:
-    """The reconciliation is at its last stage."""
+    """Put the reconciliation into its last stage."""
     turn.member = turn.member._replace(reconciliation=replace(working(turn), stage=Stage.ASSIGN))
 
 
 def tell_assigned(turn: ConsumerTurn, added: frozenset[TopicPartition]) -> None:
-    """The listener is to hear of these, and of an assignment that adds nothing too (N-REC-08)."""
+    """Queue the listener call for the added partitions, even if there are none (N-REC-08)."""
     turn.put(ListenerCall(Call.ASSIGNED, added, Reason.ASSIGNMENT))
 
 
 @varies
 def replace_assignment(turn: ConsumerTurn) -> None:
-    """The application owns what was reconciled; what is new is not fetched before its callback has run (N-REC-08)."""
+    """Own the reconciled partitions. New ones are not fetched before their callback has run (N-REC-08)."""
     reconciliation, subscription = working(turn), turn.member.subscription
     pending = subscription.pending_callback | (reconciliation.partitions - subscription.owned)
     turn.member = turn.member._replace(
@@ -202,7 +203,7 @@ def replace_assignment(turn: ConsumerTurn) -> None:
 
 
 def take_over(turn: ConsumerTurn) -> bool:
-    """The application's thread has got there: replace the assignment. True if the listener is to be told."""
+    """Replace the assignment in the application's thread. Return true if the listener must be called."""
     if turn.member.reconciliation is None or not (still_taken(turn) or wanted(turn)):
         return False
     replace_assignment(turn)
@@ -215,13 +216,13 @@ def take_over(turn: ConsumerTurn) -> bool:
 
 @varies
 def still_taken(turn: ConsumerTurn) -> bool:
-    """Whether what waits for the application is taken over whatever has become of the member (N-REC-05)."""
+    """Return whether a queued assignment is applied even if the member has left or joined again (N-REC-05)."""
     return False
 
 
 def assigned(turn: ConsumerTurn, error: str | None) -> None:
-    """The listener knows the new partitions, whatever has become of the reconciliation meanwhile (N-REC-07). If it
-    threw, they stay unfetchable until a retry succeeds (N-REC-09)."""
+    """Finish after the assignment callback, even if the reconciliation no longer counts (N-REC-07). If the callback
+    threw, the new partitions are not fetched until a retry succeeds (N-REC-09)."""
     if error is not None:
         turn.member = turn.member._replace(reconciliation=None)
         return
@@ -232,7 +233,7 @@ def assigned(turn: ConsumerTurn, error: str | None) -> None:
 
 
 def adopt(turn: ConsumerTurn) -> None:
-    """The application knows: all that is assigned may be fetched (N-REC-08)."""
+    """Finish the reconciliation: the member may fetch all assigned partitions, and acknowledges them (N-REC-08)."""
     subscription = replace(unmarked(turn), pending_callback=frozenset())
     turn.member = turn.member._replace(current=working(turn).assignment, reconciliation=None, subscription=subscription)
     turn.move(ConsumerState.ACKNOWLEDGING)
@@ -240,5 +241,5 @@ def adopt(turn: ConsumerTurn) -> None:
 
 @varies
 def unmarked(turn: ConsumerTurn) -> SubscriptionState:
-    """What was to be taken away and was given back is fetched again (N-REC-11)."""
+    """Return the subscription without revocation marks, so that partitions given back are fetched again (N-REC-11)."""
     return replace(turn.member.subscription, pending_revocation=frozenset())

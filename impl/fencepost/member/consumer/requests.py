@@ -1,4 +1,4 @@
-"""The heartbeat that a KIP-848 member sends: what has changed, or everything (N-HB-01…05)."""
+"""The heartbeat that a KIP-848 member sends: its changes, or the full state (N-HB-01…05)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .turn import ConsumerTurn
 
 
 def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
-    """Tell the coordinator what has changed since the last heartbeat, or everything if it may not know (N-HB-01…04)."""
+    """Send what has changed since the last heartbeat, or the full state if the coordinator may not know it
+    (N-HB-01…04)."""
     member, settings, last = turn.member, turn.member.settings, turn.member.last_sent
     joining = member.state is ConsumerState.JOINING
     topics, regex = member.subscription.topics, member.subscription.regex
@@ -20,7 +21,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
     if regex is not None:
         told_regex = regex if joining or regex != last.regex else None
     elif last.regex:
-        told_regex = ""  # N-HB-02: a regex that is none any more
+        told_regex = ""  # N-HB-02: the member no longer has a regex
     assignor = settings.server_assignor
     body = ConsumerGroupHeartbeatRequest(
         group_id=settings.group_id,
@@ -36,7 +37,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
         subscribed_topic_names=tuple(sorted(topics, key=java_order)) if joining or topics != last.topics else None,
         subscribed_topic_regex=told_regex,
         server_assignor=assignor if joining or assignor != last.server_assignor else None,
-        # N-HB-03: also the same set, if it was reconciled anew
+        # N-HB-03: also an equal set, if it was reconciled again
         topic_partitions=(_by_topic(reported(turn)) if joining or last.assignment != (member.current,) else None),
     )
     turn.member = turn.member._replace(
@@ -56,18 +57,18 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
 
 @varies
 def rack(turn: ConsumerTurn) -> str | None:
-    """A member tells its rack when it joins (N-HB-01)."""
+    """Return the rack for the heartbeat: a member sends its rack when it joins (N-HB-01)."""
     return turn.member.settings.rack if turn.member.state is ConsumerState.JOINING else None
 
 
 @varies
 def reported(turn: ConsumerTurn) -> frozenset[TopicIdPartition]:
-    """All that the member may own before it hears the answer: what was reconciled last, what the application was given
-    since, what the reconciliation under way brings, and the rest of the target, resolvable yet or not (N-HB-05,
-    N-REC-02, N-REC-12). A leave reports nothing of the latter.
+    """Return all partitions that the member may own before the next response. These are the ones reconciled last, the
+    ones given to the application since, those of the reconciliation in progress, and the rest of the target, resolvable
+    or not (N-HB-05, N-REC-02, N-REC-12). A leave reports only the first.
 
-    What is told too much costs a round trip: the answer names what the member is to have, and its acknowledgement
-    omits the rest.
+    A partition reported too much costs one round trip: the response contains the target, and the acknowledgement of it
+    omits the partition.
     """
     member = turn.member
     reconciled = partitions_of(member.current)
@@ -79,12 +80,12 @@ def reported(turn: ConsumerTurn) -> frozenset[TopicIdPartition]:
 
 
 def partitions_of(assignment: LocalAssignment | None) -> frozenset[TopicIdPartition]:
-    """The partitions of an assignment, none if there is none."""
+    """Return the partitions of an assignment; none for None."""
     return frozenset() if assignment is None else assignment.partitions
 
 
 def _by_topic(partitions: frozenset[TopicIdPartition]) -> tuple[TopicPartitions, ...]:
-    """Topics by id, partitions ascending."""
+    """Group partitions by topic id, in ascending order."""
     rows: dict[bytes, list[int]] = {}
     for topic_id, partition in sorted(partitions):
         rows.setdefault(topic_id, []).append(partition)

@@ -18,8 +18,7 @@ from ..subscription import SubscriptionState
 
 
 class ConsumerState(Enum):
-    """Where a member stands, from joining to having left (N-ST-01…10). As intended, LEAVING is passed within one
-    step."""
+    """State of a KIP-848 member (N-ST-01…10). As intended, a member passes LEAVING within one step."""
 
     UNSUBSCRIBED = "Unsubscribed"
     JOINING = "Joining"
@@ -34,12 +33,12 @@ class ConsumerState(Enum):
 
     @property
     def in_group(self) -> bool:
-        """Does the member belong to the group, or is it about to?"""
+        """Whether the member is in the group or joins it."""
         return self in _IN_GROUP
 
     @property
     def heartbeats(self) -> bool:
-        """By interval or at once; the leave heartbeat is another matter."""
+        """Whether the member sends heartbeats, other than the one that leaves."""
         return self in _IN_GROUP or self is ConsumerState.PREPARE_LEAVING
 
 
@@ -49,7 +48,7 @@ _IN_GROUP = frozenset(
 
 
 class TopicIdPartition(NamedTuple):
-    """One partition as the coordinator names it."""
+    """A partition as the coordinator identifies it."""
 
     topic_id: bytes
     partition: int
@@ -57,17 +56,17 @@ class TopicIdPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalAssignment:
-    """Partitions under the number that the client gave them (N-TR-02). Equal sets under two numbers differ."""
+    """Partitions with the client's number for them (N-TR-02). Equal sets with different numbers differ."""
 
     epoch: int
     partitions: frozenset[TopicIdPartition]
 
 
-# --- what the background asks of the application's thread ---
+# --- tasks that the background queues for the application's thread ---
 
 
 class Reason(Enum):
-    """Why a listener is called, and so what happens when it has returned."""
+    """Reason for a listener call; it decides what happens afterwards."""
 
     REVOCATION = "reconciliation, revoked"
     ASSIGNMENT = "reconciliation, assigned"
@@ -85,7 +84,7 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ListenerCall:
-    """A callback that the application's thread is to run, and what for."""
+    """A listener call that the application's thread must run, and its reason."""
 
     call: Call
     partitions: frozenset[TopicPartition]
@@ -96,7 +95,7 @@ Errand: TypeAlias = ListenerCall | Failure
 
 
 class ApiCall(Enum):
-    """A call of the application that may take more than one step."""
+    """An application's call that may take more than one step."""
 
     POLL = "poll"
     ERRANDS = "one turn of a poll's loop"
@@ -106,12 +105,12 @@ class ApiCall(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call of the application that is not over.
+    """An application's call that has not returned.
 
-    ``running``: the listener call that it waits for. ``errands``: what it has taken from the queue and not done yet.
-    ``drained``: it has taken some before; ``again``: there are more, for another turn of the loop. ``failure``: the
-    first one; what the call throws in the end. ``resting``: an unsubscribe has ignored an error and reads the queue at
-    the next event again (N-TR-07). ``commit_id``: the commit that a close waits for.
+    ``running``: the listener call that it waits for. ``errands``: tasks taken from the queue and not done yet.
+    ``drained``: it has taken tasks before; ``again``: more are queued, for another pass of the loop. ``failure``: the
+    first failure, which the call finally throws. ``resting``: an unsubscribe has ignored an error, and reads the queue
+    again at the next event (N-TR-07). ``commit_id``: the commit that a close waits for.
     """
 
     api: ApiCall
@@ -128,7 +127,7 @@ class Waiting:
 
 
 class Stage(Enum):
-    """How far a reconciliation has come (N-REC-04…07)."""
+    """Stage of a reconciliation (N-REC-04…07)."""
 
     COMMIT = "committing"
     COMMIT_BACKOFF = "before the next commit"
@@ -138,8 +137,8 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """``assignment``: what could be resolved of the target; ``partitions``: the same by name. ``deadline_ms``: when the
-    commit is given up. ``outdated``: the member has joined anew meanwhile (N-REC-05)."""
+    """``assignment``: the resolvable part of the target; ``partitions``: the same by name. ``deadline_ms``: when the
+    member gives up the commit. ``outdated``: the member has joined again meanwhile (N-REC-05)."""
 
     assignment: LocalAssignment
     partitions: frozenset[TopicPartition]
@@ -155,8 +154,8 @@ class Reconciliation:
 
 @dataclass(frozen=True, slots=True)
 class LastSent:
-    """The fields of the last heartbeat; what equals them is not sent again (N-HB-02). All None: nothing counts as sent
-    (N-HB-04). ``assignment`` is inside a tuple, for the assignment itself may be none."""
+    """Fields of the last heartbeat; equal values are not sent again (N-HB-02). All None: the next heartbeat sends
+    everything (N-HB-04). ``assignment`` is wrapped in a tuple because the assignment itself may be None."""
 
     rebalance_timeout_ms: int | None = None
     topics: frozenset[str] | None = None
@@ -166,7 +165,7 @@ class LastSent:
 
 
 class Beat(Enum):
-    """What becomes of the answer to a heartbeat."""
+    """How the member treats the response to a heartbeat."""
 
     CURRENT = "taken"
     LEAVE = "ends the leave"
@@ -176,7 +175,7 @@ class Beat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request that has no answer yet."""
+    """A request that has no response yet."""
 
     request_id: int
     beat: Beat
@@ -184,29 +183,28 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What the application's thread of Kafka's consumer goes by when it closes (N-CLOSE-01): ``owned`` as it heard of
-    it last, and whether the member has ``joined``, by an epoch above 0, since it last unsubscribed."""
+    """Data that the application's thread of Kafka's consumer uses at close (N-CLOSE-01). ``owned``: the partitions that
+    it last knew; ``joined``: the member has had an epoch above 0 since it last unsubscribed."""
 
     owned: frozenset[TopicPartition] = frozenset()
     joined: bool = False
 
 
 class ConsumerMember(NamedTuple):
-    """A consumer of a KIP-848 group. Make one with ``ConsumerMember(settings, member_id)``, where the id is a fresh
-    random UUID in Kafka's base64 form (N-HB-08); change it with ``step`` only. Mappings in it are never changed.
+    """A consumer of a KIP-848 group. Create it with ``ConsumerMember(settings, member_id)``, where the id is a fresh
+    random UUID in Kafka's base64 form (N-HB-08). Change it only with ``step``. Its mappings are never changed in place.
 
-    ``target`` and ``current``: the assignment received last, and the one reconciled last (N-HB-05).
-    ``queue``: what the background wants done by the application's thread. ``expired``: the leave under way is caused
-    by the poll interval; ``back``: the application has polled since (N-TR-10). ``leaving``: an unsubscribe or close
-    waits for the end of the leave.
+    ``target`` and ``current``: the assignment received last, and the one reconciled last (N-HB-05). ``queue``: tasks of
+    the background for the application's thread. ``expired``: the poll interval caused the leave in progress; ``back``:
+    the application has polled since (N-TR-10). ``leaving``: an unsubscribe or close waits for the leave to end.
     """
 
     settings: ConsumerSettings
     member_id: str
     state: ConsumerState = ConsumerState.UNSUBSCRIBED
     epoch: int = 0
-    joined_once: bool = False  #: there was an epoch above 0
-    named: bool = False  #: there was another epoch than 0, or the failure for good
+    joined_once: bool = False  #: the member has had an epoch above 0
+    named: bool = False  #: the member has had an epoch other than 0, or has failed fatally
     coordinator: Coordinator = Coordinator()
     subscription: SubscriptionState = SubscriptionState()
     subscription_changed: bool = False  #: the next poll joins (N-TR-14)
@@ -223,8 +221,8 @@ class ConsumerMember(NamedTuple):
     # assignments
     target: LocalAssignment | None = None
     current: LocalAssignment | None = None
-    taken: frozenset[TopicIdPartition] = frozenset()  #: what the application has, reconciled or not
-    names: Mapping[bytes, str] = MappingProxyType({})  #: of the topics in the last target (N-REC-02)
+    taken: frozenset[TopicIdPartition] = frozenset()  #: given to the application, reconciled or not
+    names: Mapping[bytes, str] = MappingProxyType({})  #: of topics in the last target (N-REC-02)
     reconciliation: Reconciliation | None = None
 
     # the application's thread
@@ -245,7 +243,7 @@ class ConsumerMember(NamedTuple):
 
     @property
     def in_flight(self) -> Sent | None:
-        """The heartbeat that holds back the next one (N-HB-06)."""
+        """The unanswered heartbeat that delays the next one (N-HB-06)."""
         return next((each for each in self.sent if each.beat in (Beat.CURRENT, Beat.LEAVE)), None)
 
     @property

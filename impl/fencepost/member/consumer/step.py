@@ -1,16 +1,16 @@
 """The step function of a KIP-848 consumer.
 
-``step(member, event)`` gives the member after the event and the commands that the event caused, in order, as the one of
-the classic member does, with the same events and commands.
+``step(member, event)`` returns the member after the event, and the commands that the event caused, in order. It works
+like the classic member's, with the same events and commands.
 
 The Java consumer has two threads. The *background* (``heartbeats``, ``answers``, ``reconciling``) keeps the state of
-8.9: it heartbeats, takes assignments in, and leaves when the application stalls. The *application's thread*
-(``application``) is inside ``poll``, ``unsubscribe`` or ``close``, and only there are listeners called; what the
-background wants of it waits in a queue. Here the background has its turn at the end of every step, and the
-application's thread moves in the application's events only, so a listener that takes long is a ``ListenerDone`` that
-comes late: answers, fences and timers come between.
+8.9: it sends heartbeats, receives assignments, and leaves when the application stops polling. The *application's
+thread* (``application``) runs inside ``poll``, ``unsubscribe`` or ``close``. Only there are listeners called; the
+background queues tasks for it. Here the background runs at the end of every step, and the application's thread runs
+only in the application's events. So a slow listener is a late ``ListenerDone``: responses, fences and timers can come
+before it.
 
-Left to the host: offsets and positions, fetching, interval commits, and the timeout of ``close``.
+The host handles offsets and positions, fetching, interval commits, and the timeout of ``close``.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
             heartbeats.forget_coordinator(turn, disconnected=True)
         case CoordinatorFound(node=node):
             turn.member = turn.member._replace(coordinator=Coordinator(node=node))
-            turn.set_deadline(MemberTimer.LOOKUP, turn.backoff(0))  # K-FIND-01: the least gap between two
+            turn.set_deadline(MemberTimer.LOOKUP, turn.backoff(0))  # K-FIND-01: the least gap between two look-ups
         case LookupFailed(error=error_code):
             _lookup_failed(turn, error_code)
         case MetadataChanged(topics=topics):
@@ -129,7 +129,7 @@ def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
         case EnforceRebalance():
             pass  # N-POLL-04
         case CommitRefused():
-            pass  # only heartbeats change what the member is (N-CMT-03)
+            pass  # only heartbeats change the member's state (N-CMT-03)
 
 
 def _answered(turn: ConsumerTurn, request_id: int, body: ResponseBody) -> None:
@@ -142,7 +142,7 @@ def _answered(turn: ConsumerTurn, request_id: int, body: ResponseBody) -> None:
 
 
 def _lookup_failed(turn: ConsumerTurn, error: ErrorCode | None) -> None:
-    """Another look-up follows after the back-off; what is no passing failure is thrown by a poll (K-FIND-01)."""
+    """Set the back-off before the next look-up; a poll throws an error that is not retriable (K-FIND-01)."""
     coordinator = turn.member.coordinator
     attempts = coordinator.failed_attempts
     turn.member = turn.member._replace(coordinator=replace(coordinator, looking_up=False, failed_attempts=attempts + 1))
@@ -152,7 +152,7 @@ def _lookup_failed(turn: ConsumerTurn, error: ErrorCode | None) -> None:
 
 
 def _subscribed(turn: ConsumerTurn, subscription: SubscriptionState) -> None:
-    """The next poll joins, or the change travels with the next heartbeat that is due (N-TR-14)."""
+    """Store a subscription: the next poll joins, or the next due heartbeat contains the change (N-TR-14)."""
     changed = subscription != turn.member.subscription
     turn.member = turn.member._replace(subscription=subscription, subscription_changed=True)
     if changed and subscription.regex is None:

@@ -13,7 +13,7 @@ from ..turn import AnyTurn
 from .state import ConsumerMember, ConsumerState, Errand, ListenerCall, Reason, Sent, Stage, Waiting
 
 _S = ConsumerState
-#: N-ST-20…29, without the transitions that are legal and never taken.
+#: N-ST-20…29, without transitions that are legal but never happen.
 LEGAL: dict[ConsumerState, frozenset[ConsumerState]] = {
     _S.UNSUBSCRIBED: frozenset({_S.JOINING, _S.FATAL}),
     _S.JOINING: frozenset({_S.RECONCILING, _S.FENCED, _S.FATAL, _S.PREPARE_LEAVING}),
@@ -29,8 +29,8 @@ LEGAL: dict[ConsumerState, frozenset[ConsumerState]] = {
 
 
 def armed(member: ConsumerMember) -> dict[MemberTimer, int]:
-    """The timers that are set, with their deadlines: heartbeats and the poll interval count only while the coordinator
-    is known (N-TR-13)."""
+    """Return the timers that are set, with their deadlines. Heartbeat timers and the poll interval count only while the
+    coordinator is known (N-TR-13)."""
     known, state = member.coordinator.node is not None, member.state
     beats = known and state.heartbeats and member.in_flight is None
     matters = {
@@ -46,26 +46,25 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
     """The working copy of a KIP-848 member."""
 
     def move(self, state: ConsumerState) -> None:
-        """Go to another state, along a transition that there is (INV-CL-07); staying is always legal (N-ST-30)."""
+        """Change the state, along a legal transition (INV-CL-07); staying is always legal (N-ST-30)."""
         before = self.member.state
         assert state is before or state in LEGAL[before], f"{before.value} to {state.value}"
         self.member = self.member._replace(state=state)
 
     def number(self) -> int:
-        """A fresh id for a request or commit."""
+        """Return a fresh id for a request or commit."""
         number = self.member.next_request_id
         self.member = self.member._replace(next_request_id=number + 1)
         return number
 
     def fly(self, sent: Sent) -> None:
-        """A request is under way."""
+        """Record a request as sent and unanswered."""
         self.member = self.member._replace(sent=(*self.member.sent, sent))
 
     # --- membership ---
 
     def join(self) -> None:
-        """Begin as somebody new, at epoch 0 (N-TR-15). What is still being reconciled belongs to the past
-        (N-REC-05)."""
+        """Join as a new member, at epoch 0 (N-TR-15). A reconciliation in progress becomes outdated (N-REC-05)."""
         self.move(_S.JOINING)
         self.member = self.member._replace(
             epoch=0, target=None, current=None, names=MappingProxyType({}), expired=False, back=False
@@ -75,7 +74,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
             self.member = self.member._replace(reconciliation=replace(reconciliation, outdated=True))  # N-REC-05
 
     def release(self) -> None:
-        """Own nothing, and work on nothing."""
+        """Drop all partitions, the target and the target's topic names."""
         if self.member.subscription.subscribed:
             self.remember(frozenset())
         self.member = self.member._replace(
@@ -87,23 +86,24 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         )
 
     def remember(self, owned: frozenset[TopicPartition]) -> None:
-        """The application's thread hears what is owned now."""
+        """Store what the application's thread knows to be owned."""
         self.member = self.member._replace(remembered=replace(self.member.remembered, owned=owned))
 
     def left(self) -> None:
-        """The leave is over: answered, failed or skipped (N-TR-08, N-TR-12)."""
+        """Mark the leave as ended: it was answered, failed or skipped (N-TR-08, N-TR-12)."""
         self.member = self.member._replace(leaving=False)
 
     def fail(self, failure: Failure, *, leaving: bool = False) -> None:
-        """The member can go on no more, and the application is told why (N-TR-11). From STALE and FENCED the transition
-        would be illegal, and Kafka swallows that, but not the failure (N-ERR-02). ``leaving``: it was, until this."""
+        """Fail the member fatally, and queue the failure for the application (N-TR-11). From STALE and FENCED the
+        transition would be illegal. Kafka then stays in the state, but still reports the failure (N-ERR-02).
+        ``leaving``: the member was leaving until this response."""
         before = self.member.state
         self.put(failure)
         if _S.FATAL not in LEGAL[before]:
             return
         self.move(_S.FATAL)  # N-TR-11
         if before is _S.UNSUBSCRIBED and not (self.member.leaving or leaving):
-            self.release()  # nothing is owned, but the application's thread hears of it once more
+            self.release()  # nothing is owned, but this also updates what the application's thread knows
         elif not before.in_group:
             self.left()
         elif not self.give_up(Call.LOST, Reason.FATAL):
@@ -112,14 +112,15 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
     # --- the application's thread ---
 
     def put(self, errand: Errand) -> None:
-        """Leave something for the application's thread to do."""
+        """Queue a task for the application's thread."""
         self.member = self.member._replace(queue=(*self.member.queue, errand))
 
     def give_up(self, call: Call, reason: Reason) -> bool:
-        """Have the application told that all it owns is gone; false if there is nothing to tell, or nobody.
+        """Queue the listener call for the loss of all owned partitions. Return false if none is owned or there is no
+        listener.
 
-        A reconciliation that has not got to the application comes to nothing: what it would have revoked is told as
-        gone once, not twice (INV-CL-01).
+        A reconciliation that has not reached the application is cancelled, so the listener gets each partition as
+        revoked or lost once, not twice (INV-CL-01).
         """
         withdraw(self)
         owned = self.member.subscription.owned
@@ -131,12 +132,12 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         return True
 
     def wait(self, waiting: Waiting) -> None:
-        """The call of the application goes on waiting, for this."""
+        """Set what the application's call waits for."""
         self.member = self.member._replace(waiting=waiting)
 
     @property
     def waiting(self) -> Waiting:
-        """The call of the application that is under way; there is one."""
+        """The application's call in progress; there must be one."""
         waiting = self.member.waiting
         assert waiting is not None
         return waiting
@@ -144,14 +145,14 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
 
 @varies
 def stops_fetching(turn: ConsumerTurn) -> bool:
-    """Whether lost partitions, which are its own until the application has heard of that, are fetched no more
+    """Return whether the member stops fetching lost partitions. It owns them until the listener has been called
     (N-TR-06)."""
     return True
 
 
 @varies
 def withdraw(turn: ConsumerTurn) -> None:
-    """A reconciliation that waits for the application is over, and its callbacks are not told any more (INV-CL-01)."""
+    """Cancel a reconciliation that waits for the application, with its listener calls (INV-CL-01)."""
 
     def reconciles(errand: Errand | None) -> bool:
         return isinstance(errand, ListenerCall) and errand.reason.reconciles

@@ -1,4 +1,4 @@
-"""What clients of Kafka do otherwise than intended, as members of either kind: ``fencepost.quirks`` says how."""
+"""Differences of Kafka's clients from the intended protocol, for both kinds of member; see ``fencepost.quirks``."""
 
 from . import classic, consumer
 

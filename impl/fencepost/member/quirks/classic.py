@@ -1,4 +1,4 @@
-"""What Kafka's classic consumer does otherwise."""
+"""Differences of Kafka's classic consumer from the intended protocol."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from ..turn import Turn
 
 @quirk("fault_sync_load_is_thrown", of=answers.still_loading)
 def loading_is_unexpected(turn: Turn) -> None:
-    """A SyncGroup that finds the coordinator loading throws out of poll, as if the code meant nothing (K-ERR-02, the
-    consumer's side of D-01)."""
+    """Throw from poll if a SyncGroup finds the coordinator loading, as for an unknown error code (K-ERR-02; the
+    consumer's part of D-01)."""
     answers.unexpected(turn, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
