@@ -1,4 +1,4 @@
-"""The reading half of a consumer as a step function: subscription, positions, fetches, polls and commits."""
+"""The reader of a consumer as a step function: subscription, positions, fetches, polls and commits."""
 
 from . import quirks
 from .calls import poll_by

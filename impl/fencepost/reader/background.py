@@ -1,13 +1,13 @@
-"""What the background of the new consumer does for the application's polls and for ``position`` (8.12).
+"""The new consumer's background, as far as it serves polls and ``position`` (8.12).
 
-Java's new consumer has two threads. Its application hands events over, and its background works them off: each poll
-leaves one event there, at most one at a time (N-POLL-01). Of that event this module is the half that reads: a *search*
-for positions (check them, take what is committed, reset the rest), and, when the search is over, requests for records.
-A search outlives the poll that began it: what is committed or where a log begins is taken over as soon as it is known,
-and fetches leave then, though nobody polls (N-POLL-03). What a search meets is thrown by the next poll.
+Java's new consumer has two threads: the application's thread passes events to the background thread. Each poll leaves
+one event there, and there is at most one (N-POLL-01). This module handles the reader's part of it: a *search* for
+positions (validate them, set committed ones, reset the rest), and fetches when the search is over. A search outlives
+the poll that began it: offsets are used as soon as they are known, and fetches are sent then, even without a poll
+(N-POLL-03). The next poll throws the problem of a search.
 
-The two threads are one here: an event is worked off where it is handed over, and what is ready to leave leaves at the
-end of the step. Any other interleaving of the two is one in which the network or the application is slower.
+Here the two threads are one: an event is handled where it is passed on, and requests are sent at the end of the step.
+Any other interleaving of the two threads equals one with a slower network or application.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .turn import Thrown, Turn
 
 
 def poll(turn: Turn, part: PollPart) -> None:
-    """What comes before records are handed out (N-POLL-01). In a group the member has its share between the parts: the
-    background reconciles before it commits and searches, and then come listeners."""
+    """Do the work before records are returned (N-POLL-01). In a group the member's work comes between the parts: the
+    background reconciles before it commits and searches; then listeners run."""
     whole = part is PollPart.WHOLE
     if whole or part is PollPart.BEGIN:
         held = _queued(turn) and not checks_again(turn)
@@ -50,7 +50,7 @@ def poll(turn: Turn, part: PollPart) -> None:
 
 
 def lasts(turn: Turn) -> None:
-    """The application's thread waits for the background in the midst of a poll, which may work off its event."""
+    """Record that the application's thread waits for the background during a poll, which may then handle its event."""
     if turn.reader.polled is not None:
         turn.reader = turn.reader._replace(polled=replace(turn.reader.polled, lasted=True))
 
@@ -69,8 +69,7 @@ def _work_off(turn: Turn) -> None:
 
 
 def _queued(turn: Turn) -> bool:
-    """Whether what came of the event of the last poll is still in the queue. One that is not over has no time left;
-    what it has met is thrown."""
+    """Return whether fetched records from the last poll's event are still queued. Throw the problem of that event."""
     _throw(turn)
     polled = turn.reader.polled
     return polled is not None and _over(turn, polled) and any(not each.in_line for each in turn.reader.buffer)
@@ -82,8 +81,8 @@ def _over(turn: Turn, polled: PollEvent) -> bool:
 
 @varies
 def checks_again(turn: Turn) -> bool:
-    """Whether a poll leaves an event with the background, and so has positions checked and commits made, though what
-    the last one has brought is still to be handed out (K-POS-07, N-POLL-01)."""
+    """Return whether a poll leaves an event with the background while records of the last one are still queued. The
+    background then validates positions and commits (K-POS-07, N-POLL-01)."""
     return True
 
 
@@ -95,7 +94,7 @@ def _throw(turn: Turn) -> None:
 
 
 def _told(turn: Turn, problem: Problem) -> Problem:
-    """Somebody hears of it: it is not kept for the next search."""
+    """Return the problem to throw. It is not kept for the next search."""
     if problem == turn.reader.lookup_problem and not tells_again(turn):
         turn.reader = turn.reader._replace(lookup_problem=None)
     return problem
@@ -103,21 +102,21 @@ def _told(turn: Turn, problem: Problem) -> Problem:
 
 @varies
 def tells_again(turn: Turn) -> bool:
-    """Whether the next search throws too what was thrown already (N-POLL-03)."""
+    """Return whether the next search also throws a problem that was thrown already (N-POLL-03)."""
     return False
 
 
 def send_fetches(turn: Turn) -> None:
-    """At the end of a step: what was asked for since leaves."""
+    """Send fetches at the end of a step, if they were requested in it."""
     if turn.reader.fetches_wanted:
         turn.reader = turn.reader._replace(fetches_wanted=False)
         waiting = turn.reader.waiting
         if not turn.reader.closed or (waiting is not None and waiting.commit is not None):
-            fetching.send_fetches(turn)  # also while a close commits
+            fetching.send_fetches(turn)  # even while a close commits
 
 
 def want_fetches(turn: Turn) -> None:
-    """Records are to be asked for at the end of this step."""
+    """Request fetches at the end of this step."""
     turn.reader = turn.reader._replace(fetches_wanted=True)
 
 
@@ -125,12 +124,12 @@ def want_fetches(turn: Turn) -> None:
 
 
 def position(turn: Turn, waiting: Waiting, partition: TopicPartition) -> CallReturned | None:
-    """One search after the other, until there is a position; while one is under way nothing else is looked at, and
-    after one that has changed nothing the next event is waited for, where Java's goes round without a pause
+    """Run searches one after another until there is a position; None while the call waits. During a search nothing else
+    is checked. After a search without an effect the call waits for the next event, where Java loops without a pause
     (N-POLL-05)."""
     while True:
         if waiting.searched:
-            turn.wake()  # K-POLL-06: the search goes on without it
+            turn.wake()  # K-POLL-06: the search continues
         if waiting.search is not None:
             return None
         if waiting.problem is not None:
@@ -154,7 +153,7 @@ def position(turn: Turn, waiting: Waiting, partition: TopicPartition) -> CallRet
 
 
 def _begin(turn: Turn, deadline_ms: int, *, polls: bool) -> None:
-    """Check positions, then look for those that are missing (K-POS-01, K-POS-07)."""
+    """Begin a search: validate positions, then look for missing ones (K-POS-01, K-POS-07)."""
     search = Search(turn.reader.next_search, deadline_ms, polls)
     turn.reader = turn.reader._replace(next_search=search.number + 1, searches=(*turn.reader.searches, search))
     problem = turn.reader.lookup_problem
@@ -178,7 +177,7 @@ def _begin(turn: Turn, deadline_ms: int, *, polls: bool) -> None:
 
 
 def _look_up(turn: Turn, search: Search) -> LookupKey:
-    """The last look-up that was begun serves again, if it is for the same partitions (N-POLL-03)."""
+    """Return the look-up to wait for: the last one, if it is for the same partitions, else a new one (N-POLL-03)."""
     last = turn.reader.last_lookup
     if last is not None and set(turn.reader.lookups[last].partitions) == set(search.initializing):
         return last
@@ -189,7 +188,7 @@ def _look_up(turn: Turn, search: Search) -> LookupKey:
 
 
 def go_on(turn: Turn) -> None:
-    """Look-ups that are over are taken over; those that wait go out, if they may."""
+    """Use look-ups that have ended; send those that wait, if they may be sent."""
     for key in reversed(_theirs(turn)):
         lookup = turn.reader.lookups[key]
         if not lookup.over:
@@ -208,12 +207,12 @@ def go_on(turn: Turn) -> None:
 
 
 def _theirs(turn: Turn) -> list[int]:
-    """The look-ups that searches have begun."""
+    """Return the keys of look-ups that searches have begun."""
     return [each for each in turn.reader.lookups if isinstance(each, int)]
 
 
 def _reset(turn: Turn, search: Search) -> None:
-    """What nothing is committed of, and what is to be reset anyway, is asked for (K-POS-02, K-POS-03)."""
+    """Reset partitions without a committed offset, and those that await a reset (K-POS-02, K-POS-03)."""
     first = turn.reader.next_request_id
     try:
         positions.reset_initializing(turn, search.initializing)
@@ -229,7 +228,8 @@ def _reset(turn: Turn, search: Search) -> None:
 
 
 def landed(turn: Turn, request_id: int) -> None:
-    """A leader has answered, or will not; whatever it said, who waited for the last of them has looked (K-POS-03)."""
+    """Record that a request to a leader has ended. With its last one, a search ends, whatever the results
+    (K-POS-03)."""
     for search in turn.reader.searches:
         if request_id in search.resets:
             left = search.resets - {request_id}
@@ -240,7 +240,7 @@ def landed(turn: Turn, request_id: int) -> None:
 
 
 def forget(turn: Turn) -> None:
-    """What is looked up for a partition that was taken away does not count if it comes back (K-POS-08)."""
+    """Drop look-ups for a partition that was taken away; their results do not count if it returns (K-POS-08)."""
     for key in _theirs(turn):
         if not turn.reader.partitions.keys() >= set(turn.reader.lookups[key].partitions):
             committed.drop(turn, key)
@@ -252,15 +252,15 @@ def forget(turn: Turn) -> None:
 
 
 def _meets(turn: Turn, search: Search, problem: Problem) -> None:
-    """It has failed: who began it hears of that, or, if its time is over, the next search (N-POLL-03)."""
+    """Fail a search. If its time is over, the next search throws the problem too (N-POLL-03)."""
     if turn.now >= search.deadline_ms:
         turn.reader = turn.reader._replace(lookup_problem=problem)
     _end(turn, search, problem)
 
 
 def _end(turn: Turn, search: Search, problem: Problem | None = None) -> None:
-    """It is over. Who began it hears what it has met; that the time for what is committed was over a poll hears, but
-    not ``position``, which searches again."""
+    """End a search, and pass its problem to the call that began it. A timeout of the look-up is passed to a poll, but
+    not to ``position``, which searches again."""
     reader = turn.reader
     turn.reader = reader._replace(searches=tuple(each for each in reader.searches if each.number != search.number))
     if search.polls:

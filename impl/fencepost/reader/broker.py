@@ -1,6 +1,6 @@
-"""What a consumer asks of partition leaders, and their answers; contents alone, free of wire encoding.
+"""Requests of a consumer to partition leaders, and their responses: contents only, without wire encoding.
 
-How records come over the network and are unpacked is the host's: it hands in records with their offsets.
+The host transfers and decodes records, and passes them with their offsets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fencepost.protocol.partitions import TopicPartition
 @quick
 @dataclass(frozen=True, slots=True)
 class ListOffsetsRequest:
-    """Asks for the first offset at or after a time, per partition; -2 is the log's beginning, -1 its end (K-POS-03)."""
+    """Request for the first offset at or after a time, per partition; -2 is the log's start, -1 its end (K-POS-03)."""
 
     timestamps: tuple[tuple[TopicPartition, int], ...]
     _: KW_ONLY
@@ -26,7 +26,7 @@ class ListOffsetsRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class ListedOffset:
-    """``offset`` -1: there is none at or after that time."""
+    """Result for one partition. ``offset`` -1: there is none at or after that time."""
 
     partition: TopicPartition
     _: KW_ONLY
@@ -38,7 +38,7 @@ class ListedOffset:
 @quick
 @dataclass(frozen=True, slots=True)
 class ListOffsetsResponse:
-    """An entry for each partition."""
+    """One entry for each partition."""
 
     partitions: tuple[ListedOffset, ...]
 
@@ -46,7 +46,8 @@ class ListOffsetsResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class AskedEpoch:
-    """``current_leader_epoch``: of the leader as the client knows it; ``leader_epoch``: of the last record read."""
+    """``current_leader_epoch``: the leader's epoch that the client knows; ``leader_epoch``: that of the last record
+    read."""
 
     partition: TopicPartition
     _: KW_ONLY
@@ -57,7 +58,7 @@ class AskedEpoch:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetForLeaderEpochRequest:
-    """Asks where the leader's log ends for an epoch (K-POS-07)."""
+    """Request for the end of the leader's log in an epoch (K-POS-07)."""
 
     partitions: tuple[AskedEpoch, ...]
 
@@ -65,7 +66,7 @@ class OffsetForLeaderEpochRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class EpochEnd:
-    """Where the log ends for the epoch asked, or the largest below it; -1 where it is undefined."""
+    """End of the log in the requested epoch, or in the largest one below it; -1 if undefined."""
 
     partition: TopicPartition
     _: KW_ONLY
@@ -77,7 +78,7 @@ class EpochEnd:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetForLeaderEpochResponse:
-    """An entry for each partition."""
+    """One entry for each partition."""
 
     partitions: tuple[EpochEnd, ...]
 
@@ -85,7 +86,7 @@ class OffsetForLeaderEpochResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class FetchFrom:
-    """A partition to fetch: from where on, and the leader's epoch as the client knows it."""
+    """A partition to fetch: the first offset, and the leader epoch that the client knows."""
 
     partition: TopicPartition
     _: KW_ONLY
@@ -96,7 +97,7 @@ class FetchFrom:
 @quick
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """Asks one broker for records, its partitions in fetch order (K-FETCH-01)."""
+    """Request to one broker for records, its partitions in fetch order (K-FETCH-01)."""
 
     partitions: tuple[FetchFrom, ...]
 
@@ -104,7 +105,7 @@ class FetchRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; ``value`` is whatever the host makes of it."""
+    """One record; the host chooses the type of ``value``."""
 
     offset: int
     value: object = None
@@ -114,8 +115,8 @@ class Record:
 @quick
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """What came of one partition. ``next_offset``: where the next fetch begins, beyond control records and what was
-    compacted; None: after the last record. Negative offsets are unknown ones."""
+    """The result for one partition. ``next_offset``: start of the next fetch, after control records and compacted
+    offsets; None: after the last record. Negative offsets are unknown."""
 
     partition: TopicPartition
     _: KW_ONLY
@@ -131,7 +132,7 @@ class FetchedPartition:
 @quick
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """Partitions in the order in which they are to be handed out."""
+    """Partitions in the order in which polls return them."""
 
     partitions: tuple[FetchedPartition, ...] = ()
     error_code: ErrorCode = ErrorCode.NONE

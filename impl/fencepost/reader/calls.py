@@ -1,4 +1,4 @@
-"""What the application asks for: the turn of a poll, commits, and calls that wait (8.8, 8.12)."""
+"""The application's calls: one pass of a poll, commits, and calls that wait (8.8, 8.12)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from .turn import Thrown, Turn
 
 
 def poll(turn: Turn, part: PollPart) -> None:
-    """One turn of the loop, after that of the member; the new consumer's in a group comes in parts. Raises ``Refused``
-    without subscription or assignment."""
+    """Run the reader's part of one pass, after the member's. For the new consumer in a group it has several parts.
+    Raises ``Refused`` without subscription or assignment."""
     if turn.reader.mode is Mode.NONE:
-        raise Refused("not subscribed to any topic, and no partition assigned", "IllegalStateException")
+        raise Refused(
+            "the consumer has no subscription and no assignment; call subscribe or assign first",
+            "IllegalStateException",
+        )
     if part in (PollPart.WHOLE, PollPart.BEGIN):
         turn.wake()
     match turn.client:
@@ -31,12 +34,12 @@ def poll(turn: Turn, part: PollPart) -> None:
                 return
         case Client.KAFKA_PYTHON:
             if turn.reader.mode.automatic and not turn.reader.membership.settled:
-                turn.emit(PollReturned())  # K-PY-01: nothing else happens before the rebalance is over
+                turn.emit(PollReturned())  # K-PY-01: nothing else happens during a rebalance
                 return
             _classic_turn(turn)
     records, advanced = handing.collect(turn)
     if turn.client is not Client.CONSUMER:
-        fetching.send_fetches(turn)  # K-POLL-04: also when there are records
+        fetching.send_fetches(turn)  # K-POLL-04: even if there are records
     elif records or advanced:
         background.want_fetches(turn)
     background.send_fetches(turn)
@@ -44,8 +47,8 @@ def poll(turn: Turn, part: PollPart) -> None:
 
 
 def poll_by(reader: Reader) -> int | None:
-    """When a poll has something to do even if nothing arrives until then: an automatic commit, a look-up or a reset
-    whose back-off is over, a broker that may be asked again (K-POLL-01). None: nothing of the kind is due."""
+    """Return when a poll has work even if no event arrives: an automatic commit, the end of a back-off of a look-up or
+    reset, or of a broker (K-POLL-01). Return None if nothing of the kind is due."""
     times = [reader.commit_due_ms if reader.settings.auto_commit else None]
     times += [state.retry_at for state in reader.partitions.values() if state.valid is None]
     times += [lookup.retry_at for lookup in reader.lookups.values()]
@@ -57,7 +60,7 @@ def poll_by(reader: Reader) -> int | None:
 
 
 def _classic_turn(turn: Turn) -> None:
-    """Steps 2, 6 and 7 (K-POLL-01). While a rebalance is under way positions have to wait, records have not
+    """Run steps 2, 6 and 7 (K-POLL-01). During a rebalance, position look-ups wait, but records are returned
     (K-POLL-05)."""
     commits.run_callbacks(turn)
     if turn.reader.mode.automatic and not turn.reader.membership.settled:
@@ -70,21 +73,20 @@ def _classic_turn(turn: Turn) -> None:
 
 
 def _offsets(turn: Turn, named: Offsets | None) -> Offsets:
-    """What to commit: what is named, else every valid position (K-OFF-05). Without a group there is nobody to commit
-    to."""
+    """Return the offsets to commit: the given ones, else all valid positions (K-OFF-05). Throw if there is no group."""
     if not turn.reader.settings.group_id:
         raise Thrown(Problem(ProblemKind.INVALID_GROUP))
     offsets = turn.reader.consumed if named is None else named
     negative = [each for each, offset in offsets if offset.offset < 0]
     if negative:  # K-OFF-21
-        raise Refused(f"negative offset for {negative[0].topic}-{negative[0].partition}", "IllegalArgumentException")
+        raise Refused(f"offset of {negative[0].topic}-{negative[0].partition} must be >= 0", "IllegalArgumentException")
     for each, offset in offsets:  # K-POS-08
         turn.saw_epoch(each, offset.leader_epoch)
     return offsets
 
 
 def commit_async(turn: Turn, event: CommitAsync) -> None:
-    """Returns at once; how it ended, the callback is told in a later poll or synchronous commit (K-OFF-18)."""
+    """Commit without waiting. A later poll or synchronous commit runs the callback with the result (K-OFF-18)."""
     offsets = _offsets(turn, event.offsets)
     commits.run_callbacks(turn)
     if offsets and turn.client is Client.CLASSIC:
@@ -94,7 +96,7 @@ def commit_async(turn: Turn, event: CommitAsync) -> None:
 
 
 def commit_sync(turn: Turn, event: CommitSync) -> None:
-    """Waits for the answer, and tries again what may pass (K-OFF-18)."""
+    """Commit and wait for the response, with retries after retriable errors (K-OFF-18)."""
     offsets = _offsets(turn, event.offsets)
     commits.run_callbacks(turn)
     if offsets and turn.client is Client.CLASSIC:
@@ -102,7 +104,7 @@ def commit_sync(turn: Turn, event: CommitSync) -> None:
     number = commits.start(turn, Cause.SYNC, offsets)
     if not offsets and turn.client is not Client.CONSUMER and not commits.flying_async(turn):
         commits.give_up(turn, number)
-        turn.emit(CallReturned())  # without a wait, which a wakeup would end
+        turn.emit(CallReturned())  # it does not wait, so a wakeup does not end it
         return
     _wait(turn, CallKind.COMMIT_SYNC, event.timeout_ms, commit=number)
 
@@ -111,7 +113,7 @@ def commit_sync(turn: Turn, event: CommitSync) -> None:
 
 
 def ask_committed(turn: Turn, partitions: tuple[TopicPartition, ...], timeout_ms: int | None) -> None:
-    """Waits for what the coordinator knows."""
+    """Look up committed offsets and wait for them."""
     _offsets(turn, ())
     if not partitions:
         turn.emit(CallReturned(()))
@@ -119,17 +121,17 @@ def ask_committed(turn: Turn, partitions: tuple[TopicPartition, ...], timeout_ms
     if turn.client is Client.CLASSIC:
         committed.drop_other(turn, partitions)
         turn.check_coordinator(waits=True)
-        turn.coordinator_known()  # it makes sure of one, whatever has been found already
+        turn.coordinator_known()  # it needs the coordinator, even if the offsets were found
     _wait(turn, CallKind.COMMITTED, timeout_ms)
     assert turn.reader.waiting is not None
     committed.begin(turn, Purpose.CALL, partitions, turn.reader.waiting.deadline_ms)
 
 
 def ask_position(turn: Turn, partition: TopicPartition, timeout_ms: int | None) -> None:
-    """Waits until there is a position, and looks for it as a poll does. Raises ``Refused`` unless it is assigned."""
+    """Wait until there is a position; look for it as a poll does. Raises ``Refused`` unless it is assigned."""
     assigned(turn, partition)
     offset = turn.reader.position(partition)
-    over = None if offset is None else CallReturned(offset)  # before the wait, which a wakeup ends
+    over = None if offset is None else CallReturned(offset)  # returned without a wait, so a wakeup does not end it
     if over is None and turn.client is not Client.CONSUMER:
         over = _position(turn, partition)
     if over is not None:
@@ -142,10 +144,10 @@ def ask_position(turn: Turn, partition: TopicPartition, timeout_ms: int | None) 
 
 
 def close(turn: Turn, timeout_ms: int) -> None:
-    """The last call, after the member's. Who has no group commits here (K-LEAVE-04); asynchronous commits that are
-    under way are waited for (N-CLOSE-01)."""
+    """Close the reader, after the member. Without membership it commits here (K-LEAVE-04). It waits for asynchronous
+    commits in flight (N-CLOSE-01)."""
     turn.reader = turn.reader._replace(closed=True)
-    if turn.reader.close_by_ms is not None:  # it has committed before
+    if turn.reader.close_by_ms is not None:  # it has committed already
         _wait(turn, CallKind.CLOSE, max(0, turn.reader.close_by_ms - turn.now))
         return
     number = None
@@ -153,14 +155,13 @@ def close(turn: Turn, timeout_ms: int) -> None:
         commits.run_callbacks(turn, throw=False)
         if turn.client is not Client.CLASSIC or turn.reader.coordinator.problem is None:  # else the commit has failed
             number = commits.start(turn, Cause.CLOSE, turn.reader.consumed)
-    if number is None or turn.client is not Client.CONSUMER:  # that one goes on looking for a coordinator meanwhile
+    if number is None or turn.client is not Client.CONSUMER:  # else the commit keeps looking for a coordinator
         commits.give_up_unsent(turn)
     _wait(turn, CallKind.CLOSE, timeout_ms, commit=number)
 
 
 def commit_on_close(turn: Turn, timeout_ms: int) -> None:
-    """A synchronous commit of all that was consumed, as any other, before the member of the new consumer leaves
-    (N-CLOSE-01)."""
+    """Commit all consumed positions synchronously, before the member of the new consumer leaves (N-CLOSE-01)."""
     turn.reader = turn.reader._replace(close_by_ms=turn.now + timeout_ms)
     number = None
     if turn.reader.settings.auto_commit and turn.reader.settings.group_id and not turn.reader.fenced:
@@ -178,13 +179,13 @@ def _wait(
     partition: TopicPartition | None = None,
 ) -> None:
     timeout = turn.reader.settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
-    if turn.client is Client.CLASSIC:  # whose calls count look-ups that fail each for itself (K-FIND-01)
+    if turn.client is Client.CLASSIC:  # each of its calls counts failed look-ups from 0 (K-FIND-01)
         turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, failed_attempts=0))
     turn.reader = turn.reader._replace(waiting=Waiting(kind, turn.now + timeout, commit, partition))
 
 
 def go_on(turn: Turn) -> None:
-    """At the end of a step: does the call that waits return?"""
+    """At the end of a step, let the waiting call return if it can."""
     waiting = turn.reader.waiting
     if waiting is None:
         return
@@ -224,7 +225,7 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
             if turn.client is Client.CLASSIC:
                 turn.check_coordinator()
                 if not waiting.looked and not (turn.coordinator_known() if in_time else known):
-                    return None  # whatever has been found already
+                    return None  # even if the offsets were found
             if in_time:
                 committed.go_on(turn, Purpose.CALL)
             lookup = committed.taken(turn, Purpose.CALL)
@@ -249,10 +250,10 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
 
 
 def _position(turn: Turn, partition: TopicPartition) -> CallReturned | None:
-    """One look for positions leads to the next, as from what is committed to whether the leader has it."""
+    """Look for a position. Each pass may enable the next one: after a committed offset comes its validation."""
     before = None
     if turn.reader.initializing and Purpose.POSITIONS in turn.reader.lookups and turn.reader.waiting is not None:
-        positions.fill(turn)  # what is committed has been found: it is taken over for all
+        positions.fill(turn)  # committed offsets have been found: set the positions of all partitions
     while before != turn.reader.partitions and turn.reader.position(partition) is None:
         before = turn.reader.partitions
         positions.update(turn)
@@ -261,8 +262,9 @@ def _position(turn: Turn, partition: TopicPartition) -> CallReturned | None:
 
 
 def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
-    """Callbacks of earlier asynchronous commits run before it returns. Java's new consumer waits for those commits, its
-    old one only if there was nothing to commit (K-OFF-21)."""
+    """Return the result of a synchronous commit; None while it waits. Callbacks of earlier asynchronous commits run
+    first. The new consumer waits for those commits; the classic one does only if it had nothing to commit
+    (K-OFF-21)."""
     commit = next(each for each in turn.reader.commits if each.number == waiting.commit)
     old = turn.client is not Client.CONSUMER
     if not old and commits.last_async(turn):
@@ -286,7 +288,7 @@ def _commit_over(turn: Turn, waiting: Waiting) -> CallReturned | None:
 
 
 def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
-    """The last callbacks run whatever has come of the commits."""
+    """Return the result of a close; None while it waits. The last callbacks run even if the commits failed."""
     if turn.client is Client.CONSUMER:
         if not _committed_on_close(turn, waiting) or (commits.last_async(turn) and turn.now < waiting.deadline_ms):
             return None
@@ -318,8 +320,8 @@ def _closed(turn: Turn, waiting: Waiting) -> CallReturned | None:
 
 
 def _committed_on_close(turn: Turn, waiting: Waiting) -> bool:
-    """Whether the commit of the new consumer's close is over, however it has ended; from then on no coordinator is
-    looked for any more (N-CLOSE-01)."""
+    """Return whether the commit in the new consumer's close has ended, with any result. After it, the coordinator is
+    not looked up any longer (N-CLOSE-01)."""
     if waiting.commit is not None:
         try:
             over = _commit_over(turn, waiting) is not None
@@ -335,7 +337,7 @@ def _committed_on_close(turn: Turn, waiting: Waiting) -> bool:
 
 
 def _seeks(turn: Turn, waiting: Waiting) -> bool:
-    """Whether the call looks for a coordinator for asynchronous commits alone (K-LEAVE-04, K-OFF-21)."""
+    """Return whether the call looks up the coordinator only for asynchronous commits (K-LEAVE-04, K-OFF-21)."""
     if turn.client is not Client.CLASSIC or turn.reader.coordinator.node is not None:
         return False
     own = any(each.number == waiting.commit and each.outcome is None for each in turn.reader.commits)
@@ -344,8 +346,8 @@ def _seeks(turn: Turn, waiting: Waiting) -> bool:
 
 
 def coordinator_moved(turn: Turn) -> None:
-    """An answer says so. The old consumer that waits for other asynchronous commits than that makes sure of a
-    coordinator before it sees that they have failed with the connection (K-OFF-21)."""
+    """Handle a response that says the coordinator has moved. A classic consumer that waits for other asynchronous
+    commits looks it up before it sees that they failed with the connection (K-OFF-21)."""
     waiting = turn.reader.waiting
     if waiting is None or waiting.commit is None or turn.reader.fenced or not commits.flying_async(turn):
         return

@@ -1,5 +1,4 @@
-"""Commits: when they are sent, what becomes of their answers, and the callbacks of those that nobody waits for
-(8.6, 8.11)."""
+"""Commits: when the reader sends them, how it handles responses, and callbacks of asynchronous commits (8.6, 8.11)."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from .turn import Thrown, Turn
 
 _E = ErrorCode
 _K = ProblemKind
-#: After these the coordinator has to be looked for (K-OFF-11).
+#: Errors after which the coordinator must be looked up (K-OFF-11).
 _FORGET = frozenset({_E.COORDINATOR_NOT_AVAILABLE, _E.NOT_COORDINATOR, _E.REQUEST_TIMED_OUT})
 _THROWN = frozenset(
     {_E.OFFSET_METADATA_TOO_LARGE, _E.INVALID_COMMIT_OFFSET_SIZE, _E.GROUP_AUTHORIZATION_FAILED}
@@ -36,7 +35,7 @@ _AUTOMATIC = (Cause.INTERVAL, Cause.MEMBER)
 _NOT_SENT = Outcome(Problem(_K.API, _E.COORDINATOR_NOT_AVAILABLE), retriable=True)
 
 
-# --- beginning ---
+# --- starting ---
 
 
 def start(
@@ -48,7 +47,7 @@ def start(
     closing: bool = False,
     deadline_ms: int | None = None,
 ) -> int:
-    """A new commit, sent at once if it can be. Without offsets it is over at once (K-OFF-21)."""
+    """Start a commit; send it now if possible. Return its number. Without offsets it ends immediately (K-OFF-21)."""
     commit = Commit(turn.reader.next_commit, cause, offsets, label, closing, deadline_ms)
     turn.reader = turn.reader._replace(commits=(*turn.reader.commits, commit), next_commit=turn.reader.next_commit + 1)
     if cause is Cause.ASYNC:
@@ -60,8 +59,8 @@ def start(
 
 
 def maybe_auto_commit(turn: Turn) -> None:
-    """The interval has passed: commit what was handed out (K-OFF-04), and nothing beyond it (INV-CL-04). The new
-    consumer waits for the answer to the last one, Java's old one does not (K-OFF-19)."""
+    """If the interval has passed, commit the positions of returned records (K-OFF-04), and none beyond (INV-CL-04). The
+    new consumer waits for the response to its last automatic commit, the classic one does not (K-OFF-19)."""
     settings, due = turn.reader.settings, turn.reader.commit_due_ms
     if not settings.auto_commit or due is None or turn.now < due:
         return
@@ -76,15 +75,15 @@ def maybe_auto_commit(turn: Turn) -> None:
 
 
 def restart_interval(turn: Turn) -> None:
-    """The next automatic commit is an interval away (K-CB-05, N-REC-08)."""
+    """Set the next automatic commit to one interval from now (K-CB-05, N-REC-08)."""
     if turn.reader.settings.auto_commit:
         turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.auto_commit_interval_ms)
 
 
 def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *, closing: bool) -> None:
-    """The member wants the positions committed before it gives something up (K-CB-01, N-REC-04, K-LEAVE-04). The old
-    consumer closes with a synchronous commit, which runs callbacks that are due first (K-OFF-18); who assigned by hand
-    does so itself, and so does who reads nothing any more (``calls.close``)."""
+    """Commit positions for the member, before it gives up partitions (K-CB-01, N-REC-04, K-LEAVE-04). The classic
+    consumer closes with a synchronous commit, which first runs due callbacks (K-OFF-18). Without membership the reader
+    commits itself (``calls.close``)."""
     if not turn.reader.mode.automatic:
         turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.DONE)))
         return
@@ -100,7 +99,7 @@ def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *,
 
 
 def go_on(turn: Turn) -> None:
-    """Send what waited for the coordinator or a back-off, and tell the member what is over."""
+    """Send commits that waited for the coordinator or a back-off, and report ended ones to the member."""
     waiting = turn.reader.waiting
     for commit in turn.reader.commits:
         late = waiting is not None and waiting.commit == commit.number and turn.now >= waiting.deadline_ms
@@ -117,8 +116,8 @@ def go_on(turn: Turn) -> None:
 
 
 def _others_first(turn: Turn, commit: Commit) -> bool:
-    """Whether the commit of a close still waits for asynchronous ones: the old consumer's for those that are not sent,
-    and for all, that before a rejoin too, if it has nothing to commit itself (K-LEAVE-04, K-OFF-21)."""
+    """Return whether the commit of a close still waits for asynchronous ones (K-LEAVE-04, K-OFF-21). In the classic
+    consumer it waits for unsent ones. Without offsets it waits for all, also for the one before a rejoin."""
     if not commit.closing:
         return False
     if turn.client is Client.CONSUMER or not commit.offsets:
@@ -145,7 +144,7 @@ def _attempt(turn: Turn, commit: Commit) -> None:
 
 
 def _send(turn: Turn, commit: Commit) -> None:
-    """Members say who they are; who assigns by hand is nobody (K-OFF-02, K-OFF-03, N-CMT-01)."""
+    """Send the commit, with the member's identity if there is a member (K-OFF-02, K-OFF-03, N-CMT-01)."""
     member = turn.client is Client.CONSUMER or turn.reader.mode.automatic
     member_id, epoch = turn.reader.membership.identity if member else ("", -1)
     names = ids_of(turn, (each for each, _ in commit.offsets))
@@ -174,12 +173,12 @@ def _send(turn: Turn, commit: Commit) -> None:
     _put(turn, replace(commit, request_id=request_id, retry_at=None, identity=(member_id, epoch)))
 
 
-# --- answers ---
+# --- responses ---
 
 
 def answered(turn: Turn, request_id: int, sent: SentCommit, body: OffsetCommitResponse | None) -> bool:
-    """Take the answer in; true if it says that this is no coordinator, whoever may wait for it. ``body`` None: no
-    answer has come."""
+    """Handle the response to a commit. Return true if the node is not the coordinator, even if the commit was given up.
+    ``body`` None: no response arrived."""
     commit = next((each for each in turn.reader.commits if each.number == sent.number), None)
     if commit is not None and commit.request_id == request_id:
         if body is None:
@@ -187,12 +186,12 @@ def answered(turn: Turn, request_id: int, sent: SentCommit, body: OffsetCommitRe
         else:
             _finish(turn, commit, _read(turn, commit, body))
     elif body is not None and turn.client is not Client.CONSUMER:
-        _classic_problem(turn, sent.identity, _deciding(body))  # nobody waits for it, but the member hears of it
+        _classic_problem(turn, sent.identity, _deciding(body))  # the commit was given up, but the member must know
     return body is not None and _deciding(body) in _FORGET
 
 
 def _deciding(body: OffsetCommitResponse) -> ErrorCode:
-    """The first error decides; that a topic is denied counts if there is no other (K-OFF-17)."""
+    """Return the first error; a denied topic counts only without other errors (K-OFF-17)."""
     errors = [each.error_code for topic in body.topics for each in topic.partitions if each.error_code is not _E.NONE]
     others = [each for each in errors if each is not _E.TOPIC_AUTHORIZATION_FAILED]  # K-OFF-17
     return next(iter(others or errors), _E.NONE)
@@ -206,8 +205,8 @@ def _read(turn: Turn, commit: Commit, body: OffsetCommitResponse) -> Outcome:
 
 
 def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
-    """Some errors may pass (K-OFF-10), some by another coordinator (K-OFF-11); some are thrown as they are (K-OFF-15),
-    and the rest as one that nobody expects (K-OFF-16)."""
+    """Return the outcome for an error. Some are retriable (K-OFF-10), some with another coordinator (K-OFF-11). Some
+    are thrown as they are (K-OFF-15), the rest as unexpected errors (K-OFF-16)."""
     plain = Problem(_K.API, error)
     if (
         error in _FORGET  # K-OFF-11
@@ -230,12 +229,13 @@ def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
 
 @varies
 def topic_id_passes(turn: Turn) -> bool:
-    """Whether UNKNOWN_TOPIC_ID may pass, as an unknown name may (N-CMT-06)."""
+    """Return whether UNKNOWN_TOPIC_ID is retriable, like an unknown name (N-CMT-06)."""
     return True
 
 
 def _classic_problem(turn: Turn, identity: tuple[str, int], error: ErrorCode) -> Problem:
-    """What an error about membership means depends on whether the member has moved on since (K-OFF-12…14, K-OFF-16)."""
+    """Return the problem for an error about membership; it depends on changes of the member since (K-OFF-12…14,
+    K-OFF-16)."""
     membership = turn.reader.membership
     changed, preparing = identity != membership.identity, membership.phase is Phase.PREPARING
     match error:
@@ -255,14 +255,14 @@ def _classic_problem(turn: Turn, identity: tuple[str, int], error: ErrorCode) ->
 
 
 def _tell_refused(turn: Turn, error: ErrorCode) -> None:
-    """Also after an unsubscribe: what is subscribed next joins for this reason (K-ERR-17)."""
+    """Report the error to the member. Even after an unsubscribe, the next join has it as its reason (K-ERR-17)."""
     if turn.reader.mode is not Mode.MANUAL:
         turn.emit(TellMember(CommitRefused(turn.now, error)))
 
 
 def fail(turn: Turn, problem: Problem, *, retriable: bool) -> None:
-    """The coordinator could not be found. Who does not wait for it is told so; Java's new consumer goes on looking as
-    long as that may help."""
+    """Fail commits because the coordinator was not found. Those without a waiting call end. Others of the new consumer
+    keep looking while the error is retriable."""
     for commit in turn.reader.commits:
         if commit.outcome is not None or commit.request_id is not None:
             continue
@@ -272,8 +272,8 @@ def fail(turn: Turn, problem: Problem, *, retriable: bool) -> None:
 
 
 def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
-    """A commit is over, or to be sent again: only who waits for it tries again (K-OFF-18, N-CMT-06), and only what may
-    pass (K-OFF-22)."""
+    """End a commit, or schedule a retry. Only commits with a waiting call are retried (K-OFF-18, N-CMT-06), and only
+    after retriable errors (K-OFF-22)."""
     if commit.cause in _AUTOMATIC:
         turn.reader = turn.reader._replace(committing=False)
     if _comes_again(turn, commit, outcome):
@@ -304,8 +304,8 @@ def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
 
 
 def _comes_again(turn: Turn, commit: Commit, outcome: Outcome) -> bool:
-    """Whether a commit before a reconciliation is tried again, with what has been consumed meanwhile: whatever has
-    become of the reconciliation, as long as that had time (N-REC-04, N-CMT-02)."""
+    """Return whether a commit before a reconciliation is retried, with the then consumed positions. It is, until the
+    reconciliation's deadline, even if that has ended (N-REC-04, N-CMT-02)."""
     if commit.deadline_ms is None or turn.now >= commit.deadline_ms or outcome.problem is None:
         return False
     unknown = outcome.problem.error in (_E.UNKNOWN_TOPIC_OR_PARTITION, _E.UNKNOWN_TOPIC_ID)
@@ -313,38 +313,38 @@ def _comes_again(turn: Turn, commit: Commit, outcome: Outcome) -> bool:
 
 
 def _interval_over(turn: Turn, outcome: Outcome) -> None:
-    """After what may pass the next automatic commit of the old consumer comes sooner (K-OFF-19)."""
+    """After a retriable error, shorten the classic consumer's wait for the next automatic commit (K-OFF-19)."""
     if outcome.retriable and turn.client is not Client.CONSUMER:
         turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.retry_backoff_ms)  # K-OFF-19
 
 
-# --- telling ---
+# --- reporting ---
 
 
 def open_async(turn: Turn) -> bool:
-    """Whether there are commits without an outcome that nobody waits for."""
+    """Return whether asynchronous or interval commits have no outcome."""
     return any(each.cause in _QUEUED and each.outcome is None for each in turn.reader.commits)
 
 
 def unsent_async(turn: Turn) -> bool:
-    """Whether such commits wait for a coordinator."""
+    """Return whether such commits wait for a coordinator."""
     unsent = [each for each in turn.reader.commits if each.outcome is None and each.request_id is None]
     return any(each.cause in _QUEUED for each in unsent)
 
 
 def told(turn: Turn, commit: Commit) -> None:
-    """Callbacks have run for its sake."""
+    """Record that callbacks have run for this commit."""
     _put(turn, replace(commit, told=commit.told + 1))
 
 
 def last_async(turn: Turn) -> bool:
-    """Whether the last asynchronous commit that was called for is not over: the new consumer waits for that one before
-    it looks at a synchronous one, and calls callbacks then."""
+    """Return whether the application's last asynchronous commit has not ended. The new consumer waits for it before it
+    checks a synchronous commit; then it runs callbacks."""
     return any(each.number == turn.reader.last_async and each.outcome is None for each in turn.reader.commits)
 
 
 def flying_async(turn: Turn) -> bool:
-    """Whether such a commit was sent and not answered; of the old consumer also the one before a rejoin."""
+    """Return whether such a commit is in flight; for the classic consumer also one before a rejoin."""
     causes = _QUEUED if turn.client is Client.CONSUMER else (*_QUEUED, Cause.MEMBER)
     return any(
         each.cause in causes and each.request_id is not None and not each.closing for each in turn.reader.commits
@@ -352,8 +352,8 @@ def flying_async(turn: Turn) -> bool:
 
 
 def attempted(turn: Turn) -> None:
-    """The old consumer has looked what became of an attempt of the commit that is waited for, since it was answered or
-    there is no more time: callbacks run now, before the next attempt (K-OFF-18)."""
+    """Run callbacks after an attempt of the classic consumer's synchronous commit, before the next attempt (K-OFF-18).
+    An attempt is over when it has a response, or when the call's time is over."""
     waiting = turn.reader.waiting
     commit = next((each for each in turn.reader.commits if waiting and each.number == waiting.commit), None)
     if waiting is None or commit is None or commit.outcome is not None or turn.client is Client.CONSUMER:
@@ -365,8 +365,8 @@ def attempted(turn: Turn) -> None:
 
 
 def run_callbacks(turn: Turn, *, throw: bool = True) -> None:
-    """Tell the application of asynchronous commits that are over, in the order in which it called for them
-    (K-OFF-18). Once one of them was fenced it tells of none, and throws for ever (K-OFF-20)."""
+    """Run the callbacks of ended asynchronous commits, in call order (K-OFF-18). Once one of them was fenced, run none
+    and always throw (K-OFF-20)."""
     if turn.reader.fenced:
         if throw:
             raise Thrown(Problem(_K.FENCED_INSTANCE, _E.FENCED_INSTANCE_ID))
@@ -387,7 +387,7 @@ def _call_back(turn: Turn) -> None:
 
 @varies
 def callbacks_due(turn: Turn) -> tuple[Commit, ...]:
-    """The asynchronous commits that are over, and all before them are too (K-OFF-18)."""
+    """Return the asynchronous commits that have ended, and all before which have ended too (K-OFF-18)."""
     due = []
     for commit in turn.reader.commits:
         if commit.cause is not Cause.ASYNC:
@@ -400,13 +400,13 @@ def callbacks_due(turn: Turn) -> tuple[Commit, ...]:
 
 @varies
 def last_callbacks(turn: Turn) -> None:
-    """At the end of a close (K-LEAVE-04, N-CLOSE-01)."""
+    """Run the callbacks at the end of a close (K-LEAVE-04, N-CLOSE-01)."""
     _call_back(turn)
 
 
 @varies
 def give_up_unsent(turn: Turn) -> None:
-    """The new consumer closes and knows no coordinator: what is not sent fails (N-CLOSE-01)."""
+    """Fail unsent commits of the new consumer's close if the coordinator is unknown (N-CLOSE-01)."""
     if turn.client is Client.CONSUMER and turn.reader.coordinator.node is None:
         for commit in turn.reader.commits:
             if commit.outcome is None and commit.request_id is None:
@@ -414,14 +414,14 @@ def give_up_unsent(turn: Turn) -> None:
 
 
 def send_at_once(turn: Turn) -> None:
-    """What waits for a back-off waits no longer (N-CLOSE-01)."""
+    """Send commits that wait for a back-off now (N-CLOSE-01)."""
     for commit in turn.reader.commits:
         if commit.outcome is None and commit.request_id is None:
             _attempt(turn, replace(commit, retry_at=None))
 
 
 def _tell(turn: Turn, commit: Commit, outcome: Outcome) -> None:
-    """The member goes on (K-CB-01, N-REC-04)."""
+    """Report the commit to the member, which then continues (K-CB-01, N-REC-04)."""
     assert commit.label is not None
     result = CommitResult.FAILED
     if outcome.problem is None:
@@ -433,7 +433,7 @@ def _tell(turn: Turn, commit: Commit, outcome: Outcome) -> None:
 
 
 def give_up(turn: Turn, number: int) -> None:
-    """Nobody waits for it any more."""
+    """Drop a commit that no call waits for any longer."""
     for commit in turn.reader.commits:
         if commit.number == number:
             _drop(turn, commit)

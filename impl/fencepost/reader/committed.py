@@ -1,4 +1,4 @@
-"""Looking up what the group has committed, for positions and for who asks (K-OFF-01, K-POS-01, K-POS-08, N-CMT-04)."""
+"""Look-ups of committed offsets, for positions and for calls (K-OFF-01, K-POS-01, K-POS-08, N-CMT-04)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .state import Lookup, LookupKey, Purpose, SentLookup
 from .turn import Thrown, Turn
 
 _E = ErrorCode
-#: Errors of the group after which the look-up is tried again; the latter forget the coordinator.
+#: Errors of the group after which the look-up is retried; those of the second set also forget the coordinator.
 _AGAIN = frozenset(
     {_E.COORDINATOR_LOAD_IN_PROGRESS, _E.UNSTABLE_OFFSET_COMMIT, _E.NETWORK_EXCEPTION, _E.REQUEST_TIMED_OUT}
 )
@@ -34,8 +34,8 @@ _UNKNOWN_TOPIC = frozenset({_E.UNKNOWN_TOPIC_OR_PARTITION, _E.UNKNOWN_TOPIC_ID})
 
 
 def initialise(turn: Turn) -> bool:
-    """Give committed offsets to the partitions without a position; true if nothing is left to be looked up. Throws what
-    the look-up has met (K-POS-01)."""
+    """Set the positions of initializing partitions to committed offsets (K-POS-01). Return true if none needs a look-up
+    any longer. Throw the problem of the look-up, if it failed."""
     missing = turn.reader.initializing
     if not missing:
         return True
@@ -49,7 +49,7 @@ def initialise(turn: Turn) -> bool:
     else:
         lookup = go_on(turn, Purpose.POSITIONS)
     usable = _usable(turn, lookup)
-    turn.wake()  # it looks at the network here, whatever has come already
+    turn.wake()  # the consumer polls the network here, even if the response is there already
     if not usable:
         return False
     drop(turn, Purpose.POSITIONS)
@@ -60,33 +60,34 @@ def initialise(turn: Turn) -> bool:
 
 
 def take(turn: Turn, lookup: Lookup) -> None:
-    """Partitions without a position begin where the group has committed (K-POS-01)."""
+    """Set partitions without a position to the committed offsets (K-POS-01)."""
     for partition, found in (lookup.found or {}).items():
         state = turn.reader.partitions.get(partition)
-        if found is not None and turn.client is Client.CONSUMER:  # K-POS-08: whatever has become of the partition
+        if found is not None and turn.client is Client.CONSUMER:  # K-POS-08: whatever the partition's state
             turn.saw_epoch(partition, found.leader_epoch)
         if found is None or state is None or state.state is not FetchState.INITIALIZING:
-            continue  # K-POS-08: gone meanwhile, or the application has said where to read
+            continue  # K-POS-08: no longer assigned, or the application has set a position
         if turn.client is Client.CONSUMER and partition not in turn.reader.initializing:
-            continue  # about to be revoked or lost
+            continue  # it is about to be revoked or lost
         turn.saw_epoch(partition, found.leader_epoch)
         turn.place(partition, Position(found.offset, found.leader_epoch, turn.leader(partition)))
 
 
 def _one_for_all(turn: Turn) -> bool:
-    """A call of the old consumer asks itself once, when it begins, whether a look-up is its own (K-POS-08)."""
+    """Whether a call of the classic consumer uses any look-up: it checks the partitions once, when it begins
+    (K-POS-08)."""
     return turn.client is Client.CLASSIC and turn.reader.waiting is not None and turn.reader.waiting.looked
 
 
 def _usable(turn: Turn, lookup: Lookup) -> bool:
-    """Whether the look-up is over; the old consumer makes sure of the coordinator before it looks at an answer."""
+    """Return whether the look-up is over. The classic consumer needs a known coordinator before it uses a response."""
     if not lookup.over:
         return False
     return turn.client is not Client.CLASSIC or turn.coordinator_known()
 
 
 def _identity(turn: Turn) -> tuple[str, int]:
-    """Who asks: to a classic member a look-up is another one in another generation (K-POS-08)."""
+    """Return who sends the look-up. For a classic member, another generation needs another look-up (K-POS-08)."""
     membership = turn.reader.membership
     if turn.client is Client.CONSUMER or membership.phase is not Phase.STABLE:
         return "", -1
@@ -98,7 +99,7 @@ def _same(turn: Turn, lookup: Lookup, partitions: tuple[TopicPartition, ...]) ->
 
 
 def drop_other(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
-    """What was looked up for others is forgotten before the coordinator is looked at, and so whatever comes of that
+    """Drop look-ups for other partitions, together with their failures. This happens before the coordinator is checked
     (K-POS-08)."""
     if not _one_for_all(turn):
         for key, lookup in tuple(turn.reader.lookups.items()):
@@ -107,9 +108,9 @@ def drop_other(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
 
 
 def begin(turn: Turn, key: LookupKey, partitions: tuple[TopicPartition, ...], deadline_ms: int) -> Lookup:
-    """Start a look-up, instead of one that was for something else; the old consumer has one at a time, and who asks for
-    the same shares it, whatever it is for (K-POS-08). The new one has several, and who asks for the same waits for the
-    first (N-CMT-04)."""
+    """Start a look-up in place of one for other partitions. The classic consumer has one at a time, which all calls for
+    the same partitions share, for any purpose (K-POS-08). The new consumer can have several; one for the same
+    partitions waits for the first (N-CMT-04)."""
     fresh = Lookup(partitions, _identity(turn), deadline_ms)
     if turn.client is Client.CONSUMER:
         alike = [
@@ -131,7 +132,7 @@ def begin(turn: Turn, key: LookupKey, partitions: tuple[TopicPartition, ...], de
 
 
 def go_on(turn: Turn, key: LookupKey) -> Lookup:
-    """Send a look-up that waits for the coordinator or a back-off, if it may go now."""
+    """Send a look-up that waits for the coordinator or a back-off, if it may be sent now."""
     lookup = turn.reader.lookups[key]
     waits = lookup.request_id is not None or lookup.over or lookup.shares is not None
     waits |= turn.client is Client.CONSUMER and turn.reader.parting
@@ -160,8 +161,8 @@ def go_on(turn: Turn, key: LookupKey) -> Lookup:
 
 
 def answered(turn: Turn, request_id: int, sent: SentLookup, body: OffsetFetchResponse | None) -> bool:
-    """Take the answer in; true if it says that this is no coordinator, whoever may wait for it. ``body`` None: no
-    answer has come."""
+    """Handle the response to a look-up. Return true if the node is not the coordinator, even if the look-up was given
+    up. ``body`` None: no response arrived."""
     group = None if body is None else body.groups[0]
     for key, lookup in tuple(turn.reader.lookups.items()):
         if lookup.request_id != request_id:
@@ -176,7 +177,7 @@ def answered(turn: Turn, request_id: int, sent: SentLookup, body: OffsetFetchRes
 
 
 def _refused(turn: Turn, key: LookupKey, lookup: Lookup, error: ErrorCode) -> None:
-    """The whole group's answer is an error (K-OFF-01, N-CMT-04)."""
+    """Handle an error for the whole group (K-OFF-01, N-CMT-04)."""
     stale = error is _E.STALE_MEMBER_EPOCH and turn.client is Client.CONSUMER and turn.reader.membership.epoch > 0
     if error in _AGAIN or error in _FORGET or stale:
         _again(turn, key, lookup)
@@ -219,19 +220,19 @@ def _read(
         _end(turn, key, replace(lookup, problem=problem))
     elif unstable or (unknown and turn.now + turn.backoff(lookup.attempts) < lookup.deadline_ms):
         _again(turn, key, lookup)
-    else:  # with something unknown: what is missing counts as not committed (N-CMT-04)
+    else:  # N-CMT-04: partitions of unknown topics count as not committed
         _end(turn, key, replace(lookup, found=found))
 
 
 @varies
 def unknown_passes(turn: Turn) -> bool:
-    """Whether a topic that the coordinator does not know is asked for again: to the new consumer it may be so new that
-    only the client has heard of it (N-CMT-04)."""
+    """Return whether the look-up retries a topic that the coordinator does not know. For the new consumer, the topic
+    may be so new that only the client knows it (N-CMT-04)."""
     return turn.client is Client.CONSUMER
 
 
 def _again(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
-    """After a back-off, but for those of the new consumer whose time is over (N-POLL-03)."""
+    """Retry after a back-off. Look-ups of the new consumer whose time is over fail instead (N-POLL-03)."""
     sharing = [other for other, each in turn.reader.lookups.items() if each.shares == key]
     over = [each for each in sharing if turn.now >= turn.reader.lookups[each].deadline_ms]
     late = Problem(ProblemKind.TIMEOUT)
@@ -246,14 +247,15 @@ def _again(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
     retry_at = turn.now + turn.backoff(lookup.attempts)
     lookup = replace(lookup, request_id=None, attempts=lookup.attempts + 1, retry_at=retry_at)
     rest = {other: each for other, each in turn.reader.lookups.items() if other != key}
-    turn.reader = turn.reader._replace(lookups={**rest, key: lookup})  # it goes out after those that wait already
+    turn.reader = turn.reader._replace(lookups={**rest, key: lookup})  # it is sent after those that wait already
     if left:
         pass_on(turn, key, lookup, left)
 
 
 @varies
 def pass_on(turn: Turn, key: LookupKey, lookup: Lookup, sharing: list[LookupKey]) -> None:
-    """Who came last asks next, and the others wait for that; it has its own back-off, or none yet (N-CMT-04)."""
+    """Let the last look-up in ``sharing`` ask next, with its own back-off or none yet; the others share it
+    (N-CMT-04)."""
     *others, last = sharing
     rest = {other: each for other, each in turn.reader.lookups.items() if other != key and other not in sharing}
     waiting = {other: replace(turn.reader.lookups[other], shares=last) for other in reversed(others)}
@@ -262,7 +264,7 @@ def pass_on(turn: Turn, key: LookupKey, lookup: Lookup, sharing: list[LookupKey]
 
 
 def _end(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
-    """It has brought something, to those too who share it."""
+    """End a look-up, and all that share it."""
     _put(turn, key, replace(lookup, request_id=None))
     for other, each in turn.reader.lookups.items():
         if each.shares == key:
@@ -270,7 +272,7 @@ def _end(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
 
 
 def forsake(turn: Turn, keys: list[LookupKey]) -> None:
-    """These wait for themselves, which is until their time is over."""
+    """Let these look-ups wait for themselves, that is, until their time is over."""
     for key in keys:
         _put(turn, key, replace(turn.reader.lookups[key], shares=key))
 
@@ -281,7 +283,7 @@ def _put(turn: Turn, key: LookupKey, lookup: Lookup) -> Lookup:
 
 
 def drop(turn: Turn, key: LookupKey) -> None:
-    """Nobody waits for it any more. Who shares it takes it over."""
+    """Remove a look-up. The first one that shares it takes it over."""
     rest = dict(turn.reader.lookups)
     lookup = rest.pop(key, None)
     heirs = [other for other, each in rest.items() if each.shares == key]
@@ -293,7 +295,7 @@ def drop(turn: Turn, key: LookupKey) -> None:
 
 
 def blocks(turn: Turn) -> bool:
-    """Whether the old consumer waits for what is committed, and looks at nothing else meanwhile."""
+    """Return whether the classic consumer is busy with a look-up of positions, and does nothing else meanwhile."""
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     missing = turn.reader.initializing
     if turn.client is not Client.CLASSIC or lookup is None or not missing:
@@ -305,7 +307,7 @@ def blocks(turn: Turn) -> bool:
 
 
 def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
-    """A look-up that is over, which is forgotten with this."""
+    """Remove and return a look-up that is over; None if it is not."""
     lookup = turn.reader.lookups.get(purpose)
     if lookup is None or not _usable(turn, lookup):
         return None
@@ -315,20 +317,20 @@ def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
 
 @varies
 def forgets(turn: Turn) -> bool:
-    """Whether a look-up is given up with one of its partitions. Who assigns by hand had them all the time; the old
-    consumer shares a look-up as long as it is for the same ones (K-POS-08)."""
+    """Return whether a look-up is dropped when one of its partitions is no longer assigned. With manual assignment the
+    classic consumer keeps it, as long as the next look-up is for the same partitions (K-POS-08)."""
     return turn.client is not Client.CLASSIC or turn.reader.mode.automatic
 
 
 def forget(turn: Turn) -> None:
-    """What is looked up for a partition that was taken away does not count if it comes back."""
+    """Drop the look-up of positions if one of its partitions is no longer assigned."""
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is not None and not turn.reader.partitions.keys() >= set(lookup.partitions):
         drop(turn, Purpose.POSITIONS)
 
 
 def give_up(turn: Turn) -> None:
-    """The call that asked waits no longer. What the old consumer has asked for may still serve the next who asks."""
+    """End the look-up of a call that no longer waits. The next call of the classic consumer may still use it."""
     lookup = turn.reader.lookups.get(Purpose.CALL)
     drop(turn, Purpose.CALL)
     if lookup is not None and lookup.retry_at is None and turn.client is not Client.CONSUMER:
@@ -336,7 +338,7 @@ def give_up(turn: Turn) -> None:
 
 
 def fail(turn: Turn, problem: Problem) -> None:
-    """The coordinator cannot be looked up: look-ups that wait for it fail."""
+    """Fail look-ups that wait for the coordinator, because it cannot be looked up."""
     for key, lookup in turn.reader.lookups.items():
         if lookup.request_id is None and not lookup.over and lookup.shares is None:
             _end(turn, key, replace(lookup, problem=problem))

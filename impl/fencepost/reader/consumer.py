@@ -1,11 +1,11 @@
-"""A whole consumer: a member of either protocol and a reader, each told what the other one says.
+"""A whole consumer: a member of either protocol and a reader that exchange messages.
 
-``step(consumer, event)`` takes the events of both and gives the commands of both, but for what they have for each
-other: a member's ``Commit`` and a reader's ``TellMember`` never come out. Requests of both go over one connection; the
-member's have even ids, the reader's odd ones.
+``step(consumer, event)`` takes the events of both and returns the commands of both, except those for each other: a
+member's ``Commit`` and a reader's ``TellMember``. Requests of both use one connection; the member's have even ids, the
+reader's odd ones.
 
-A poll is the member's turn and then the reader's; it ends with ``PollReturned``, or with ``Returned`` and why if the
-member has something to throw. ``Unsubscribe`` ends with ``Returned``, ``Close`` with ``CallReturned``.
+A poll is the member's pass and then the reader's. It ends with ``PollReturned``, or with ``Returned`` and a failure if
+the member throws. ``Unsubscribe`` ends with ``Returned``, ``Close`` with ``CallReturned``.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ ConsumerCommand: TypeAlias = Command | ReaderCommand
 
 
 class Stage(Enum):
-    """The call that the member has not returned from."""
+    """The call that the member has not finished."""
 
     POLL = "poll"
     COMMIT = "close, which commits first"
@@ -92,41 +92,44 @@ class Stage(Enum):
 
 
 class Consumer(NamedTuple):
-    """Make one with ``consumer_of(member, reader)``; change it with ``step`` only."""
+    """A member and its reader. Create it with ``consumer_of(member, reader)``; change it only with ``step``."""
 
     member: Member | ConsumerMember
     reader: Reader
     stage: Stage | None = None
-    option: CloseOption = CloseOption.DEFAULT  #: of the close under way
+    option: CloseOption = CloseOption.DEFAULT  #: of the close in progress
 
 
 def consumer_of(member: Member | ConsumerMember, reader: Reader) -> Consumer:
-    """The two halves together. Raises ``BadSettings`` if they are configured for different consumers."""
+    """Combine member and reader. Raises ``BadSettings`` if their settings do not match."""
     ours, theirs = reader.settings, member.settings
     alike = ("group_id", "group_instance_id", "auto_commit", "profile")
     differ = [each for each in alike if getattr(ours, each) != getattr(theirs, each)]
     if differ:
-        raise BadSettings(f"member and reader of one consumer differ in {', '.join(differ)}")
+        raise BadSettings(f"member and reader must have the same settings; these differ: {', '.join(differ)}")
     if isinstance(member, ConsumerMember) != (ours.client is Client.CONSUMER):
-        raise BadSettings(f"a {type(member).__name__} goes with another client than {ours.client.value}")
+        raise BadSettings(
+            f"a {type(member).__name__} does not fit ReaderSettings.client {ours.client.value!r}: "
+            "Client.CONSUMER needs a ConsumerMember, other clients need a Member"
+        )
     return Consumer(member, reader)
 
 
 def step(consumer: Consumer, event: ConsumerEvent, jitter: float = 1.0) -> tuple[Consumer, tuple[ConsumerCommand, ...]]:
-    """Handle one event; raises what the step functions of the halves raise, and then nothing has changed."""
+    """Handle one event. Raises what the step functions of member and reader raise; then nothing has changed."""
     both = _Both(consumer, event.at_ms, jitter)
     both.take(event)
     commands = both.commands if isinstance(both.member, Member) else _in_order(both.commands)
     return Consumer(both.member, both.reader, both.stage, both.option), tuple(commands)
 
 
-#: The order in which the background of the new consumer goes through what has something to send (N-POLL-02).
+#: Order in which the new consumer's background sends requests (N-POLL-02).
 _SENT_FIRST = (OffsetCommitRequest, OffsetFetchRequest, ConsumerGroupHeartbeatRequest)
 
 
 def _in_order(commands: list[ConsumerCommand]) -> list[ConsumerCommand]:
-    """What a step of the new consumer sends to the coordinator, in the order of its background; other commands stay in
-    their places."""
+    """Sort the requests of a step to the coordinator into the order of the new consumer's background; other commands
+    keep their places."""
     sends = [each for each in commands if isinstance(each, Send)]
     sends.sort(key=lambda each: next(at for at, kind in enumerate(_SENT_FIRST) if isinstance(each.body, kind)))
     ordered = iter(sends)
@@ -134,24 +137,24 @@ def _in_order(commands: list[ConsumerCommand]) -> list[ConsumerCommand]:
 
 
 class _Both:
-    """The working copy of both halves."""
+    """Working copy of member and reader."""
 
     def __init__(self, consumer: Consumer, now: int, jitter: float) -> None:
         self.member, self.reader, self.stage, self.option = consumer
         self.now = now
         self.jitter = jitter
         self.commands: list[ConsumerCommand] = []
-        self.committed = False  #: the commit that the member wanted was over at once
+        self.committed = False  #: the member's commit ended in the same step
 
     def take(self, event: ConsumerEvent) -> None:
-        """An event goes to the half that it is for, or to both."""
+        """Pass an event to the member, the reader, or both."""
         match event:
             case Poll():
                 self._poll(event)
             case Unsubscribe() | Close():
                 self._leave(event)
             case Subscribe() | SubscribePattern() | SubscribeRegex():
-                self._read(event)  # refuses what excludes each other (K-SUB-01)
+                self._read(event)  # rejects a second way of subscribing (K-SUB-01)
                 self._join(event)
             case Answered(request_id=number, body=body) if number % 2:
                 if not isinstance(body, OffsetCommitResponse | OffsetFetchResponse):
@@ -168,7 +171,7 @@ class _Both:
             case EnforceRebalance() | ListenerDone() | MemberTimerFired() | MetadataChanged():
                 self._join(event)
             case _:
-                self._read(event)  # type: ignore[arg-type]  # the reader refuses what is not for it
+                self._read(event)  # type: ignore[arg-type]  # the reader rejects all other events
 
     # --- calls of both ---
 
@@ -184,13 +187,13 @@ class _Both:
                 self._join(event)
 
     def _thrown(self) -> bool:
-        """Whether the reader has ended the poll."""
+        """Return whether the reader has ended the poll."""
         return any(isinstance(each, PollReturned) for each in self.commands)
 
     def _go_round(self) -> None:
-        """A turn of the loop in a poll of the new consumer, up to its errands (N-POLL-01)."""
+        """Run one pass of the new consumer's poll loop, up to its queued tasks (N-POLL-01)."""
         self._read(Poll(self.now, PollPart.BEGIN))
-        if not self._thrown() and self.reader.polled is None:  # else it goes by the last event
+        if not self._thrown() and self.reader.polled is None:  # else it uses the last event
             self._join(Poll(self.now, PollPart.BACKGROUND))
         if not self._thrown():
             self._read(Poll(self.now, PollPart.BACKGROUND))
@@ -198,11 +201,11 @@ class _Both:
             return
         self.stage = Stage.POLL
         self._join(Poll(self.now, PollPart.ERRANDS))
-        if self.stage is Stage.POLL:  # a listener runs, and the background too
+        if self.stage is Stage.POLL:  # a listener runs, and so does the background
             self._read(Poll(self.now, PollPart.ERRANDS))
 
     def _hand_out(self, *, again: bool) -> None:
-        """The rest of that turn. The poll goes on while it has nothing to return and the background asks for more."""
+        """Finish the pass. The poll continues while it has nothing to return and the background has queued more."""
         self._read(Poll(self.now, PollPart.END))
         if PollReturned() in self.commands and again:
             self.commands.remove(PollReturned())
@@ -221,10 +224,10 @@ class _Both:
         self._join(event)
 
     def _returned(self, failure: Failure | None, *, again: bool) -> None:
-        """The member's part of a call is over; now comes the reader's (K-POLL-01, K-LEAVE-04)."""
+        """Handle the end of the member's part of a call; then the reader's part runs (K-POLL-01, K-LEAVE-04)."""
         goes_on = self.stage is Stage.POLL and failure is None and self.reader.settings.client is not Client.CONSUMER
         if goes_on and self.committed:
-            self.committed = False  # it waited for a commit that is over already: the loop in poll goes round again
+            self.committed = False  # the commit that it waited for has ended: the poll loop makes another pass
             self._join(Poll(self.now, PollPart.RESUMED))
             return
         stage, self.stage = self.stage, None
@@ -236,7 +239,7 @@ class _Both:
                     self._read(Poll(self.now, PollPart.BROKEN))
             case Stage.POLL if failure is None:
                 self._read(Poll(self.now))
-            case Stage.CLOSE:  # a listener that throws ends it there (K-LEAVE-04)
+            case Stage.CLOSE:  # a listener that throws ends the close here (K-LEAVE-04)
                 self._read(Close(self.now, timeout_ms=None if failure is None else 0))
             case Stage.UNSUBSCRIBE if failure is None and self.reader.mode.automatic:
                 self._read(Unsubscribe(self.now))
@@ -244,7 +247,7 @@ class _Both:
             self.commands.append(Returned(failure))
 
     def _coordinator(self, event: CoordinatorFound | CoordinatorLost | LookupFailed) -> None:
-        """One look-up serves both; who does not look for it is not told of a failure."""
+        """Pass on a coordinator event. One look-up serves both, but a failure goes only to those that look it up."""
         if isinstance(event, CoordinatorLost) or self.member.coordinator.node is None:
             looks = not isinstance(event, LookupFailed) or self.member.coordinator.looking_up
             if looks:
@@ -272,10 +275,10 @@ class _Both:
             self._read(MembershipChanged(self.now, view))
         gives_up = before.subscription.subscribed and not self.member.subscription.subscribed
         if gives_up and isinstance(self.member, ConsumerMember) and self.stage is Stage.UNSUBSCRIBE:
-            self._read(Unsubscribe(self.now))  # be it that the call has more to wait for, or throws (N-TR-07)
+            self._read(Unsubscribe(self.now))  # even if the call still waits, or throws (N-TR-07)
         for command in commands:
             match command:
-                case Commit(commit_id=number) if self.reader.close_by_ms is not None:  # it was the first to be done
+                case Commit(commit_id=number) if self.reader.close_by_ms is not None:  # the close has committed first
                     self._join(CommitFinished(self.now, commit_id=number, result=CommitResult.DONE))
                 case Commit(commit_id=number, partitions=partitions):
                     closing = self.member.closed
@@ -289,7 +292,7 @@ class _Both:
                 case _:
                     self.commands.append(command)
         theirs = self.reader.coordinator.node is not None
-        if isinstance(event, RequestLost) and self._has_left():  # the connection of before, which was still good
+        if isinstance(event, RequestLost) and self._has_left():  # on the earlier connection, which was still in use
             self._read(CoordinatorLost(self.now))
         elif theirs and before.coordinator.node is not None and self.member.coordinator.node is None:
             moved = isinstance(event, Answered)
@@ -300,7 +303,7 @@ class _Both:
         self.reader, commands = reader_step(self.reader, event, self.jitter)
         lost = before.coordinator.node is not None and self.reader.coordinator.node is None
         moved = event.moved if isinstance(event, CoordinatorLost) else isinstance(event, Arrived)
-        if lost and self.stage is Stage.COMMIT:  # the member is to know that before it leaves
+        if lost and self.stage is Stage.COMMIT:  # the member must know that before it leaves
             if not self.member.coordinator.looking_up:
                 self.commands += [each for each in commands if isinstance(each, FindCoordinator)]
             commands = tuple(each for each in commands if not isinstance(each, FindCoordinator))
@@ -326,8 +329,8 @@ class _Both:
             self._join(CoordinatorLost(self.now))
 
     def _has_left(self) -> bool:
-        """Whether the new consumer does without a coordinator, so that what it has sent to one is lost no sooner than
-        with the connection (K-ERR-13)."""
+        """Return whether the new consumer has no coordinator. Its earlier requests then fail only with the connection
+        (K-ERR-13)."""
         return self.reader.settings.client is Client.CONSUMER and self.reader.coordinator.node is None
 
 

@@ -1,4 +1,4 @@
-"""Finding and losing the coordinator, for offsets (K-FIND-01, K-OFF-11)."""
+"""Finding and losing the coordinator, for offset requests (K-FIND-01, K-OFF-11)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .turn import Turn
 
 
 def found(turn: Turn, node: int) -> None:
-    """What waited for the coordinator goes out at the end of the step. The new consumer keeps a back-off before the
-    next look-up all the same (K-FIND-01)."""
+    """Store the coordinator; waiting requests are sent at the end of the step. The new consumer keeps a back-off before
+    its next look-up (K-FIND-01)."""
     retry_at = turn.now + turn.backoff(0) if turn.client is Client.CONSUMER else None
     problem = turn.reader.coordinator.problem if turn.client is Client.CONSUMER else None
     turn.reader = turn.reader._replace(coordinator=Coordinator(node, retry_at=retry_at, problem=problem))
 
 
 def keep(turn: Turn) -> None:
-    """The new consumer's background looks for a coordinator that is unknown, whether anything waits for it or not, and
-    until a close has committed (N-CLOSE-01)."""
+    """Look up an unknown coordinator in the new consumer's background, even if no request waits for it, until a close
+    has committed (N-CLOSE-01)."""
     if turn.client is Client.CONSUMER and turn.reader.settings.group_id and not turn.reader.parting:
         turn.coordinator_known()
 
 
 def failed(turn: Turn, error: ErrorCode | None) -> None:
-    """Another look-up follows after a back-off; what is no passing failure fails whoever waits for it."""
+    """Handle a failed look-up: set the back-off for the next. A fatal error fails all that waits for it."""
     coordinator = turn.reader.coordinator
     if coordinator.node is not None:
         return
@@ -50,36 +50,37 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
         return
     commits.fail(turn, problem, retriable=retriable)
     waiting = turn.reader.waiting
-    if not retriable and waiting is not None and waiting.seeks:  # a close ends there, and calls back of nothing
+    # a close ends its search here, and runs no callbacks
+    if not retriable and waiting is not None and waiting.seeks:
         turn.reader = turn.reader._replace(waiting=replace(waiting, seeks=False, commit=None))
     if not retriable and (turn.client is not Client.CLASSIC or turn.reader.mode.automatic):
         committed.fail(turn, problem)
 
 
 def _waits_to_be_thrown(turn: Turn) -> bool:
-    """To the old consumer without membership a failure for good is thrown by the call that needs the coordinator next,
-    be it another one than what looked for it; to the new one by the next poll. A synchronous commit has it from
-    ``commits``."""
+    """Return whether a fatal failure is kept for a later call to throw. In the classic consumer without membership, the
+    next call that needs the coordinator throws it, even if another call started the look-up. In the new consumer the
+    next poll throws it. A synchronous commit gets it from ``commits``."""
     if turn.client is Client.CONSUMER:
         return not turn.reader.mode.automatic
     waiting = turn.reader.waiting
     if waiting is not None and waiting.seeks:
         own = any(each.number == waiting.commit for each in turn.reader.commits)
-        return waiting.kind is CallKind.COMMIT_SYNC or not own  # nobody misses the commit of a close
+        return waiting.kind is CallKind.COMMIT_SYNC or not own  # the commit of a close has no one to report to
     asks = waiting is None or waiting.kind in (CallKind.COMMITTED, CallKind.POSITION)
     return asks and turn.client is Client.CLASSIC and not turn.reader.mode.automatic
 
 
 def lost(turn: Turn, *, disconnected: bool) -> None:
-    """It is unknown from now on, and what was sent to it has failed (K-ERR-13); the new consumer keeps the connection
-    to a broker that only says that it is none, until that is lost too."""
+    """Forget the coordinator, which fails every request to it (K-ERR-13). If the node has only said that it is not the
+    coordinator, the new consumer keeps the connection until that is lost too."""
     before = turn.reader.coordinator
     if before.node is not None:
         turn.reader = turn.reader._replace(coordinator=Coordinator(retry_at=before.retry_at, problem=before.problem))
     elif not disconnected:
         return
     if not disconnected and turn.client is Client.CONSUMER:
-        return  # what it has sent may still be answered
+        return  # requests already sent may still be answered
     if not disconnected:
         turn.emit(Disconnect())
     for request_id, sent in tuple(turn.reader.sent.items()):

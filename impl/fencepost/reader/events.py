@@ -1,12 +1,12 @@
-"""What goes into the reading half of a consumer and what comes out.
+"""Events and commands of a reader.
 
-Three sides drive it. The *application* calls: polls, seeks, pauses, commits, asks. The *member* beside it tells what is
-assigned, and wants commits. The *network and clock* report. Calls that both halves take (subscriptions, ``Poll``,
-``Close``) and what both hear of the coordinator are the member's own events.
+Events have three sources. The *application* calls: polls, seeks, pauses, commits, questions. The *member* reports its
+assignment, and requests commits. The *network and the clock* report. Calls that both member and reader handle
+(subscriptions, ``Poll``, ``Close``), and the coordinator's events, are the member's own classes.
 
-A poll is one turn of the consumer's loop, as the member's is, and never waits: it ends with ``PollReturned`` in the
-same step. The calls that wait (``CommitSync``, ``AskCommitted``, ``AskPosition``, ``Close``) end with ``CallReturned``,
-in this step or a later one.
+A poll is one pass of the consumer's loop, like the member's, and never waits: it ends with ``PollReturned`` in the same
+step. Calls that wait (``CommitSync``, ``AskCommitted``, ``AskPosition``, ``Close``) end with ``CallReturned``, in this
+step or a later one.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from .settings import Reset
 
 
 class ReaderTimer(Enum):
-    """What the reading half wants to be woken for; both belong to a call that waits."""
+    """Timers of a reader; both belong to a call that waits."""
 
     CALL = "call"  #: the call's timeout
     RETRY = "retry"  #: a back-off is over
 
 
 class Refused(MisuseError, ValueError):
-    """The application asks what Kafka's consumer refuses with an exception at once; nothing has changed.
+    """Raised for a call that Kafka's consumer rejects immediately with an exception; nothing has changed.
 
-    ``exception`` is Kafka's name of it."""
+    ``exception``: the name of Kafka's exception."""
 
     def __init__(self, message: str, exception: str) -> None:
         super().__init__(message)
@@ -61,14 +61,14 @@ class Refused(MisuseError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """What is committed for a partition: the next record to read, with the epoch of the last one."""
+    """A committed offset: the next record to read, with the epoch of the last one."""
 
     offset: int
     leader_epoch: int | None = None
     metadata: str = ""
 
 
-#: Per partition, each once, in the order of the call.
+#: Offsets by partition, each once, in the order of the call.
 Offsets: TypeAlias = tuple[tuple[TopicPartition, OffsetAndMetadata], ...]
 
 # --- the application's events ---
@@ -76,7 +76,7 @@ Offsets: TypeAlias = tuple[tuple[TopicPartition, OffsetAndMetadata], ...]
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Read exactly these, without membership; none unsubscribes, so use ``Unsubscribe`` for that."""
+    """Read exactly these partitions, without membership. To drop all, use ``Unsubscribe``."""
 
     at_ms: int
     partitions: tuple[TopicPartition, ...]
@@ -84,7 +84,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Hand out nothing of these until they are resumed."""
+    """Return no records of these partitions until they are resumed."""
 
     at_ms: int
     partitions: tuple[TopicPartition, ...]
@@ -92,7 +92,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Hand out records of these again."""
+    """Return records of these partitions again."""
 
     at_ms: int
     partitions: tuple[TopicPartition, ...]
@@ -100,7 +100,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Seek:
-    """Read on from here."""
+    """Continue reading at this offset."""
 
     at_ms: int
     partition: TopicPartition
@@ -110,7 +110,7 @@ class Seek:
 
 @dataclass(frozen=True, slots=True)
 class SeekToEnd:
-    """Read on from an end of the log, by default the first; none named means all assigned ones."""
+    """Continue reading at an end of the log, by default the start. No partition means all assigned ones."""
 
     at_ms: int
     partitions: tuple[TopicPartition, ...] = ()
@@ -119,7 +119,7 @@ class SeekToEnd:
 
 @dataclass(frozen=True, slots=True)
 class CommitSync:
-    """Commit these, or the positions of all, and wait for it; ``timeout_ms`` None: the default timeout."""
+    """Commit these offsets, or all positions, and wait; ``timeout_ms`` None: the default timeout."""
 
     at_ms: int
     offsets: Offsets | None = None
@@ -128,8 +128,8 @@ class CommitSync:
 
 @dataclass(frozen=True, slots=True)
 class CommitAsync:
-    """Commit these, or the positions of all. ``callback``: a number that ``CommitCallback`` tells; None: nobody is to
-    be told."""
+    """Commit these offsets, or all positions. ``callback``: a number that ``CommitCallback`` returns; None: there is no
+    callback."""
 
     at_ms: int
     offsets: Offsets | None = None
@@ -138,7 +138,7 @@ class CommitAsync:
 
 @dataclass(frozen=True, slots=True)
 class AskCommitted:
-    """What is committed for these?"""
+    """Get the committed offsets of these partitions."""
 
     at_ms: int
     partitions: tuple[TopicPartition, ...]
@@ -147,7 +147,7 @@ class AskCommitted:
 
 @dataclass(frozen=True, slots=True)
 class AskPosition:
-    """Which record is the next one? Waits until there is a position."""
+    """Get the offset of the next record. Waits until there is a position."""
 
     at_ms: int
     partition: TopicPartition
@@ -156,7 +156,7 @@ class AskPosition:
 
 @dataclass(frozen=True, slots=True)
 class AskLag:
-    """How far is the position behind the log's end? Does not wait."""
+    """Get the distance of the position from the log's end. Does not wait."""
 
     at_ms: int
     partition: TopicPartition
@@ -164,33 +164,33 @@ class AskLag:
 
 @dataclass(frozen=True, slots=True)
 class Wakeup:
-    """Another thread wants the poll or call that waits, or the next one, to throw."""
+    """Another thread wants the waiting poll or call, or else the next one, to throw."""
 
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class RunCallbacks:
-    """A poll has begun: callbacks of commits that are over run before the member polls (K-POLL-01)."""
+    """A poll has begun: run callbacks of commits that have ended, before the member polls (K-POLL-01)."""
 
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class CommitOnClose:
-    """The new consumer begins to close: what comes before its member leaves; ends with ``CallReturned`` (N-CLOSE-01).
-    ``timeout_ms``: for the whole close; None: as long as for a request."""
+    """The new consumer begins to close; this part comes before its member leaves, and ends with ``CallReturned``
+    (N-CLOSE-01). ``timeout_ms``: for the whole close; None: the request timeout."""
 
     at_ms: int
     timeout_ms: int | None = None
 
 
-# --- the member's ---
+# --- the member's events ---
 
 
 @dataclass(frozen=True, slots=True)
 class MembershipChanged:
-    """What the member is from now on."""
+    """The member's new view of its membership."""
 
     at_ms: int
     membership: Membership
@@ -198,9 +198,9 @@ class MembershipChanged:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentAdopted:
-    """A join or a reconciliation takes over its assignment, be it the same as before. ``replaced``: what is owned is
-    put in place, so that the order of fetches begins anew (K-SUB-14); ``adopted``: the listener knows, and the interval
-    of commits begins anew (K-CB-05, N-REC-08)."""
+    """A join or reconciliation takes over its assignment, changed or not. ``replaced``: the owned partitions are set
+    again, so the fetch order starts again (K-SUB-14). ``adopted``: the listener knows, and the interval of commits
+    starts again (K-CB-05, N-REC-08)."""
 
     at_ms: int
     _: KW_ONLY
@@ -210,8 +210,8 @@ class AssignmentAdopted:
 
 @dataclass(frozen=True, slots=True)
 class CommitWanted:
-    """The member's ``Commit``; answered by ``TellMember`` with a ``CommitFinished``. ``closing``: it is the last one,
-    which waits for the asynchronous ones too (K-LEAVE-04)."""
+    """The member's ``Commit``; ``TellMember`` with a ``CommitFinished`` answers it. ``closing``: the last commit, which
+    also waits for the asynchronous ones (K-LEAVE-04)."""
 
     at_ms: int
     _: KW_ONLY
@@ -220,12 +220,12 @@ class CommitWanted:
     closing: bool = False
 
 
-# --- the network's and the clock's ---
+# --- the network's and the clock's events ---
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The answer to a request. One for a request that was given up is ignored."""
+    """A response to a request. The reader ignores it if it gave up the request."""
 
     at_ms: int
     _: KW_ONLY
@@ -235,7 +235,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class NeverArrived:
-    """The connection broke or the request's timeout passed."""
+    """The connection broke, or the request timed out."""
 
     at_ms: int
     _: KW_ONLY
@@ -244,8 +244,7 @@ class NeverArrived:
 
 @dataclass(frozen=True, slots=True)
 class LeadersChanged:
-    """The leaders as metadata has them from now on, and the topics' ids: of partitions that are not among them nothing
-    is known any more."""
+    """The leaders and topic ids in new metadata. Of other partitions, nothing is known any longer."""
 
     at_ms: int
     leaders: tuple[tuple[TopicPartition, Leader], ...]
@@ -254,7 +253,7 @@ class LeadersChanged:
 
 @dataclass(frozen=True, slots=True)
 class ReaderTimerFired:
-    """A timer that is set and due."""
+    """A timer fired that is set and due."""
 
     at_ms: int
     timer: ReaderTimer
@@ -297,14 +296,14 @@ ReaderEvent: TypeAlias = (
 
 
 class ProblemKind(Enum):
-    """What a call throws, or a callback is told, by Kafka's names."""
+    """The exception of a call or callback, by Kafka's name."""
 
-    API = "ApiException"  #: an error code as it is
+    API = "ApiException"  #: the error code's own exception
     COMMIT_FAILED = "CommitFailedException"
     FENCED_INSTANCE = "FencedInstanceIdException"
-    ILLEGAL_STATE = "IllegalStateException"  #: a code that no fetch knows
+    ILLEGAL_STATE = "IllegalStateException"  #: a code that is not defined for fetches
     INVALID_GROUP = "InvalidGroupIdException"
-    KAFKA = "KafkaException"  #: a code that the request does not know
+    KAFKA = "KafkaException"  #: a code that is not defined for the request
     NO_OFFSET = "NoOffsetForPartitionException"
     OUT_OF_RANGE = "OffsetOutOfRangeException"
     REBALANCE = "RebalanceInProgressException"
@@ -316,7 +315,7 @@ class ProblemKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a call throws. ``partitions``: those that it is about."""
+    """The problem that a call throws. ``partitions``: the partitions concerned."""
 
     kind: ProblemKind
     error: ErrorCode | None = None
@@ -325,7 +324,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SendToLeader:
-    """Send to this broker; answer ``Arrived``, or ``NeverArrived`` after ``timeout_ms``."""
+    """Send to this broker; then pass ``Arrived``, or ``NeverArrived`` after ``timeout_ms``."""
 
     node: int
     request_id: int
@@ -336,27 +335,27 @@ class SendToLeader:
 
 @dataclass(frozen=True, slots=True)
 class TellMember:
-    """Hand this event to the member beside."""
+    """Pass this event to the member."""
 
     event: CommitFinished | CommitRefused
 
 
 @dataclass(frozen=True, slots=True)
 class CommitCallback:
-    """Call the application's callback of an asynchronous commit."""
+    """Call the application's callback for an asynchronous commit."""
 
     callback: int
     offsets: Offsets
     problem: Problem | None = None
 
 
-#: Partitions in the order in which their records are handed out, each with its records in order.
+#: Partitions in the order in which polls return them, each with its records in order.
 Records: TypeAlias = tuple[tuple[TopicPartition, tuple[Record, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PollReturned:
-    """This turn of the poll is over. ``advanced``: a position moved, be it without records, so that the whole poll ends
+    """This pass of the poll is over. ``advanced``: a position moved, perhaps without records, so the whole poll ends
     (K-FETCH-02)."""
 
     records: Records = ()
@@ -366,8 +365,8 @@ class PollReturned:
 
 @dataclass(frozen=True, slots=True)
 class CallReturned:
-    """Any other call is over. ``value``: the position or lag, None if unknown; what is committed, None per partition
-    where nothing is."""
+    """Any other call is over. ``value``: the position or lag, None if unknown; or the committed offsets, None for
+    partitions without one."""
 
     value: int | tuple[tuple[TopicPartition, OffsetAndMetadata | None], ...] | None = None
     problem: Problem | None = None
@@ -375,7 +374,7 @@ class CallReturned:
 
 @dataclass(frozen=True, slots=True)
 class SetReaderTimer:
-    """Replaces the timer of that kind."""
+    """Set the timer, replacing the one of the same kind."""
 
     timer: ReaderTimer
     delay_ms: int
@@ -383,7 +382,7 @@ class SetReaderTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelReaderTimer:
-    """Forget this timer."""
+    """Cancel this timer."""
 
     timer: ReaderTimer
 

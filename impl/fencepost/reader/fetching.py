@@ -1,4 +1,4 @@
-"""What is asked of which broker, and what comes back (K-FETCH-01)."""
+"""Fetch requests and their responses (K-FETCH-01)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from .turn import Turn
 
 
 def send_fetches(turn: Turn) -> None:
-    """Ask for what is fetchable and not there yet: one request a broker at a time, none to a broker of which something
-    is still to be handed out, so that no partition starves another, none to one that has just not answered (K-FETCH-01,
-    K-POLL-04). The old consumer holds positions against new metadata here too, also in a poll in which a rebalance
-    keeps them from being looked for (K-POS-07)."""
+    """Fetch all fetchable partitions that are not buffered (K-FETCH-01, K-POLL-04).
+
+    One request per broker is in flight. A broker whose records are still buffered gets none, so that no partition
+    starves another. Nor does a broker that has just failed to respond. The classic consumer also compares positions
+    with new metadata here, even in a poll where a rebalance prevents position look-ups (K-POS-07)."""
     if turn.client is Client.CLASSIC:
         positions.hold_against_metadata(turn)
     reader = turn.reader
@@ -43,8 +44,8 @@ def send_fetches(turn: Turn) -> None:
 
 
 def _node(turn: Turn, partition: TopicPartition) -> Leader:
-    """The replica that the leader prefers for this client (K-FETCH-05), else the leader itself: that of the position,
-    and in kafka-python, which holds no position against a leader, that of the moment."""
+    """Return the node to fetch from: the preferred replica (K-FETCH-05), else the leader of the position. For
+    kafka-python, whose positions have no leader, it is the current leader."""
     state = turn.reader.partitions[partition]
     if turn.client is Client.KAFKA_PYTHON:
         return turn.leader(partition)
@@ -55,9 +56,9 @@ def _node(turn: Turn, partition: TopicPartition) -> Leader:
 
 
 def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
-    """Into the buffer with what is of an assigned partition; nothing else is looked at before its turn (K-FETCH-01).
-    Java's consumers look at nothing at all: what is assigned again meanwhile may still be read.
-    ``body`` None: no answer has come."""
+    """Put a fetch response into the buffer; it is checked when a poll reaches it (K-FETCH-01). kafka-python drops
+    partitions that are not assigned. Java's consumers keep all, so a partition that is assigned again meanwhile may
+    still be read. ``body`` None: no response arrived."""
     if body is None:
         until = turn.now + turn.reader.settings.reconnect_backoff_ms
         turn.reader = turn.reader._replace(unavailable={**turn.reader.unavailable, sent.node: until})

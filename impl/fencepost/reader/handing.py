@@ -1,4 +1,4 @@
-"""What a poll hands out: from the buffer, in the order in which it came (K-FETCH-02)."""
+"""The records that a poll returns: from the buffer, in the order of arrival (K-FETCH-02)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .state import Buffered
 from .turn import Thrown, Turn
 
 _E = ErrorCode
-#: Errors of a fetch that newer metadata may cure.
+#: Fetch errors that newer metadata may fix.
 _STALE: Final = frozenset(
     {
         _E.NOT_LEADER_OR_FOLLOWER,
@@ -34,7 +34,7 @@ _PASSING: Final = frozenset({_E.UNKNOWN_LEADER_EPOCH, _E.UNKNOWN_SERVER_ERROR})
 
 
 class _Collected:
-    """What one poll has so far."""
+    """The records collected so far by one poll."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -47,10 +47,10 @@ class _Collected:
 
 
 def collect(turn: Turn) -> tuple[Records, bool]:
-    """At most ``max.poll.records`` of what is buffered, and whether a position moved; what is left stays (K-POLL-03).
+    """Return at most ``max.poll.records`` buffered records, and whether a position moved. The rest stays (K-POLL-03).
 
-    Paused partitions keep theirs, behind the others; kafka-python drops it (K-PY-04). An error is thrown if there is
-    nothing to hand out with it, else by the next poll (K-FETCH-04)."""
+    Records of paused partitions stay behind the others; kafka-python drops them (K-PY-04). An error is thrown if the
+    poll has nothing to return, else by the next poll (K-FETCH-04)."""
     got = _Collected(turn.reader.settings.max_poll_records)
     aside: list[Buffered] = []
     try:
@@ -73,20 +73,19 @@ def collect(turn: Turn) -> tuple[Records, bool]:
 
 @varies
 def waits(turn: Turn, problem: Problem) -> bool:
-    """Whether what was met is thrown by the next poll, so that this one can return the records that it has
-    (K-FETCH-04)."""
+    """Return whether the next poll throws the problem, so that this one can return its records (K-FETCH-04)."""
     return True
 
 
 def _keeps(turn: Turn, partition: TopicPartition) -> bool:
-    """Whether a paused partition's records wait in the buffer."""
+    """Return whether a paused partition's records stay in the buffer."""
     state = turn.reader.partitions.get(partition)
     return state is not None and state.paused and turn.client is not Client.KAFKA_PYTHON
 
 
 def _first_look(turn: Turn, head: Buffered, got: _Collected) -> None:
-    """Its turn has come: put it where it can be read, or drop it. What throws while others have records stays, and
-    throws again."""
+    """Check the first entry of the buffer: make it readable, or drop it. If the check throws while there are records,
+    the entry stays and throws again."""
     rest = turn.reader.buffer[1:]
     good = None
     try:
@@ -102,7 +101,7 @@ def _first_look(turn: Turn, head: Buffered, got: _Collected) -> None:
 
 
 def _look(turn: Turn, head: Buffered) -> Buffered | None:
-    """An answer counts only if it is for the position as it is now (K-POS-06, K-FETCH-03)."""
+    """Check a response. It counts only if it is for the current position (K-POS-06, K-FETCH-03)."""
     partition, fetched = head.partition, head.fetched
     state = turn.reader.partitions.get(partition)
     if state is None or state.valid is None:
@@ -131,7 +130,7 @@ def _look(turn: Turn, head: Buffered) -> Buffered | None:
 
 
 def _prefer(turn: Turn, partition: TopicPartition, replica: int) -> None:
-    """Ask this replica from now on, for a while (K-FETCH-05)."""
+    """Fetch from this replica until its time ends (K-FETCH-05)."""
     until = turn.now + turn.reader.settings.metadata_max_age_ms
     state = turn.reader.partitions[partition]
     turn.change(partition, replace(state, preferred=replica, preferred_until=until))
@@ -142,7 +141,7 @@ def _known(told: int, before: int | None) -> int | None:
 
 
 def _failed(turn: Turn, head: Buffered) -> None:
-    """What a fetch's error asks for (K-FETCH-03)."""
+    """Handle the error of a fetch (K-FETCH-03)."""
     partition, error = head.partition, head.fetched.error_code
     state = turn.reader.partitions[partition]
     if error in _STALE:
@@ -158,7 +157,7 @@ def _failed(turn: Turn, head: Buffered) -> None:
 
 
 def _out_of_range(turn: Turn, head: Buffered) -> None:
-    """The log has not what the position asks for. A follower may be behind: the leader is asked next (K-POS-04)."""
+    """Handle an offset that is out of range. A follower may lag behind, so the leader is asked next (K-POS-04)."""
     state, policy = turn.reader.partitions[head.partition], turn.reader.settings.reset
     if state.preferred is not None:
         turn.change(head.partition, replace(state, preferred=None))
@@ -169,8 +168,8 @@ def _out_of_range(turn: Turn, head: Buffered) -> None:
 
 
 def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
-    """As much as there is room for; the position moves with it (K-FETCH-02, INV-CL-03). What cannot be handed out is
-    dropped (K-POS-06)."""
+    """Return as many records as there is room for, and move the position with them (K-FETCH-02, INV-CL-03). Drop
+    records that are no longer for the position (K-POS-06)."""
     rest = turn.reader.buffer[1:]
     state = turn.reader.partitions.get(head.partition)
     position = None if state is None or not turn.reader.fetchable(head.partition) else state.valid
@@ -178,10 +177,11 @@ def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
         _drained(turn, head, rest)
         return  # K-POS-06
     taken, left = head.records[: got.left], head.records[got.left :]
-    over = not left and len(taken) < got.left  # nothing more was found, so also what follows the last record is read
+    # without a further record, the position also passes what follows the last record
+    over = not left and len(taken) < got.left
     offset = head.next_offset if over else taken[-1].offset + 1
     if offset > position.offset:
-        last = head.fetched.records[-1:] if over else taken[-1:]  # what is read through ends with its last batch
+        last = head.fetched.records[-1:] if over else taken[-1:]  # a fully read response ends with its last batch
         epoch = last[0].leader_epoch if last else position.epoch
         moved = Position(offset, epoch, position.leader)
         turn.change(head.partition, replace(state, position=moved))  # K-FETCH-02
@@ -197,7 +197,7 @@ def _hand_out(turn: Turn, head: Buffered, got: _Collected) -> None:
 
 
 def _drained(turn: Turn, head: Buffered, rest: tuple[Buffered, ...]) -> None:
-    """Nothing is left of an answer; a partition that was read goes to the end of the queue for fetches."""
+    """Remove a response that is fully read. Its partition moves to the end of the fetch order if it had records."""
     if head.read:
         turn.to_the_end(head.partition)
     turn.reader = turn.reader._replace(buffer=rest)

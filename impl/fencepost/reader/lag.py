@@ -1,8 +1,8 @@
-"""How far a position is behind its log's end (K-POS-09).
+"""The lag: the distance from a position to the end of its log (K-POS-09).
 
-A question does not wait: it is answered from what the last fetch told. If none did, the leader is asked once, and what
-it says is for the next question. Meanwhile the topic counts among those whose metadata are asked for (K-POS-08). In
-releases before 4.4 a question without a leader waits for one (V-134).
+The call does not wait: it uses data of the last fetch. If there is none, the leader is asked once, and its response is
+for the next call. Meanwhile metadata of the topic is requested too (K-POS-08). In releases before 4.4, a request
+without a known leader waits for one (V-134).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .turn import Turn
 
 
 def ask(turn: Turn, partition: TopicPartition) -> None:
-    """Return the lag, or None while the log's end is not known, for which the leader is asked then (K-POS-09).
+    """Return the lag, or None if the log's end is unknown; then ask the leader for it (K-POS-09).
 
     Raises ``Refused`` unless the partition is assigned."""
     state = assigned(turn, partition)
@@ -33,7 +33,7 @@ def ask(turn: Turn, partition: TopicPartition) -> None:
 
 
 def _log_end(turn: Turn, state: Partition) -> int | None:
-    """The end that counts at this isolation level, if it is known."""
+    """Return the end of the log for this isolation level, if known."""
     return state.last_stable_offset if turn.reader.settings.read_committed else state.high_watermark
 
 
@@ -47,7 +47,7 @@ def _ask_end(turn: Turn, partition: TopicPartition) -> None:
             turn.reader = turn.reader._replace(ends=(*turn.reader.ends, partition))
         else:
             turn.reader = turn.reader._replace(transient_topics=frozenset())
-    elif turn.left_alone(node):  # it is over with the first answer, which is that there is none
+    elif turn.left_alone(node):  # the request fails immediately, and that ends it
         turn.reader = turn.reader._replace(transient_topics=frozenset())
         if not ends_with_failure(turn):
             _end_asked(turn, partition, asked=True)
@@ -59,7 +59,7 @@ def _ask_end(turn: Turn, partition: TopicPartition) -> None:
 
 @varies
 def ends_with_failure(turn: Turn) -> bool:
-    """Whether a question for the log's end that nobody answers is over, so that the next lag asks again (K-POS-09)."""
+    """Return whether a failed request for the log's end is over, so that the next call asks again (K-POS-09)."""
     return True
 
 
@@ -75,7 +75,7 @@ def _watch_for_end(turn: Turn, partition: TopicPartition) -> None:
 
 
 def ask_again(turn: Turn) -> None:
-    """Ends that wait for a leader are asked for (V-134)."""
+    """Send requests for log ends that waited for a leader (V-134)."""
     ends = turn.reader.ends
     turn.reader = turn.reader._replace(ends=())
     for each in ends:
@@ -97,8 +97,8 @@ def _end_asked(turn: Turn, partition: TopicPartition, *, asked: bool, end: int |
 
 
 def answered(turn: Turn, sent: SentEnd, body: ListOffsetsResponse | None) -> None:
-    """The log's end, for the next question of the lag; with the first answer the topics that were asked about are
-    watched no more (K-POS-08)."""
+    """Store the log's end for the next call. With the first response, the reader stops watching the topics of such
+    requests (K-POS-08)."""
     rows = [each for each in (body.partitions if body else ()) if each.partition == sent.partition]
     end = next((each.offset for each in rows if each.error_code is ErrorCode.NONE and each.offset >= 0), None)
     again = any(each.error_code is not ErrorCode.NONE for each in rows)

@@ -1,7 +1,7 @@
-"""What the reading half of a consumer is told of its membership, and how to read that off a member.
+"""The view that a reader has of its membership, and how to get it from a member.
 
-A host hands the view over after each step of the member in which it has changed: what is assigned, revoked and lost is
-the difference between two views.
+A host passes the view to the reader after each member step that changed it. The partitions that were assigned, revoked
+and lost are the difference between two views.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from fencepost.member.state import Member, MemberState
 
 
 class Phase(Enum):
-    """Where a classic member stands, as far as commits ask (K-OFF-02). A member of a consumer group that has joined is
-    always ``STABLE``: its commits are sent whatever it does (N-CMT-01)."""
+    """State of a classic member, as far as commits depend on it (K-OFF-02). A consumer group's member that has joined
+    is always ``STABLE``: it sends its commits in any state (N-CMT-01)."""
 
     OUT = "out"
     PREPARING = "preparing"
@@ -26,10 +26,10 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """``owned``: in the order that they are fetched in (K-SUB-14). ``pending_revocation``, ``pending_callback``: those
-    of them that must not be fetched now (K-CB-01, N-REC-04, N-REC-07). ``member_id``, ``epoch``: what a commit carries.
-    ``settled``: the last poll of the member got through, with the coordinator known and no join under way, so that the
-    rest of the poll takes place (K-POLL-05). ``asks``: requests of it have no answer yet, for which a close waits
+    """``owned``: in fetch order (K-SUB-14). ``pending_revocation``, ``pending_callback``: the owned partitions that
+    must not be fetched now (K-CB-01, N-REC-04, N-REC-07). ``member_id``, ``epoch``: the identity in a commit.
+    ``settled``: the member's last poll succeeded, its coordinator is known and no join is in progress, so that the rest
+    of the poll takes place (K-POLL-05). ``asks``: some of its requests have no response yet; a close waits for them
     (K-LEAVE-04)."""
 
     owned: tuple[TopicPartition, ...] = ()
@@ -43,7 +43,7 @@ class Membership:
 
     @property
     def identity(self) -> tuple[str, int]:
-        """Who the member is just now."""
+        """The member's current id and epoch."""
         return self.member_id, self.epoch
 
 
@@ -56,7 +56,7 @@ _PHASES = {
 
 
 def membership_of(member: Member | ConsumerMember) -> Membership:
-    """The view of a member of either protocol."""
+    """Return the view of a member of either protocol."""
     subscription = member.subscription
     owned = tuple(sorted(subscription.owned, key=partition_order))
     if isinstance(member, ConsumerMember):

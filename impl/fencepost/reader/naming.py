@@ -1,4 +1,4 @@
-"""How requests about offsets name their topics: by ids if all are known, else by names (N-CMT-01, G-WIRE-30)."""
+"""How offset requests identify topics: by id if all ids are known, else by name (N-CMT-01, G-WIRE-30)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .turn import Turn
 
 @varies
 def ids_of(turn: Turn, partitions: Iterable[TopicPartition]) -> Mapping[bytes, str]:
-    """The names by the ids that go out instead of them; empty if names go out. A classic consumer always sends
+    """Return topic names by the ids to send; empty if the request sends names. A classic consumer always sends
     names."""
     known = turn.reader.topic_ids
     topics = {each.topic for each in partitions}

@@ -1,4 +1,4 @@
-"""Positions: where reading begins, and whether it may go on from there (8.7, step 7 of K-POLL-01)."""
+"""Positions: where reading begins, and whether it may continue there (8.7, step 7 of K-POLL-01)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .settings import Client, Reset
 from .state import SentReset, SentValidation
 from .turn import Thrown, Turn
 
-#: Answers of a leader that concern all of a topic's readers; any other error is tried again.
+#: Error of a leader that fails the whole response; any other error is retried.
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def update(turn: Turn) -> None:
-    """One turn of looking for positions: check, take committed ones, reset the rest (K-POLL-01); that of the new
-    consumer is in ``background``.
+    """Run one pass of position look-ups: validate, set committed ones, reset the rest (K-POLL-01). The new consumer's
+    is in ``background``.
 
-    kafka-python resets first and checks nothing, and each of its steps waits for the one before (K-PY-02)."""
+    kafka-python resets first and does not validate; each of its steps waits for the previous one (K-PY-02)."""
     if turn.client is Client.KAFKA_PYTHON:
         send_resets(turn)
         if any(state.state is FetchState.AWAIT_RESET for state in turn.reader.partitions.values()):
@@ -41,7 +41,7 @@ def update(turn: Turn) -> None:
 
 
 def fill(turn: Turn) -> None:
-    """The rest of it, once positions are checked: take committed ones, reset the others."""
+    """Run the rest of the pass after validation: set committed positions, reset the others."""
     if all(state.valid for state in turn.reader.partitions.values()):
         return
     if turn.reader.settings.group_id and not committed.initialise(turn):
@@ -54,7 +54,7 @@ def fill(turn: Turn) -> None:
 
 
 def reset_initializing(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
-    """Where nothing is committed of these the policy decides; without one it is thrown (K-POS-02)."""
+    """Reset partitions without a committed offset by the policy; throw if there is none (K-POS-02)."""
     policy = turn.reader.settings.reset
     missing = tuple(each for each in turn.reader.initializing if each in partitions)
     if missing and policy.reset is Reset.NONE:
@@ -64,7 +64,7 @@ def reset_initializing(turn: Turn, partitions: tuple[TopicPartition, ...]) -> No
 
 
 def send_resets(turn: Turn) -> None:
-    """Ask the leaders where to begin, each at most once in a request's timeout (K-POS-03)."""
+    """Ask the leaders for reset offsets, each at most once per request timeout (K-POS-03)."""
     problem = turn.reader.reset_problem
     if problem is not None:
         turn.reader = turn.reader._replace(reset_problem=None)
@@ -89,14 +89,14 @@ def send_resets(turn: Turn) -> None:
 
 
 def unsent(turn: Turn, partitions: list[TopicPartition]) -> None:
-    """Their leader has just not answered (K-FETCH-01): the old consumer does not ask it; to the new one the question is
-    lost at once."""
+    """Handle a leader that has just failed to respond (K-FETCH-01). The classic consumer sends no request to it; the
+    new one treats the request as lost immediately."""
     if turn.client is Client.CONSUMER:
         _retry(turn, partitions)
 
 
 def put_off(turn: Turn, partitions: list[TopicPartition], delay_ms: int) -> None:
-    """The leaders of those that are still assigned are not asked again before this has passed."""
+    """Delay the next request to the leaders of these partitions, if still assigned."""
     for each in partitions:
         state = turn.reader.partitions.get(each)
         if state is not None:
@@ -104,15 +104,15 @@ def put_off(turn: Turn, partitions: list[TopicPartition], delay_ms: int) -> None
 
 
 def reset_answered(turn: Turn, sent: SentReset, body: ListOffsetsResponse | None) -> None:
-    """The leader has said where to begin; ``body`` None: it has not answered. An answer to who has moved meanwhile, or
-    is to be reset by another policy, is dropped (K-POS-03). If a topic of it is denied none of it counts."""
+    """Handle reset offsets from a leader; ``body`` None: no response arrived. Drop the result for a partition that has
+    a position meanwhile, or another policy (K-POS-03). If a topic is denied, the whole response is dropped."""
     rows = [] if body is None else [each for each in body.partitions if each.partition in sent.policies]
     denied, again = [each.partition for each in rows if each.error_code is _DENIED], list(sent.policies)
     for each in () if denied else rows:
         if each.error_code is ErrorCode.NONE:
             again.remove(each.partition)
             state = turn.reader.partitions.get(each.partition)
-            leader = turn.leader(each.partition)  # as it was known before this epoch was heard of
+            leader = turn.leader(each.partition)  # the leader known before this epoch was seen
             turn.saw_epoch(each.partition, each.leader_epoch)
             if each.offset < 0 or state is None or state.state is not FetchState.AWAIT_RESET:
                 continue
@@ -134,7 +134,7 @@ def _retry(turn: Turn, partitions: list[TopicPartition]) -> None:
 
 
 def validate(turn: Turn) -> None:
-    """Hold positions against new metadata, and ask the leaders about those that are unsure (K-POS-07)."""
+    """Compare positions with new metadata, and ask the leaders to validate uncertain ones (K-POS-07)."""
     check(turn)
     hold_against_metadata(turn)
     unsure = {
@@ -156,7 +156,7 @@ def validate(turn: Turn) -> None:
 
 
 def check(turn: Turn) -> None:
-    """Throw what the leaders have said of positions that do not hold (K-POS-07)."""
+    """Throw the failure of earlier validations (K-POS-07)."""
     problem = turn.reader.validation_problem
     if problem is not None:
         turn.reader = turn.reader._replace(validation_problem=None)
@@ -164,7 +164,7 @@ def check(turn: Turn) -> None:
 
 
 def hold_against_metadata(turn: Turn) -> None:
-    """Positions whose leader is another one since are unsure (K-POS-07)."""
+    """Mark positions whose leader has changed for validation (K-POS-07)."""
     if turn.reader.validated_version != turn.reader.metadata_version:
         turn.reader = turn.reader._replace(validated_version=turn.reader.metadata_version)
         for each, state in turn.reader.partitions.items():
@@ -172,8 +172,9 @@ def hold_against_metadata(turn: Turn) -> None:
 
 
 def validation_answered(turn: Turn, sent: SentValidation, body: OffsetForLeaderEpochResponse | None) -> None:
-    """The leader has said where its log ends for the epoch: behind the position all is well, before it the log was cut
-    off (K-POS-07). Answers about another position are dropped, and all of them if a topic is denied."""
+    """Handle the end of the log in an epoch, as the leader sent it. At or after the position, the position is valid;
+    before it, the log was truncated (K-POS-07). Results for an older position are dropped; if a topic is denied, all
+    are."""
     rows = [] if body is None else [each for each in body.partitions if each.partition in sent.positions]
     denied, again = [each.partition for each in rows if each.error_code is _DENIED], list(sent.positions)
     truncated = []
@@ -196,15 +197,15 @@ def validation_answered(turn: Turn, sent: SentValidation, body: OffsetForLeaderE
 
 @varies
 def asked_again(turn: Turn, partitions: list[TopicPartition], asked: int) -> bool:
-    """What an answer to a question about so many has left open is asked again; whether the rest of it counts
-    (K-POS-07)."""
+    """Ask again about the partitions that a response left open; ``asked``: number of partitions in the request. Return
+    whether the rest of the response counts (K-POS-07)."""
     del asked
     _retry(turn, partitions)
     return True
 
 
 def _complete(turn: Turn, partition: TopicPartition, asked: Position, epoch: int, end: int) -> bool:
-    """False if the log was cut off and there is no policy for it."""
+    """Finish the validation of a position. Return false if the log was truncated and there is no reset policy."""
     state, policy = turn.reader.partitions.get(partition), turn.reader.settings.reset
     if state is None or state.state is not FetchState.AWAIT_VALIDATION or state.position != asked:
         return True

@@ -1,4 +1,4 @@
-"""What the reading half of a consumer configures (1.5, client part). Times in milliseconds."""
+"""Configuration of a reader (1.5, client part). Times in milliseconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost.protocol.settings import BadSettings
 
 
 class Client(Enum):
-    """Whose order of things is kept: that of Java's two consumers, or that of kafka-python as article S1 has it."""
+    """The client whose behaviour a reader follows: Java's two consumers, or kafka-python according to article S1."""
 
     CLASSIC = "classic"  #: ``ClassicKafkaConsumer`` (K-POLL-01)
     CONSUMER = "consumer"  #: ``AsyncKafkaConsumer``, of KIP-848 groups (N-POLL-01)
@@ -20,7 +20,7 @@ class Client(Enum):
 
 
 class Reset(Enum):
-    """Where to begin without a committed offset (G-CFG-46)."""
+    """Where to start without a committed offset (G-CFG-46)."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -30,13 +30,13 @@ class Reset(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResetPolicy:
-    """``auto.offset.reset``; ``duration_ms`` counts for ``BY_DURATION`` alone."""
+    """``auto.offset.reset``; ``duration_ms`` is used only with ``BY_DURATION``."""
 
     reset: Reset = Reset.LATEST
     duration_ms: int = 0
 
     def timestamp(self, now: int) -> int:
-        """What ListOffsets is asked for: the time, or Kafka's numbers for the two ends (K-POS-02)."""
+        """Return the timestamp for ListOffsets: the time, or Kafka's special values for the two ends (K-POS-02)."""
         match self.reset:
             case Reset.EARLIEST:
                 return -2
@@ -53,8 +53,7 @@ _DURATION: Final = re.compile(
 
 
 def reset_policy(text: str) -> ResetPolicy:
-    """The policy as Kafka's configuration writes it: ``earliest``, ``latest``, ``none``, ``by_duration:P3D``
-    (K-POS-02).
+    """Parse a policy of Kafka's configuration: ``earliest``, ``latest``, ``none``, ``by_duration:P3D`` (K-POS-02).
 
     Raises ``BadSettings`` for anything else, also for a negative duration."""
     word, _, rest = text.partition(":")
@@ -64,7 +63,7 @@ def reset_policy(text: str) -> ResetPolicy:
     found = _DURATION.fullmatch(rest)
     if word.lower() != Reset.BY_DURATION.value or found is None or not any(found.groups()):
         raise BadSettings(
-            f"{text!r} is no reset policy: earliest, latest, none, or by_duration: and an ISO-8601 duration"
+            f"reset policy must be earliest, latest, none, or by_duration:<ISO-8601 duration, as P3D> (got {text!r})"
         )
     days, hours, minutes, seconds = (int(found[name] or 0) for name in ("days", "hours", "minutes", "seconds"))
     whole = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
@@ -73,10 +72,10 @@ def reset_policy(text: str) -> ResetPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSettings(ClientSettings):
-    """What a consumer configures about reading; ``group_id`` ``""``: it has no group.
+    """Settings of a reader. ``group_id`` ``""``: the consumer has no group. ``read_committed``: the isolation level,
+    for lag and fetches.
 
-    ``read_committed``: the isolation level, for lag and fetches. Raises ``BadSettings`` where Kafka's consumer refuses
-    it: automatic commits without a group (G-CFG-45)."""
+    Raises ``BadSettings`` for values that Kafka's consumer rejects, as automatic commits without a group (G-CFG-45)."""
 
     client: Client = Client.CLASSIC
     reset: ResetPolicy = ResetPolicy()
@@ -90,6 +89,6 @@ class ReaderSettings(ClientSettings):
     def __post_init__(self) -> None:
         ClientSettings.__post_init__(self)
         if self.auto_commit and not self.group_id:
-            raise BadSettings("automatic commits need a group id")  # G-CFG-45
+            raise BadSettings("auto_commit needs a group_id (got an empty one)")  # G-CFG-45
         if self.max_poll_records < 1:
-            raise BadSettings("a poll hands out at least one record")
+            raise BadSettings(f"max_poll_records must be >= 1 (got {self.max_poll_records})")

@@ -1,4 +1,4 @@
-"""The state of the reading half: everything that its next step depends on."""
+"""The state of a reader: everything that its next step depends on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .settings import ReaderSettings, ResetPolicy
 
 
 class Mode(Enum):
-    """How the partitions come about; one way excludes the others (K-SUB-01)."""
+    """How the consumer gets its partitions; the modes exclude each other (K-SUB-01)."""
 
     NONE = "none"
     TOPICS = "topics"
@@ -29,16 +29,16 @@ class Mode(Enum):
 
     @property
     def automatic(self) -> bool:
-        """Whether membership says what is assigned."""
+        """Whether membership decides the assignment."""
         return self in (Mode.TOPICS, Mode.PATTERN, Mode.REGEX)
 
 
-# --- requests without an answer ---
+# --- requests without a response ---
 
 
 @dataclass(frozen=True, slots=True)
 class SentCommit:
-    """The commit of this number; ``identity``: as whom it was sent."""
+    """The commit with this number. ``identity``: member id and epoch that it was sent with."""
 
     number: int
     identity: tuple[str, int]
@@ -46,14 +46,14 @@ class SentCommit:
 
 @dataclass(frozen=True, slots=True)
 class SentLookup:
-    """A look-up of committed offsets; topics by their ids, if it went out with those."""
+    """A look-up of committed offsets. ``names``: topic names by id, if the request contains ids."""
 
     names: Mapping[bytes, str]
 
 
 @dataclass(frozen=True, slots=True)
 class SentReset:
-    """ListOffsets for these, by the policies that they had (K-POS-03)."""
+    """ListOffsets for these partitions, with the policies that they had (K-POS-03)."""
 
     node: int
     policies: Mapping[TopicPartition, ResetPolicy]
@@ -77,7 +77,7 @@ class SentFetch:
 
 @dataclass(frozen=True, slots=True)
 class SentEnd:
-    """ListOffsets for the log's end, for a lag."""
+    """ListOffsets for the log's end, to compute a lag."""
 
     node: int
     partition: TopicPartition
@@ -89,7 +89,7 @@ Sent: TypeAlias = SentCommit | SentLookup | SentReset | SentValidation | SentFet
 
 
 class Cause(Enum):
-    """Who wants a commit."""
+    """The cause of a commit."""
 
     INTERVAL = "interval"
     ASYNC = "commitAsync"
@@ -100,8 +100,8 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a commit ended. ``retriable``: it may be sent again; ``stale``: its epoch was too old (N-CMT-02).
-    ``unfound``: there is no coordinator to send it to."""
+    """How a commit ended. ``retriable``: it may be sent again; ``stale``: its epoch was too old (N-CMT-02);
+    ``unfound``: the coordinator is unknown."""
 
     problem: Problem | None = None
     retriable: bool = False
@@ -111,13 +111,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit that is not over, or whose callback has not run.
+    """A commit that has not ended, or whose callback has not run.
 
-    ``number``: commits are numbered in the order of the calls. ``label``: the application's callback, or the member's
-    commit id. ``request_id`` None without ``outcome``: it waits for the coordinator, or until ``retry_at``.
-    ``told``: after how many attempts
-    callbacks have run. ``identity``: who the member was at the last sending. ``ended``: outcomes in order of their
-    coming. ``deadline_ms``: when one before a reconciliation is not tried again (N-REC-04)."""
+    ``number``: commits are numbered in call order. ``label``: the application's callback, or the member's commit id.
+    ``request_id`` None without ``outcome``: the commit waits for the coordinator, or until ``retry_at``. ``told``: the
+    number of attempts after which callbacks have run. ``identity``: the member's identity at the last attempt.
+    ``ended``: its place in the order in which commits end. ``deadline_ms``: end of the retries of a commit before a
+    reconciliation (N-REC-04)."""
 
     number: int
     cause: Cause
@@ -138,21 +138,21 @@ class Commit:
 
 
 class Purpose(Enum):
-    """What committed offsets are looked up for."""
+    """Purpose of a look-up of committed offsets."""
 
     POSITIONS = "positions"
     CALL = "committed"
 
 
-#: Which look-up: by its purpose, or by the number of the search of the new consumer that began it (N-POLL-03).
+#: Key of a look-up: its purpose, or the number of the new consumer's search that began it (N-POLL-03).
 LookupKey: TypeAlias = Purpose | int
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A look-up. ``identity``: who the member was when it began (K-POS-08). ``found``: the answer, None where nothing
-    is committed; ``problem``: or why there is none. ``shares``: the look-up for the same partitions whose answer is
-    waited for, instead of one of its own (N-CMT-04)."""
+    """A look-up of committed offsets. ``identity``: the member's identity when it began (K-POS-08). ``found``: the
+    result, None for partitions without a committed offset; ``problem``: the failure. ``shares``: another look-up for
+    the same partitions whose response this one waits for, without its own request (N-CMT-04)."""
 
     partitions: tuple[TopicPartition, ...]
     identity: tuple[str, int]
@@ -166,7 +166,7 @@ class Lookup:
 
     @property
     def over(self) -> bool:
-        """Whether it has brought something."""
+        """Whether the look-up has ended, with or without success."""
         return self.found is not None or self.problem is not None
 
 
@@ -175,11 +175,11 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search for positions that is under way in the new consumer's background (N-POLL-01, N-POLL-03).
+    """A search for positions in progress in the new consumer's background (N-POLL-01, N-POLL-03).
 
-    ``initializing``: the partitions without a position when it began. ``lookup``: the look-up that it waits for;
-    ``resets``: the requests to leaders, by their ids. ``polls``: it was begun by a poll, and fetches follow it.
-    ``deadline_ms``: what it meets at or after this time is thrown by the next search too."""
+    ``initializing``: partitions without a position when it began. ``lookup``: the look-up that it waits for;
+    ``resets``: ids of its requests to leaders. ``polls``: a poll began it, and fetches follow it. ``deadline_ms``: the
+    next search also throws a problem that occurs at or after this time."""
 
     number: int
     deadline_ms: int
@@ -191,9 +191,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class PollEvent:
-    """What the last poll of the new consumer has left with the background (N-POLL-01): a search of this number, and
-    what it met. ``held``: a poll goes by it that leaves no event of its own. ``lasted``: in the midst of the poll the
-    application's thread has waited for the background."""
+    """The event that the last poll of the new consumer left with the background (N-POLL-01). ``search``: the number of
+    its search; ``problem``: the failure of that search. ``held``: the poll uses it without leaving a new event.
+    ``lasted``: the application's thread has waited for the background during the poll."""
 
     search: int
     problem: Problem | None = None
@@ -206,9 +206,9 @@ class PollEvent:
 
 @dataclass(frozen=True, slots=True)
 class Buffered:
-    """What came of one partition and is not handed out. ``offset``: where what is left begins. ``looked_at``: it was
-    found good when its turn came, so ``records`` are those that are left, up to ``next_offset``. ``read``: some
-    were handed out. ``in_line``: the next poll goes on with it, and it stands in the queue no more."""
+    """Data fetched from one partition and not returned yet. ``offset``: the start of what is left. ``looked_at``: a
+    poll has checked it, so ``records`` are those left, up to ``next_offset``. ``read``: a poll has returned some.
+    ``in_line``: the next poll continues with it, and it has left the queue."""
 
     partition: TopicPartition
     offset: int
@@ -224,7 +224,7 @@ class Buffered:
 
 
 class CallKind(Enum):
-    """A call of the application that has not returned."""
+    """Kind of an application's call that has not returned."""
 
     COMMIT_SYNC = "commitSync"
     COMMITTED = "committed"
@@ -235,10 +235,10 @@ class CallKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call that waits until ``deadline_ms``, for this commit or partition. ``looked``: it has looked once whether it
-    can return at once, with the coordinator known. ``seeks``: it goes on looking for a coordinator for
-    asynchronous commits, whatever becomes of them meanwhile. ``search``: the new consumer's search for its position,
-    while that is under way, and ``problem`` what the last one met; ``searched``: there was one."""
+    """A call that waits until ``deadline_ms``, for this commit or partition. ``looked``: it has checked once, with the
+    coordinator known, whether it can return. ``seeks``: it keeps looking for a coordinator for asynchronous commits,
+    even if they fail meanwhile. ``search``: the new consumer's search for the position, while it runs; ``problem``: the
+    failure of the last search; ``searched``: there was one."""
 
     kind: CallKind
     deadline_ms: int
@@ -253,8 +253,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """``node`` None: unknown. ``retry_at``: when the next look-up may be sent. ``problem``: why the last one failed for
-    good, for the next call that needs the coordinator."""
+    """``node`` None: unknown. ``retry_at``: earliest time of the next look-up. ``problem``: the fatal error of the last
+    one, for the next call that needs the coordinator."""
 
     node: int | None = None
     looking_up: bool = False
@@ -264,9 +264,9 @@ class Coordinator:
 
 
 class Reader(NamedTuple):
-    """The reading half of a consumer. Make one with ``Reader(settings)``; change it with ``step`` only.
+    """The reader of a consumer. Create it with ``Reader(settings)``; change it only with ``step``.
 
-    Mappings in it are never changed. The order of ``partitions`` is that of the next fetch (K-SUB-14).
+    Its mappings are never changed in place. The order of ``partitions`` is that of the next fetch (K-SUB-14).
     """
 
     settings: ReaderSettings
@@ -274,7 +274,7 @@ class Reader(NamedTuple):
     topics: frozenset[str] = frozenset()
     membership: Membership = Membership()
     partitions: Mapping[TopicPartition, Partition] = MappingProxyType({})
-    close_by_ms: int | None = None  #: the new consumer has begun to close, and may wait until then (N-CLOSE-01)
+    close_by_ms: int | None = None  #: a close of the new consumer has begun, and may wait until then (N-CLOSE-01)
     closed: bool = False
 
     # the cluster
@@ -282,7 +282,7 @@ class Reader(NamedTuple):
     last_epochs: Mapping[TopicPartition, int] = MappingProxyType({})  #: highest seen (K-POS-08)
     topic_ids: Mapping[str, bytes] = MappingProxyType({})
     metadata_version: int = 0
-    validated_version: int = 0  #: the last one that positions were held against (K-POS-07)
+    validated_version: int = 0  #: metadata that positions were last compared with (K-POS-07)
     metadata_requested: bool = False
     coordinator: Coordinator = Coordinator()
 
@@ -290,21 +290,21 @@ class Reader(NamedTuple):
     sent: Mapping[int, Sent] = MappingProxyType({})
     next_request_id: int = 0
 
-    unavailable: Mapping[int, int] = MappingProxyType({})  #: brokers that did not answer, and until when they are left
+    unavailable: Mapping[int, int] = MappingProxyType({})  #: brokers that did not respond, with the end of the back-off
 
     # positions
     lookups: Mapping[LookupKey, Lookup] = MappingProxyType({})
-    lookup_problem: Problem | None = None  #: these three are thrown when positions are updated next (N-POLL-03)
+    lookup_problem: Problem | None = None  #: the next update of positions throws these three (N-POLL-03)
     reset_problem: Problem | None = None
     validation_problem: Problem | None = None
-    ends: tuple[TopicPartition, ...] = ()  #: whose end is asked for as soon as there is a leader (K-POS-09)
-    transient_topics: frozenset[str] = frozenset()  #: of questions for ends that have no answer (K-POS-08)
+    ends: tuple[TopicPartition, ...] = ()  #: look up their log ends when they have a leader (K-POS-09)
+    transient_topics: frozenset[str] = frozenset()  #: of log-end requests without a response (K-POS-08)
 
     # the new consumer's background
-    committing: bool = False  #: an automatic commit, or one before a reconciliation, has no answer (K-OFF-19)
+    committing: bool = False  #: an automatic commit, or one before a reconciliation, has no response (K-OFF-19)
     searches: tuple[Search, ...] = ()
     next_search: int = 0
-    last_lookup: int | None = None  #: that a search for the same partitions waits for too (N-POLL-03)
+    last_lookup: int | None = None  #: a search for the same partitions waits for it too (N-POLL-03)
     polled: PollEvent | None = None
     fetches_wanted: bool = False
 
@@ -314,10 +314,10 @@ class Reader(NamedTuple):
     # commits
     commits: tuple[Commit, ...] = ()
     next_commit: int = 0
-    last_async: int = -1  #: the last of those that nobody waits for, until a synchronous one has waited for it
+    last_async: int = -1  #: the last asynchronous commit, until a synchronous one has waited for it
     outcomes: int = 0
-    commit_due_ms: int | None = None  #: of the interval
-    fenced: bool = False  #: an asynchronous commit was (K-OFF-20)
+    commit_due_ms: int | None = None  #: time of the next interval commit
+    fenced: bool = False  #: an asynchronous commit was fenced (K-OFF-20)
 
     # calls
     waiting: Waiting | None = None
@@ -326,33 +326,32 @@ class Reader(NamedTuple):
 
     @property
     def quirks(self) -> Quirks | None:
-        """What the client of the profile does otherwise."""
+        """The differences of the profile's client from the intended one; None: there are none."""
         return self.settings.quirks
 
     def position(self, partition: TopicPartition) -> int | None:
-        """The next record to read, if there is a valid position (K-SUB-04)."""
+        """Return the offset of the next record to read; None without a valid position (K-SUB-04)."""
         state = self.partitions.get(partition)
         return None if state is None or state.valid is None else state.valid.offset
 
     @property
     def parting(self) -> bool:
-        """Whether a close of the new consumer has committed: only commits are sent from then on (N-CLOSE-01)."""
+        """Whether a close of the new consumer has committed: then only commits are sent (N-CLOSE-01)."""
         closes = self.closed or self.close_by_ms is not None
         return closes and (self.waiting is None or self.waiting.commit is None)
 
     @property
     def watched_topics(self) -> frozenset[str]:
-        """The topics whose metadata count: those of the subscription, and of what is assigned or asked about."""
+        """The topics whose metadata matter: subscribed, assigned, or of a lag request."""
         return self.topics | {each.topic for each in self.partitions} | self.transient_topics
 
     def fetchable(self, partition: TopicPartition) -> bool:
-        """Whether records of the partition may be asked for and handed out (K-SUB-03)."""
+        """Return whether records of the partition may be fetched and returned (K-SUB-03)."""
         state = self.partitions.get(partition)
         return state is not None and not state.paused and self.readable(partition) and state.valid is not None
 
     def readable(self, partition: TopicPartition) -> bool:
-        """Whether nothing but a pause or a missing position stands between an assigned partition and its records
-        (K-SUB-03)."""
+        """Return whether an assigned partition may be read, apart from a pause or a missing position (K-SUB-03)."""
         membership = self.membership
         if partition in membership.pending_revocation or partition in membership.pending_callback:
             return False
@@ -360,7 +359,7 @@ class Reader(NamedTuple):
 
     @property
     def initializing(self) -> tuple[TopicPartition, ...]:
-        """The partitions whose committed offset is to be looked up (K-SUB-10)."""
+        """The partitions whose committed offset must be looked up (K-SUB-10)."""
         held = not_initialised(self)
         return tuple(
             each
@@ -370,7 +369,7 @@ class Reader(NamedTuple):
 
     @property
     def consumed(self) -> Offsets:
-        """What an automatic commit commits: every valid position (K-OFF-05)."""
+        """The offsets of an automatic commit: all valid positions (K-OFF-05)."""
         return tuple(
             (each, OffsetAndMetadata(state.valid.offset, state.valid.epoch))
             for each, state in self.partitions.items()
@@ -380,12 +379,12 @@ class Reader(NamedTuple):
 
 @varies
 def is_subscribed(reader: Reader, topic: str) -> bool:
-    """Whether the present subscription lets the topic be read; a pattern or an assignment by hand lets any
+    """Return whether the subscription allows reading the topic; a pattern or manual assignment allows any
     (K-SUB-03)."""
     return reader.mode is not Mode.TOPICS or topic in reader.topics
 
 
 @varies
 def not_initialised(reader: Reader) -> frozenset[TopicPartition]:
-    """The partitions for which no committed offset is looked up, whatever their state (K-SUB-10)."""
+    """Return the partitions whose committed offset is not looked up, in any state (K-SUB-10)."""
     return reader.membership.pending_revocation

@@ -1,12 +1,12 @@
-"""The step function of the reading half of a consumer.
+"""The step function of a reader: the part of a consumer that reads and commits.
 
-``step(reader, event)`` gives the reader after the event and the commands that the event caused, in order, as the step
-functions of members do; it has no clock, no randomness and no memory of its own. A member of either protocol stands
-beside it (``membership``): the host hands each what the other one says. Without a member it reads what is assigned by
-hand.
+``step(reader, event)`` returns the reader after the event, and the commands that the event caused, in order. Like the
+step functions of members it has no clock, no randomness and no memory. The reader runs beside a member of either
+protocol (``membership``); the host passes each one's messages to the other. Without a member it reads manually assigned
+partitions.
 
-What a poll does, in which order, is in ``calls``; positions are looked for in ``positions`` and ``committed``; records
-go through ``fetching`` and ``handing``; commits are in ``commits``.
+``calls`` has the order of work in a poll; ``positions`` and ``committed`` look up positions; records pass through
+``fetching`` and ``handing``; ``commits`` has the commits.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ from .state import (
 from .turn import Thrown, Turn
 
 _EVENTS: Final = frozenset(get_args(ReaderEvent))
-#: Parts of a poll after which fetches wait for what the rest of it hands out
+#: Parts of a poll after which no fetches are sent, since later parts may still return records
 _BEFORE_FETCHES: Final = (PollPart.BEGIN, PollPart.BACKGROUND)
-#: What the application's thread calls; one at a time, and nothing after ``Close``.
+#: The application's calls. Only one may be in progress, and none follows ``Close``.
 CALLS: Final = (
     Subscribe,
     SubscribePattern,
@@ -103,12 +103,12 @@ CALLS: Final = (
 def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reader, tuple[ReaderCommand, ...]]:
     """Handle one event. ``jitter``: the factor, 0.8 to 1.2, of a back-off that this step may start (K-HB-05).
 
-    Raises ``Refused`` for a call that Kafka's consumer refuses at once (K-SUB-01), ``IllegalEvent`` for an event that
-    cannot happen now: a call on a closed consumer or while another one waits, a timer that is not set and due.
+    Raises ``Refused`` for a call that Kafka's consumer rejects immediately (K-SUB-01), and ``IllegalEvent`` for an
+    event that cannot happen now: a call on a closed consumer or while another one waits, a timer that is not due.
     """
-    expect(Reader, reader, "reader", "begin with Reader(settings), then hand in what the step before returned")
+    expect(Reader, reader, "reader", "start with Reader(settings), then pass what the previous step returned")
     if type(event) not in _EVENTS:
-        raise IllegalEvent(f"{type(event).__name__} is no event of a reader; those stand in fencepost.reader.events")
+        raise IllegalEvent(f"{type(event).__name__} is not a reader event; use those in fencepost.reader.events")
     _take(reader, event)
     turn = Turn(reader, event.at_ms, jitter)
     if reader.commit_due_ms is None:
@@ -134,11 +134,13 @@ def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reade
 def _take(reader: Reader, event: ReaderEvent) -> None:
     if isinstance(event, CALLS):
         if reader.closed:
-            raise IllegalEvent("the consumer is closed")
+            raise IllegalEvent(f"{type(event).__name__}: the consumer is closed")
         if reader.waiting is not None:
-            raise IllegalEvent(f"a call has not returned yet ({reader.waiting.kind.value})")
+            raise IllegalEvent(
+                f"{type(event).__name__}: another call has not returned yet ({reader.waiting.kind.value})"
+            )
     elif isinstance(event, ReaderTimerFired) and reader.deadlines.get(event.timer, event.at_ms + 1) > event.at_ms:
-        raise IllegalEvent(f"the {event.timer.value} timer is not due")
+        raise IllegalEvent(f"the {event.timer.value} timer is not due at {event.at_ms} ms")
 
 
 def _thrown(event: ReaderEvent, thrown: Thrown) -> PollReturned | CallReturned:
@@ -181,7 +183,7 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
         case LeadersChanged():
             _leaders_changed(turn, event)
         case ReaderTimerFired():
-            pass  # what is due is looked at in the end of each step
+            pass  # the end of each step handles what is due
         case Wakeup():
             turn.reader = turn.reader._replace(wakeup=True)
         case _:
@@ -192,13 +194,18 @@ def _called(turn: Turn, event: ReaderEvent) -> None:
     match event:
         case Subscribe(topics=topics):
             if not topics:
-                raise Refused("no topic; unsubscribe instead", "IllegalArgumentException")
+                raise Refused(
+                    "Subscribe needs at least one topic; use Unsubscribe to drop all", "IllegalArgumentException"
+                )
             subscribing.choose(turn, Mode.TOPICS, topics)
         case SubscribePattern():
             subscribing.choose(turn, Mode.PATTERN)
         case SubscribeRegex():
             if turn.client is not Client.CONSUMER:
-                raise Refused("classic groups match no regular expressions", "IllegalArgumentException")  # K-SUB-01
+                # K-SUB-01
+                raise Refused(
+                    "a classic group cannot subscribe to a regex; use SubscribePattern", "IllegalArgumentException"
+                )
             subscribing.choose(turn, Mode.REGEX)
         case Unsubscribe():
             subscribing.unsubscribe(turn)
@@ -253,10 +260,9 @@ def _asked(sent: Sent) -> str:
 
 
 def _of_coordinator(turn: Turn, elsewhere: bool, body: object) -> None:
-    """No answer, or one of a broker that does not coordinate the group: the coordinator is forgotten (K-OFF-11,
-    K-ERR-13)."""
+    """Forget the coordinator if no response arrived, or if the node is not the coordinator (K-OFF-11, K-ERR-13)."""
     if elsewhere and not turn.reader.fenced:
-        commits.attempted(turn)  # before the others have failed; who is fenced hears of that at the end of the step
+        commits.attempted(turn)  # before the others fail; a fenced consumer learns of it at the end of the step
     if elsewhere:
         calls.coordinator_moved(turn)
     if elsewhere or body is None:
@@ -264,9 +270,9 @@ def _of_coordinator(turn: Turn, elsewhere: bool, body: object) -> None:
 
 
 def _leaders_changed(turn: Turn, event: LeadersChanged) -> None:
-    """What is older than an epoch that was seen is not believed, and of what is not told nothing is known any more: nor
-    are epochs of topics that are neither told nor subscribed to (K-POS-08). Positions are held against it when they are
-    updated next (K-POS-07)."""
+    """Store new metadata. Ignore a leader whose epoch is older than one already seen. Drop leaders and epochs of
+    partitions that are not in the metadata; keep epochs of subscribed topics (K-POS-08). Positions are compared with it
+    at their next update (K-POS-07)."""
     reader = turn.reader
     topics = {partition.topic for partition, _ in event.leaders} | reader.topics
     if reader.mode is Mode.MANUAL:
@@ -289,12 +295,12 @@ def _leaders_changed(turn: Turn, event: LeadersChanged) -> None:
         metadata_requested=False,
     )
     lag.ask_again(turn)
-    if not reader.mode.automatic:  # a member is told of what it watches, which may be more: what its group reads
+    if not reader.mode.automatic:  # a member's metadata may cover more topics: those of its group
         turn.watch()
 
 
 def _arm(turn: Turn, event: ReaderEvent) -> None:
-    """Tell the timers that are new or gone; one that fired is set anew only for another time."""
+    """Emit commands for timers that are new or gone. A fired timer is set again only for another time."""
     before = dict(turn.reader.deadlines)
     if isinstance(event, ReaderTimerFired):
         before.pop(event.timer, None)
@@ -310,7 +316,7 @@ def _arm(turn: Turn, event: ReaderEvent) -> None:
 
 
 def _retries(reader: Reader) -> list[int | None]:
-    """When something that waits may go on without a poll."""
+    """Return the times at which waiting work may continue without a poll."""
     idle = [each for each in reader.commits if each.outcome is None and each.request_id is None]
     times = [at for each in idle for at in (each.retry_at, each.deadline_ms)]
     lookups = [each for key, each in reader.lookups.items() if key is not Purpose.POSITIONS]

@@ -1,4 +1,4 @@
-"""What the application asks for and what is assigned: modes that exclude each other, pauses, seeks (8.7)."""
+"""Subscription and assignment: exclusive modes, pauses, seeks (8.7)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .settings import Client, Reset, ResetPolicy
 from .state import Mode
 from .turn import Turn
 
-_EXCLUSIVE = "subscription to topics, to a pattern and assignment of partitions exclude each other; unsubscribe first"
+_EXCLUSIVE = "cannot mix subscribing to topics, to a pattern or regex, and manual assignment; unsubscribe first"
 
 
 def choose(turn: Turn, mode: Mode, topics: frozenset[str] = frozenset()) -> None:
-    """Subscribe in one of the ways. Raises ``Refused`` if another is in use (K-SUB-01)."""
+    """Subscribe in one mode. Raises ``Refused`` if another mode is in use (K-SUB-01)."""
     _take(turn, mode)
-    if turn.client is Client.CONSUMER:  # what the look-up of the coordinator has met is thrown by the member
+    if turn.client is Client.CONSUMER:  # the member throws the failure of the coordinator's look-up
         turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=None))
     if turn.client is Client.CONSUMER and mode is Mode.TOPICS:
         _drop_unwanted(turn, topics)
@@ -33,10 +33,10 @@ def choose(turn: Turn, mode: Mode, topics: frozenset[str] = frozenset()) -> None
 
 
 def _drop_unwanted(turn: Turn, topics: frozenset[str]) -> None:
-    """What was fetched of dropped topics goes at once; partitions of which some was read go to the end of the queue
+    """Drop fetched records of dropped topics. Their partitions that were partly read move to the end of the fetch order
     (K-SUB-03, K-SUB-14)."""
     kept = [each for each in turn.reader.partitions if each.topic in topics]
-    for each in sorted(turn.reader.buffer, key=attrgetter("in_line")):  # what is in the queue first
+    for each in sorted(turn.reader.buffer, key=attrgetter("in_line")):  # first those still in the queue
         if each.read and each.partition not in kept:
             turn.to_the_end(each.partition)
     _keep(turn, kept)
@@ -49,24 +49,27 @@ def _take(turn: Turn, mode: Mode) -> None:
 
 
 def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
-    """Read these without membership; positions that were due for a commit are committed before they go (K-OFF-04).
+    """Read these partitions without membership. First commit positions that are due, before they go (K-OFF-04).
 
-    Raises ``Refused`` if subscribed, or for an empty list or name."""
+    Raises ``Refused`` if subscribed, for an empty list, or for an empty topic name."""
     if not partitions or not all(each.topic for each in partitions):
-        raise Refused("no partition, or one without a topic; unsubscribe instead", "IllegalArgumentException")
+        raise Refused(
+            "Assign needs at least one partition, each with a topic; use Unsubscribe to drop all",
+            "IllegalArgumentException",
+        )
     kept = partitions
-    if turn.client is Client.CONSUMER:  # what was fetched of others that were assigned before too
+    if turn.client is Client.CONSUMER:  # it also drops fetched records of newly assigned partitions
         kept = tuple(each for each in partitions if each in turn.reader.partitions)
-    _keep(turn, kept)  # also if the rest is refused
+    _keep(turn, kept)  # even if the call is then rejected
     commits.maybe_auto_commit(turn)
     _take(turn, Mode.MANUAL)
-    if set(partitions) != turn.reader.partitions.keys():  # the same ones are not even put in another order
+    if set(partitions) != turn.reader.partitions.keys():  # the same set does not even change the order
         _own(turn, partitions)
 
 
 def unsubscribe(turn: Turn) -> None:
-    """Nothing is read any more; nothing is committed either (K-LEAVE-04)."""
-    if turn.client is Client.CONSUMER:  # N-TR-07: it overlooks what the look-up of the coordinator has met
+    """Drop subscription and assignment, without a commit (K-LEAVE-04)."""
+    if turn.client is Client.CONSUMER:  # N-TR-07: it ignores the failure of the coordinator's look-up
         turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=None))
     nothing = replace(turn.reader.membership, owned=())
     turn.reader = turn.reader._replace(mode=Mode.NONE, topics=frozenset(), membership=nothing)
@@ -75,8 +78,8 @@ def unsubscribe(turn: Turn) -> None:
 
 
 def told(turn: Turn, event: MembershipChanged) -> None:
-    """What membership says from now on (K-SUB-02). Only what is taken away loses its position, whatever the member has
-    become (N-CMT-05)."""
+    """Store the new membership (K-SUB-02). Only partitions that are taken away lose their position, whatever the
+    member's state (N-CMT-05)."""
     before = turn.reader.membership.owned
     turn.reader = turn.reader._replace(membership=event.membership)
     if turn.reader.mode.automatic and event.membership.owned != before:
@@ -84,13 +87,13 @@ def told(turn: Turn, event: MembershipChanged) -> None:
 
 
 def adopted(turn: Turn) -> None:
-    """What is assigned is assigned anew, be it the same: fetches begin with the first of it (K-SUB-14)."""
+    """Apply the assignment again, even an equal one: the fetch order starts with its first partition (K-SUB-14)."""
     if turn.reader.mode.automatic:
         _own(turn, turn.reader.membership.owned)  # K-SUB-14
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """In the order of fetches: topics as they are met first, each with its partitions as they are met (K-SUB-14)."""
+    """Return the fetch order: topics by first occurrence, each with its partitions in the given order (K-SUB-14)."""
     topics: dict[str, list[TopicPartition]] = {}
     for each in partitions:
         topics.setdefault(each.topic, []).append(each)
@@ -98,8 +101,8 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
 
 
 def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
-    """What stays keeps its state and what was fetched of it (K-CB-11), what is new has none, what goes is forgotten
-    with all that; in the order given, topic by topic (K-SUB-02, K-SUB-05, K-SUB-14)."""
+    """Set the assigned partitions, in the given order, topic by topic. Those kept keep their state and fetched records
+    (K-CB-11); new ones start without state; those dropped lose both (K-SUB-02, K-SUB-05, K-SUB-14)."""
     before = turn.reader.partitions
     after = {each: before.get(each, Partition()) for each in by_topic(partitions)}
     if list(after) == list(before):
@@ -117,50 +120,54 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
 
 @varies
 def drops_at_once(turn: Turn) -> bool:
-    """Whether what was fetched of a partition that is taken away is dropped with it, and not when its turn comes
+    """Return whether fetched records of a partition are dropped when it is taken away, and not when a poll reaches them
     (K-SUB-02, K-FETCH-01)."""
     return True
 
 
 def _keep(turn: Turn, partitions: Collection[TopicPartition]) -> None:
-    """What was fetched of others is dropped (K-SUB-02)."""
+    """Drop fetched records of all other partitions (K-SUB-02)."""
     kept = tuple(each for each in turn.reader.buffer if each.partition in partitions)
     turn.reader = turn.reader._replace(buffer=kept)
 
 
 def assigned(turn: Turn, partition: TopicPartition) -> Partition:
-    """The state of a partition that is assigned. Raises ``Refused`` for any other."""
+    """Return the state of an assigned partition. Raises ``Refused`` for any other."""
     state = turn.reader.partitions.get(partition)
     if state is None:
-        raise Refused(f"{partition.topic}-{partition.partition} is not assigned", "IllegalStateException")
+        raise Refused(
+            f"{partition.topic}-{partition.partition} is not assigned to this consumer", "IllegalStateException"
+        )
     return state
 
 
 def pause(turn: Turn, partitions: tuple[TopicPartition, ...], *, paused: bool) -> None:
-    """Only records are held back, nothing else (K-SUB-05). Raises ``Refused`` unless all are assigned."""
+    """Hold back records, or stop doing so; nothing else changes (K-SUB-05). Raises ``Refused`` unless all are
+    assigned."""
     states = {each: assigned(turn, each) for each in partitions}
     for each, state in states.items():
         turn.change(each, replace(state, paused=paused))  # K-SUB-05
 
 
 def seek(turn: Turn, event: Seek) -> None:
-    """The position is this at once, whatever was looked up for it; with an epoch it is checked first (K-POS-05).
+    """Set the position immediately, whatever is being looked up for it; one with an epoch is validated first
+    (K-POS-05).
 
     Raises ``Refused`` for a negative offset or a partition that is not assigned."""
     if event.offset < 0:
-        raise Refused(f"{event.offset} is no offset", "IllegalArgumentException")
+        raise Refused(f"Seek.offset must be >= 0 (got {event.offset})", "IllegalArgumentException")
     assigned(turn, event.partition)
-    leader = turn.leader(event.partition)  # as it was known before this epoch was heard of
+    leader = turn.leader(event.partition)  # the leader known before this epoch was seen
     turn.saw_epoch(event.partition, event.leader_epoch)
-    if turn.client is Client.CONSUMER:  # as it is known since
+    if turn.client is Client.CONSUMER:  # the leader known after it
         leader = turn.leader(event.partition)
     turn.place(event.partition, Position(event.offset, event.leader_epoch, leader))
 
 
 def seek_to_end(turn: Turn, partitions: tuple[TopicPartition, ...], to: Reset) -> None:
-    """The position is looked up anew, by this policy instead of the configured one (K-POS-03)."""
+    """Look up the position again, with this policy instead of the configured one (K-POS-03)."""
     if to not in (Reset.EARLIEST, Reset.LATEST):
-        raise Refused(f"a log has two ends, {to.value} is none of them", "IllegalArgumentException")
+        raise Refused(f"SeekToEnd.to must be EARLIEST or LATEST (got {to.name})", "IllegalArgumentException")
     chosen = partitions or tuple(turn.reader.partitions)
     states = {each: assigned(turn, each) for each in chosen}
     for each, state in states.items():

@@ -1,4 +1,4 @@
-"""The working copy of the reading half during one step."""
+"""The working copy of a reader during one step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .state import Reader, Sent
 
 
 class Thrown(Exception):
-    """The call of the application ends here; what was done before stays done, as in Kafka."""
+    """Ends the application's call with a problem. As in Kafka, earlier effects of the call remain."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -26,7 +26,7 @@ class Thrown(Exception):
 
 
 class Turn:
-    """``reader`` is replaced as the step goes on; ``now``: the event's time; ``jitter``: factor of back-offs."""
+    """``reader`` is replaced as the step proceeds; ``now``: the event's time; ``jitter``: factor of back-offs."""
 
     def __init__(self, reader: Reader, now: int, jitter: float) -> None:
         self.reader = reader
@@ -36,31 +36,31 @@ class Turn:
 
     @property
     def quirks(self) -> Quirks | None:
-        """What the client of the profile does otherwise."""
+        """The differences of the profile's client from the intended one; None: there are none."""
         return self.reader.settings.quirks
 
     @property
     def client(self) -> Client:
-        """Whose order of things is kept."""
+        """The client whose behaviour the reader follows."""
         return self.reader.settings.client
 
     def emit(self, command: ReaderCommand) -> None:
-        """Ask the driver for this."""
+        """Append a command for the driver."""
         self.commands.append(command)
 
     def change(self, partition: TopicPartition, state: Partition) -> None:
-        """Another state of an assigned partition, in its place in the order."""
+        """Replace the state of an assigned partition; its place in the order stays."""
         self.reader = self.reader._replace(partitions={**self.reader.partitions, partition: state})
 
     def place(self, partition: TopicPartition, position: Position) -> None:
-        """Read an assigned partition from here, once its leader has confirmed it. kafka-python knows no epochs
+        """Read an assigned partition from ``position``, after its leader has confirmed it. kafka-python ignores epochs
         (K-PY-02)."""
         state = self.reader.partitions[partition]
         python = self.client is Client.KAFKA_PYTHON
         self.change(partition, state.seek_validated(position) if python else state.seek(position))
 
     def to_the_end(self, partition: TopicPartition) -> None:
-        """A partition that was read is fetched after the others (K-SUB-14)."""
+        """Move a partition to the end of the fetch order, after records of it were returned (K-SUB-14)."""
         rest = dict(self.reader.partitions)
         state = rest.pop(partition, None)
         if state is not None:
@@ -69,31 +69,31 @@ class Turn:
     # --- requests ---
 
     def number(self) -> int:
-        """A fresh id for a request."""
+        """Return a fresh id for a request."""
         number = self.reader.next_request_id
         self.reader = self.reader._replace(next_request_id=number + 1)
         return number
 
     def fly(self, request_id: int, sent: Sent) -> None:
-        """A request is under way."""
+        """Record a request as sent and unanswered."""
         self.reader = self.reader._replace(sent={**self.reader.sent, request_id: sent})
 
     def landed(self, request_id: int) -> Sent | None:
-        """What an answered request was; None for one that was given up."""
+        """Remove and return an answered request; None if the reader gave it up."""
         rest = dict(self.reader.sent)
         sent = rest.pop(request_id, None)
         self.reader = self.reader._replace(sent=rest)
         return sent
 
     def send(self, body: OffsetCommitRequest | OffsetFetchRequest, sent: Sent) -> int:
-        """To the coordinator."""
+        """Send a request to the coordinator; return its id."""
         request_id = self.number()
         self.fly(request_id, sent)
         self.emit(Send(request_id, body, timeout_ms=self.reader.settings.request_timeout_ms))
         return request_id
 
     def send_to(self, node: int, body: LeaderRequest, sent: Sent) -> None:
-        """To the leader of partitions."""
+        """Send a request to the leader of partitions."""
         request_id = self.number()
         self.fly(request_id, sent)
         self.emit(SendToLeader(node, request_id, body, timeout_ms=self.reader.settings.request_timeout_ms))
@@ -101,38 +101,38 @@ class Turn:
     # --- the cluster ---
 
     def leader(self, partition: TopicPartition) -> Leader:
-        """The leader as metadata has it; unknown if a newer epoch than metadata's has been seen (K-POS-08)."""
+        """Return the leader in the metadata; unknown if a newer epoch than the metadata's has been seen (K-POS-08)."""
         last = self.reader.last_epochs.get(partition)
         known = self.reader.leaders.get(partition, Leader())
         return Leader(None, last) if known.epoch is not None and last is not None and known.epoch < last else known
 
     def watch(self) -> None:
-        """Metadata are asked for anew, for what is read now: epochs of other topics are forgotten (K-POS-08)."""
+        """Restrict the known epochs to the watched topics, as new metadata does (K-POS-08)."""
         reader, watched = self.reader, self.reader.watched_topics
         told = {each: leader.epoch for each, leader in reader.leaders.items() if leader.epoch is not None}
         epochs = {**told, **reader.last_epochs}
         self.reader = reader._replace(last_epochs={each: at for each, at in epochs.items() if each.topic in watched})
 
     def saw_epoch(self, partition: TopicPartition, epoch: int | None) -> None:
-        """An answer told a leader epoch: metadata with a lower one is old (K-POS-08). Of a partition whose epoch was
-        never told nothing is kept."""
+        """Handle a leader epoch in a response: metadata with a lower one is old (K-POS-08). The first epoch of a
+        partition must be from metadata; a response alone is not kept."""
         last = self.reader.last_epochs.get(partition)
         if epoch is not None and last is not None and epoch > last:
             self.reader = self.reader._replace(last_epochs={**self.reader.last_epochs, partition: epoch})
             self.want_metadata()
 
     def want_metadata(self) -> None:
-        """Ask once until it comes."""
+        """Request metadata, unless a request is pending."""
         if not self.reader.metadata_requested:
             self.reader = self.reader._replace(metadata_requested=True)
             self.emit(RequestMetadata(self.reader.watched_topics))
 
     def left_alone(self, node: int) -> bool:
-        """Whether the broker has just not answered (K-FETCH-01)."""
+        """Return whether the broker failed to respond recently and must not be asked yet (K-FETCH-01)."""
         return self.now < self.reader.unavailable.get(node, self.now)
 
     def by_leader(self, partitions: Mapping[TopicPartition, Leader]) -> dict[int, list[TopicPartition]]:
-        """Partitions by the node to ask; those without one wait for metadata."""
+        """Group partitions by the node of their leader. Request metadata if a partition has none."""
         nodes: dict[int, list[TopicPartition]] = {}
         for partition, leader in partitions.items():
             if leader.node is None:
@@ -142,8 +142,8 @@ class Turn:
         return nodes
 
     def coordinator_known(self, *, at_once: bool = False) -> bool:
-        """If it is not: look it up, unless a look-up is under way or, but for who asks ``at_once``, failed a moment ago
-        (K-FIND-01)."""
+        """Return whether the coordinator is known. If not, look it up, unless a look-up is in progress or its back-off
+        runs; ``at_once`` ignores the back-off (K-FIND-01)."""
         coordinator = self.reader.coordinator
         if coordinator.node is not None:
             return True
@@ -154,14 +154,14 @@ class Turn:
         return False
 
     def wake(self) -> None:
-        """Throw, once, if another thread has asked for it (K-POLL-06)."""
+        """Throw once if another thread has called wakeup (K-POLL-06)."""
         if self.reader.wakeup:
             self.reader = self.reader._replace(wakeup=False)
             raise Thrown(Problem(ProblemKind.WAKEUP))
 
     def check_coordinator(self, *, waits: bool = False) -> None:
-        """Throw what the last look-up met, if that is for good and nobody has been told (K-FIND-01). Who ``waits`` for
-        a look-up looks at the network first, which a wakeup ends (K-POLL-06)."""
+        """Throw the fatal error of the last look-up, if no call has thrown it yet (K-FIND-01). A call that ``waits``
+        for a look-up polls the network first, so a wakeup is thrown first (K-POLL-06)."""
         problem = self.reader.coordinator.problem
         if problem is not None:
             if waits:
@@ -172,13 +172,13 @@ class Turn:
     # --- timers ---
 
     def backoff(self, attempts: int) -> int:
-        """Exponential, base 2, with jitter (K-HB-05)."""
+        """Return the back-off in ms: exponential, base 2, with jitter (K-HB-05)."""
         settings = self.reader.settings
         exponential = settings.retry_backoff_ms * 2 ** min(attempts, 30)
         return min(int(exponential * self.jitter), settings.retry_backoff_max_ms)
 
     def arm(self, before: Mapping[ReaderTimer, int], after: Mapping[ReaderTimer, int]) -> None:
-        """Tell the difference between the timers before and after the step."""
+        """Emit a command for each timer that the step set, changed or cancelled."""
         for timer in ReaderTimer:
             if timer in after and after[timer] != before.get(timer):
                 self.emit(SetReaderTimer(timer, max(0, after[timer] - self.now)))

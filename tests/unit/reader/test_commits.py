@@ -129,7 +129,7 @@ def test_without_a_group_there_is_nobody_to_commit_to():
 def test_a_negative_offset_is_refused():
     """K-OFF-21."""
     desk = Desk().reading(T0)
-    with pytest.raises(Refused, match="negative offset for t-0"):
+    with pytest.raises(Refused, match="offset of t-0 must be >= 0"):
         sync(desk, ((T0, OffsetAndMetadata(-1)),))
 
 

@@ -133,7 +133,7 @@ def test_only_what_is_assigned_can_be_paused_or_sought():
 
 def test_seeks_that_make_no_sense_are_refused():
     desk = Desk().reading(T0)
-    with pytest.raises(Refused, match="-1 is no offset"):
+    with pytest.raises(Refused, match="Seek.offset must be >= 0"):
         desk.do(Seek(0, T0, -1))
     with pytest.raises(Refused, match="two ends"):
         desk.do(SeekToEnd(0, (T0,), Reset.NONE))

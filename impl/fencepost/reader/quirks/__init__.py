@@ -1,4 +1,4 @@
-"""What Kafka's consumers do otherwise than intended when they read and commit: ``fencepost.quirks`` says how."""
+"""Differences of Kafka's consumers from the intended protocol when they read and commit; see ``fencepost.quirks``."""
 
 from . import commits, reading
 

@@ -1,4 +1,4 @@
-"""What Kafka's consumers do otherwise when they commit."""
+"""Differences of Kafka's consumers from the intended protocol when they commit."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from ..turn import Turn
 
 @quirk("fault_callbacks_overtake", of=commits.callbacks_due)
 def as_they_end(turn: Turn) -> tuple[Commit, ...]:
-    """Callbacks come in the order in which commits end, and one that fails without a request ends before those that
-    wait for an answer (K-OFF-18)."""
+    """Run callbacks in the order in which commits end. A commit that fails without a request ends before those that
+    wait for a response (K-OFF-18)."""
     ended = (each for each in turn.reader.commits if each.cause is Cause.ASYNC and each.outcome is not None)
     return tuple(sorted(ended, key=attrgetter("ended")))
 
 
 @quirk("fault_close_keeps_callbacks", of=commits.last_callbacks)
 def untold(turn: Turn) -> None:
-    """The old consumer waits in its close for the answers to asynchronous commits that were sent, and calls no callback
-    any more; nor does the new one if it has waited for the last of them before, as in the commit of its close
-    (K-LEAVE-04, N-CLOSE-01)."""
+    """Run no callbacks at the end of a close. The classic consumer waits there for the responses to its asynchronous
+    commits, but never runs their callbacks. Nor does the new one, if it has already waited for the last of them, as in
+    the commit of its close (K-LEAVE-04, N-CLOSE-01)."""
     if turn.client is Client.CONSUMER and turn.reader.last_async >= 0:
         commits.run_callbacks(turn, throw=False)
 
 
 @quirk("old_offsets_by_name", of=naming.ids_of)
 def names_always(turn: Turn, partitions: Iterable[TopicPartition]) -> Mapping[bytes, str]:
-    """Up to 4.1 requests about offsets name their topics (V-99)."""
+    """Up to 4.1, offset requests contain topic names (V-99)."""
     return {}
 
 
 @quirk("old_unknown_topic_id_is_final", of=commits.topic_id_passes)
 def never_passes(turn: Turn) -> bool:
-    """Up to 4.1 a synchronous commit does not try UNKNOWN_TOPIC_ID again (V-101)."""
+    """Up to 4.1, a synchronous commit does not retry UNKNOWN_TOPIC_ID (V-101)."""
     return False
 
 
 @quirk("old_close_waits_for_coordinator", of=commits.give_up_unsent)
 def waits(turn: Turn) -> None:
-    """Up to 4.1 a close waits until its timer ends for commits that found no coordinator (V-103)."""
+    """Up to 4.1, a close waits until its timeout for commits without a coordinator (V-103)."""

@@ -1,4 +1,4 @@
-"""What older consumers of Kafka do otherwise when they look for positions and records."""
+"""Differences of Kafka's consumers from the intended protocol when they look up positions and read records."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from ..turn import Turn
 
 @quirk("old_dropped_topic_is_read", of=state.is_subscribed)
 def whatever_is_owned(reader: Reader, topic: str) -> bool:
-    """In 4.0 a topic that is not subscribed to any more is read until it is taken away (V-81)."""
+    """In 4.0, read a topic that is no longer subscribed until it is taken away (V-81)."""
     return True
 
 
 @quirk("old_revoked_is_initialised", of=state.not_initialised)
 def none(reader: Reader) -> frozenset[TopicPartition]:
-    """Up to 4.1 a committed offset is looked up for a partition that is about to be revoked (V-82)."""
+    """Up to 4.1, look up the committed offset of a partition that is about to be revoked (V-82)."""
     return frozenset()
 
 
 @quirk("fault_unknown_error_loses_records", of=handing.waits)
 def at_once(turn: Turn, problem: Problem) -> bool:
-    """A code that no fetch knows is thrown by the poll that has read what came before it: positions have moved, and
-    nobody gets the records (K-FETCH-04)."""
+    """Throw an error code that is undefined for fetches in the poll that has already read the records before it. The
+    positions have moved, and the application never gets those records (K-FETCH-04)."""
     return problem.kind is not ProblemKind.ILLEGAL_STATE
 
 
 @quirk("old_unknown_topic_fails_lookup", of=committed.unknown_passes)
 def is_fatal(turn: Turn) -> bool:
-    """Up to 4.1 an unknown topic or id ends a look-up of committed offsets (V-100)."""
+    """Up to 4.1, an unknown topic name or id ends a look-up of committed offsets (V-100)."""
     return False
 
 
 @quirk("fault_gone_partition_voids_answer", of=positions.asked_again)
 def until_one_is_gone(turn: Turn, partitions: list[TopicPartition], asked: int) -> bool:
-    """One that is to be asked about again and is not assigned any more breaks the answer off: no partition of it is
-    checked, and those that a hash table has behind it are not asked about before the request's time is over
+    """Stop at the first partition to ask about again that is no longer assigned. Then no partition of the response is
+    validated, and those after it in the order of a hash table are not asked about again before the request timeout
     (K-POS-07)."""
     for each in in_table(partitions, lambda at: of_partition(at.topic, at.partition), made_for(asked)):
         if each not in turn.reader.partitions:
@@ -54,43 +54,43 @@ def until_one_is_gone(turn: Turn, partitions: list[TopicPartition], asked: int) 
 
 @quirk("fault_old_look_up_serves", of=committed.forgets)
 def while_it_is_for_the_same(turn: Turn) -> bool:
-    """What was asked outside of a stable generation and not taken answers the next question about the same partitions
-    outside of one, however long after; what the new consumer has asked is taken for a partition that was taken away and
-    has come back (K-POS-08)."""
+    """Reuse an old look-up. The classic consumer's, sent outside a stable generation and not taken, answers the next
+    question for the same partitions outside a stable generation, however much later. The new consumer's is used for a
+    partition that was taken away and assigned again (K-POS-08)."""
     return turn.client is Client.KAFKA_PYTHON
 
 
 @quirk("old_lag_waits_for_ever", of=lag.ends_with_failure)
 def never(turn: Turn) -> bool:
-    """Up to 4.3 the new consumer asks for the log's end once, and after new metadata again if the leader said no or was
-    not known; if the question was lost it never asks again (V-134, K-POS-09)."""
+    """Up to 4.3, the new consumer asks for the log's end once. After new metadata it asks again if the leader returned
+    an error or was unknown; if the request was lost, it never asks again (V-134, K-POS-09)."""
     return turn.client is not Client.CONSUMER
 
 
 @quirk("fault_poll_skips_the_check", of=background.checks_again)
 def with_the_next_poll(turn: Turn) -> bool:
-    """The new consumer's poll that comes while records of the last one are in the queue leaves no event: nothing is
-    committed, and no position held against newer metadata, before they are handed out (K-POS-07, N-POLL-01)."""
+    """Skip the poll event while records of the last one are queued. The new consumer then neither commits nor compares
+    positions with newer metadata before it returns those records (K-POS-07, N-POLL-01)."""
     return False
 
 
 @quirk("fault_taken_partition_stays_queued", of=subscribing.drops_at_once)
 def when_its_turn_comes(turn: Turn) -> bool:
-    """What the new consumer in a group has fetched of a partition that is taken away stays in its queue, and is handed
-    out if the partition comes back and is read from there (K-FETCH-01)."""
+    """Keep fetched records of a partition that is taken away. The new consumer in a group returns them if the partition
+    is assigned again and read from that position (K-FETCH-01)."""
     return turn.client is not Client.CONSUMER or not turn.reader.mode.automatic
 
 
 @quirk("fault_search_fails_twice", of=background.tells_again)
 def once_more(turn: Turn) -> bool:
-    """What a search for positions has met is thrown by the poll that began it and, since its time is over, by the next
-    one too (N-POLL-03)."""
+    """Throw the failure of a search twice: by the poll that began it and, because its time is over, by the next one
+    (N-POLL-03)."""
     return True
 
 
 @quirk("old_shared_look_up_is_lost", of=committed.pass_on)
 def alone(turn: Turn, key: LookupKey, lookup: Lookup, sharing: list[LookupKey]) -> None:
-    """Up to 4.3, when a look-up that others wait for too fails for now, only who began it asks again; the others are
+    """Up to 4.3, after a retriable failure of a shared look-up only the search that began it asks again. The others are
     forgotten, and wait until their time is over (V-135, N-CMT-04)."""
     del key, lookup
     committed.forsake(turn, sharing)
