@@ -1,7 +1,7 @@
-"""Which versions of an API carry which fields of its requests.
+"""The API versions that have each request field.
 
-A request object has the fields of every version. A field that the version of the request does not carry could not have
-come over the wire, so it must have its default (G-WIRE-01…07, 10…14): ``uncarried`` finds one that has not.
+A request object has the fields of every version. A field that the request's version lacks cannot have been sent, so it
+must have its default (G-WIRE-01…07, 10…14): ``uncarried`` finds one that does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHOWN: Final = 60
 
 
 class Carried(NamedTuple):
-    """The first and the last version with a field, and what the field holds in any other version."""
+    """The first and last version with a field, and the field's value in all other versions."""
 
     first: int = 0
     last: int = _EVER
@@ -45,13 +45,13 @@ class Carried(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A class of rows in the requests of one API: the same rows may be in requests of several."""
+    """A class of rows in the requests of one API; other APIs may use the same class."""
 
     api: type
     row: type
 
 
-#: By request, or row of one; a field that is not named is in every version.
+#: By request, or by row of a request; a field that is not listed is in every version.
 CARRIED: Final[Mapping[type | Row, Mapping[str, Carried]]] = {
     JoinGroupRequest: {
         "rebalance_timeout_ms": Carried(1, absent=-1),
@@ -100,30 +100,30 @@ CARRIED: Final[Mapping[type | Row, Mapping[str, Carried]]] = {
 
 
 class Alone(NamedTuple):
-    """Up to version ``last`` a request has exactly one of these rows."""
+    """Up to version ``last`` a request must have exactly one of these rows."""
 
     field: str
     last: int
 
 
-#: Requests that had one row before they had several (G-WIRE-06, G-WIRE-23).
+#: Requests whose early versions have one row and later ones several (G-WIRE-06, G-WIRE-23).
 ALONE: Final[Mapping[type, Alone]] = {
     LeaveGroupRequest: Alone("members", 2),
     OffsetFetchRequest: Alone("groups", 7),
 }
-#: Before this version OffsetFetch cannot ask for all offsets of a group: its list of topics is never null (O-FETCH-08).
+#: From this version on OffsetFetch can ask for all offsets of a group: its topics may be null (O-FETCH-08).
 ALL_OFFSETS_SINCE: Final = 2
 
 
 class _Plan(NamedTuple):
-    """``empty``: fields that must hold a default, with it. ``rows``: fields of rows that have such fields."""
+    """``empty``: fields that must hold their default, with the default. ``rows``: fields of rows with such fields."""
 
     empty: tuple[tuple[str, object], ...]
     rows: tuple[tuple[str, _Plan], ...]
 
 
 def uncarried(body: Any, version: int) -> str | None:
-    """Name the part of a request that its version cannot carry; return None if it can carry everything."""
+    """Return a message about the part that the version lacks; None if it has everything."""
     kind: Any = type(body)
     plan = _plan(kind, kind, version)
     found = None if plan is None else _first(body, plan, version)
@@ -139,7 +139,7 @@ def uncarried(body: Any, version: int) -> str | None:
 
 @cache
 def _plan(api: Any, kind: Any, version: int) -> _Plan | None:
-    """The fields to check in requests of that version, or in rows of them; None if there are none."""
+    """Return the fields to check in requests of that version, or in their rows; None if there are none."""
     carried = CARRIED.get(kind if kind is api else Row(api, kind), {})
     empty = tuple((name, each.absent) for name, each in carried.items() if not each.first <= version <= each.last)
     rows = []
@@ -153,7 +153,7 @@ def _plan(api: Any, kind: Any, version: int) -> _Plan | None:
 
 
 def _row_class(hint: Any) -> Any:
-    """The class of the rows of a field, None for a field without rows."""
+    """Return the class of the rows of a field, None for a field without rows."""
     for part in (hint, *get_args(hint)):
         for each in get_args(part):
             if hasattr(each, "__dataclass_fields__"):

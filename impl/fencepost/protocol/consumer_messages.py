@@ -1,7 +1,7 @@
 """Requests and responses of the KIP-848 group APIs, in Kafka's field names (snake case).
 
-As in ``messages``: contents without wire encoding; a field that a version does not carry holds its default. Topic ids
-are 16 bytes. Rows of topics and members have no order that anybody promises.
+As in ``messages``: contents without wire encoding; a field that a version lacks holds its default. Topic ids are 16
+bytes. The order of topic and member rows is not specified.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from .errors import ErrorCode
 from .frozen import quick
 
-#: Member epochs with a meaning of their own (G-VOC-09, G-WIRE-41).
+#: Member epochs with a special meaning (G-VOC-09, G-WIRE-41).
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
@@ -29,9 +29,9 @@ class TopicPartitions:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeatRequest:
-    """A member joins, stays, changes its mind or leaves: ConsumerGroupHeartbeat v0–1 (G-WIRE-10, 40…46). None and a
-    rebalance timeout of -1 mean "unchanged"; an empty regex means "no regex". ``subscribed_topic_regex`` exists from v1
-    on."""
+    """A member joins, stays, changes its subscription or leaves: ConsumerGroupHeartbeat v0–1 (G-WIRE-10, 40…46). None
+    and a rebalance timeout of -1 mean "unchanged"; an empty regex means "no regex". ``subscribed_topic_regex`` exists
+    from v1 on."""
 
     group_id: str
     _: KW_ONLY
@@ -49,8 +49,8 @@ class ConsumerGroupHeartbeatRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeatResponse:
-    """What the member is to have (G-WIRE-47). ``assignment`` None: no change; empty: own nothing. The words of
-    ``error_message`` are the coordinator's own."""
+    """The member's epoch and target (G-WIRE-47). ``assignment`` None: no change; empty: own nothing. Each coordinator
+    words ``error_message`` itself."""
 
     error_code: ErrorCode
     _: KW_ONLY
@@ -64,7 +64,7 @@ class ConsumerGroupHeartbeatResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupDescribeRequest:
-    """Asks for consumer groups in full: ConsumerGroupDescribe v0–1 (G-WIRE-11)."""
+    """Request for details of consumer groups: ConsumerGroupDescribe v0–1 (G-WIRE-11)."""
 
     group_ids: tuple[str, ...]
 
@@ -82,8 +82,7 @@ class NamedTopicPartitions:
 @quick
 @dataclass(frozen=True, slots=True)
 class DescribedConsumerMember:
-    """A member as it is described (M-DESC-01). ``member_type``: 0 classic, 1 consumer; -1 below v1, which does not
-    carry it."""
+    """A member in a description (M-DESC-01). ``member_type``: 0 classic, 1 consumer; -1 below v1, which lacks it."""
 
     member_id: str
     _: KW_ONLY
@@ -102,7 +101,7 @@ class DescribedConsumerMember:
 @quick
 @dataclass(frozen=True, slots=True)
 class DescribedConsumerGroup:
-    """A group as it is described; with an error the rest is empty."""
+    """A group in a description; with an error the other fields are empty."""
 
     error_code: ErrorCode
     _: KW_ONLY
@@ -118,6 +117,6 @@ class DescribedConsumerGroup:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupDescribeResponse:
-    """The groups in the order in which they were asked for."""
+    """The groups in the order of the request."""
 
     groups: tuple[DescribedConsumerGroup, ...]

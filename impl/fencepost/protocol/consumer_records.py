@@ -24,7 +24,7 @@ class ConsumerGroupMetadataKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMetadataValue:
-    """``metadata_hash`` is signed, 64 bits (G-DATA-30)."""
+    """Value of the group epoch. ``metadata_hash``: signed, 64 bits (G-DATA-30)."""
 
     epoch: int
     _: KW_ONLY
@@ -42,7 +42,7 @@ class ConsumerGroupPartitionMetadataKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """What the coordinator knew of a topic when it computed an assignment."""
+    """A topic as the coordinator knew it when it computed an assignment."""
 
     topic_id: bytes
     topic_name: str
@@ -52,7 +52,7 @@ class TopicMetadata:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupPartitionMetadataValue:
-    """Written by 4.0 only (V-34); later releases take it for a mark that such a record exists. By topic name."""
+    """Written only by 4.0 (V-34); later releases use it only as a mark that such a record exists. By topic name."""
 
     topics: tuple[TopicMetadata, ...]
 
@@ -60,7 +60,7 @@ class ConsumerGroupPartitionMetadataValue:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMemberMetadataKey:
-    """Key of what a member tells of itself: type 5, "MemberMetadata" (F-REC-05)."""
+    """Key of a member's metadata: type 5, "MemberMetadata" (F-REC-05)."""
 
     group: str
     member_id: str
@@ -69,7 +69,7 @@ class ConsumerGroupMemberMetadataKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class ClassicMemberMetadata:
-    """What a member of the classic protocol brings along; its presence says that the member uses that protocol."""
+    """Data of a member that uses the classic protocol; it is present only for such members."""
 
     session_timeout_ms: int
     supported_protocols: tuple[Protocol, ...]
@@ -78,7 +78,7 @@ class ClassicMemberMetadata:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupMemberMetadataValue:
-    """What a member tells of itself (F-REC-13). An unset regex is written ``""``."""
+    """Metadata that a member has sent (F-REC-13). An unset regex is written as ``""``."""
 
     instance_id: str | None
     rack_id: str | None
@@ -102,7 +102,7 @@ class ConsumerGroupTargetAssignmentMetadataKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMetadataValue:
-    """``assignment_timestamp`` in ms, 0 unknown (G-DATA-32)."""
+    """Value of the target's epoch. ``assignment_timestamp`` in ms; 0: unknown (G-DATA-32)."""
 
     assignment_epoch: int
     _: KW_ONLY
@@ -121,7 +121,7 @@ class ConsumerGroupTargetAssignmentMemberKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMemberValue:
-    """The partitions that a member is to have in the end."""
+    """The target assignment of a member."""
 
     topic_partitions: tuple[TopicPartitions, ...]
 
@@ -129,7 +129,7 @@ class ConsumerGroupTargetAssignmentMemberValue:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupCurrentMemberAssignmentKey:
-    """Key of what a member has: type 8, "CurrentAssignment" (F-REC-08)."""
+    """Key of a member's current assignment: type 8, "CurrentAssignment" (F-REC-08)."""
 
     group: str
     member_id: str
@@ -149,7 +149,7 @@ class AssignedPartitions:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupCurrentMemberAssignmentValue:
-    """What a member has, and what it is to give up (F-REC-14). ``state`` is the byte of M-MS-01…04."""
+    """A member's partitions, and those that it must revoke (F-REC-14). ``state``: the byte of M-MS-01…04."""
 
     member_epoch: int
     _: KW_ONLY
@@ -171,7 +171,7 @@ class ConsumerGroupRegularExpressionKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupRegularExpressionValue:
-    """``version``: of the metadata image that it was resolved against; ``timestamp`` in ms."""
+    """The resolved topics. ``version``: of the metadata image that was used; ``timestamp`` in ms."""
 
     topics: tuple[str, ...]
     _: KW_ONLY

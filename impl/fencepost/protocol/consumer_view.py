@@ -1,4 +1,4 @@
-"""What can be seen of a consumer group from outside: G-DATA-20…33, without what is derived from it."""
+"""The state of a consumer group that is visible outside: G-DATA-20…33, without derived data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ConsumerGroupState(Enum):
 
 
 class MemberState(Enum):
-    """States of a member with the byte that stands for each in the log (M-MS-01…04)."""
+    """States of a member, with the byte for each in the log (M-MS-01…04)."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -30,7 +30,7 @@ class MemberState(Enum):
 
 
 class SubscriptionType(Enum):
-    """Whether all members subscribe to the same topics (G-DATA-22, M-TGT-05)."""
+    """Whether all members have the same subscription (G-DATA-22, M-TGT-05)."""
 
     HOMOGENEOUS = "Homogeneous"
     HETEROGENEOUS = "Heterogeneous"
@@ -39,8 +39,8 @@ class SubscriptionType(Enum):
 @quick
 @dataclass(frozen=True, slots=True)
 class ConsumerMemberView:
-    """A member of a consumer group as it stands (G-DATA-29). Topics in the order of their ids, partitions ascending;
-    ``assignment_epochs`` None where the release has none. An unset regex is ``""``."""
+    """A member of a consumer group (G-DATA-29). Topics are in the order of their ids, partitions ascending.
+    ``assignment_epochs`` is None for a release without them. An unset regex is ``""``."""
 
     member_id: str
     _: KW_ONLY
@@ -76,10 +76,10 @@ class ResolvedRegex:
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupView:
     """One consumer group. ``members`` and ``target`` are sorted by member id, ``static_members`` by instance id,
-    ``regexes`` by regex. ``partition_epochs`` are (topic id, partition, epoch) of what is held (M-PE-01).
+    ``regexes`` by regex. ``partition_epochs``: (topic id, partition, epoch) of owned partitions (M-PE-01).
 
-    ``refresh_deadline``: time in ms and group epoch of M-META-01, or None for "expired". ``legacy_metadata``: a
-    PartitionMetadata record is in the log (G-DATA-33).
+    ``refresh_deadline``: time in ms and group epoch of M-META-01; None: expired. ``legacy_metadata``: the log has a
+    PartitionMetadata record (G-DATA-33).
     """
 
     group_id: str

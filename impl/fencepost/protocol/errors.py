@@ -1,6 +1,6 @@
-"""Error codes of the Kafka protocol that group coordination uses, and what a step function refuses.
+"""Error codes of the Kafka protocol that group coordination uses, and exceptions of step functions.
 
-The numbers are those of Kafka's ``Errors`` enum; they travel on the wire.
+The numbers are those of Kafka's ``Errors`` enum, as they are sent on the wire.
 """
 
 from __future__ import annotations
@@ -69,34 +69,35 @@ class ErrorCode(IntEnum):
     INVALID_REGULAR_EXPRESSION = 128
 
 
-#: What an ``IllegalEvent`` is about that a driver can find out only by looking at what came out before: a timer, a task
-#: or a place of the log that is not there.
+#: Reasons of an ``IllegalEvent`` that a driver can see only in earlier outcomes: it names a timer, a task or a place of
+#: the log that does not exist.
 IMPOSSIBLE: Final = ("NoSuchTimer", "NoSuchTask", "OffsetBeyondLog", "OffsetInsideBatch", "NothingToAppend")
 
 
 class MisuseError(Exception):
-    """The program around the core did what none may; the message says what, and what to do instead. Nothing changed."""
+    """Wrong use of the core by the program around it. The message says what is wrong, and what to do instead. The state
+    is unchanged."""
 
 
 class WrongType(MisuseError, TypeError):
-    """Something of another kind than what is wanted: no state, no choices, no profile, no store."""
+    """An argument has the wrong type, such as a state, choices, a profile or a store."""
 
 
 class WrongState(MisuseError, ValueError):
-    """A state in which this cannot be done; the message says with which one it can."""
+    """The state does not allow the operation; the message says which state does."""
 
 
 class NoSuchProfile(MisuseError, KeyError):
-    """No profile has that name."""
+    """There is no profile with that name."""
 
     def __str__(self) -> str:
-        return str(self.args[0])  # a KeyError would show the sentence within quotes
+        return str(self.args[0])  # a KeyError would show the message in quotes
 
 
 class IllegalEvent(MisuseError, ValueError):
-    """An event that no driver may deliver now, to a coordinator or to a member; the state is as before.
+    """An event that no driver may deliver now, to a coordinator or to a member. The state is unchanged.
 
-    The message says what was wrong, and what would be right. ``reason`` is one word for it, one of ``IMPOSSIBLE``, else
+    The message says what is wrong, and what would be right. ``reason``: one word for it, one of ``IMPOSSIBLE``, else
     the name of the class.
     """
 

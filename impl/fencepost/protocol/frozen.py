@@ -1,8 +1,8 @@
-"""Frozen dataclasses that are made as fast as ones that are not frozen.
+"""Frozen dataclasses that are created as fast as unfrozen ones.
 
-A step makes some ten messages, timers and records, and a frozen dataclass sets each field through ``object``, which
-looks the field up by its name. A class with slots has a descriptor for each field that needs no looking up: an
-``__init__`` of the same parameters that uses them takes 0.6 times as long. Everything else is as ``dataclass`` made it.
+A step creates about ten messages, timers and records. A frozen dataclass sets each field through ``object``, which
+looks the field up by name. A class with slots has a descriptor for each field, which needs no look-up. An ``__init__``
+with the same parameters that uses the descriptors takes 0.6 times as long. All else is as ``dataclass`` generates it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def quick(made: _Class) -> _Class:
-    """Gives a frozen dataclass with slots an ``__init__`` that is faster; to be written above ``@dataclass``.
+    """Give a frozen dataclass with slots a faster ``__init__``; write it above ``@dataclass``.
 
     Raises ``TypeError`` for a class without slots."""
     if "__slots__" not in made.__dict__:
-        raise TypeError(f"{made.__name__} has no slots")
+        raise TypeError(f"{made.__name__} has no slots; use @dataclass(frozen=True, slots=True)")
     scope: dict[str, Any] = {}
     given = [each for each in fields(made) if each.init]
     signature = ["self", *(_parameter(each, scope) for each in given if not each.kw_only)]

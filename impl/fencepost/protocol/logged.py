@@ -1,8 +1,8 @@
-"""The records of a log as a load takes them: where plain commits stand one behind the other, what they come to.
+"""The records of a log as a load gets them. Consecutive plain commits are reduced to their result.
 
-Nearly all of a log are offsets, most of them superseded by later ones, and of those that are left few are asked for
-soon. So who reads a log from bytes (``fencepost.codec``) makes no record of each: of a run of commits it keeps the last
-of each partition, and that as the bytes of its value, which are taken apart when somebody looks.
+Nearly all records of a log are offsets. Later records supersede most of them, and few of the rest are needed soon. So a
+program that reads a log from bytes (``fencepost.codec``) creates no record for each. Of consecutive commits it keeps
+the last one of each partition, as the bytes of its value, and decodes them on first use.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from .offset_messages import ZERO_ID
 from .offset_records import OffsetCommitValue
 from .records import Record
 
-#: A topic by its name, and the number of a partition of it.
+#: A topic name and a partition number.
 Partition: TypeAlias = tuple[str, int]
-#: Key and value of a record of a log, also of one that no writer makes.
+#: Key and value of a log record, in any bytes.
 Row: TypeAlias = tuple[bytes | None, bytes | None]
 
 BARE: Final = Struct(">hqiBqB")  #: version 4: offset, leader epoch, no metadata, time, no tags
@@ -27,8 +27,8 @@ NAMED_SIZE: Final = 42
 
 
 def is_packed(value: bytes) -> bool:
-    """Whether these bytes are the value of an offset in one of the two usual shapes: version 4 without metadata, and
-    without a tag or with the topic's id (F-REC-11)."""
+    """Return whether these bytes are the value of an offset in one of the two usual layouts: version 4 without
+    metadata, and either without tags or with only the topic id (F-REC-11)."""
     size = len(value)
     if size == NAMED_SIZE:
         return (
@@ -38,7 +38,7 @@ def is_packed(value: bytes) -> bool:
 
 
 def unpacked(value: bytes) -> OffsetCommitValue:
-    """What these bytes say; ``is_packed`` holds for them."""
+    """Decode a value for which ``is_packed`` holds."""
     if len(value) == BARE_SIZE:
         _, offset, epoch, _, time, _ = BARE.unpack(value)
         return OffsetCommitValue(offset, leader_epoch=epoch, commit_timestamp=time, topic_id=ZERO_ID)
@@ -47,8 +47,8 @@ def unpacked(value: bytes) -> OffsetCommitValue:
 
 
 class StoredOffset:
-    """What the record of an offset says, and the place of that record in the log (O-TXN-08). Equal to another that says
-    the same; it is not changed once it is in a state or a ``Commits``."""
+    """The value of an offset record, and the record's offset in the log (O-TXN-08). Equal to another with the same
+    data. It is not changed once it is in a state or a ``Commits``."""
 
     __slots__ = ("place", "told")
 
@@ -58,7 +58,7 @@ class StoredOffset:
 
     @property
     def value(self) -> OffsetCommitValue:
-        """What the record says; from bytes it is read once."""
+        """The record's value; bytes are decoded once."""
         told = self.told
         if isinstance(told, bytes):
             told = self.told = unpacked(told)
@@ -80,13 +80,13 @@ class StoredOffset:
 
 
 def for_load(records: Sequence[Record]) -> tuple[Record, ...] | Logged:
-    """The records as ``Load`` takes them."""
+    """Return the records in the form for ``Load``."""
     return records if isinstance(records, Logged) else tuple(records)
 
 
 class Commits:
-    """Plain commits that stand one behind the other in a log. ``groups``: the last of each partition, by group; groups
-    and partitions in the order of their first. ``rows``: all of them as they were."""
+    """Consecutive plain commits of a log. ``groups``: the last commit of each partition, by group; groups and
+    partitions in the order of their first commit. ``rows``: all of them unchanged."""
 
     __slots__ = ("groups", "rows")
 
@@ -96,8 +96,8 @@ class Commits:
 
 
 class Logged(Sequence[Record]):
-    """The records of a log, read from bytes: a sequence of records like any other, of which ``Load`` asks for ``parts``
-    alone. It must not be changed."""
+    """The records of a log, read from bytes: a sequence of records of which ``Load`` uses only ``parts``. It must not
+    be changed."""
 
     __slots__ = ("_decode", "_length", "_records", "parts")
 
@@ -111,7 +111,7 @@ class Logged(Sequence[Record]):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Every one of them, in log order; made when it is asked for first."""
+        """All records, in log order; created on first use."""
         if self._records is None:
             found: list[Record] = []
             for part in self.parts:
@@ -138,7 +138,7 @@ class Logged(Sequence[Record]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and self.records == tuple(other)
 
-    __hash__ = None  # type: ignore[assignment]  # as of any mutable sequence: it is made bit by bit
+    __hash__ = None  # type: ignore[assignment]  # as for a mutable sequence: it is filled lazily
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (self.records,)

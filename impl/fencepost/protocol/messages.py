@@ -1,9 +1,9 @@
 """Requests and responses of the group APIs, in Kafka's field names (snake case); those of KIP-848 are in
 ``consumer_messages``, those of offsets in ``offset_messages``.
 
-These are the *contents* of the messages, free of wire encoding. Fields that an API version does not carry hold the
-default that Kafka's generated classes give them (G-WIRE-01…04, 12…14). Times are milliseconds. Byte strings are opaque
-to the coordinator. ``throttle_time_ms`` is the broker's, not the coordinator's, and is left out.
+The classes hold the *contents* of the messages, without wire encoding. Fields that an API version does not have hold
+the default of Kafka's generated classes (G-WIRE-01…04, 12…14). Times are milliseconds. Byte strings are opaque to the
+coordinator. ``throttle_time_ms`` is left out: the broker sets it, not the coordinator.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Protocol:
 @quick
 @dataclass(frozen=True, slots=True)
 class JoinGroupRequest:
-    """A member wants to be in the group's next generation: JoinGroup v0–9 (G-WIRE-01). ``rebalance_timeout_ms`` is -1
-    in v0, which does not carry it. ``reason`` is for the broker's log and changes nothing (G-WIRE-24, C-JOIN-67)."""
+    """A member asks to be in the group's next generation: JoinGroup v0–9 (G-WIRE-01). ``rebalance_timeout_ms`` is -1 in
+    v0, which lacks it. ``reason`` is for the broker's log and has no effect (G-WIRE-24, C-JOIN-67)."""
 
     group_id: str
     _: KW_ONLY
@@ -62,7 +62,7 @@ class JoinGroupRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class JoinGroupMember:
-    """A row of the members list that only the leader gets (C-JOIN-49)."""
+    """A row of the member list, which only the leader gets (C-JOIN-49)."""
 
     member_id: str
     _: KW_ONLY
@@ -73,8 +73,8 @@ class JoinGroupMember:
 @quick
 @dataclass(frozen=True, slots=True)
 class JoinGroupResponse:
-    """JoinGroup answer. ``protocol_name`` null and ``""`` are one on the wire (G-WIRE-20, C-JOIN-77); an error answer
-    has the defaults below (G-WIRE-21)."""
+    """The response to JoinGroup. ``protocol_name`` null and ``""`` are equal on the wire (G-WIRE-20, C-JOIN-77). A
+    response with an error has the defaults below (G-WIRE-21)."""
 
     error_code: ErrorCode
     _: KW_ONLY
@@ -90,7 +90,7 @@ class JoinGroupResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class SyncGroupAssignment:
-    """What the leader assigns to one member."""
+    """The leader's assignment for one member."""
 
     member_id: str
     assignment: bytes
@@ -99,8 +99,8 @@ class SyncGroupAssignment:
 @quick
 @dataclass(frozen=True, slots=True)
 class SyncGroupRequest:
-    """A member wants its share, and the leader brings everybody's: SyncGroup v0–5 (G-WIRE-02). Protocol type and name
-    are null below v5."""
+    """A member asks for its assignment, and the leader sends all assignments: SyncGroup v0–5 (G-WIRE-02). Protocol type
+    and name are null below v5."""
 
     group_id: str
     _: KW_ONLY
@@ -115,7 +115,7 @@ class SyncGroupRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class SyncGroupResponse:
-    """The member's share, in the bytes of its leader."""
+    """The member's assignment, in the bytes of its leader."""
 
     error_code: ErrorCode
     _: KW_ONLY
@@ -127,7 +127,7 @@ class SyncGroupResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class HeartbeatRequest:
-    """A member is still there, in this generation: Heartbeat v0–4 (G-WIRE-03)."""
+    """A member is alive in this generation: Heartbeat v0–4 (G-WIRE-03)."""
 
     group_id: str
     _: KW_ONLY
@@ -139,7 +139,7 @@ class HeartbeatRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class HeartbeatResponse:
-    """Whether the member is in its generation; the code says what it must do otherwise."""
+    """Whether the member is in its generation; an error code says what it must do."""
 
     error_code: ErrorCode
 
@@ -147,7 +147,7 @@ class HeartbeatResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class LeaveGroupMember:
-    """Who is to leave, by member id or by instance id."""
+    """A member that leaves, by member id or by instance id."""
 
     member_id: str
     _: KW_ONLY
@@ -168,7 +168,7 @@ class LeaveGroupRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class LeaveGroupMemberResponse:
-    """What has come of one of those who were to leave."""
+    """The result for one leaving member."""
 
     member_id: str
     _: KW_ONLY
@@ -179,7 +179,8 @@ class LeaveGroupMemberResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class LeaveGroupResponse:
-    """For v0–2 ``members`` is empty and the one entry's error is ``error_code`` (G-WIRE-23)."""
+    """The response to LeaveGroup. For v0–2 ``members`` is empty, and ``error_code`` is that of the one entry
+    (G-WIRE-23)."""
 
     error_code: ErrorCode
     members: tuple[LeaveGroupMemberResponse, ...] = ()
@@ -188,7 +189,7 @@ class LeaveGroupResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class DescribeGroupsRequest:
-    """Asks for groups of the classic protocol in full: DescribeGroups v0–6 (G-WIRE-12)."""
+    """Request for details of classic groups: DescribeGroups v0–6 (G-WIRE-12)."""
 
     groups: tuple[str, ...]
 
@@ -196,7 +197,7 @@ class DescribeGroupsRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """A member as it is described; its metadata and assignment only in a Stable group."""
+    """A member in a description; it has metadata and assignment only in a Stable group."""
 
     member_id: str
     _: KW_ONLY
@@ -210,7 +211,7 @@ class DescribedMember:
 @quick
 @dataclass(frozen=True, slots=True)
 class DescribedGroup:
-    """One group of a DescribeGroups answer. ``error_message`` exists from v6 on (C-ADM-02)."""
+    """One group of a DescribeGroups response. ``error_message`` exists from v6 on (C-ADM-02)."""
 
     error_code: ErrorCode
     _: KW_ONLY
@@ -225,7 +226,7 @@ class DescribedGroup:
 @quick
 @dataclass(frozen=True, slots=True)
 class DescribeGroupsResponse:
-    """The groups in the order in which they were asked for."""
+    """The groups in the order of the request."""
 
     groups: tuple[DescribedGroup, ...]
 
@@ -233,8 +234,7 @@ class DescribeGroupsResponse:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest:
-    """Asks for the groups that there are: ListGroups v0–5 (G-WIRE-13); an empty filter matches everything
-    (C-ADM-05)."""
+    """Request for the list of groups: ListGroups v0–5 (G-WIRE-13); an empty filter matches everything (C-ADM-05)."""
 
     states_filter: tuple[str, ...] = ()
     types_filter: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ class ListGroupsRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
-    """A group by its name, with its protocol type, state and kind."""
+    """A group's name, protocol type, state and kind."""
 
     group_id: str
     _: KW_ONLY
@@ -255,7 +255,7 @@ class ListedGroup:
 @quick
 @dataclass(frozen=True, slots=True)
 class ListGroupsResponse:
-    """The groups of one coordinator; a client asks them all."""
+    """The groups of one coordinator; a client asks all coordinators."""
 
     error_code: ErrorCode
     groups: tuple[ListedGroup, ...] = ()
@@ -264,7 +264,7 @@ class ListGroupsResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class DeleteGroupsRequest:
-    """Asks for groups to be deleted: DeleteGroups v0–2 (G-WIRE-14)."""
+    """Request to delete groups: DeleteGroups v0–2 (G-WIRE-14)."""
 
     groups_names: tuple[str, ...]
 
@@ -272,7 +272,7 @@ class DeleteGroupsRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class DeletedGroup:
-    """What has come of one of the groups that were to be deleted."""
+    """The result for one group."""
 
     group_id: str
     error_code: ErrorCode
@@ -281,7 +281,7 @@ class DeletedGroup:
 @quick
 @dataclass(frozen=True, slots=True)
 class DeleteGroupsResponse:
-    """A row for each group that was named."""
+    """A row for each group of the request."""
 
     results: tuple[DeletedGroup, ...]
 

@@ -1,4 +1,4 @@
-"""What is looked at where a host hands something in, so that a mistake is named there and not somewhere inside."""
+"""Type checks of a host's arguments, so that a mistake is reported where it is made and not somewhere inside."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ _SHOWN = 60
 
 
 def expect(kind: type, value: object, name: str, otherwise: str) -> None:
-    """Raises ``WrongType`` unless ``value``, by its ``name``, is of this kind; ``otherwise`` says what to hand in."""
+    """Raise ``WrongType`` unless ``value`` is a ``kind``. ``name``: its name; ``otherwise``: what to pass instead."""
     if not isinstance(value, kind):
         raise WrongType(f"{name} must be a {kind.__name__}, not {_told(value)}; {otherwise}")
 
 
 def expect_methods(interface: Any, value: object, name: str, otherwise: str) -> None:
-    """Raises ``WrongType`` unless ``value``, by its ``name``, has every method of the interface (a ``Protocol``)."""
+    """Raise ``WrongType`` unless ``value`` has every method of the interface (a ``Protocol``); names as in
+    ``expect``."""
     wanted = [each for each, method in vars(interface).items() if not each.startswith("_") and callable(method)]
     missing = [each for each in wanted if not callable(getattr(value, each, None))]
     if isinstance(value, type):

@@ -1,9 +1,9 @@
 """Requests and responses of the offset APIs, in Kafka's field names (snake case).
 
-As in ``messages``, these are contents, free of wire encoding. A topic is named by its name up to a certain version of
-each API and by its id from there on; on the wire the other one is missing. Here ``name`` is then ``""`` and
-``topic_id`` zero (sixteen zero bytes): what a request leaves out the coordinator looks up in its image of the topics
-(O-COMMIT-02, O-COMMIT-03), and an answer carries what the request did.
+As in ``messages``, these are contents without wire encoding. Each API identifies a topic by name up to some version,
+and by id after it; the wire has only one of the two. Here ``name`` is then ``""``, or ``topic_id`` zero (sixteen zero
+bytes). The coordinator completes a request from its image of the topics (O-COMMIT-02, O-COMMIT-03), and a response
+contains the same one as the request.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .errors import ErrorCode
 from .frozen import quick
 
 ZERO_ID: Final = bytes(16)
-#: What is read where nothing is committed (O-FETCH-03, O-FETCH-06).
+#: The offset in a response if nothing is committed (O-FETCH-03, O-FETCH-06).
 NO_OFFSET: Final = -1
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetCommitRequestPartition:
-    """What is to be committed for a partition. ``committed_leader_epoch`` is -1 where none is known, and before v6."""
+    """The offset to commit for a partition. ``committed_leader_epoch`` is -1 if unknown, and before v6."""
 
     partition_index: int
     _: KW_ONLY
@@ -34,7 +34,8 @@ class OffsetCommitRequestPartition:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitRequestTopic:
-    """Partitions of one topic: named by ``name``, from OffsetCommit v10 and TxnOffsetCommit v6 on by ``topic_id``."""
+    """Partitions of one topic, identified by ``name``; from OffsetCommit v10 and TxnOffsetCommit v6 on by
+    ``topic_id``."""
 
     name: str = ""
     topic_id: bytes = ZERO_ID
@@ -44,10 +45,10 @@ class OffsetCommitRequestTopic:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetCommitRequest:
-    """A member, or somebody who only has the group's name, commits offsets: OffsetCommit v2-10 (O-COMMIT-01).
+    """A member, or any client that uses the group's name, commits offsets: OffsetCommit v2-10 (O-COMMIT-01).
 
-    ``generation_id_or_member_epoch`` is -1 for who is no member. ``retention_time_ms`` is carried by v2-4 only; -1 is
-    the broker's (O-COMMIT-14)."""
+    ``generation_id_or_member_epoch`` is -1 for a client that is not a member. ``retention_time_ms`` exists only in
+    v2-4; -1 means the broker's (O-COMMIT-14)."""
 
     group_id: str
     _: KW_ONLY
@@ -61,7 +62,7 @@ class OffsetCommitRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetCommitResponsePartition:
-    """What has come of one partition of a commit, or of a deletion."""
+    """The result for one partition of a commit or of a deletion."""
 
     partition_index: int
     error_code: ErrorCode
@@ -70,7 +71,7 @@ class OffsetCommitResponsePartition:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitResponseTopic:
-    """The partitions of one topic, named as the request named it."""
+    """Partitions of one topic, identified as in the request."""
 
     name: str = ""
     topic_id: bytes = ZERO_ID
@@ -80,7 +81,7 @@ class OffsetCommitResponseTopic:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetCommitResponse:
-    """An answer for each partition; an error of the group stands at each of them (O-COMMIT-07, G-WIRE-31)."""
+    """A result for each partition; an error of the group is repeated in each (O-COMMIT-07, G-WIRE-31)."""
 
     topics: tuple[OffsetCommitResponseTopic, ...]
 
@@ -88,8 +89,7 @@ class OffsetCommitResponse:
 @quick
 @dataclass(frozen=True, slots=True)
 class TxnOffsetCommitRequest:
-    """A producer commits offsets with its transaction: TxnOffsetCommit v0-6 (O-TXN-01). Group fields exist from v3
-    on."""
+    """A producer commits offsets in its transaction: TxnOffsetCommit v0-6 (O-TXN-01). Group fields exist from v3 on."""
 
     group_id: str
     _: KW_ONLY
@@ -105,7 +105,7 @@ class TxnOffsetCommitRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class TxnOffsetCommitResponse:
-    """An answer for each partition, as that of a commit."""
+    """A result for each partition, as for a commit."""
 
     topics: tuple[OffsetCommitResponseTopic, ...]
 
@@ -113,9 +113,10 @@ class TxnOffsetCommitResponse:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTxnMarkerRequest:
-    """A transaction ends: what the transaction's coordinator has one partition of the offsets topic write (O-TXN-08).
+    """The end of a transaction: the transaction coordinator writes a marker to one partition of the offsets topic
+    (O-TXN-08).
 
-    It is what WriteTxnMarkers says of *this* partition; the host takes the request apart by partition. No client sends
+    It is the part of WriteTxnMarkers for *this* partition; the host splits the request by partition. No client sends
     it, so it has no version of its own: ``Request.version`` is that of WriteTxnMarkers (1-2).
     ``transaction_version`` is 0 before v2."""
 
@@ -137,7 +138,7 @@ class WriteTxnMarkerResponse:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchRequestTopic:
-    """Partitions of one topic that are asked for: named by ``name``, from v10 on by ``topic_id``."""
+    """Requested partitions of one topic, identified by ``name``, from v10 on by ``topic_id``."""
 
     name: str = ""
     topic_id: bytes = ZERO_ID
@@ -147,7 +148,7 @@ class OffsetFetchRequestTopic:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetFetchRequestGroup:
-    """What is asked of one group; ``topics`` None asks for all. Member fields exist from v9 on (O-FETCH-05)."""
+    """The request for one group; ``topics`` None means all. Member fields exist from v9 on (O-FETCH-05)."""
 
     group_id: str
     _: KW_ONLY
@@ -159,7 +160,7 @@ class OffsetFetchRequestGroup:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetFetchRequest:
-    """Asks what is committed: OffsetFetch v1-10. Before v8 a request names one group, which then is the only one here.
+    """Request for committed offsets: OffsetFetch v1-10. Before v8 a request has one group, which is the only one here.
     ``require_stable`` exists from v7 on (O-FETCH-07, O-FETCH-08)."""
 
     groups: tuple[OffsetFetchRequestGroup, ...]
@@ -170,7 +171,7 @@ class OffsetFetchRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetFetchResponsePartition:
-    """What is committed for one partition; offset -1 where nothing is (O-FETCH-06)."""
+    """The committed offset of one partition; -1 if there is none (O-FETCH-06)."""
 
     partition_index: int
     _: KW_ONLY
@@ -183,7 +184,7 @@ class OffsetFetchResponsePartition:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchResponseTopic:
-    """The partitions of one topic, named as the version does."""
+    """Partitions of one topic, identified as in that version."""
 
     name: str = ""
     topic_id: bytes = ZERO_ID
@@ -193,8 +194,8 @@ class OffsetFetchResponseTopic:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetFetchResponseGroup:
-    """The answer for one group. Where an error of the group stands depends on the version (O-FETCH-11): in v1 at each
-    partition, with ``error_code`` NONE here; else here, without topics."""
+    """The result for one group. The place of a group error depends on the version (O-FETCH-11): in v1 it is in each
+    partition, with ``error_code`` NONE here; else it is here, without topics."""
 
     group_id: str
     _: KW_ONLY
@@ -205,7 +206,7 @@ class OffsetFetchResponseGroup:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetFetchResponse:
-    """An entry for each group that was asked for, in that order; before v8 the only one."""
+    """An entry for each requested group, in that order; before v8 the only one."""
 
     groups: tuple[OffsetFetchResponseGroup, ...]
 
@@ -213,7 +214,7 @@ class OffsetFetchResponse:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDeleteRequestTopic:
-    """Partitions of one topic whose offsets are to go."""
+    """Partitions of one topic whose offsets are deleted."""
 
     name: str
     partition_indexes: tuple[int, ...]
@@ -231,7 +232,7 @@ class OffsetDeleteRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetDeleteResponse:
-    """An answer for each partition; with an error of the group there are none."""
+    """A result for each partition; none if the group has an error."""
 
     error_code: ErrorCode
     topics: tuple[OffsetCommitResponseTopic, ...] = ()

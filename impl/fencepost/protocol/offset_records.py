@@ -1,8 +1,7 @@
-"""Log records of offsets, and what a transaction writes (F-REC-00, F-REC-11, O-TXN-07, O-TXN-08).
+"""Log records of offsets and transactions (F-REC-00, F-REC-11, O-TXN-07, O-TXN-08).
 
-A commit of a transaction is the same record as a plain one; ``Record.producer`` tells whose transaction it is of, as
-the header of its batch does in Kafka's log. A transaction ends with a control record of that producer: its key says
-how.
+A commit in a transaction has the same record as a plain one; ``Record.producer`` says whose transaction it is, as the
+header of its batch does in Kafka's log. A control record of that producer ends the transaction; its key says how.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class OffsetCommitKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """What is committed. ``leader_epoch`` and ``expire_timestamp`` are -1 where there is none, ``topic_id`` is zero
-    (O-COMMIT-14, F-REC-11). Times in ms."""
+    """A committed offset. ``leader_epoch`` and ``expire_timestamp`` are -1 if unset, ``topic_id`` is zero (O-COMMIT-14,
+    F-REC-11). Times in ms."""
 
     offset: int
     _: KW_ONLY
@@ -42,7 +41,7 @@ class OffsetCommitValue:
 @quick
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """A transactional producer, as the header of a batch names it."""
+    """A transactional producer, as in the header of a batch."""
 
     producer_id: int
     producer_epoch: int
@@ -51,16 +50,16 @@ class Producer:
 @quick
 @dataclass(frozen=True, slots=True)
 class ControlKey:
-    """Key of the record that ends a transaction: with a commit, or else with an abort (F-REPLAY-05)."""
+    """Key of the control record that ends a transaction, with a commit or an abort (F-REPLAY-05)."""
 
     committed: bool
 
-    group: ClassVar[str] = ""  #: it is of no group, but of all in which its producer has offsets pending
+    group: ClassVar[str] = ""  #: it has no group, but affects all in which its producer has pending offsets
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class ControlValue:
-    """Value of the record that ends a transaction: the epoch of the transaction's coordinator."""
+    """Value of the control record: the epoch of the transaction coordinator."""
 
     coordinator_epoch: int

@@ -1,4 +1,4 @@
-"""What can be seen of committed offsets from outside their coordinator (G-DATA-40, G-DATA-41)."""
+"""The committed offsets that are visible outside their coordinator (G-DATA-40, G-DATA-41)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .offset_messages import ZERO_ID
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetView:
-    """One stored offset. ``record_offset`` is its place in the log (-1: not known); others as in the record.
-    ``producer_id`` is that of the transaction that it is pending in, None for a committed one."""
+    """One stored offset. ``record_offset``: its offset in the log (-1: unknown); other fields are as in the record.
+    ``producer_id``: the producer whose transaction it is pending in; None if it is committed."""
 
     group_id: str
     topic: str
@@ -31,8 +31,8 @@ class OffsetView:
 @quick
 @dataclass(frozen=True, slots=True)
 class OffsetsView:
-    """All that a coordinator keeps of offsets, each sorted by group, topic, partition (and producer).
-    ``open_transactions`` has (group, topic, partition, producer id) of each partition that a transaction holds open
+    """All data of a coordinator about offsets, each sorted by group, topic, partition (and producer).
+    ``open_transactions``: (group, topic, partition, producer id) of each partition with an open transaction
     (O-FETCH-08)."""
 
     committed: tuple[OffsetView, ...] = ()

@@ -1,4 +1,4 @@
-"""The profiles: what is intended, and each release of Kafka from 4.0 on (``docs/rules/10-releases.md``)."""
+"""The profiles: the intended protocol, and each Kafka release from 4.0 on (``docs/rules/10-releases.md``)."""
 
 from __future__ import annotations
 
@@ -98,16 +98,16 @@ KAFKA_4_0 = replace(
 )
 INTENDED = Profile(name="intended")
 
-#: the newest release that has a profile: what is compared with Kafka unless a release is named
+#: the newest release with a profile: comparisons with Kafka use it unless a release is given
 NEWEST_KAFKA = KAFKA_4_4
 
 
 class _Profiles(dict[str, Profile]):
     def __missing__(self, name: object) -> Profile:
-        raise NoSuchProfile(f"no profile {name!r}; there are {', '.join(self)}")
+        raise NoSuchProfile(f"no profile {name!r}; use one of {', '.join(self)}")
 
 
-#: all profiles by name; another name raises ``NoSuchProfile``, which is a ``KeyError``
+#: all profiles by name; an unknown name raises ``NoSuchProfile``, which is a ``KeyError``
 PROFILES: Final[Mapping[str, Profile]] = _Profiles(
     (each.name, each) for each in (KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_2_2, KAFKA_4_3, KAFKA_4_4, INTENDED)
 )

@@ -1,6 +1,6 @@
 """Log records of groups: a key, and a value or None (a tombstone). F-REC-02, F-REC-12, F-REC-20.
 
-Those of consumer groups are in ``consumer_records``, those of offsets in ``offset_records``. Every key has the
+Records of consumer groups are in ``consumer_records``, those of offsets in ``offset_records``. Every key has the
 group's id in ``group``.
 """
 
@@ -40,7 +40,7 @@ class GroupMetadataKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class GroupMetadataMember:
-    """A member as it is written with its group; of its protocols only the selected one's metadata."""
+    """A member in the record of its group; of its protocols, only the selected one's metadata."""
 
     member_id: str
     _: KW_ONLY
@@ -56,7 +56,7 @@ class GroupMetadataMember:
 @quick
 @dataclass(frozen=True, slots=True)
 class GroupMetadataValue:
-    """Value version 3, the one that Kafka 4.x writes (F-REC-12, F-REC-20)."""
+    """Value version 3, which Kafka 4.x writes (F-REC-12, F-REC-20)."""
 
     protocol_type: str
     _: KW_ONLY
@@ -96,8 +96,8 @@ RecordValue: TypeAlias = (
 @quick
 @dataclass(frozen=True, slots=True)
 class Record:
-    """``value is None`` is a tombstone (G-VOC-18); otherwise it is of the type that belongs to the key's.
-    ``producer`` is who wrote it within a transaction, as only offsets and what ends a transaction are (O-TXN-07)."""
+    """A record. ``value`` None is a tombstone (G-VOC-18); else its type is the one that belongs to the key's.
+    ``producer``: the producer that wrote it in a transaction; only offsets and control records have one (O-TXN-07)."""
 
     key: RecordKey
     value: RecordValue | None
@@ -105,6 +105,6 @@ class Record:
 
     @property
     def group_metadata(self) -> GroupMetadataValue | None:
-        """The classic group that the record describes; None for a tombstone, and for records of other kinds."""
+        """The classic group in the record; None for a tombstone, and for records of other kinds."""
         value = self.value
         return value if isinstance(value, GroupMetadataValue) else None

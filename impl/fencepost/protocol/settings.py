@@ -1,4 +1,4 @@
-"""Broker settings, as far as groups use them."""
+"""Broker settings that groups use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .shapes import fault
 
 
 class MigrationPolicy(StrEnum):
-    """Which conversions between the protocols are allowed (X-POL-01…04)."""
+    """Allowed conversions between the protocols (X-POL-01…04)."""
 
     BIDIRECTIONAL = "bidirectional"
     UPGRADE = "upgrade"
@@ -28,10 +28,10 @@ class MigrationPolicy(StrEnum):
 
 
 class BadSettings(MisuseError, ValueError):
-    """No coordinator can run with these settings; the message says which, and what they must be."""
+    """The settings are invalid; the message says which, and what they must be."""
 
 
-#: The assignors that a coordinator has (A-UHOM-*, A-UHET-*, A-SRNG-*).
+#: The coordinator's assignors (A-UHOM-*, A-UHET-*, A-SRNG-*).
 ASSIGNORS: Final = ("uniform", "range")
 
 
@@ -39,9 +39,9 @@ ASSIGNORS: Final = ("uniform", "range")
 class Settings:
     """Broker configuration that groups use. Times in milliseconds.
 
-    Raises ``BadSettings`` for what contradicts itself, as a broker does when it starts: a value outside its own bounds,
-    a heartbeat interval that is no shorter than the session timeout, assignors that nobody knows. Not here, but in a
-    broker, passes a negative initial delay, and bounds of classic sessions that leave none (G-CFG-36).
+    Raises ``BadSettings`` for the same errors as a broker's start: a value outside its bounds, a heartbeat interval
+    that is not less than the session timeout, an unknown assignor. Stricter than a broker, it also rejects a negative
+    initial delay, and an empty range of classic session timeouts (G-CFG-36).
     """
 
     group_min_session_timeout_ms: int = 6_000  # G-CFG-01
@@ -49,7 +49,7 @@ class Settings:
     group_initial_rebalance_delay_ms: int = 3_000  # G-CFG-03
     group_max_size: int = 2_147_483_647  # G-CFG-04
     offsets_commit_timeout_ms: int = 5_000  # G-CFG-25: the timeout of every write operation
-    offset_metadata_max_bytes: int = 4_096  # G-CFG-20: in UTF-16 units; negative: every text is too long
+    offset_metadata_max_bytes: int = 4_096  # G-CFG-20: in UTF-16 units; if negative, every text is too long
     offsets_retention_ms: int = 604_800_000  # G-CFG-21; in minutes in Kafka
     offsets_retention_check_interval_ms: int = 600_000  # G-CFG-22
     new_member_join_timeout_ms: int = 300_000  # G-CFG-26, a constant in Kafka
@@ -76,27 +76,25 @@ class Settings:
             raise BadSettings(wrong)
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
-                raise BadSettings(f"{name} must be {least} or more, not {getattr(self, name)}")
+                raise BadSettings(f"{name} must be >= {least} (got {getattr(self, name)})")
         for lower, upper in ORDERED:
             if getattr(self, lower) > getattr(self, upper):
-                raise BadSettings(
-                    f"{lower} must not be above {upper}, but {getattr(self, lower)} is above {getattr(self, upper)}"
-                )
+                raise BadSettings(f"{lower} must be <= {upper} (got {getattr(self, lower)} and {getattr(self, upper)})")
         heartbeat, session = self.group_consumer_heartbeat_interval_ms, self.group_consumer_session_timeout_ms
         if heartbeat >= session:
             raise BadSettings(
-                "group_consumer_heartbeat_interval_ms must be below group_consumer_session_timeout_ms, but "
-                f"{heartbeat} is not below {session}"
+                "group_consumer_heartbeat_interval_ms must be less than group_consumer_session_timeout_ms "
+                f"(got {heartbeat} and {session})"
             )
         known = ", ".join(ASSIGNORS)
         if not self.group_consumer_assignors:
-            raise BadSettings(f"group_consumer_assignors must name at least one assignor; there are {known}")
+            raise BadSettings(f"group_consumer_assignors must name at least one of {known} (got none)")
         for name in self.group_consumer_assignors:
             if name not in ASSIGNORS:
-                raise BadSettings(f"group_consumer_assignors has {name!r}, which nobody knows; there are {known}")
+                raise BadSettings(f"group_consumer_assignors must contain only {known} (got {name!r})")
 
 
-#: Neighbours of which the first must not be above the second.
+#: Pairs of settings of which the first must not exceed the second.
 ORDERED: Final = (
     ("group_min_session_timeout_ms", "group_max_session_timeout_ms"),
     *(
@@ -107,7 +105,7 @@ ORDERED: Final = (
 )
 _NONE_AT_ALL: Final = ("group_min_session_timeout_ms", "group_max_session_timeout_ms")
 _MAY_BE_NEGATIVE: Final = "offset_metadata_max_bytes"  # G-CFG-36
-#: The least value of each number: of sizes, timeouts and retention 1, of what may be none 0.
+#: The least value of each number: 1 for sizes, timeouts and retention, 0 for numbers that may be zero.
 _LEAST: Final = {
     field.name: int(
         field.name not in _NONE_AT_ALL

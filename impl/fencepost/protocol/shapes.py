@@ -1,9 +1,9 @@
-"""Whether a message, record or event holds what its annotations say.
+"""Check that messages, records and events match their annotations.
 
-Dataclasses do not look at what they are given, and a text where a number belongs would fail much later, somewhere
-inside. So whoever takes messages from outside looks once, at the border. That is on the path of every request, so for
-each class one expression is compiled from its annotations, as ``dataclasses`` does for its methods; it only says yes or
-no. After a no the fields are gone through one by one, to tell which is wrong and what it must be.
+Dataclasses do not check their arguments, so a string in place of a number would fail much later, somewhere inside.
+Code that takes messages from outside therefore checks them once, at the boundary. This is on the path of every request.
+So one expression is compiled for each class from its annotations, as ``dataclasses`` does for its methods; it only
+returns true or false. After a false, the fields are checked one by one, to report which is wrong and what it must be.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-#: How many bits an integer of this name has where Kafka keeps or sends it; of any other name it has 32.
+#: Size in bits of integer fields with these names, where Kafka stores or sends them; all others have 32.
 BITS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("at_ms", "id", "operation", "offset", "version", "timestamp", "metadata_hash"), 64),
     **dict.fromkeys(("assignment_timestamp", "current_state_timestamp", "commit_timestamp", "expire_timestamp"), 64),
@@ -27,13 +27,13 @@ _UUID_BYTES: Final = 16
 
 
 def bounds(name: str) -> tuple[int, int]:
-    """The least and the greatest integer that a field of this name can hold."""
+    """Return the least and the greatest integer for a field with this name."""
     most = (1 << (BITS.get(name, _USUAL) - 1)) - 1
     return -most - 1, most
 
 
 def fault(value: object) -> str | None:
-    """What is wrong with a message, record or event, by the name of the field; None if nothing is."""
+    """Return what is wrong with a message, record or event, with the field's name; None if it is valid."""
     kind: Any = type(value)
     if _test_of(kind)(value):
         return None
@@ -43,7 +43,7 @@ def fault(value: object) -> str | None:
 
 @cache
 def _test_of(kind: Any) -> Callable[[Any], bool]:
-    """Whether an object of exactly this class is right at first sight."""
+    """Return the compiled check for objects of exactly this class."""
     scope: dict[str, Any] = {"_right": _right}
     hints = get_type_hints(kind)
     tests = [_test(hints[field.name], field.name, f"v.{field.name}", scope) for field in fields(kind)]
@@ -62,7 +62,7 @@ def _right(value: Any) -> bool:
 
 
 def _test(hint: Any, name: str, value: str, scope: dict[str, Any]) -> str:
-    """The text of an expression that is true if ``value`` is what the annotation says."""
+    """Return the text of an expression that is true if ``value`` matches the annotation."""
     if len(_parts(hint)) > 1:
         parts = [part for part in _parts(hint) if part is not NoneType]
         if len(parts) > 1 and any(get_origin(part) is not None for part in parts):
@@ -97,7 +97,7 @@ def _known(thing: Any, scope: dict[str, Any]) -> str:
 
 
 def _explain(hint: Any, name: str, value: Any) -> str | None:
-    """What is wrong with a value, None if nothing is: it may be of a subclass."""
+    """Return what is wrong with a value; None if it is valid, as a value of a subclass may be."""
     kinds = _kinds(hint)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         names = " or ".join("None" if kind is NoneType else kind.__name__ for kind in kinds)
@@ -126,5 +126,5 @@ def _parts(hint: Any) -> tuple[Any, ...]:
 
 
 def _kinds(hint: Any) -> tuple[type, ...]:
-    """The classes that a value of this annotation may have."""
+    """Return the classes that a value with this annotation may have."""
     return tuple(get_origin(part) or part for part in _parts(hint))

@@ -1,7 +1,7 @@
-"""What can be seen of a group from outside its coordinator: the common ground of core, model and Kafka's own classes.
+"""The state of a classic group that is visible outside its coordinator, as core, model and Kafka's classes share it.
 
-Everything that G-DATA-01…11 lists except timestamps and derived counters. Two coordinators that agree on records,
-replies, timers and views after every event agree on all that a later event can depend on.
+It is everything in G-DATA-01…11 except timestamps and derived counters. If two coordinators agree on records, replies,
+timers and views after every event, they agree on everything that a later event can depend on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class GroupState(Enum):
 @quick
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member of a classic group as it stands (G-DATA-11). ``awaiting_*``: a future is stored for it, answered or not
+    """A member of a classic group (G-DATA-11). ``awaiting_*``: a future is stored for it, completed or not
     (C-ST-23)."""
 
     member_id: str

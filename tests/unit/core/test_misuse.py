@@ -66,11 +66,11 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
         f.IllegalEvent,
         "Load.records must be tuple or Logged, not list",
     ),
-    "profile-name": (lambda: f.PROFILES["kafka-3.9"], f.NoSuchProfile, "no profile 'kafka-3.9'; there are kafka-4.0,"),
+    "profile-name": (lambda: f.PROFILES["kafka-3.9"], f.NoSuchProfile, "no profile 'kafka-3.9'; use one of kafka-4.0,"),
     "profile-text": (lambda: f.initial_state(f.Settings(), "intended"), f.WrongType, "profile must be .*INTENDED"),  # type: ignore[arg-type]
     "settings-table": (lambda: f.initial_state({}, f.INTENDED), f.WrongType, r"settings must be a Settings.*dict"),  # type: ignore[arg-type]
     "functions": (lambda: f.initial_state(f.Settings(), f.INTENDED, functions=3), f.WrongType, "no methods hash64"),  # type: ignore[arg-type]
-    "settings": (lambda: f.Settings(group_max_size=0), f.BadSettings, "group_max_size must be 1 or more"),
+    "settings": (lambda: f.Settings(group_max_size=0), f.BadSettings, "group_max_size must be >= 1"),
     "view": (lambda: f.view("g", NEW), f.WrongType, "state must be .*a view is of"),  # type: ignore[arg-type]
     "views": (lambda: f.consumer_views("g"), f.WrongType, "state must be"),  # type: ignore[arg-type]
     "replay-state": (lambda: f.replay([], NEW), f.WrongType, "state must be"),  # type: ignore[arg-type]
@@ -92,10 +92,14 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     ),
     "store": (lambda: f.GroupCoordinator("log.db"), f.WrongType, r"store has no methods load, append.*MemoryStore\(\)"),  # type: ignore[arg-type]
     "store-class": (lambda: f.GroupCoordinator(f.MemoryStore), f.WrongType, "not the class MemoryStore itself"),  # type: ignore[arg-type]
-    "member-none": (lambda: f.member_step(None, f.Poll(0)), f.WrongType, "member must be a Member.*begin with Member"),  # type: ignore[arg-type]
+    "member-none": (lambda: f.member_step(None, f.Poll(0)), f.WrongType, "member must be a Member.*start with Member"),  # type: ignore[arg-type]
     "member-of-the-other-kind": (lambda: f.consumer_member_step(MEMBER, f.Poll(0)), f.WrongType, "be a ConsumerMember"),  # type: ignore[arg-type]
-    "member-event-text": (lambda: f.member_step(MEMBER, "poll"), f.IllegalEvent, "str is no event of a member"),  # type: ignore[arg-type]
-    "member-event-of-a-coordinator": (lambda: f.member_step(MEMBER, LOAD), f.IllegalEvent, "Load is no event of a m"),  # type: ignore[arg-type]
+    "member-event-text": (lambda: f.member_step(MEMBER, "poll"), f.IllegalEvent, "str is not a member event"),  # type: ignore[arg-type]
+    "member-event-of-a-coordinator": (
+        lambda: f.member_step(MEMBER, LOAD),
+        f.IllegalEvent,
+        "Load is not a member event",
+    ),  # type: ignore[arg-type]
     "member-list-of-topics": (
         lambda: f.member_step(MEMBER, f.Subscribe(0, ["orders"])),  # type: ignore[arg-type]
         f.IllegalEvent,
@@ -104,7 +108,7 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     "member-settings": (
         lambda: f.MemberSettings("g", session_timeout_ms=3_000),
         f.BadSettings,
-        "heartbeat interval must be below the session timeout",
+        r"heartbeat_interval_ms must be less than session_timeout_ms \(got 3000 and 3000\)",
     ),
     "aio-settings": (lambda: f.GroupCoordinator(f.MemoryStore(), {}), f.WrongType, "settings must be"),  # type: ignore[arg-type]
     "aio-after-stop": (lambda: asyncio.run(_after()), f.Stopped, "async with GroupCoordinator"),

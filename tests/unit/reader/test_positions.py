@@ -115,7 +115,7 @@ def test_policies_as_they_are_written(text, policy):
     "text", ["", "first", "by_duration", "by_duration:", "by_duration:P", "by_duration:-PT1S", "none:1"]
 )
 def test_what_is_no_policy(text):
-    with pytest.raises(BadSettings, match="no reset policy"):
+    with pytest.raises(BadSettings, match="reset policy must be earliest"):
         reset_policy(text)
 
 

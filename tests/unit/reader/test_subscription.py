@@ -41,18 +41,18 @@ def test_ways_exclude_each_other_until_unsubscribe(first, second):
 @pytest.mark.parametrize("client", [Client.CLASSIC, Client.KAFKA_PYTHON])
 def test_a_regex_is_for_consumer_groups(client):
     """K-SUB-01."""
-    with pytest.raises(Refused, match="no regular expressions"):
+    with pytest.raises(Refused, match="cannot subscribe to a regex"):
         Desk(client).do(REGEX)
 
 
 @pytest.mark.parametrize("event", [Assign(0, ()), Subscribe(0, frozenset())])
 def test_nothing_is_not_subscribed_to(event):
-    with pytest.raises(Refused, match="unsubscribe instead"):
+    with pytest.raises(Refused, match="use Unsubscribe to drop all"):
         Desk().do(event)
 
 
 def test_a_poll_of_nothing_is_refused():
-    with pytest.raises(Refused, match="not subscribed"):
+    with pytest.raises(Refused, match="no subscription and no assignment"):
         Desk().do(Poll(0))
 
 
@@ -133,9 +133,9 @@ def test_only_what_is_assigned_can_be_paused_or_sought():
 
 def test_seeks_that_make_no_sense_are_refused():
     desk = Desk().reading(T0)
-    with pytest.raises(Refused, match="Seek.offset must be >= 0"):
+    with pytest.raises(Refused, match="must be >= 0"):
         desk.do(Seek(0, T0, -1))
-    with pytest.raises(Refused, match="two ends"):
+    with pytest.raises(Refused, match="must be EARLIEST or LATEST"):
         desk.do(SeekToEnd(0, (T0,), Reset.NONE))
 
 
@@ -200,7 +200,7 @@ def test_after_close_nothing_is_called():
 
 
 def test_what_is_no_event_is_refused():
-    with pytest.raises(IllegalEvent, match="int is no event of a reader"):
+    with pytest.raises(IllegalEvent, match="int is not a reader event"):
         step(Desk().reader, 3)  # type: ignore[arg-type]
 
 
