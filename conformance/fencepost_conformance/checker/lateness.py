@@ -3,8 +3,10 @@
 A timer, an answer or a request may be late by ``Limits.slack_ms``. A broker that is overloaded, or a machine that is,
 exceeds that, and is then refused for what a faster one would have done right. Requests that no coordinator keeps
 waiting show how slow it was: while they are answered promptly, a session that ends too late is a fault of the broker.
+How long a new topic takes to appear in Metadata shows how long a coordinator may take to learn what topics there are.
 
-So a refusal is looked at once more if such a request took long just before it. The longest of these times, twice, goes
+So a refusal is looked at once more if such a request took long just before it, or, where it rests on topics, if a topic
+took long to appear at any time. The longest of these times, twice, goes
 on top of the slack: once for what the broker did late, once for an answer that arrived late. If the trace then has an
 explanation, only the time is wrong, and the trace is undecided.
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from ..trace.files import WireTrace
 from ..trace.lines import DisconnectedLine, ReceivedLine, SentLine
@@ -26,6 +28,10 @@ _AT_ONCE: Final = {
     15: "DescribeGroups", 16: "ListGroups", 18: "ApiVersions", 28: "TxnOffsetCommit", 68: "ConsumerGroupHeartbeat",
     69: "ConsumerGroupDescribe",
 }  # fmt: skip
+_METADATA: Final = 3
+_CREATE_TOPICS: Final = 19
+#: rules about partitions that the coordinator knows of
+_OF_TOPICS: Final = {"A-PROP-01"}
 #: an answer within this time is prompt
 _PROMPT_MS: Final = 1_000
 #: so often the slack is widened, for delays at several places of a trace
@@ -34,20 +40,18 @@ _TIMES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """A request that was answered late: its line after the header, its API with version, its connection, and how long
-    the answer took."""
+    """What shows that the broker was slow: a line after the header, what it shows, and by how much it was late."""
 
     line: int
-    api: str
-    connection: int
+    what: str
     took_ms: int
 
     def sentence(self, group_id: str, slack_ms: int) -> str:
         """Why the trace is undecided, and what to do; without the line, which stands beside it."""
         return (
             f"group {group_id!r}: only times are wrong, by more than the {slack_ms} ms that are allowed, and the "
-            f"broker was slow: {self.api} on connection {self.connection} was answered after {self.took_ms} ms; play "
-            "fewer traces at a time (conform --concurrency), or allow more (validate --slack-ms)"
+            f"broker was slow: {self.what}; play fewer traces at a time (conform --concurrency), or allow more "
+            "(validate --slack-ms)"
         )
 
 
@@ -99,11 +103,41 @@ def _slowest(trace: WireTrace, refusal: Refusal, limits: Limits) -> Slow | None:
                 slowest = _slower(slowest, *sent, line.at_ms)
     for sent in under_way.values():
         slowest = _slower(slowest, *sent, refusal.at_ms)
-    return slowest
+    topic = _latest_topic(trace, refusal.at_ms) if _OF_TOPICS.intersection(refusal.rules) else None
+    return max((each for each in (slowest, topic) if each is not None), key=lambda each: each.took_ms, default=None)
+
+
+def _latest_topic(trace: WireTrace, until_ms: int) -> Slow | None:
+    """The topic that took longest from the answer to CreateTopics to a Metadata answer that has it, if an earlier one
+    had it not."""
+    made: dict[str, int] = {}
+    missed: set[str] = set()
+    latest: Slow | None = None
+    for number, line in enumerate(trace.lines, 1):
+        if line.at_ms > until_ms:
+            break
+        if not isinstance(line, ReceivedLine) or line.api_key not in (_METADATA, _CREATE_TOPICS):
+            continue
+        rows: Any = line.body.get("topics") if isinstance(line.body, dict) else None
+        for topic in rows or ():
+            name, there = topic.get("name"), topic.get("error_code") == 0
+            if line.api_key == _CREATE_TOPICS:
+                if there:
+                    made[name] = line.at_ms
+            elif name in made and not there:
+                missed.add(name)
+            elif name in missed:
+                missed.remove(name)
+                took_ms = line.at_ms - made[name]
+                if took_ms > (latest.took_ms if latest is not None else _PROMPT_MS):
+                    what = f"topic {name!r} appeared in Metadata {took_ms} ms after CreateTopics was answered"
+                    latest = Slow(number, what, took_ms)
+    return latest
 
 
 def _slower(slowest: Slow | None, number: int, sent: SentLine, until_ms: int) -> Slow | None:
     took_ms = until_ms - sent.at_ms
     if took_ms <= (slowest.took_ms if slowest is not None else _PROMPT_MS):
         return slowest
-    return Slow(number, f"{_AT_ONCE[sent.api_key]} v{sent.api_version}", sent.connection, took_ms)
+    api = f"{_AT_ONCE[sent.api_key]} v{sent.api_version}"
+    return Slow(number, f"{api} on connection {sent.connection} was answered after {took_ms} ms", took_ms)

@@ -12,7 +12,7 @@ from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.checker.verdict import Verdict
 from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ReceivedLine
+from fencepost_conformance.trace.lines import ReceivedLine, SentLine
 
 from .test_scala import FETCH, HEARTBEAT, SETTINGS, Classic
 from .written import Wire, parts
@@ -107,6 +107,26 @@ def test_a_session_of_the_consumer_protocol_that_ends_late(took_ms: int, outcome
     stranger(wire, 9_900 - took_ms, 9_900)
     wire.beat(10_000, "a", 1, 1)
     assert verdict(wire).outcome == outcome
+
+
+@pytest.mark.parametrize(("appeared_ms", "outcome"), [(1_000, "refused"), (3_000, "undecided")])
+def test_a_coordinator_that_learns_late_that_a_topic_has_grown(appeared_ms: int, outcome: str) -> None:
+    """A-PROP-01. The topic took as long to appear when it was made, which no request of a member shows."""
+    wire = Wire()
+    for at_ms, error in ((10, E.UNKNOWN_TOPIC_OR_PARTITION), (appeared_ms, E.NONE)):
+        wire.asked += 1
+        wire._line(SentLine, at_ms - 5, 1, 3, 12, {"topics": [{"name": "t"}]})
+        wire._line(ReceivedLine, at_ms, 1, 3, 12, {"topics": [{"name": "t", "error_code": int(error)}]})
+    wire.asked += 1
+    wire._line(SentLine, 10_000, 1, 37, 3, {"topics": [{"name": "t", "count": 5}], "validate_only": False})
+    wire._line(ReceivedLine, 10_010, 1, 37, 3, {"results": [{"name": "t", "error_code": 0}]})
+    wire.beat(10_020, "a", 0, 2, parts(0, 1, 2, 3))
+    for at_ms in range(10_500, 17_001, 500):
+        wire.beat(at_ms, "a", 2, 2)
+    found = verdict(wire)
+    assert found.outcome == outcome
+    if outcome == "undecided":
+        assert f"topic 't' appeared in Metadata {appeared_ms} ms after CreateTopics was answered" in found.reason
 
 
 @pytest.mark.parametrize(("took_ms", "outcome"), [(5, "refused"), (3_500, "undecided")])
