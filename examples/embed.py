@@ -1,6 +1,6 @@
-"""Three workers share six partitions of work; one leaves, and the others take over its share.
+"""Three workers share six partitions of work. One after the other leaves, and the rest take over its partitions.
 
-Run it with ``python examples/embed.py``. Nothing but Fencepost and asyncio is needed.
+Run it with ``python examples/embed.py``. It needs only Fencepost and asyncio.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> N
         while not leaving.is_set():
             await asyncio.sleep(0.02)
             beat = await groups.heartbeat(HeartbeatRequest(GROUP, generation_id=generation, member_id=member))
-            if beat.error_code is not ErrorCode.NONE:  # somebody came or went: join again
+            if beat.error_code is not ErrorCode.NONE:  # a member joined or left: join again
                 break
     await groups.leave(LeaveGroupRequest(GROUP, (LeaveGroupMember(member),)))
 

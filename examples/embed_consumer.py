@@ -1,6 +1,6 @@
-"""The work of ``embed.py``, shared by a consumer group (KIP-848): the coordinator assigns the partitions itself.
+"""The program of ``embed.py`` with a consumer group (KIP-848): the coordinator assigns the partitions.
 
-Run it with ``python examples/embed_consumer.py``. Nothing but Fencepost and asyncio is needed."""
+Run it with ``python examples/embed_consumer.py``. It needs only Fencepost and asyncio."""
 
 import asyncio
 from uuid import uuid4
@@ -32,7 +32,7 @@ async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> N
                 GROUP,
                 member_id=name,
                 member_epoch=epoch,
-                rebalance_timeout_ms=-1 if epoch else 10_000,  # -1 and None: as before
+                rebalance_timeout_ms=-1 if epoch else 10_000,  # -1 and None: unchanged
                 subscribed_topic_names=None if epoch else (TOPIC.name,),
                 topic_partitions=owned,
             )
@@ -41,7 +41,7 @@ async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> N
             epoch, owned = 0, ()
             continue
         epoch = answer.member_epoch
-        if answer.assignment is not None:  # what it lacks is given up, and the next heartbeat says so
+        if answer.assignment is not None:  # other partitions are revoked; the next heartbeat confirms it
             owned = answer.assignment
             print(f"epoch {epoch}: {name} works on {[part for row in owned for part in row.partitions]}", flush=True)
         await asyncio.sleep(answer.heartbeat_interval_ms / 1_000)

@@ -1,8 +1,7 @@
-"""Three brokers host the coordinators of four partitions of groups. A partition moves, the old leader has not heard of
-it, logs are compacted and copies catch up; what was acknowledged is there in the end.
+"""Three brokers host the coordinators of four partitions of groups. A partition moves while the old leader does not
+know it, logs are compacted, and replicas catch up. At the end, every acknowledged offset is still there.
 
-Run it with ``python examples/host.py``. Nothing but Fencepost is needed: the logs are in memory, and
-time is a number.
+Run it with ``python examples/host.py``. It needs only Fencepost: the logs are in memory, and the clock is a number.
 """
 
 import sys
@@ -55,18 +54,18 @@ class Clock:
 
 
 class Node:
-    """A broker: its coordinators, its copies of their logs, and which of them it believes to lead."""
+    """A broker: its coordinators, its replicas of their logs, and the partitions that it believes to lead."""
 
     def __init__(self, number):
         self.endpoint = Endpoint(number, f"broker-{number}.example", 9092)
         self.broker = host.initial_broker(PARTITIONS, Settings(), INTENDED)
         self.copies = [PartitionLog()] * PARTITIONS
-        self.led = {}  # partition to leader epoch, and by how much the log's offsets are ahead of the coordinator's
+        self.led = {}  # by partition: the leader epoch, and how far log offsets are ahead of coordinator offsets
         self.timers, self.answers = {}, {}
         self.handle(TopicsChanged(Clock.now, (ORDERS,)))
 
     def handle(self, event):
-        """A step; what it asks for is done."""
+        """Run one step, then set its timers, append its records, run its tasks, and keep its answers."""
         self.broker, served = host.step(self.broker, event, RandomChoices())
         for partition, outcome in served.parts:
             for timer in outcome.timers:
@@ -82,16 +81,16 @@ class Node:
     def append(self, partition, records):
         try:
             self.copies[partition] = log.append(self.copies[partition], records, self.led[partition][0])
-        except FencedEpoch:  # this copy knows of another leader; the core takes the step back
+        except FencedEpoch:  # this replica knows a newer leader; the core undoes the step
             self.handle(OnPartition(partition, AppendFailed(Clock.now, ErrorCode.NOT_LEADER_OR_FOLLOWER)))
 
     def replicate(self, partition, followers):
-        """They fetch. What all of them have is replicated, and answers that waited for it are given."""
+        """Let the followers fetch, then advance the high watermark; this releases the answers that waited for it."""
         try:
             for node in followers:
                 node.copies[partition] = log.catch_up(node.copies[partition], self.copies[partition])
         except FencedEpoch as refused:
-            print(f"broker {self.endpoint.node_id} leads partition {partition} no more: {refused}")
+            print(f"broker {self.endpoint.node_id} no longer leads partition {partition}: {refused}")
             self.resign(partition)
         else:
             mine = self.copies[partition]
@@ -106,12 +105,12 @@ class Node:
         self.handle(OnPartition(partition, load))
 
     def resign(self, partition):
-        """Whoever waits is told NOT_COORDINATOR."""
+        """Give up the partition: waiting requests are answered NOT_COORDINATOR."""
         if self.led.pop(partition, None) is not None:
             self.handle(OnPartition(partition, Unload(Clock.now, leader_epoch=None)))
 
     def kept(self):
-        """The offsets that its copies would give if they were loaded."""
+        """Return the offsets that its replicas would restore if they were loaded."""
         states = [replay(initial_state(Settings(), INTENDED), copy.records) for copy in self.copies]
         rows = [row for state in states for row in offsets_view(state).committed]
         return {(row.group_id, row.partition): row.offset for row in rows}
@@ -132,7 +131,7 @@ class Cluster:
             self.elect(partition, self.nodes[partition % 3])
 
     def elect(self, partition, node, unaware=None):
-        """All but the ``unaware`` hear of it, and let nobody older write any more."""
+        """Elect a leader. All brokers but ``unaware`` learn of it, and reject writes of older leaders."""
         self.epochs[partition] += 1
         self.leaders[partition] = node
         for other in self.nodes:
@@ -142,22 +141,22 @@ class Cluster:
         node.lead(partition, self.epochs[partition])
 
     def coordinator(self, group):
-        """As any broker tells it."""
+        """Return the broker that FindCoordinator names; every broker answers the same."""
         leaders = {partition: node.endpoint for partition, node in self.leaders.items()}
         found = find_coordinator(FindCoordinatorRequest((group,)), 4, leaders, PARTITIONS)
         return self.nodes[found.coordinators[0].node_id]
 
     def ask(self, node, version, body):
-        """The answer, once all that it says is replicated."""
+        """Send a request, and return its answer once the records behind it are replicated."""
         self.requests += 1
         node.handle(Request(Clock.now, id=self.requests, version=version, client_id="", client_host="/::1", body=body))
-        for partition in list(node.led):  # a broker that believes to lead fetches from nobody
+        for partition in list(node.led):  # a broker that believes that it leads does not fetch
             node.replicate(partition, [each for each in self.nodes if partition not in each.led])
         return node.answers.pop(self.requests)
 
 
 class Client:
-    """The workers of all groups: their epochs, what they own, and what was acknowledged to them."""
+    """The workers of all groups: their epochs, the partitions that they own, and their acknowledged offsets."""
 
     def __init__(self, cluster):
         self.cluster, self.number = cluster, 0
@@ -177,13 +176,13 @@ class Client:
         )
         answer = self.cluster.ask(self.cluster.coordinator(group), 1, body)
         if answer.error_code is not ErrorCode.NONE:
-            sys.exit(f"{worker} of {group} was fenced: {answer.error_message}")  # no move of a coordinator does that
+            sys.exit(f"{worker} of {group} was fenced: {answer.error_message}")  # moving a coordinator fences no member
         self.epochs[member] = answer.member_epoch
         if answer.assignment is not None:
             self.owned[member] = tuple(each for topic in answer.assignment for each in topic.partitions)
 
     def commit(self, group, worker, asked=None):
-        """For all that it owns, at a higher number each time. Returns the names of the codes of the answer."""
+        """Commit a higher offset for each owned partition. Return the names of the error codes in the answer."""
         owned = self.owned[group, worker]
         if not owned:
             return set()
@@ -202,7 +201,7 @@ class Client:
         return {row.error_code.name for row in answer.topics[0].partitions}
 
     def work(self, rounds):
-        """A round is a second; who is silent for 45 of them is fenced."""
+        """Run rounds of one second each. A member without a heartbeat for 45 of them is fenced."""
         for _ in range(rounds):
             Clock.now += 1_000
             for node in self.cluster.nodes:
@@ -212,7 +211,7 @@ class Client:
                 self.commit(group, worker)
 
     def committed(self):
-        """What the coordinators hold now."""
+        """Return the committed offsets that the coordinators hold now."""
         found = {}
         for group in GROUPS:
             body = OffsetFetchRequest((OffsetFetchRequestGroup(group),), require_stable=True)
@@ -236,7 +235,7 @@ def main():
     cluster.elect(partition, new, unaware=old)
     print(f"partition {partition} moves to broker {new.endpoint.node_id} at leader epoch {cluster.epochs[partition]}")
     print(f"a commit to broker {old.endpoint.node_id}: {client.commit(group, WORKERS[0], asked=old)}")
-    client.work(rounds=350)  # as if nothing had happened: epochs and assignments are those from before
+    client.work(rounds=350)  # epochs and assignments survive the move
 
     for node in cluster.nodes:
         for place, copy in enumerate(node.copies):
@@ -245,13 +244,13 @@ def main():
     before, after = new.copies[partition].end, len(new.copies[partition].records)
     print(f"partition {partition}: {before} records, of which {after} are left")
 
-    cluster.elect(partition, old)  # it has fetched, and has cut off what nobody else had
+    cluster.elect(partition, old)  # it has fetched, and has truncated what only it had
     client.work(rounds=5)
     if client.committed() != client.acknowledged:
-        sys.exit("something that was acknowledged is lost")
+        sys.exit("an acknowledged offset is lost")
     if any(node.kept() != client.acknowledged for node in cluster.nodes):
-        sys.exit("a copy says something else")
-    print(f"nothing acknowledged is lost: {len(client.acknowledged)} offsets, the highest {client.number}")
+        sys.exit("a replica restores different offsets")
+    print(f"no acknowledged offset is lost: {len(client.acknowledged)} offsets, the highest is {client.number}")
 
 
 main()

@@ -1,9 +1,9 @@
-"""A host of one's own: a file for a log, a dictionary of timers, a clock; the coordinator between them is a function.
+"""A custom host that calls ``step()`` directly: a file for a log, a dictionary of timers, and a clock.
 
-Run it with ``python examples/sansio.py``. Nothing but Fencepost is needed, nothing waits, and no thread runs: the
-clock is a number, so a minute of a group takes a moment. Two workers share six partitions. Their host dies while it
-writes, and leaves half a record behind; the next one loads what is whole, and the workers go on as if nothing had been.
-Then one of them falls silent, and the other one gets its share.
+Run it with ``python examples/sansio.py``. It needs only Fencepost, and uses no threads and no waits: the clock is a
+number, so a minute of a group takes a moment. Two workers share six partitions. Their host dies during a write, and
+leaves half a record behind. The next host loads the complete records, and the workers continue without a rebalance.
+Then one worker stops sending heartbeats, and the other gets its partitions.
 """
 
 import tempfile
@@ -35,11 +35,11 @@ from fencepost.codec import Codec
 from fencepost.protocol.messages import ResponseBody
 
 GROUP, TOPIC = "orders", Topic("orders", b"orders-topic-id!", partitions=6)
-CODEC = Codec()  # Kafka's own bytes
+CODEC = Codec()  # the bytes that Kafka stores
 
 
 class Log:
-    """Records in a file: key and value, each behind its length; no value is the length -1."""
+    """Records in a file: the length and bytes of the key, then of the value. Length -1 stands for no value."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,7 +52,7 @@ class Log:
                 file.write((-1 if part is None else len(part)).to_bytes(4, "big", signed=True) + (part or b""))
 
     def load(self) -> tuple[Record, ...]:
-        """All records that are whole; half a record at the end was acknowledged to nobody, and is cut off."""
+        """Return all complete records. Half a record at the end was never acknowledged, and is truncated."""
         data, at, whole, records = self.path.read_bytes(), 0, 0, []
         while at < len(data):
             parts: list[bytes | None] = []
@@ -71,7 +71,7 @@ class Log:
 
 @dataclass
 class Host:
-    """What surrounds the function. ``now``: milliseconds."""
+    """The log, the timers and the clock around ``step()``. ``now`` is in ms."""
 
     log: Log
     leader_epoch: int
@@ -87,7 +87,7 @@ class Host:
         self.handle(TopicsChanged(self.now, (TOPIC,)))
 
     def handle(self, event: Event) -> None:
-        """One event: the step, then what it asks for."""
+        """Run one step, then set its timers, keep its answers, and append its records."""
         self.state, outcome = step(self.state, event, self.choices)
         for timer in outcome.timers:
             self.timers.pop(timer.key, None)
@@ -96,12 +96,12 @@ class Host:
         self.answers |= {reply.request_id: reply.body for reply in outcome.replies}
         for record in outcome.records:
             self.log.append(record)
-        if outcome.records:  # they are on disk: what waited for that comes now
+        if outcome.records:  # on disk now: Appended returns the answers that waited for it
             self.written += len(outcome.records)
             self.handle(Appended(self.now, offset=self.written))
 
     def until(self, at_ms: int) -> None:
-        """Time passes: timers that are due fire in the order of their times."""
+        """Advance the clock. Due timers fire in the order of their deadlines."""
         while self.timers and min(self.timers.values()) <= at_ms:
             key = min(self.timers, key=lambda each: self.timers[each])
             self.now = max(self.now, self.timers.pop(key))
@@ -118,7 +118,7 @@ class Host:
 
 @dataclass
 class Worker:
-    """A member of the group: its epoch, and what it works on."""
+    """A member of the group: its epoch, and the partitions that it owns."""
 
     name: str
     epoch: int = 0
@@ -131,7 +131,7 @@ class Worker:
                 GROUP,
                 member_id=self.name,
                 member_epoch=self.epoch,
-                rebalance_timeout_ms=-1 if self.epoch else 10_000,  # -1 and None: as before
+                rebalance_timeout_ms=-1 if self.epoch else 10_000,  # -1 and None: unchanged
                 subscribed_topic_names=None if self.epoch else (TOPIC.name,),
                 topic_partitions=self.owned,
             ),
@@ -160,7 +160,7 @@ def main() -> None:
                     file.write(b"\0\0\0\x20 half a rec")
                 print(f"{host.now / 1000:6.1f} s: the host dies; its log has {log.path.stat().st_size} bytes")
                 host = Host(log, leader_epoch=2, now=host.now + 1)
-                print(f"{host.now / 1000:6.1f} s: the next one has loaded {host.written} records")
+                print(f"{host.now / 1000:6.1f} s: the next host has loaded {host.written} records")
 
 
 main()

@@ -1,11 +1,11 @@
-"""A service of your own with the coordinator inside: work is shared over HTTP, by programs that know nothing of Kafka.
+"""A coordinator inside a FastAPI service: programs share work over HTTP, without any Kafka client.
 
 Run it with ``python examples/service.py``; it needs ``pip install fastapi uvicorn``. It starts the service on a free
-port of this machine and three workers, of which one stops without a word; what it had goes to the others.
+port of this machine, and three workers. One worker stops without leaving, and the others get its parts.
 
-A worker has one call to make, again and again: ``POST /groups/orders/workers/ada`` with its epoch and what it works on.
-The answer is what it may work on from now on, and when to ask again. What a KIP-848 member says in Kafka's protocol is
-said here in JSON; who was fenced gets a 409 and begins again with epoch 0.
+A worker repeats one call: ``POST /groups/orders/workers/ada``, with its epoch and the parts that it works on. The
+answer names the parts that it may work on from now on, and the delay before the next call. The JSON carries the fields
+of a KIP-848 heartbeat. A fenced worker gets a 409, and joins again with epoch 0.
 """
 
 import asyncio
@@ -44,14 +44,14 @@ groups = GroupCoordinator(MemoryStore(), QUICK)
 
 
 class Says(BaseModel):
-    """A worker says so: ``epoch`` 0 joins, -1 leaves; ``parts`` None: as before."""
+    """The request of a worker. ``epoch`` 0 joins and -1 leaves; ``parts`` is None if unchanged."""
 
     epoch: int = 0
     parts: list[int] | None = None
 
 
 class Told(BaseModel):
-    """A worker is told so: ``parts`` None: as before."""
+    """The answer to a worker. ``parts`` is None if unchanged."""
 
     epoch: int
     parts: list[int] | None
@@ -65,12 +65,12 @@ async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
 
 
-app = FastAPI(title="Who works on what", lifespan=lifespan)
+app = FastAPI(title="Work sharing", lifespan=lifespan)
 
 
 @app.exception_handler(MisuseError)
 async def misused(_: Request, error: Exception) -> JSONResponse:
-    """What no member may say: numbers out of range, for one."""
+    """Answer 400 to an invalid request, such as a number out of range."""
     return JSONResponse({"detail": str(error)}, 400)
 
 
@@ -107,7 +107,7 @@ async def look(group: str) -> dict[str, list[int]]:
     }
 
 
-# --- and its users, who have HTTP alone ---
+# --- the workers, which only use HTTP ---
 
 
 def call(url: str, says: object = None) -> dict[str, object]:
@@ -123,7 +123,7 @@ async def work(name: str, at: str, stops: asyncio.Event) -> None:
         try:
             told = await asyncio.to_thread(call, url, {"epoch": epoch, "parts": parts})
         except urllib.error.HTTPError as refused:
-            print(f"{name} is refused: {json.load(refused)['detail']}")
+            print(f"{name} is rejected: {json.load(refused)['detail']}")
             epoch, parts = 0, []
             continue
         epoch = int(str(told["epoch"]))
@@ -142,7 +142,7 @@ async def main() -> None:
         workers = [asyncio.create_task(work(name, at, each)) for name, each in stops.items()]
         await asyncio.sleep(1.5)
         stops["bob"].set()
-        print("bob stops, and does not say so")
+        print("bob stops without leaving")
         await asyncio.sleep(1.5)
         print(f"GET /groups/orders: {await asyncio.to_thread(call, f'{at}/groups/orders')}")
         for each in stops.values():

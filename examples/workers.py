@@ -1,10 +1,10 @@
-"""Workers that share a queue in SQLite, and survive being killed.
+"""Workers that share a queue in SQLite. One of them is killed, and the others finish its work.
 
-Run it with ``python examples/workers.py``. It hosts the groups and a port for them, starts three worker processes,
-kills one of them in the middle, and counts in the end: every job was done, none by two workers at a time.
+Run it with ``python examples/workers.py``. It serves the group on a port, starts three worker processes, and kills one
+of them in the middle. At the end it counts: every job was done, and never by two workers at the same time.
 
 The queue is a table of jobs in eight lanes, and each lane is a partition of the group's work. A worker does the jobs of
-its lanes in order and commits how far it is; who takes a lane over goes on there.
+its lanes in order and commits its position. The next owner of a lane continues from there.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ QUICK = Settings(
 
 
 def queue(path: Path) -> sqlite3.Connection:
-    """The queue, made with its jobs if it is not there."""
+    """Open the queue. Create it with its jobs if it does not exist."""
     jobs = sqlite3.connect(path, isolation_level=None, timeout=10)
     jobs.execute("PRAGMA journal_mode=WAL")
     jobs.execute("CREATE TABLE IF NOT EXISTS job (lane INTEGER, number INTEGER, done TEXT, PRIMARY KEY (lane, number))")
@@ -43,7 +43,7 @@ def queue(path: Path) -> sqlite3.Connection:
 
 
 async def work(name: str, at: str, path: Path) -> None:
-    """One worker process, until it is told to go: it leaves its group then."""
+    """Run one worker process until SIGTERM. It then leaves its group."""
     me = asyncio.current_task()
     assert me is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
@@ -54,11 +54,11 @@ async def work(name: str, at: str, path: Path) -> None:
             try:
                 await do(name, jobs, share)
             except ShareLost:
-                continue  # somebody else goes on with it
+                continue  # another worker continues from the committed position
 
 
 async def do(name: str, jobs: sqlite3.Connection, share: Share) -> None:
-    """Jobs of these lanes, in order, a few at a time."""
+    """Do the jobs of these lanes in order, one per lane in each round, and commit after each round."""
     done = await share.committed()
     while await share.rest(0.02):
         for place in share:
@@ -73,7 +73,7 @@ async def do(name: str, jobs: sqlite3.Connection, share: Share) -> None:
 
 
 async def main() -> None:
-    """Host, start, kill, count."""
+    """Serve the group, start the workers, kill one, and count the jobs."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "queue.db")
         jobs = queue(path)
@@ -103,7 +103,7 @@ async def main() -> None:
         await hosting
         rows = jobs.execute("SELECT done FROM job").fetchall()
         again = sum(len(done) > 1 for (done,) in rows)
-        print(f"{len(rows)} jobs are done, {again} of them once more, since A had not committed them")
+        print(f"{len(rows)} jobs are done; {again} were done again, because A had not committed them")
         jobs.close()
 
 

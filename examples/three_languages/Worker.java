@@ -7,7 +7,7 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.*;
 
-/** A worker in Java, on Kafka's own clients, as they are. What a worker does is told in scene.py. */
+/** A worker in Java, on Kafka's own unmodified clients. scene.py says what a worker does. */
 public final class Worker {
     private static final long PAUSE_MS = 10;
     private static String bootstrap;
@@ -15,7 +15,7 @@ public final class Worker {
     private static final AtomicBoolean enough = new AtomicBoolean();
     private static final AtomicBoolean leave = new AtomicBoolean();
 
-    /** A line of what was done; "more" is JSON already. */
+    /** Report a step as a line of JSON; "more" is already JSON. */
     private static synchronized void tell(String event, String more) {
         System.out.println("{\"at\": " + System.currentTimeMillis() + ", \"event\": \"" + event + "\"" + more + "}");
     }

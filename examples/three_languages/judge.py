@@ -1,20 +1,20 @@
-"""What must hold of a scene, whatever was killed in it. Nothing here speaks to a server."""
+"""The checks of a finished scene, whatever was killed in it. Pure functions: nothing here talks to a server."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-#: a line of a worker, as it told it
+#: a line that a worker reported
 Line: TypeAlias = Mapping[str, Any]
 #: the values of each partition, by offset
 Log: TypeAlias = Mapping[int, Mapping[int, str]]
-#: for each group, where it goes on in each partition
+#: the committed offset of each partition, by group
 Committed: TypeAlias = Mapping[str, Mapping[int, int]]
 
 
 def faults(lines: Sequence[Line], log: Log, committed: Committed) -> list[str]:
-    """What does not hold, each in a line. ``log``: all that is in the topic in the end; ``committed``: where each group
-    goes on in the end."""
+    """Return the faults found, one text each. ``log`` is the whole topic at the end, and ``committed`` the committed
+    offsets at the end."""
     return [
         *_lost(lines, log),
         *_twice_or_in_another_order(log),
@@ -26,33 +26,33 @@ def faults(lines: Sequence[Line], log: Log, committed: Committed) -> list[str]:
 
 
 def _lost(lines: Sequence[Line], log: Log) -> list[str]:
-    """Nothing acknowledged is lost."""
+    """Find acknowledged values that are lost."""
     there = {value for rows in log.values() for value in rows.values()}
     return [
-        f"{line['value']} was acknowledged, and is not in the topic"
+        f"{line['value']} was acknowledged, but is not in the topic"
         for line in lines
         if line["event"] == "acked" and line["value"] not in there
     ]
 
 
 def _twice_or_in_another_order(log: Log) -> list[str]:
-    """Producers are idempotent: what they send again is there once, and in the order of their numbers."""
+    """Find duplicates and values out of order. Producers are idempotent, so a retry must add neither."""
     found = []
     for partition, rows in log.items():
         last: dict[str, int] = {}
         for offset in sorted(rows):
             name, _, number = rows[offset].rpartition("-")
             if int(number) <= last.get(name, -1):
-                found.append(f"{rows[offset]} stands in partition {partition} behind {name}-{last[name]}")
+                found.append(f"{rows[offset]} is in partition {partition} after {name}-{last[name]}")
             last[name] = int(number)
     return found
 
 
 def _read_otherwise(lines: Sequence[Line], log: Log) -> list[str]:
-    """What was read once at an offset is there in the end."""
+    """Find records that were read with another value than the topic has at the end."""
     return [
-        f"{line['worker']} in {line['group']} has read {value} at {partition}@{offset}, where "
-        f"{log.get(partition, {}).get(offset, 'nothing')} is"
+        f"{line['worker']} in {line['group']} read {value} at {partition}@{offset}, but the topic has "
+        f"{log.get(partition, {}).get(offset, 'nothing')} there"
         for line in lines
         if line["event"] == "read"
         for partition, offset, value in line["records"]
@@ -61,7 +61,7 @@ def _read_otherwise(lines: Sequence[Line], log: Log) -> list[str]:
 
 
 def _unread(lines: Sequence[Line], log: Log, committed: Committed) -> list[str]:
-    """Each group has read all of the topic in the end."""
+    """Find values that a group has not read."""
     read: dict[str, set[str]] = {group: set() for group in committed}
     for line in lines:
         if line["event"] == "read":
@@ -71,7 +71,7 @@ def _unread(lines: Sequence[Line], log: Log, committed: Committed) -> list[str]:
 
 
 def _again(lines: Sequence[Line]) -> list[str]:
-    """What a group has committed is not handed out to it again."""
+    """Find records that were delivered to a group again after it had committed them."""
     found = []
     up_to: dict[tuple[str, int], int] = defaultdict(int)
     for line in sorted(lines, key=lambda row: (row["at"], row["event"] == "committed")):
@@ -83,14 +83,14 @@ def _again(lines: Sequence[Line]) -> list[str]:
             for partition, offset, value in line["records"]:
                 if offset < up_to[line["group"], partition]:
                     found.append(
-                        f"{line['worker']} was handed {value} at {partition}@{offset}, where {line['group']} had "
+                        f"{line['worker']} got {value} at {partition}@{offset} after {line['group']} had "
                         f"committed {up_to[line['group'], partition]}"
                     )
     return found
 
 
 def _forgotten(lines: Sequence[Line], log: Log, committed: Committed) -> list[str]:
-    """No acknowledged commit is gone, and each group is at the end of each partition."""
+    """Find acknowledged commits that are lost, and groups that are not at the end of a partition."""
     found = []
     told: dict[tuple[str, int], int] = {}
     for line in lines:
@@ -99,11 +99,11 @@ def _forgotten(lines: Sequence[Line], log: Log, committed: Committed) -> list[st
                 told[line["group"], partition] = max(told.get((line["group"], partition), 0), offset)
     for (group, partition), offset in told.items():
         if committed[group].get(partition, -1) < offset:
-            at = committed[group].get(partition, "nowhere")
-            found.append(f"{group} had committed {partition}@{offset}, and goes on at {at}")
+            at = committed[group].get(partition, "nothing")
+            found.append(f"{group} had committed {partition}@{offset}, but the server has {at}")
     for group, places in committed.items():
         for partition, rows in log.items():
             end = max(rows, default=-1) + 1
             if end and places.get(partition) != end:
-                found.append(f"{group} ends at {partition}@{places.get(partition)}, and the partition at {end}")
+                found.append(f"{group} ends at {partition}@{places.get(partition)}, but the partition ends at {end}")
     return found

@@ -1,14 +1,14 @@
-"""Clients of several languages on one ``fencepost serve``, which is killed under them and started again.
+"""Clients in several languages on one ``fencepost serve``, which is killed and restarted while they work.
 
-``python examples/three_languages/scene.py`` runs it: workers in Python (confluent-kafka), Java (Kafka's clients) and
-Go (franz-go) produce to one topic and read it in groups: one of its own each, and two that all share, of the classic
-protocol and of KIP-848. The server keeps all in a folder, is killed by SIGKILL in the middle and started again on the
-same port, as often as ``--kills`` says. In the end ``judge.py`` looks at what the workers told and what the server has:
-nothing acknowledged is lost or there twice, nothing committed was handed out again, and every group is at the end.
+``python examples/three_languages/scene.py`` runs it. Workers in Python (confluent-kafka), Java (Kafka's clients) and
+Go (franz-go) produce to one topic and read it in groups: one group for each worker, and two that all share, one of the
+classic protocol and one of KIP-848. The server keeps its data in a folder. It is killed by SIGKILL and restarted on the
+same port, ``--kills`` times. At the end, ``judge.py`` checks the reports of the workers against the server's data: no
+acknowledged value is lost or duplicated, no committed record was delivered again, and every group is at the end.
 
-A worker is a program: ``BOOTSTRAP TOPIC PARTITIONS NAME GROUP:PROTOCOL...``. It says what it does in lines of JSON
-(``acked``, ``read``, ``committed``, ``assigned``, ...), each with the time in ms. At the first line on its standard
-input it produces no more; at the end of it, it leaves its groups and ends."""
+A worker is a program: ``BOOTSTRAP TOPIC PARTITIONS NAME GROUP:PROTOCOL...``. It reports each step as a line of JSON
+(``acked``, ``read``, ``committed``, ``assigned``, ...), each with the time in ms. After the first line on its standard
+input it stops producing. At the end of that input, it leaves its groups and exits."""
 
 import argparse
 import json
@@ -28,26 +28,26 @@ from workers import WORKERS
 from fencepost_conformance.console import CannotRun
 
 TOPIC, PARTITIONS = "orders", 4
-#: as much must each worker and each member have done before the next thing happens to the server
+#: values that each worker must have acknowledged before the next kill; each member must have committed, too
 ENOUGH = 40
-#: nothing may take longer
+#: the longest wait for any progress
 PATIENCE_S = 90
-#: KIP-848 goes by heartbeats, and Kafka's usual five seconds between them make a scene long
+#: KIP-848 rebalances by heartbeats, and Kafka's default interval of five seconds would make a run long
 SETTINGS = (
     "group.initial.rebalance.delay.ms=0",
     "group.consumer.min.heartbeat.interval.ms=500",
     "group.consumer.heartbeat.interval.ms=500",
 )
-#: what a worker has besides its part in the groups that are shared
+#: the protocol of the group that only this worker reads in
 OWN = {"python": "classic", "aiokafka": "classic", "java": "consumer", "go": "consumer"}
 
 
 class Stuck(Exception):
-    """Something did not go on."""
+    """Something made no progress."""
 
 
 class Server:
-    """``fencepost serve`` on a folder, or as a node on a database; the port stays over a restart."""
+    """``fencepost serve`` on a folder, or as a node on a database. A restart keeps the port."""
 
     def __init__(self, *options: str) -> None:
         self.at = "127.0.0.1:0"
@@ -55,7 +55,7 @@ class Server:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Returns when it listens."""
+        """Start the server, and return when it listens."""
         words = ["--json", *self._options, "--topic", f"{TOPIC}:{PARTITIONS}", "--listen", self.at]
         words += [word for each in SETTINGS for word in ("--setting", each)]
         command = [sys.executable, "-m", "fencepost_conformance.cli", "serve", *words]
@@ -67,7 +67,7 @@ class Server:
         self.at = told["listen"]
 
     def kill(self) -> None:
-        """By SIGKILL, if it runs."""
+        """Kill the server with SIGKILL, if it runs."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
@@ -77,7 +77,7 @@ class Server:
 
 
 class Nodes:
-    """Two nodes on one database. The one that leads is killed, and the other follows."""
+    """Two nodes on one database. The leader is killed, and the other node takes over."""
 
     def __init__(self, database: str) -> None:
         self._nodes = [
@@ -90,13 +90,13 @@ class Nodes:
         return ",".join(each.at for each in self._nodes)
 
     def start(self) -> None:
-        """Both; later the one that was killed, which stands by from now on."""
+        """Start both nodes. Later, start the killed one again, as the standby."""
         for each in self._nodes if self._killed is None else [self._killed]:
             each.start()
         self._killed = None
 
     def kill(self) -> None:
-        """The one that leads."""
+        """Kill the leader."""
         from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
         leader = AdminClient({"bootstrap.servers": self.at, "log_level": 0}).list_topics(timeout=20).controller_id
@@ -109,7 +109,7 @@ class Nodes:
 
 
 class Worker:
-    """A worker that runs, and what it has told."""
+    """A running worker, and the lines that it has reported."""
 
     def __init__(self, name: str, command: list[str], at: str, groups: list[str], errors: Path) -> None:
         self.name = name
@@ -133,13 +133,13 @@ class Worker:
             self.lines.append({"worker": self.name, **json.loads(text)})
 
     def check(self) -> None:
-        """Raises ``Stuck`` if it has ended."""
+        """Raise ``Stuck`` if the worker has ended."""
         if self._process.poll() is not None:
             said = self._errors.read_text().strip().splitlines()[-3:]
             raise Stuck(f"worker {self.name} has ended with status {self._process.returncode}: {' / '.join(said)}")
 
     def lacks(self, since_ms: int) -> str:
-        """What it has not done enough of since then."""
+        """Say what the worker has not done enough of since then; "" if it has."""
         acked = sum(line["event"] == "acked" and line["at"] > since_ms for line in self.lines)
         if acked < ENOUGH:
             return f"{self.name}: {acked} values acknowledged"
@@ -153,13 +153,13 @@ class Worker:
         return any(line["event"] == event for line in self.lines)
 
     def no_more(self) -> None:
-        """It produces no more."""
+        """Make the worker stop producing."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
     def leave(self) -> None:
-        """It leaves its groups, and ends."""
+        """Make the worker leave its groups and exit."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -176,7 +176,7 @@ class Worker:
 
 
 class Scene:
-    """One run. ``say`` is told what happens."""
+    """One run. ``say`` gets a line of text for each step."""
 
     def __init__(self, names: list[str], folder: Path, database: str | None, say: Callable[[str], None]) -> None:
         self._names, self._folder, self._say = names, folder, say
@@ -184,7 +184,7 @@ class Scene:
         self.workers: list[Worker] = []
 
     def run(self, kills: int, seed: int) -> tuple[list[str], dict[str, int]]:
-        """What does not hold, and counts. Raises ``CannotRun``, and ``Stuck`` if something does not go on."""
+        """Return the faults found, and counts. Raise ``CannotRun``, or ``Stuck`` if something makes no progress."""
         commands = {name: WORKERS[name]() for name in self._names}
         try:
             self.server.start()
@@ -202,7 +202,7 @@ class Scene:
                 time.sleep(chance.uniform(0, 1))
                 self.server.start()
                 since = time.time_ns() // 1_000_000
-                self._say("it is started again")
+                self._say("the server is restarted")
                 self._all_go_on(since)
             return self._end()
         finally:
@@ -218,7 +218,7 @@ class Scene:
         )
         log = log_of(self.server.at)
         groups = sorted({group for worker in self.workers for group in worker.groups})
-        self._say("nobody produces any more; the groups read to the end")
+        self._say("the producers have stopped; the groups read to the end")
 
         def behind() -> str:
             at = committed_of(self.server.at, groups)
@@ -235,12 +235,12 @@ class Scene:
             "in the topic": sum(map(len, log.values())),
             "read": sum(len(line["records"]) for line in lines if line["event"] == "read"),
             "commits": sum(line["event"] == "committed" for line in lines),
-            "errors told by clients": sum(line["event"] == "error" for line in lines),
+            "errors reported by clients": sum(line["event"] == "error" for line in lines),
         }
         return faults(lines, log, committed), counts
 
     def lines(self) -> list[dict[str, Any]]:
-        """What the workers have told."""
+        """Return the lines that the workers have reported."""
         return [line for worker in self.workers for line in worker.lines]
 
     def _all_go_on(self, since_ms: int) -> None:
@@ -248,7 +248,7 @@ class Scene:
         self._say("all produce, read and commit")
 
     def _until(self, lacks: Callable[[], str], pause_s: float = 0.1) -> None:
-        """Until nothing is lacking."""
+        """Wait until ``lacks`` returns ""."""
         deadline = time.monotonic() + PATIENCE_S
         while lacking := lacks():
             for worker in self.workers:
@@ -259,8 +259,8 @@ class Scene:
 
 
 def log_of(at: str) -> Log:
-    """All that is in the topic, read by a client that is in no group."""
-    from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415  # told by a worker if it is missing
+    """Read the whole topic with a client that joins no group."""
+    from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415  # a worker reports it if it is missing
 
     reader = Consumer({"bootstrap.servers": at, "group.id": "nobody", "enable.auto.commit": False, "log_level": 0})
     rows: dict[int, dict[int, str]] = {partition: {} for partition in range(PARTITIONS)}
@@ -277,7 +277,7 @@ def log_of(at: str) -> Log:
 
 
 def committed_of(at: str, groups: list[str]) -> Committed:
-    """Where each group goes on, as the server says."""
+    """Return the committed offsets of each group, read from the server."""
     from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415
 
     found = {}
@@ -293,9 +293,9 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     words.add_argument("workers", nargs="*", choices=[*WORKERS, []], help="python, java and go if none is named")
     words.add_argument("--kills", type=int, default=2)
-    words.add_argument("--seed", type=int, default=1, help="of the moments")
-    words.add_argument("--database", metavar="postgresql://…", help="two nodes on it; the one that leads is killed")
-    words.add_argument("--lines", type=Path, metavar="FILE", help="write what the workers told to it")
+    words.add_argument("--seed", type=int, default=1, help="seed of the moments of the kills")
+    words.add_argument("--database", metavar="postgresql://…", help="run two nodes on it, and kill the leader")
+    words.add_argument("--lines", type=Path, metavar="FILE", help="write the workers' reports to it")
     words.add_argument("--json", action="store_true")
     given = words.parse_args()
     began = time.monotonic()
@@ -322,9 +322,7 @@ def main() -> None:
         print(json.dumps({"passed": not found, "faults": found, "counts": counts}))
     else:
         print(", ".join(f"{count:,} {name}" for name, count in counts.items()))
-        print(
-            "\n".join(["it does not hold:", *found[:20]]) if found else "nothing is lost, nothing is handed out again"
-        )
+        print("\n".join(["failed:", *found[:20]]) if found else "passed: nothing is lost, nothing is delivered again")
     sys.exit(1 if found else 0)
 
 

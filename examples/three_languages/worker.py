@@ -1,4 +1,4 @@
-"""A worker in Python, on confluent-kafka, as it is. What a worker does is told in ``scene.py``."""
+"""A worker in Python, on unmodified confluent-kafka. ``scene.py`` says what a worker does."""
 
 import json
 import sys
@@ -12,13 +12,13 @@ PAUSE_S = 0.01
 
 
 def tell(event: str, **more: Any) -> None:
-    """A line of what was done."""
+    """Report a step as a line of JSON."""
     sys.stdout.write(json.dumps({"at": time.time_ns() // 1_000_000, "event": event, **more}) + "\n")
     sys.stdout.flush()
 
 
 def produce(at: str, topic: str, partitions: int, name: str, enough: threading.Event) -> None:
-    """Numbered values, to one partition after the other."""
+    """Produce numbered values to the partitions in turn."""
     producer = Producer({"bootstrap.servers": at, "enable.idempotence": True, "linger.ms": 5, "log_level": 0})
 
     def told(error: Any, message: Any) -> None:
@@ -38,7 +38,7 @@ def produce(at: str, topic: str, partitions: int, name: str, enough: threading.E
 
 
 def consume(at: str, topic: str, group: str, protocol: str, leave: threading.Event) -> None:
-    """One member of a group: reads, and commits what it has read."""
+    """Run one member of a group: it reads records and commits their offsets."""
     settings = {"bootstrap.servers": at, "group.id": group, "group.protocol": protocol, "log_level": 0}
     settings |= {"auto.offset.reset": "earliest", "enable.auto.commit": False}
     if protocol == "classic":

@@ -1,4 +1,4 @@
-"""A worker in Python, on aiokafka, as it is. What a worker does is told in ``scene.py``."""
+"""A worker in Python, on unmodified aiokafka. ``scene.py`` says what a worker does."""
 
 import asyncio
 import json
@@ -14,13 +14,13 @@ PAUSE_S = 0.01
 
 
 def tell(event: str, **more: Any) -> None:
-    """A line of what was done."""
+    """Report a step as a line of JSON."""
     sys.stdout.write(json.dumps({"at": time.time_ns() // 1_000_000, "event": event, **more}) + "\n")
     sys.stdout.flush()
 
 
 async def produce(at: str, topic: str, partitions: int, name: str, enough: asyncio.Event) -> None:
-    """Numbered values, to one partition after the other."""
+    """Produce numbered values to the partitions in turn."""
     producer = AIOKafkaProducer(bootstrap_servers=at, enable_idempotence=True, linger_ms=5, request_timeout_ms=10_000)
     await producer.start()
     waiting = set()
@@ -48,7 +48,7 @@ async def produce(at: str, topic: str, partitions: int, name: str, enough: async
 
 
 async def consume(at: str, topic: str, group: str, leave: asyncio.Event) -> None:
-    """One member of a group: reads, and commits what it has read."""
+    """Run one member of a group: it reads records and commits their offsets."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=at,
         group_id=group,
@@ -103,7 +103,7 @@ async def main() -> None:
     for each in groups:
         group, _, protocol = each.partition(":")
         if protocol != "classic":
-            sys.exit(f"aiokafka knows no protocol {protocol}, only classic")
+            sys.exit(f"aiokafka supports only the protocol classic (got {protocol})")
         tasks.append(asyncio.ensure_future(consume(at, topic, group, leave)))
     await asyncio.to_thread(sys.stdin.readline)
     enough.set()

@@ -1,7 +1,7 @@
-"""Starts one worker: ``python examples/three_languages/workers.py java``.
+"""Start one worker: ``python examples/three_languages/workers.py java``.
 
-It produces to a topic and reads it in groups of its own, telling each step in a line of JSON. Ctrl-D on an empty line
-ends it. ``--help`` has the rest. What a program needs to be built is fetched through its own tools (Maven, Go)."""
+The worker produces to a topic and reads it in its groups, and reports each step as a line of JSON. Ctrl-D on an empty
+line ends it. ``--help`` lists the options. Java and Go libraries are fetched from Maven and the Go module proxy."""
 
 import argparse
 import hashlib
@@ -22,12 +22,12 @@ RELEASE = "4.4.0"
 
 
 def confluent() -> list[str]:
-    """Python, confluent-kafka."""
+    """Return the command of the Python worker on confluent-kafka."""
     return [*_python("confluent_kafka"), str(HERE / "worker.py")]
 
 
 def aiokafka() -> list[str]:
-    """Python, aiokafka."""
+    """Return the command of the Python worker on aiokafka."""
     return [*_python("aiokafka"), str(HERE / "worker_aiokafka.py")]
 
 
@@ -38,7 +38,7 @@ def _python(module: str) -> list[str]:
 
 
 def java() -> list[str]:
-    """Java, Kafka's own clients."""
+    """Return the command of the Java worker on Kafka's own clients."""
     libraries = jars.fetch(f"org.apache.kafka:kafka-clients:{RELEASE}", "org.slf4j:slf4j-nop:1.7.36")
     source = HERE / "Worker.java"
     compiled = classes("worker", Build(RELEASE), {source.name: source.read_text()}, libraries)
@@ -47,7 +47,7 @@ def java() -> list[str]:
 
 
 def go() -> list[str]:
-    """Go, franz-go."""
+    """Return the command of the Go worker on franz-go."""
     program = which("go")
     if program is None:
         raise CannotRun("needs Go (go.dev), 1.26 or later")
@@ -55,7 +55,8 @@ def go() -> list[str]:
 
 
 def built(command: list[str], folder: Path) -> Path:
-    """What the command makes of the folder, in the user's cache; the command ends with where that shall be."""
+    """Build the folder into the user's cache, and return the program. The path of the output is appended to
+    ``command``."""
     texts = [(each.name, each.read_bytes()) for each in sorted(folder.iterdir())]
     target = jars.cache_root() / "workers" / f"{folder.name}-{hashlib.sha256(repr(texts).encode()).hexdigest()[:16]}"
     if not target.exists():
@@ -77,7 +78,7 @@ def main() -> None:
     words.add_argument("worker", choices=WORKERS)
     words.add_argument("--bootstrap", default="127.0.0.1:9092", metavar="HOST:PORT")
     words.add_argument("--topic", default="orders")
-    words.add_argument("--partitions", default=4, type=int, help="of the topic")
+    words.add_argument("--partitions", default=4, type=int, help="partitions of the topic")
     words.add_argument("--group", action="append", metavar="NAME:PROTOCOL", help="classic or consumer; may be repeated")
     given = words.parse_args()
     try:

@@ -75,14 +75,14 @@ def test_a_scene_in_which_all_holds_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("lost", "a-3 was acknowledged, and is not in the topic"),
-        ("twice", "a-1 stands in partition 1 behind a-1"),
-        ("order", "a-0 stands in partition 0 behind a-2"),
-        ("otherwise", "w in g has read b-0 at 0@0, where a-0 is"),
+        ("lost", "a-3 was acknowledged, but is not in the topic"),
+        ("twice", "a-1 is in partition 1 after a-1"),
+        ("order", "a-0 is in partition 0 after a-2"),
+        ("otherwise", "w in g read b-0 at 0@0, but the topic has a-0 there"),
         ("unread", "g has not read a-1"),
-        ("again", "w was handed b-0 at 0@1, where g had committed 2"),
-        ("forgotten", "g had committed 0@5, and goes on at 4"),
-        ("behind", "g ends at 1@0, and the partition at 1"),
+        ("again", "w got b-0 at 0@1 after g had committed 2"),
+        ("forgotten", "g had committed 0@5, but the server has 4"),
+        ("behind", "g ends at 1@0, but the partition ends at 1"),
     ],
 )
 def test_what_must_not_be_is_found(change: str, told: str) -> None:

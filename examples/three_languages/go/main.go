@@ -1,4 +1,4 @@
-// A worker in Go, on franz-go, as it is. What a worker does is told in scene.py.
+// A worker in Go, on unmodified franz-go. scene.py says what a worker does.
 package main
 
 import (
@@ -26,7 +26,7 @@ var (
 
 type fields map[string]any
 
-// A line of what was done.
+// tell reports a step as a line of JSON.
 func tell(event string, more fields) {
 	line := fields{"at": time.Now().UnixMilli(), "event": event}
 	for name, value := range more {
@@ -49,7 +49,7 @@ func must(err error) {
 	}
 }
 
-// Numbered values, to one partition after the other.
+// produce sends numbered values to the partitions in turn.
 func produce(at, topic, name string, partitions int) {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(strings.Split(at, ",")...), kgo.ProducerLinger(5*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -75,7 +75,7 @@ func produce(at, topic, name string, partitions int) {
 	}
 }
 
-// One member of a group: reads, and commits what it has read.
+// consume runs one member of a group: it reads records and commits their offsets.
 func consume(at, topic, group, protocol string) {
 	commit := func(client *kgo.Client) {
 		offsets := client.UncommittedOffsets()[topic]

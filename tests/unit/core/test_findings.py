@@ -89,7 +89,7 @@ def test_every_marked_rule_has_a_row(part: str) -> None:
     """Each rule of a coordinator or an assignor that is marked as a fault of Kafka's is in the tables that say what
     finds it; those of clients have tables of their own."""
     page = (DOCS / "divergences.md").read_text()
-    begin = page.index("## Where each marked fault shows")
+    begin = page.index("## Traces and tests of each Kafka bug")
     rows = page[begin : page.index("\n## ", begin)]
     lines = (DOCS / "rules" / f"{part}.md").read_text().splitlines()
     found = [re.match(r"(?:\| |- \*\*)([A-Z]+-[A-Z0-9]+-\d+)\b", line) for line in lines if "Kafka fault" in line]
