@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
-from fencepost.coordinator import dispatch
+from fencepost.coordinator import admin, dispatch
 from fencepost.coordinator.offsets import validation
 from fencepost.protocol.errors import ErrorCode
 from fencepost_conformance.cli import main
@@ -27,8 +29,29 @@ def commits_are_not_fenced() -> None:
     validation.may_commit = lambda *_: None  # type: ignore[assignment] # it lets everybody in
 
 
+def lists(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+    """ListGroups sees other groups than there are."""
+    committed = admin.reads.committed
+    admin.reads = SimpleNamespace(committed=lambda step: change(committed(step)), met=admin.reads.met)  # type: ignore[assignment]
+
+
+def lists_deleted_groups() -> None:
+    """A group that was deleted stays in the list."""
+    ever: dict[str, Any] = {}
+    lists(lambda groups: ever.update(groups) or ever)
+
+
+def lists_all_as_empty() -> None:
+    """ListGroups tells another state than the group has."""
+    told = admin._told
+    admin._told = lambda group: (told(group)[0], "Empty", told(group)[2])
+
+
 FAULTS = {
     "commits-not-fenced": commits_are_not_fenced,
+    "lists-no-group": lambda: lists(lambda groups: {}),
+    "lists-deleted-groups": lists_deleted_groups,
+    "lists-all-as-empty": lists_all_as_empty,
     "any-session-timeout": lambda: let_in(ErrorCode.INVALID_SESSION_TIMEOUT),
     "empty-group-id": lambda: let_in(ErrorCode.INVALID_GROUP_ID),
 }

@@ -1,4 +1,4 @@
-"""An exception of the checker spoils one trace, and not the run."""
+"""An exception of the checker, or of the player, spoils one trace, and not the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from served import Served
 from fencepost_conformance.checker import check
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.cli import main
-from fencepost_conformance.pipeline import over_wire
+from fencepost_conformance.pipeline import over_wire, stage
 from fencepost_conformance.trace.files import WireTrace, read_traces
 
 FAILS = 7  #: the seed of the trace on which the checker fails
@@ -62,3 +62,37 @@ def test_a_trace_on_which_the_checker_fails_is_broken(
     monkeypatch.setattr(check, "check_trace", failing)
     status, told = ended(capsys, "validate", str(tmp_path / "broken"))
     assert (status, told["counts"]["broken"]) == (2, 1)
+
+
+async def fails(*_: Any) -> Any:
+    raise RuntimeError("planted\nthere")
+
+
+@pytest.mark.parametrize("late", [True, pytest.param(False, marks=pytest.mark.all)])
+def test_a_trace_on_which_the_player_fails_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, *, late: bool
+) -> None:
+    """``late``: when a client acts, else before anything was sent."""
+    play = over_wire.play
+
+    async def failing_once(place: Any, seed: int, *args: Any, **named: Any) -> Any:
+        with monkeypatch.context() as planted:
+            if seed == FAILS and late:
+                planted.setattr(stage, "_client", fails)
+            elif seed == FAILS:
+                planted.setattr(stage, "cast_for", fails)
+            return await play(place, seed, *args, **named)
+
+    monkeypatch.setattr(over_wire, "play", failing_once)
+    with Served("--setting", "group.initial.rebalance.delay.ms=0", topics=()) as served:
+        words = ("conform", "--target", served.bootstrap, "--traces", "2", "--seed", "6", "--steps-per-trace", "6")
+        status, told = ended(capsys, *words, "--concurrency", "1", "-o", str(tmp_path))
+    assert (status, told["verdict"]) == (2, "incomplete")
+    assert (told["counts"]["passed"], told["counts"]["broken"]) == (1, 1)
+    (broken,) = told["broken"]
+    assert f"seed {FAILS}" in broken["what"]
+    assert broken["why"].startswith("the player itself failed at test_checker_fails.py:")
+    assert broken["why"].endswith("RuntimeError: planted there")
+    (kept,) = read_traces(tmp_path / "broken" / f"seed-{FAILS}.jsonl")
+    assert isinstance(kept, WireTrace)
+    assert bool(kept.lines) == late

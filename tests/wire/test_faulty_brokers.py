@@ -23,6 +23,8 @@ SETTING = ("--setting", "group.initial.rebalance.delay.ms=0")
         ("commits-not-fenced", "consumer"),
         *(pytest.param(fault, "classic", marks=pytest.mark.all) for fault in FAULTS),
         pytest.param("commits-not-fenced", "mixed", marks=pytest.mark.all),
+        pytest.param("lists-no-group", "consumer", marks=pytest.mark.all),
+        pytest.param("lists-all-as-empty", "consumer", marks=pytest.mark.all),
     ],
 )
 def test_a_broker_with_a_fault_is_refused(fault: str, protocol: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ from .history import Event, History, Op, histories
 from .instead import Instead, instead
 from .lateness import Slow, only_late
 from .listed import wrong_listings
+from .listings import add_listings
 from .offsets.judge import wrong_offsets
 from .offsets.kept import held
 from .offsets.metadata import wrong_lengths
@@ -297,6 +298,8 @@ def check_trace(
     line, reason = 0, ""
     scala = isinstance(profile, ScalaProfile)
     groups = histories(trace, scala=scala)
+    if not scala:  # its lists are not compared
+        add_listings(trace, groups)
     for group_id, times in held(trace, settings, limits).items():
         if group_id in groups:
             groups[group_id].offsets = times

@@ -55,7 +55,16 @@ class OddAnswer:
     codes: tuple[int, ...]
 
 
-Body: TypeAlias = RequestBody | Commit
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A ListGroups, as far as it concerns one group."""
+
+    group_ids: tuple[str]
+    states_filter: tuple[str, ...] = ()
+    types_filter: tuple[str, ...] = ()
+
+
+Body: TypeAlias = RequestBody | Commit | Listing
 Answer: TypeAlias = ResponseBody | CommitAnswer | OddAnswer
 
 

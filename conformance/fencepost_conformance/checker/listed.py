@@ -2,7 +2,7 @@
 
 A row has a state from version 4 on and a type from version 5 on. A filter leaves only rows that it names, whatever the
 case of the letters; spaces around the name of a state do not count. The type, state and protocol type of a row must go
-together. No row is compared with the history of its group.
+together. What the history of a group says of its row is judged with that history (``listings``).
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from fencepost_model.machines import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from ..trace.files import WireTrace
 from ..trace.lines import ReceivedLine, SentLine
 from .difference import Difference
+from .listings import LIST_GROUPS, STATE_VERSION, TYPE_VERSION
 from .verdict import Refusal
 
-LIST_GROUPS: Final = 16
-_STATE_VERSION: Final = 4
-_TYPE_VERSION: Final = 5
 _CLASSIC, _CONSUMER = "classic", "consumer"
 #: the states of each type of group; other types, as of share groups, are not judged
 _STATES: Final = {
@@ -51,13 +49,13 @@ def wrong_listings(trace: WireTrace) -> Iterator[Refusal]:
 def _wrong(version: int, ask: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """The field of a row that is wrong, what was expected, and the rule."""
     state, kind = str(row.get("group_state") or ""), str(row.get("group_type") or "").lower()
-    if version >= _TYPE_VERSION:
+    if version >= TYPE_VERSION:
         types = [str(name) for name in ask.get("types_filter") or ()]
         if types and kind not in map(str.lower, types):
             return "group_type", _either(types), "C-ADM-05"
         if kind == _CONSUMER and row.get("protocol_type") != _CONSUMER:
             return "protocol_type", repr(_CONSUMER), "C-ADM-05"
-    if version >= _STATE_VERSION:
+    if version >= STATE_VERSION:
         states = [str(name) for name in ask.get("states_filter") or ()]
         if states and state.lower() not in {name.strip().lower() for name in states}:
             return "group_state", _either(states), "C-ADM-05"

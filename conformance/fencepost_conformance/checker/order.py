@@ -29,6 +29,7 @@ from fencepost.protocol.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
+    ListGroupsResponse,
     SyncGroupRequest,
 )
 from fencepost_model.classic.group import GroupState, Successor
@@ -47,7 +48,7 @@ def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op
         if error is ErrorCode.NONE:
             return "calm heartbeat"
         return "heartbeat in rebalance" if error is ErrorCode.REBALANCE_IN_PROGRESS else None
-    if isinstance(answer, DescribeGroupsResponse):
+    if isinstance(answer, DescribeGroupsResponse | ListGroupsResponse):
         return f"description {hash(answer)}"  # it changes nothing, so those that say the same commute
     if answer is None and isinstance(body, JoinGroupRequest):
         return "join" if group is not None and _goes_unseen(op, body, group, others, known) else None

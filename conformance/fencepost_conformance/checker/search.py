@@ -64,8 +64,9 @@ from .described import described, is_denied, lived_before
 from .described import expected as expected_description
 from .door import at_the_door, while_loading
 from .foresight import Foresight
-from .history import NEVER, Answer, Event, History, Op
+from .history import NEVER, Answer, Event, History, Listing, Op
 from .ids import NewIds
+from .listings import expected as expected_listing
 from .order import changes_when_durable, kind, leads, replaced
 from .settled import Settles, idle_timers, settled
 
@@ -394,7 +395,7 @@ class Search:
         if isinstance(op.body, Commit):
             yield from self._commit(at, config, op, op.body)
             return
-        if isinstance(op.body, DescribeGroupsRequest):
+        if isinstance(op.body, DescribeGroupsRequest | Listing):
             yield from self._describe(at, config, op)
             return
         answer = self.known.get(op.id) if op.id == self.probe else op.answer
@@ -469,28 +470,30 @@ class Search:
                 yield at, let_in
 
     def _describe(self, at: int, config: Config, op: Op) -> Iterator[tuple[int, Config]]:
-        """A description leaves the group as it is. A group whose first record is not durable may be absent in it
-        (C-ADM-02, C-ADM-08)."""
+        """A description or a list leaves the group as it is. A group whose first record is not durable may be absent
+        in it (C-ADM-02, C-ADM-08)."""
         answer, group = self.known.get(op.id), config.state.group
         group_id = self.model.group_id
         away = answer is not None and is_absent(answer) and self._may_be_away(op)
         if away or config.away or self._lived_before or is_denied(answer):
             yield at, config._replace(given=self._given(config.given, op.id))
             return
-        told = expected_description(group_id, group, op.version, scala=self.scala)
-        seen_ = described(answer, op.version) if isinstance(answer, DescribeGroupsResponse) else None
+        rules: tuple[str, ...] = ("C-ADM-05",)
+        told: ResponseBody
+        absent: ResponseBody
+        seen_: Answer | None = answer
+        if isinstance(op.body, Listing):
+            told = expected_listing(group_id, group, op.version, op.body)
+            absent = expected_listing(group_id, None, op.version, op.body)
+        else:
+            told = expected_description(group_id, group, op.version, scala=self.scala)
+            absent = expected_description(group_id, None, op.version, scala=self.scala)
+            seen_ = described(answer, op.version) if isinstance(answer, DescribeGroupsResponse) else None
+            rules = ("C-ADM-02",) if group is None else ("C-ADM-03", "C-ADM-12")
         if op.id == self.probe:
-            self.answers.setdefault(told, ("C-ADM-02",) if group is None else ("C-ADM-03", "C-ADM-12"))
-        elif (
-            seen_ is None
-            or seen_ == told
-            or (
-                config.state.undurable
-                and not self.scala  # D-10
-                and seen_ == expected_description(group_id, None, op.version)
-            )
-        ):
-            self.decided = ("C-ADM-03",)
+            self.answers.setdefault(told, rules)
+        elif seen_ is None or seen_ == told or (config.state.undurable and not self.scala and seen_ == absent):  # D-10
+            self.decided = rules[:1]
             yield at, config._replace(given=self._given(config.given, op.id))
 
     def _given(self, given: frozenset[int], number: int) -> frozenset[int]:

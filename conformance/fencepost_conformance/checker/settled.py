@@ -40,7 +40,7 @@ from fencepost_model.machines import COMPLETING, STABLE
 
 from .commits import Commit
 from .foresight import may_delete
-from .history import Answer, Op
+from .history import Answer, Listing, Op
 
 _NONE: Final = ErrorCode.NONE
 #: Errors that a JoinGroup without a member id gets only after it has waited under the id that it was given.
@@ -62,7 +62,7 @@ class Settles:
     def may(self, op: Op, answer: Answer, group: Group | None) -> bool:
         """May the request be settled, if it gets this answer now and the group stays as it is?"""
         body = op.body
-        if isinstance(body, HeartbeatRequest | DescribeGroupsRequest):
+        if isinstance(body, HeartbeatRequest | DescribeGroupsRequest | Listing):
             return True
         error = getattr(answer, "error_code", None)
         if isinstance(body, Commit):

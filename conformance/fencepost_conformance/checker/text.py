@@ -20,6 +20,7 @@ from fencepost.protocol.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
+    ListGroupsResponse,
     SyncGroupRequest,
     SyncGroupResponse,
 )
@@ -30,7 +31,7 @@ from .commits import Commit
 from .consumer.wrong import Wrong
 from .described import described
 from .difference import ANSWER, Difference, TopicNames, both_in_words, closest, differing, in_words
-from .history import Answer, OddAnswer, Op
+from .history import Answer, Listing, OddAnswer, Op
 from .ids import UNSEEN
 
 
@@ -118,6 +119,8 @@ def api_name(op: Op) -> str:
     """Such as ``JoinGroup``."""
     if isinstance(op.body, Commit):
         return "TxnOffsetCommit" if op.body.transactional else "OffsetCommit"
+    if isinstance(op.body, Listing):
+        return "ListGroups"
     return type(op.body).__name__.removesuffix("Request")
 
 
@@ -170,6 +173,9 @@ def answer_text(answer: Answer | None, op: Op) -> str:
             f"{row.error_code.name} {row.group_state} {row.protocol_data}, {counted(len(row.members), 'members')}"
             for row in answer.groups
         ]
+    elif isinstance(answer, ListGroupsResponse):
+        words += [f"listed as {row.group_type or 'a'} group, {row.group_state or 'no state'}" for row in answer.groups]
+        words += [] if answer.groups else ["not listed"]
     elif isinstance(answer, LeaveGroupResponse):
         words += [f"{_member(row.member_id)}: {row.error_code.name}" for row in answer.members]
     return ", ".join(words)

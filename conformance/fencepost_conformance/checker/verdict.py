@@ -22,12 +22,12 @@ _VERDICTS: Final[dict[Outcome, verdicts.Verdict]] = {
 }
 
 
-def failed_inside(error: Exception) -> str:
-    """One line about an exception of the checker: its type and words, and the place in the source that raised it."""
+def failed_inside(error: Exception, who: str = "checker") -> str:
+    """One line about an exception of this part of the suite: its type and words, and the place that raised it."""
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" at {Path(each.filename).name}:{each.lineno}" for each in frame)
     words = " ".join(str(error).split())
-    return f"the checker itself failed{place}: {type(error).__name__}{f': {words}' if words else ''}"
+    return f"the {who} itself failed{place}: {type(error).__name__}{f': {words}' if words else ''}"
 
 
 @dataclass(frozen=True, slots=True)

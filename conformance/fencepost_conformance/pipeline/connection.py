@@ -43,6 +43,11 @@ class Notes:
         self.lines: list[WireLine] = []
         self.connections = 0
 
+    def begin(self, patience_s: float, groups: frozenset[str]) -> None:
+        """The trace begins now."""
+        self.patience_s, self.groups = patience_s, groups
+        self._began = time.monotonic()
+
     def now(self) -> int:
         return int((time.monotonic() - self._began) * 1000)
 

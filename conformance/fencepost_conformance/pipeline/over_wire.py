@@ -35,7 +35,7 @@ from ..wire.settings import OF_CLASSIC, settle
 from .asking import default_profile, offer
 from .job import Job, Row, TraceOutcome
 from .plan import Plan
-from .stage import Place, ended, play
+from .stage import Place, Played, ended, play
 from .summary import Judged, Summary
 
 #: the checker's words
@@ -93,8 +93,8 @@ async def _all(
     async def some() -> None:
         """Trace after trace; those of all these tasks are played at the same time."""
         for seed in seeds:
-            trace, fault = await play(place, seed, job, known, prefix=f"fencepost-{run}-{seed}")
-            check = asyncio.create_task(_judged(pool, job, seed, trace, fault))
+            played = await play(place, seed, job, known, prefix=f"fencepost-{run}-{seed}")
+            check = asyncio.create_task(_judged(pool, job, seed, played))
             checks.add(check)
             check.add_done_callback(take)
             await asyncio.wait({check})
@@ -119,9 +119,13 @@ async def _all(
 _NO_TRACE: Final = WireTrace(Settings(), PROFILES["kafka-4.4"], (), 0, "", (), ())
 
 
-async def _judged(pool: ProcessPoolExecutor, job: Job, seed: int, trace: WireTrace, fault: str) -> Judged:
-    """The checker's word, from a worker process: the search takes more time than everything else."""
-    done = await asyncio.get_running_loop().run_in_executor(pool, _judge_only, job, seed, trace, fault)
+async def _judged(pool: ProcessPoolExecutor, job: Job, seed: int, played: Played) -> Judged:
+    """The checker's word, from a worker process: the search takes more time than everything else. A trace on which the
+    player itself fails is broken, and the run continues."""
+    trace = played.trace
+    if played.failure:
+        return Judged(_row(seed, trace, TraceOutcome.BROKEN, left=played.failure), trace)
+    done = await asyncio.get_running_loop().run_in_executor(pool, _judge_only, job, seed, trace, played.fault)
     return replace(done, trace=trace)
 
 

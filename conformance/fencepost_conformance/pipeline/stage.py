@@ -14,14 +14,23 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from fencepost.protocol.messages import JoinGroupRequest, RequestBody, ResponseBody, SyncGroupRequest
+from fencepost.protocol.messages import (
+    DeleteGroupsRequest,
+    JoinGroupRequest,
+    ListGroupsRequest,
+    RequestBody,
+    ResponseBody,
+    SyncGroupRequest,
+)
 from fencepost.server.wire.convert import api_of
 from fencepost.server.wire.frames import API_KEYS, MalformedFrame, NoAnswer
 
 from ..addresses import Address
 from ..checker.coordination import COORDINATED, NODES
+from ..checker.listings import ALL, LISTS
+from ..checker.verdict import failed_inside
 from ..console import CannotRun
 from ..generate.plan import GroupProtocol
 from ..judged import JUDGED
@@ -43,6 +52,8 @@ from .transactions import transactions
 PATIENCE_S: Final = 8.0
 #: how often the groups of a trace are given other names, until one broker of a cluster coordinates them all
 _NAMES: Final = 200
+#: the share of traces at whose end the groups are deleted that are empty
+_DELETES: Final = 0.25
 #: how long after a forged request has taken its place a client still waits for an answer, in seconds
 _GIVES_UP_S: Final = 1.0
 _CASTS: Final[dict[GroupProtocol, Callable[[Random, str, Offer, int], Cast]]] = {
@@ -118,28 +129,56 @@ async def cast_for(place: Place, seed: int, job: Job, prefix: str) -> tuple[Rand
     )
 
 
-async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) -> tuple[WireTrace, str]:
-    """One trace, and what broke it off, if so: a request that was not answered in time, or not with an answer that can
-    be read."""
+class Played(NamedTuple):
+    """A trace. ``fault``: what broke it off, if so, a request that was not answered in time, or not with an answer that
+    can be read. ``failure``: the player itself failed, in one line; the lines until then are there."""
+
+    trace: WireTrace
+    fault: str = ""
+    failure: str = ""
+
+
+async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) -> Played:
+    """One trace. Raises ``OSError`` or ``MalformedFrame`` if the broker goes away, and ``CannotRun``."""
+    notes, fault, failure = Notes(), "", ""
+    groups: tuple[str, ...] = ()
+    try:
+        groups, fault = await _play(place, seed, job, known, notes, prefix=prefix)
+    except (OSError, MalformedFrame, CannotRun):
+        raise
+    except Exception as error:
+        failure = failed_inside(error, "player")
+    provenance = (
+        ("target", job.target),
+        (NODES, str(place.offer.nodes)),
+        (COORDINATED, " ".join(groups)),
+        (LISTS, ALL),
+    )
+    profile, lines = JUDGED[job.profile], tuple(notes.lines)
+    trace = WireTrace(known.settings, profile, lines, seed, f"seed {seed}", provenance, known.assumed)
+    return Played(trace, fault, failure)
+
+
+async def _play(
+    place: Place, seed: int, job: Job, known: Known, notes: Notes, *, prefix: str
+) -> tuple[tuple[str, ...], str]:
+    """The groups of the trace, and what broke it off, if so."""
     rng, cast, at = await cast_for(place, seed, job, prefix)
+    groups = (*cast.groups, *cast.apart)
     async with questions(at.host, at.port, place.access) as broker:
-        await coordinator_ready(broker, (*cast.groups, *cast.apart), at)
+        await coordinator_ready(broker, groups, at)
     # nobody is kept waiting for longer than clients allow, or the initial delay (C-JOIN-43)
     longest = max(known.settings.group_initial_rebalance_delay_ms / 1_000, cast.longest_s)
-    groups = (*cast.groups, *cast.apart)
-    stage = Stage(at, place, cast, Notes(longest + LATE_S, frozenset(groups)), job.steps)
+    notes.begin(longest + LATE_S, frozenset(groups))
+    stage = Stage(at, place, cast, notes, job.steps)
     administrator = await stage.connect(stage.place.controller)
     try:
         await cast.set_up(administrator.ask_plain)
-        fault = await _acted(stage, administrator, prefix, rng)
+        fault = await _acted(stage, administrator, prefix, rng) or await _last_look(stage, rng)
     finally:
         administrator.close()
-    trace = WireTrace(
-        known.settings, JUDGED[job.profile], tuple(stage.notes.lines), seed, f"seed {seed}",
-        (("target", job.target), (NODES, str(place.offer.nodes)), (COORDINATED, " ".join(groups))), known.assumed,
-    )  # fmt: skip
-    await _clear_away(stage)
-    return trace, fault
+        await _clear_away(stage)
+    return groups, fault
 
 
 async def _acted(stage: Stage, administrator: Connection, prefix: str, rng: Random) -> str:
@@ -163,6 +202,26 @@ async def _acted(stage: Stage, administrator: Connection, prefix: str, rng: Rand
         elif isinstance(outcome, Exception):
             raise outcome
     return fault
+
+
+async def _last_look(stage: Stage, rng: Random) -> str:
+    """List the groups; in some traces delete them, as far as they are empty, and list them again. What broke it off, if
+    something did. A search is slower in a trace in which a group was deleted, so not all have that."""
+    groups = (*stage.cast.groups, *stage.cast.apart)
+    asked: list[RequestBody] = [ListGroupsRequest()]
+    if rng.random() < _DELETES:
+        asked += [DeleteGroupsRequest(groups), ListGroupsRequest()]
+    connection = await stage.connect()
+    try:
+        for body in asked:
+            _, version = stage.place.offer.ranges.get(API_KEYS[api_of(body)], (0, -1))
+            if version >= 0:
+                await connection.ask(version, body, "admin")
+    except MalformedFrame as broken:
+        return str(broken)
+    finally:
+        connection.close()
+    return ""
 
 
 async def _clear_away(stage: Stage) -> None:

@@ -14,7 +14,9 @@ from typing import Any
 from uuid import UUID
 
 from fencepost.protocol import events as ev
+from fencepost.protocol.messages import ListGroupsRequest
 from fencepost_conformance.checker.history import member_ids
+from fencepost_conformance.checker.listings import ALL, LISTS
 from fencepost_conformance.checker.offsets.reading import CREATE_TOPICS, DELETE_TOPICS
 from fencepost_conformance.generate.generator import Generated
 from fencepost_conformance.generate.plan import Plan, Wide
@@ -50,7 +52,7 @@ def wire_trace(made: Generated) -> WireTrace:
         lines,
         made.seed,
         f"seed {made.seed}",
-        (("nodes", "1"), ("coordinated", coordinated)),
+        (("nodes", "1"), ("coordinated", coordinated), (LISTS, ALL)),
     )
 
 
@@ -87,7 +89,7 @@ def _lines(made: Generated) -> Iterator[WireLine]:
                 armed.pop(key, None)
             else:
                 armed[key] = deadline
-        if loaded and isinstance(event, ev.Request):
+        if loaded and isinstance(event, ev.Request) and not _sees_part(event):
             key, *_ = GROUP_APIS[API_OF_TYPE[type(event.body)]]
             asked[event.id] = key, event.version
             yield _line(SentLine, event.at_ms, event.id, key, event.version, event.body, client_id=event.client_id)
@@ -100,6 +102,11 @@ def _lines(made: Generated) -> Iterator[WireLine]:
 def _ends(event: ev.Event, armed: Mapping[ev.TimerKey, int], shown: Collection[str]) -> bool:
     """From here on a recorder would miss something that matters."""
     return isinstance(event, _UNSEEN) or _is_late(event, armed) or _is_guessed(event, shown)
+
+
+def _sees_part(event: ev.Request) -> bool:
+    """A ListGroups of a caller that may not list every group."""
+    return isinstance(event.body, ListGroupsRequest) and bool(event.denied)
 
 
 def _is_guessed(event: ev.Event, shown: Collection[str]) -> bool:

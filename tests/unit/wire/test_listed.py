@@ -15,7 +15,8 @@ from fencepost_conformance.trace.lines import ReceivedLine, SentLine
 
 from .test_scala import COMMIT, SETTINGS, TXN_COMMIT, Classic
 
-STABLE = {"group_id": "g", "protocol_type": "consumer", "group_state": "Stable", "group_type": "classic"}
+#: Of a group of which the trace tells nothing else.
+STABLE = {"group_id": "h", "protocol_type": "consumer", "group_state": "Stable", "group_type": "classic"}
 KIP_848 = {**STABLE, "group_state": "Reconciling", "group_type": "consumer"}
 
 

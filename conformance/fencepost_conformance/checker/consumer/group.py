@@ -61,6 +61,7 @@ class Knowledge:
     line: int = 0
     #: Since this line the group has certainly spoken the consumer protocol: some member of that protocol was there.
     consumer_from: int = NOWHERE
+    deleted_from: int = NOWHERE  #: since this line there has certainly been no group, of any kind
     classic_seen: bool = False  #: somebody sent a JoinGroup, so the group can have been a classic one
     unreadable: bool = False  #: somebody has offered a protocol whose metadata cannot be read
     _pillars: frozenset[str] = frozenset()

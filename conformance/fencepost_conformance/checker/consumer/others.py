@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, DescribedConsumerMember
 from fencepost.protocol.errors import ErrorCode as E
-from fencepost.protocol.messages import DescribeGroupsResponse
+from fencepost.protocol.messages import DescribeGroupsResponse, ListGroupsResponse
 
 from ..commits import Commit, CommitAnswer
 from ..described import described, expected, is_denied
 from ..difference import partitions_text
-from ..history import Op
+from ..history import Listing, Op
+from ..listings import STATE_VERSION, TYPE_VERSION
 from .group import Knowledge
 from .members import Member, Partition
 from .wrong import Wrong, differs
@@ -23,6 +25,9 @@ _TXN_STALE: Final = 6
 _BY_EPOCH: Final = 9
 #: From this version on OffsetCommit names topics by id (O-COMMIT-02).
 _BY_ID_SINCE: Final = 10
+#: The type of these groups, and the states of one that has members (C-ADM-04).
+_CONSUMER: Final = "consumer"
+_LIVING: Final = ("Assigning", "Reconciling", "Stable")
 
 
 def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None:
@@ -95,6 +100,30 @@ def describe_classic(known: Knowledge, op: Op, answer: DescribeGroupsResponse) -
     wanted = expected(group_id, None, op.version)
     if told != wanted:
         raise differs(op, wanted, "C-ADM-02", seen=told)
+
+
+def listed(known: Knowledge, op: Op, body: Listing, answer: ListGroupsResponse) -> None:
+    """C-ADM-05: a group that is there is listed, unless a filter leaves it out, and one that was deleted is not. The
+    group is not empty while a member of KIP-848 is certainly there."""
+    rows = answer.groups
+    if rows and known.deleted_from < op.line:
+        raise Wrong(op, "no row", "C-ADM-05", field="groups")
+    if not known.surely_consumer(op):
+        filtered = body.states_filter or body.types_filter
+        if any(row.group_type == "classic" for row in rows) or not (rows or filtered):
+            known.no_consumer_group(op)
+        return
+    states = {each.strip().lower() for each in body.states_filter if op.version >= STATE_VERSION}
+    types = {each.lower() for each in body.types_filter if op.version >= TYPE_VERSION}
+    left_out = bool(types and _CONSUMER not in types) or bool(states and not states.issuperset(map(str.lower, _LIVING)))
+    if not rows and not left_out:
+        raise Wrong(op, "a row of a consumer group", "C-ADM-05", field="groups")
+    for row in rows:
+        wanted = replace(row, protocol_type=_CONSUMER, group_type=_CONSUMER if op.version >= TYPE_VERSION else "")
+        if row != wanted:
+            raise differs(op, replace(answer, groups=(wanted,)), "C-ADM-05", seen=replace(answer, groups=(row,)))
+        if op.version >= STATE_VERSION and row.group_state not in _LIVING:
+            raise Wrong(op, " or ".join(_LIVING), "C-ADM-04", "M-ST-01", field="group_state", seen=row.group_state)
 
 
 def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) -> None:

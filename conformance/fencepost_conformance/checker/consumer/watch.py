@@ -45,12 +45,12 @@ from fencepost.protocol.settings import Settings
 
 from ..commits import Commit
 from ..coordination import is_absent
-from ..history import Event, History, OddAnswer, Op
+from ..history import Event, History, Listing, OddAnswer, Op
 from ..search import Limits
 from . import classic, heartbeat, others
 from .coverage import Coverage
 from .epochs import Epochs
-from .group import Before, Knowledge
+from .group import NOWHERE, Before, Knowledge
 from .members import Member, Presence
 from .topics import TopicEvent
 from .validity import invalid
@@ -179,11 +179,13 @@ class _Watch:
         if isinstance(body, JoinGroupRequest | DeleteGroupsRequest) or (known.classic_seen and _joins(op)):
             self._replacing.append(op)
             self._may_begin_anew()
+        if _may_create(op):
+            known.deleted_from = NOWHERE
         known.epochs.may_bump(self._bumps(op))
         names = _members_of(op)
         members = [known.members[name] for name in names if name in known.members]
         idle = isinstance(
-            body, Commit | ConsumerGroupDescribeRequest | DescribeGroupsRequest
+            body, Commit | ConsumerGroupDescribeRequest | DescribeGroupsRequest | Listing
         )  # changes nothing about a member
         for other in [] if idle else [other for member in members for other in member.open]:
             known.before[other.id].alone = False
@@ -309,6 +311,8 @@ class _Watch:
             others.describe(known, op, answer)
         elif isinstance(body, DescribeGroupsRequest):
             others.describe_classic(known, op, answer)
+        elif isinstance(body, Listing):
+            others.listed(known, op, body, answer)
         elif isinstance(body, DeleteGroupsRequest):
             self._deleted(op, answer)
 
@@ -322,8 +326,15 @@ class _Watch:
                 else:  # it may have come after that
                     member.presence, member.exact = Presence.PERHAPS, False
             self.known.epochs.begin_anew(op.answer_line)
+            if not any(map(_may_create, self.known.before[op.id].rivals)):
+                self.known.deleted_from = op.answer_line
         elif any(row.error_code is ErrorCode.GROUP_ID_NOT_FOUND for row in answer.results):
             self.known.no_consumer_group(op)
+
+
+def _may_create(op: Op) -> bool:
+    """The request may make a group that is not there (C-JOIN-10, M-VAL-21, O-COMMIT-20)."""
+    return _joins(op) or isinstance(op.body, Commit)
 
 
 def _is_readable(metadata: bytes) -> bool:
