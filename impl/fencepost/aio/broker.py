@@ -66,6 +66,7 @@ class GroupBroker(Calls):
         self._clock = clock
         self._topics = tuple(topics)
         self._images = 0
+        self._watchers: list[Watcher] = []
         self._engine: Engine | None = None
         #: set once another broker leads a partition that was led here
         self.fenced = asyncio.Event()
@@ -87,6 +88,7 @@ class GroupBroker(Calls):
         count = await self._store.open()
         broker = host.initial_broker(count, self._settings, self._profile, functions=self._functions)
         engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
+        engine.watchers = self._watchers
         engine.tell(lambda: self._image(engine))
         try:
             await asyncio.gather(*[engine.lead(partition) for partition in range(count)])
@@ -266,8 +268,8 @@ class GroupBroker(Calls):
 
     def watch(self, watcher: Watcher) -> None:
         """Have it called after each step with the event and what came of it, as for metrics. It must be quick; what it
-        asks of the broker is handled after the step."""
-        self._running().watchers.append(watcher)
+        asks of the broker is handled after the step. A watcher that is given before the start sees the loads too."""
+        self._watchers.append(watcher)
 
     def _running(self) -> Engine:
         if self._engine is None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from fencepost.protocol.events import GroupConfig, Topic
 from fencepost.protocol.messages import RequestBody, ResponseBody
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest
+from fencepost.protocol.view import GroupView
 
 
 class Groups(Protocol):
@@ -35,6 +36,9 @@ class Groups(Protocol):
         denied_transactional_ids: frozenset[str] = frozenset(),
     ) -> ResponseBody:
         """The answer to a request."""
+
+    def view(self, group_id: str) -> GroupView | None:
+        """The classic group of this name as it is now."""
 
     def set_topics(self, topics: Iterable[Topic]) -> None:
         """These are all topics from now on."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from fencepost.aio import GroupBroker
-from fencepost.aio.coordinator import wall_clock_ms
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Functions
 from fencepost.protocol.profile import Profile
@@ -33,9 +32,8 @@ from .net.port import Port
 from .node import Node
 from .observe.http import StatusPort
 from .observe.metrics import Metrics
-from .observe.rebalances import Rebalance, Rebalances
+from .observe.rebalances import Rebalances
 from .observe.status import pages
-from .observe.watched import Watched
 from .options import Address, Options
 from .restore import restore
 from .security.acl import Acl
@@ -49,16 +47,15 @@ FILE: Final = "fencepost.db"
 
 
 @asynccontextmanager
-async def hosted(setup: Setup, store: SharedStore, functions: Functions) -> AsyncIterator[GroupBroker]:
-    """The coordinators of a server."""
+async def hosted(
+    setup: Setup, store: SharedStore, functions: Functions, rebalances: Rebalances | None = None
+) -> AsyncIterator[GroupBroker]:
+    """The coordinators of a server; ``rebalances`` hears of all that they do, their loads included."""
     choices = KafkaChoices(hyphens=not setup.profile.draws_no_hyphens)
-    async with GroupBroker(
-        store,
-        setup.settings,
-        setup.profile,
-        choices=choices,
-        functions=functions,
-    ) as groups:
+    groups = GroupBroker(store, setup.settings, setup.profile, choices=choices, functions=functions)
+    if rebalances is not None:
+        groups.watch(rebalances.watch)
+    async with groups:
         yield groups
 
 
@@ -116,7 +113,7 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
     metrics = Metrics()
-    rebalances = Rebalances(wall_clock_ms, _tell)
+    rebalances = Rebalances()
     async with AsyncExitStack() as stack:
         store = opened(setup)
         partitions = await store.open()
@@ -141,7 +138,7 @@ class Run:
         """The only node."""
         plan = self.setup.faults
         groups = await self._hosted(self.store if plan is None else FailingStore(self.store, plan))
-        node = self._node(Watched(groups, self.rebalances))
+        node = self._node(groups)
         await restore(node)
         between = hostile(plan, self.stack, groups)
         server = Server(node, tls=self.setup.tls, observe=self.metrics.observe, between=between, port=self.setup.port)
@@ -170,7 +167,7 @@ class Run:
             groups = await self._hosted(self.store)
             fencing = asyncio.ensure_future(_when(groups.fenced, fenced))
             self.stack.callback(fencing.cancel)
-            leading = self._node(Watched(groups, self.rebalances), epoch)
+            leading = self._node(groups, epoch)
             await restore(leading)
             return leading
 
@@ -183,7 +180,7 @@ class Run:
             await server.stop()
 
     async def _hosted(self, store: SharedStore) -> GroupBroker:
-        return await self.stack.enter_async_context(hosted(self.setup, store, KafkaFunctions()))
+        return await self.stack.enter_async_context(hosted(self.setup, store, KafkaFunctions(), self.rebalances))
 
     def _node(self, groups: Groups, leader_epoch: int = 0) -> Node:
         setup = self.setup
@@ -224,7 +221,3 @@ def hostile(plan: Plan | None, stack: AsyncExitStack, groups: GroupBroker) -> Ca
         return faults
 
     return between
-
-
-def _tell(seen: Rebalance) -> None:
-    _log.info("group %s (%s) is at %s: %s", seen.group_id, seen.protocol, seen.generation, seen.cause)

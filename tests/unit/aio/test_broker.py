@@ -23,7 +23,7 @@ from fencepost.protocol.consumer_records import (
     TopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
-from fencepost.protocol.events import Appended, AppendFailed, GroupConfig, Request, Topic
+from fencepost.protocol.events import Appended, AppendFailed, GroupConfig, Load, Request, Topic
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 from fencepost.store import AppendError, SharedMemoryStore, StoreError
@@ -132,6 +132,18 @@ def test_answers_wait_for_the_log_and_others_go_on() -> None:
         assert groups.counts.events == before + 4  # three requests, and one word that all three are durable
 
     play(scene, store)
+
+
+def test_a_watcher_that_is_given_before_the_start_sees_the_loads() -> None:
+    async def scene() -> None:
+        seen = []
+        groups = GroupBroker(SharedMemoryStore(3))
+        groups.watch(lambda event, served: seen.append(event))
+        async with groups:
+            loads = [each.partition for each in seen if isinstance(each, OnPartition) and isinstance(each.event, Load)]
+            assert loads == [0, 1, 2]
+
+    asyncio.run(scene())
 
 
 def test_a_failed_append_is_taken_back_when_nothing_was_handled_since() -> None:

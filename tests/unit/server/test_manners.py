@@ -445,7 +445,7 @@ def test_the_second_port_tells_groups_lag_rebalances_and_numbers() -> None:
             (group,) = state["groups"]
             assert (group["group"], group["type"], group["lag"]) == ("shown", "consumer", 7)
             assert group["members"][0]["target"] == {"t": [0, 1]}
-            assert "me (client at /127.0.0.1) joined" in state["rebalances"][0]["cause"]
+            assert state["rebalances"][0]["cause"] == "join of member me (client client at /127.0.0.1)"
             status, body = await http(ready.status, "GET /metrics HTTP/1.1\r\n\r\n")
             assert 'fencepost_requests_total{api="consumer_group_heartbeat",version="1"} 1' in body.splitlines()
             assert "fencepost_connections 1" in body.splitlines()

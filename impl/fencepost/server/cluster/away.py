@@ -10,6 +10,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import GroupConfig, Topic
 from fencepost.protocol.messages import ListGroupsResponse, RequestBody, ResponseBody
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest, WriteTxnMarkerResponse
+from fencepost.protocol.view import GroupView
 
 _NONE: Final = ListGroupsResponse(ErrorCode.NOT_COORDINATOR, ())
 
@@ -31,6 +32,10 @@ class Away:
     async def request(self, body: RequestBody, **_: Any) -> ResponseBody:
         """A list of groups has none (F-FIND-05); other requests are refused before they come here."""
         return _NONE
+
+    def view(self, group_id: str) -> GroupView | None:
+        """No group is here."""
+        return None
 
     def set_topics(self, topics: Iterable[Topic]) -> None:
         """No group is here that would want to know."""

@@ -11,13 +11,36 @@ from typing import Final
 FORMATS: Final = ("text", "json")
 
 
+def iso(at_ms: float) -> str:
+    """The date of a time in ms since 1970, in UTC (ISO 8601)."""
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def one_line(text: str) -> str:
+    """The text, in which the line ends and other control characters that a client may send are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+class TextLines(logging.Formatter):
+    """Date in UTC, level and message."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """The same date as in a line of JSON."""
+        return iso(record.created * 1_000)
+
+
 class JsonLines(logging.Formatter):
     """A line of JSON for each message."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, whatever is in the message."""
         row = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "at": iso(record.created * 1_000),
             "level": record.levelname.lower(),
             "from": record.name,
             "message": record.getMessage(),
@@ -30,9 +53,7 @@ class JsonLines(logging.Formatter):
 def configure(form: str, level: str) -> None:
     """Write the log of the project's own modules that way, from that level on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
-    )
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root = logging.getLogger("fencepost")
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

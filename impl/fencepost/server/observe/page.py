@@ -34,7 +34,9 @@ function show(s) {
   for (const g of s.groups) {
     groups.append(el("h2", g.group));
     groups.append(el("div", g.type + " · " + g.state + (g.assignor ? " · " + g.assignor : "") +
-      (g.epoch === undefined ? "" : " · epoch " + g.epoch) + " · lag " + g.lag, g.lag > 0 ? "" : "quiet"));
+      (g.epoch === undefined ? "" : " · epoch " + g.epoch) +
+      (g.generation === undefined ? "" : " · generation " + g.generation) + (g.leader ? " · leader " + g.leader : "") +
+      " · lag " + g.lag, g.lag > 0 ? "" : "quiet"));
     if (g.members.length) {
       const t = el("table"); t.append(row([["member"], ["client"], ["assignment"], ["target"]], true));
       for (const m of g.members) t.append(row([[m.member + (m.instance ? " (" + m.instance + ")" : "")],
@@ -43,16 +45,18 @@ function show(s) {
     }
     if (g.offsets.length) {
       const t = el("table"); t.append(row([["topic"], ["partition", "n"], ["committed", "n"], ["end", "n"],
-        ["lag", "n"]], true));
+        ["lag", "n"], [""]], true));
       for (const o of g.offsets) t.append(row([[o.topic], [o.partition, "n"], [o.committed, "n"], [o.end, "n"],
-        [o.lag, o.lag > 0 ? "n bad" : "n"]]));
+        [o.lag, o.lag > 0 ? "n bad" : "n"], [o.flag || "", "bad"]]));
       groups.append(t);
     }
   }
   const table = document.getElementById("rebalances"); table.replaceChildren();
-  table.append(row([["at"], ["group"], ["protocol"], ["generation", "n"], ["cause"]], true));
-  for (const r of s.rebalances) table.append(row([[new Date(r.at_ms).toLocaleTimeString()], [r.group_id],
-    [r.protocol], [r.generation, "n"], [r.cause]]));
+  table.append(row([["at (UTC)"], ["group"], ["protocol"], ["generation or epoch", "n"], ["cause"], ["leader"],
+    ["state"], ["ms", "n"]], true));
+  for (const r of s.rebalances) table.append(row([[r.at], [r.group_id], [r.protocol + (r.converted ? " (new)" : "")],
+    [r.generation, "n"], [r.cause + (r.removed ? "; " + r.removed : "")], [r.leader || ""], [r.state],
+    [r.duration_ms === null ? "" : r.duration_ms, "n"]]));
 }
 async function ask() {
   try { show(await (await fetch("state")).json()); }

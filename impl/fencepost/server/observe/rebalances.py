@@ -1,125 +1,136 @@
-"""The last rebalances and why they were: learnt from requests and answers, as they pass."""
+"""The last rebalances with their causes, as the coordinators report them; each start and end is a line of the log."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Final
+import logging
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
-from fencepost.protocol.consumer_messages import (
-    JOIN_EPOCH,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import (
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    RequestBody,
-    ResponseBody,
+from fencepost.host.broker import HostEvent, OnPartition, Served
+from fencepost.protocol.events import Unload
+from fencepost.protocol.rebalances import (
+    GenerationBegan,
+    GroupType,
+    RebalanceEnded,
+    RebalanceReport,
+    RebalanceStarted,
 )
 
-#: as many rebalances are told of
+from .logs import iso, one_line
+
+_log = logging.getLogger(__name__)
+
+#: as many rebalances are remembered
 KEPT: Final = 200
-#: as many groups are followed; those that were silent longest are forgotten
-_GROUPS: Final = 10_000
-#: as many causes of one rebalance are told
-_CAUSES: Final = 5
+
+#: how a rebalance stands that has not come to Stable or Empty
+UNDER_WAY: Final = "under way"
+SUPERSEDED: Final = "superseded"
+UNDONE: Final = "undone"
+UNLOADED: Final = "unloaded"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rebalance:
-    """``generation``: that of a classic group, or the epoch of a consumer group, that it led to."""
+    """One rebalance so far.
+
+    ``generation``: that of a classic group, or the epoch of a consumer group, that it leads to. ``reason``: the kind of
+    its cause, ``cause``: all of it. ``converted``: the group was of the other protocol before. ``leader`` and
+    ``members``: of a classic group, once its join phase is over; ``removed``: the members that did not rejoin in time.
+    ``state``: Stable or Empty, the states of the group in which it ends; ``under way``; ``superseded`` by the next one;
+    ``undone``, since the log did not take its records; ``unloaded``, since the coordinator gave the group up."""
 
     at_ms: int
     group_id: str
     protocol: str
     generation: int
+    reason: str
     cause: str
+    converted: bool
+    leader: str | None = None
+    members: int | None = None
+    removed: str = ""
+    state: str = UNDER_WAY
+    duration_ms: int | None = None
 
+    def row(self) -> dict[str, Any]:
+        """All of it for JSON, with its start as a date (ISO 8601, UTC)."""
+        return {"at": iso(self.at_ms), **asdict(self)}
 
-@dataclass(slots=True)
-class _Followed:
-    generation: int = -1
-    members: frozenset[str] = frozenset()
-    causes: list[str] = field(default_factory=list)
+    @property
+    def _name(self) -> str:
+        word = "epoch" if self.protocol == GroupType.CONSUMER.value else "generation"
+        return f"group {self.group_id} ({self.protocol}): {word} {self.generation}"
+
+    def __str__(self) -> str:
+        """The line of the log for its present state."""
+        if self.state == UNDER_WAY and self.leader is None:
+            was = "the group changes its protocol; " if self.converted else ""
+            return f"{self._name}: rebalance started: {was}{self.cause}"
+        if self.state == UNDER_WAY:
+            removed = f"; {self.removed}" if self.removed else ""
+            return f"{self._name}: all have joined: {self.members} members, leader {self.leader}{removed}"
+        leader = f", leader {self.leader}" if self.leader else ""
+        return f"{self._name}: rebalance ended: {self.state} after {self.duration_ms} ms{leader}"
 
 
 class Rebalances:
-    """``told`` gets each of them as it is seen; ``now`` gives milliseconds."""
+    """``count``: of all since the start, ``last``: those that are remembered."""
 
-    def __init__(self, now: Callable[[], int], told: Callable[[Rebalance], None] = lambda _: None) -> None:
+    def __init__(self) -> None:
         self.last: deque[Rebalance] = deque(maxlen=KEPT)
         self.count = 0
-        self._now = now
-        self._told = told
-        self._groups: OrderedDict[str, _Followed] = OrderedDict()
+        self._open: dict[str, tuple[int, Rebalance]] = {}  #: under way, by group, each with its partition
 
-    def passed(self, client: str, body: RequestBody, answer: ResponseBody) -> None:
-        """A request and its answer, of a client that is named so."""
-        if isinstance(body, JoinGroupRequest) and isinstance(answer, JoinGroupResponse):
-            self._joined(client, body, answer)
-        elif isinstance(body, LeaveGroupRequest) and isinstance(answer, LeaveGroupResponse):
-            left = [row.member_id or str(row.group_instance_id) for row in body.members]
-            if answer.error_code is ErrorCode.NONE:
-                self._cause(body.group_id, *[f"{name} left" for name in left])
-        elif isinstance(body, ConsumerGroupHeartbeatRequest) and isinstance(answer, ConsumerGroupHeartbeatResponse):
-            self._beat(client, body, answer)
+    def watch(self, event: HostEvent, served: Served) -> None:
+        """Take up the reports of one step (``GroupBroker.watch``)."""
+        one = event.event if isinstance(event, OnPartition) else event
+        for place, outcome in served.parts:
+            if isinstance(one, Unload):
+                for name in [name for name, (partition, _) in self._open.items() if partition == place]:
+                    self._end(name, UNLOADED, one.at_ms)
+            for report in outcome.rebalances:
+                self._take_up(place, report, one.at_ms)
 
-    def _joined(self, client: str, body: JoinGroupRequest, answer: JoinGroupResponse) -> None:
-        if answer.error_code is not ErrorCode.NONE:
-            return
-        followed = self._of(body.group_id)
-        if body.reason and len(followed.causes) < _CAUSES:
-            followed.causes.append(f"{answer.member_id or client}: {body.reason}")
-        if answer.members:  # the leader's answer, which has them all
-            members = frozenset(row.member_id for row in answer.members)
-            new, gone = members - followed.members, followed.members - members
-            words = [f"{name} joined" for name in sorted(new)]
-            left = " ".join(followed.causes)
-            words += [f"{name} was not there any more" for name in sorted(gone) if f"{name} left" not in left]
-            followed.members = members
-            followed.causes = words[:_CAUSES] + followed.causes
-            self._done(body.group_id, followed, "classic", answer.generation_id)
+    def _take_up(self, place: int, report: RebalanceReport, at_ms: int) -> None:
+        match report:
+            case RebalanceStarted():
+                self._start(place, report, at_ms)
+            case GenerationBegan(group_id=name):
+                if name in self._open:
+                    seen = self._open[name][1]
+                    seen.leader, seen.members = report.leader, report.members
+                    if report.removed:
+                        names = ", ".join(map(str, report.removed))
+                        seen.removed = f"removed {names}: rebalance timeout of {report.timeout_ms} ms expired"
+                    _log.info("%s", one_line(str(seen)))
+            case RebalanceEnded(group_id=name, state=state):
+                self._end(name, UNDONE if state is None else state.value, at_ms)
 
-    def _beat(self, client: str, body: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse) -> None:
-        if answer.error_code is not ErrorCode.NONE:
-            return
-        name = answer.member_id or body.member_id
-        if body.member_epoch == JOIN_EPOCH:
-            self._cause(body.group_id, f"{name} ({client}) joined")
-        elif body.member_epoch < 0:
-            self._cause(body.group_id, f"{name} left")
-            return
-        elif body.subscribed_topic_names is not None or body.subscribed_topic_regex is not None:
-            self._cause(body.group_id, f"{name} told its subscription")
-        followed = self._of(body.group_id)
-        if answer.member_epoch > followed.generation:
-            self._done(body.group_id, followed, "consumer", answer.member_epoch)
-
-    def _done(self, group_id: str, followed: _Followed, protocol: str, generation: int) -> None:
-        if generation == followed.generation:
-            return
-        cause = "; ".join(followed.causes[:_CAUSES]) or "a member was lost, or topics have changed"
-        followed.generation, followed.causes = generation, []
-        seen = Rebalance(self._now(), group_id, protocol, generation, cause)
-        self.last.append(seen)
+    def _start(self, place: int, report: RebalanceStarted, at_ms: int) -> None:
+        self._end(report.group_id, SUPERSEDED, at_ms)
+        seen = Rebalance(
+            at_ms,
+            report.group_id,
+            report.group_type.value,
+            report.generation,
+            report.cause.reason.value,
+            str(report.cause),
+            report.converted,
+        )
         self.count += 1
-        self._told(seen)
+        self.last.append(seen)
+        self._open[report.group_id] = place, seen
+        _log.info("%s", one_line(str(seen)))
 
-    def _cause(self, group_id: str, *words: str) -> None:
-        followed = self._of(group_id)
-        followed.causes += words[: max(_CAUSES - len(followed.causes), 0)]
-
-    def _of(self, group_id: str) -> _Followed:
-        followed = self._groups.setdefault(group_id, _Followed())
-        self._groups.move_to_end(group_id)
-        if len(self._groups) > _GROUPS:
-            self._groups.popitem(last=False)
-        return followed
+    def _end(self, name: str, state: str, at_ms: int) -> None:
+        """A member that is replaced later may have its group end again, of which no rebalance is under way then."""
+        _, seen = self._open.pop(name, (0, None))
+        if seen is not None:
+            seen.state, seen.duration_ms = state, at_ms - seen.at_ms
+            _log.info("%s", one_line(str(seen)))
 
     def rows(self) -> Iterable[Rebalance]:
         """The newest first."""

@@ -23,6 +23,8 @@ from ..node import Node
 
 #: as many groups are told of in full
 MOST_GROUPS = 200
+#: Flags a committed offset that no consumer can have read up to: its lag of 0 is not to be trusted.
+BEYOND = "beyond the partition's end"
 _BY_NAME = 9
 
 
@@ -69,6 +71,7 @@ async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[dict[str, 
             for row in topic.partitions:
                 log = node.topics.partition(topic.name, row.partition_index)
                 end = log.high if log is not None else row.committed_offset
+                flag = "no such partition" if log is None else BEYOND if row.committed_offset > end else None
                 found.setdefault(group.group_id, []).append(
                     {
                         "topic": topic.name,
@@ -76,6 +79,7 @@ async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[dict[str, 
                         "committed": row.committed_offset,
                         "end": end,
                         "lag": max(end - row.committed_offset, 0),
+                        "flag": flag,
                     }
                 )
     return found
@@ -85,9 +89,12 @@ async def _members(node: Node, names: tuple[str, ...]) -> dict[str, dict[str, An
     found: dict[str, dict[str, Any]] = {}
     classic = await node.groups.request(DescribeGroupsRequest(names))
     for group in classic.groups if isinstance(classic, DescribeGroupsResponse) else ():
-        if group.error_code is ErrorCode.NONE:
+        view = node.groups.view(group.group_id)
+        if group.error_code is ErrorCode.NONE and view is not None:
             found[group.group_id] = {
                 "assignor": group.protocol_data,
+                "generation": view.generation_id,
+                "leader": view.leader,
                 "members": [
                     {
                         "member": row.member_id,

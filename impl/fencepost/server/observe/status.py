@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from itertools import islice
 from typing import Any, Final
 
@@ -62,7 +61,7 @@ def _state(server: Server, metrics: Metrics, rebalances: Rebalances, profile: st
             "groups_total": int(sum((await state.states(node)).values())),
             "groups": await state.groups(node),
             "rebalances_total": rebalances.count,
-            "rebalances": [asdict(each) for each in islice(rebalances.rows(), _REBALANCES_SHOWN)],
+            "rebalances": [each.row() for each in islice(rebalances.rows(), _REBALANCES_SHOWN)],
         }
 
     return values
