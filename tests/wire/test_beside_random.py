@@ -19,10 +19,9 @@ from fencepost_conformance.beside.draw import scripts
 from fencepost_conformance.beside.normal import Normal
 from fencepost_conformance.beside.script import Move, Run, Script
 from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
+from fencepost_conformance.jvm import jars, releases
 from fencepost_conformance.mutants.areas.catalogue import FAULTS
 from fencepost_conformance.mutants.areas.copying import environment, faulty_copy
-from fencepost_conformance.targets.broker import LOGGER
 
 RELEASE = "4.4.0"
 FIXED = 20_000
@@ -53,7 +52,7 @@ def test_serve_answers_as_kafka_has_answered() -> None:
 
 def _with_kafka() -> None:
     try:
-        jars.fetch(f"org.apache.kafka:kafka_2.13:{RELEASE}", LOGGER)
+        jars.fetch(*releases.broker_artifacts(RELEASE))
     except CannotRun as reason:
         pytest.skip(str(reason).splitlines()[0])
 

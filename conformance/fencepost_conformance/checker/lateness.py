@@ -118,7 +118,7 @@ def _latest_topic(trace: WireTrace, until_ms: int) -> Slow | None:
             break
         if not isinstance(line, ReceivedLine) or line.api_key not in (_METADATA, _CREATE_TOPICS):
             continue
-        rows: Any = line.body.get("topics") if isinstance(line.body, dict) else None
+        rows: Any = line.body.get("topics")
         for topic in rows or ():
             name, there = topic.get("name"), topic.get("error_code") == 0
             if line.api_key == _CREATE_TOPICS:
