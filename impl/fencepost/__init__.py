@@ -1,14 +1,14 @@
 """Fencepost: the coordination behind Kafka consumer groups, as a library.
 
-All that a program needs that embeds the coordinator, or a member, from one place:
+This module has all names for a program that embeds the coordinator or a member:
 
     from fencepost import INTENDED, RandomChoices, Settings, initial_state, step
 
-``step`` and ``initial_state`` are the coordinator, ``member_step`` and ``consumer_member_step`` the members of classic
-and of consumer groups, ``GroupCoordinator`` a coordinator in an asyncio program. ``MisuseError`` is what a program gets
-that uses them wrongly. ``rules["C-JOIN-43"]`` is the text of a rule that an error, a trace or a line of source names.
+``step`` and ``initial_state`` are the coordinator; ``member_step`` and ``consumer_member_step`` are the members of
+classic and of consumer groups; ``GroupCoordinator`` is a coordinator in an asyncio program. Wrong use raises
+``MisuseError``. ``rules["C-JOIN-43"]`` is the text of a rule that an error, a trace or a source line cites.
 
-Nothing is imported before it is asked for: whoever takes the vocabulary alone does not pay for the coordinator.
+A name is imported on first use: a program that uses only the protocol classes does not load the coordinator.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ if TYPE_CHECKING:
     )
     from .work import CommitFailed, Share, ShareLost, Worker, WorkerFailed
 
-#: where each name is; ``step:member_step`` is ``step`` there and ``member_step`` here; with no home it is a module
+#: module of each name; ``step:member_step`` is ``step`` there and ``member_step`` here; names of "" are modules
 _HOMES: Final = {
     "": "host log",
     "aio": "GroupBroker GroupCoordinator RandomChoices Started Stopped",
@@ -599,7 +599,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The object of that name, taken from its own module when it is asked for first."""
+    """Return the object with that name, imported from its own module on first use."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home, there = _WHERE[name]

@@ -1,8 +1,8 @@
-"""The functions that a coordinator has its host hand in (``fencepost.protocol.choices.Functions``).
+"""Functions that the host passes to a coordinator (``fencepost.protocol.choices.Functions``).
 
-``StandardFunctions`` needs the standard library only: a coordinator that embeds the core wants *some* hash of the
-topics and *some* regular expressions. ``KafkaFunctions`` does what Kafka's coordinator does, so that both write the
-same records and resolve the same regexes; it needs the packages of the extra ``kafka``.
+``StandardFunctions`` needs only the standard library: a program that embeds the core needs *some* hash of the topics
+and *some* regular expressions. ``KafkaFunctions`` equals Kafka's coordinator, so that both write the same records and
+resolve the same regexes; it needs the packages of the extra ``kafka``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from fencepost.extras import require
 
 @dataclass(frozen=True, slots=True)
 class StandardFunctions:
-    """BLAKE2b cut to 64 bits, and the syntax of ``re``."""
+    """BLAKE2b truncated to 64 bits, and the syntax of ``re``."""
 
     def hash64(self, data: bytes) -> int:
-        """A digest of the standard library: as good, but not Kafka's."""
+        """Return a digest of the standard library: as good as Kafka's, but different."""
         return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
-        """A regex of the standard library, whose syntax is another in details."""
+        """Compile a regex of the standard library, whose syntax differs in details."""
         try:
             pattern = re.compile(regex)
         except (re.error, OverflowError, RecursionError):
@@ -33,7 +33,7 @@ class StandardFunctions:
         return lambda name: pattern.fullmatch(name) is not None
 
     def regex_fault(self, regex: str) -> str:
-        """As the standard library says it, with the position."""
+        """Return the standard library's message, with the position."""
         try:
             re.compile(regex)
         except (re.error, OverflowError, RecursionError) as fault:
@@ -41,7 +41,7 @@ class StandardFunctions:
         return ""
 
 
-#: What RE2/J says, the library of Kafka's coordinator, where RE2 says the words before it.
+#: Messages of RE2/J, the library of Kafka's coordinator, by the prefix of RE2's message.
 _RE2J_WORDS: Final = {
     "missing )": "missing closing )",
     "missing ]": "missing closing ]",
@@ -61,30 +61,30 @@ _RE2J_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KafkaFunctions:
-    """XXH3 and RE2. Raises ``ModuleNotFoundError`` when made, if a package is missing.
+    """XXH3 and RE2. Creating it raises ``ModuleNotFoundError`` if a package is missing.
 
-    Kafka uses RE2/J, which differs from RE2 in few expressions. Only RE2 accepts ``\\C``, two groups of one name, and
-    repeat counts that do not fit into an integer. Only RE2/J accepts nested repetitions above 1,000."""
+    Kafka uses RE2/J, which differs from RE2 in few expressions. Only RE2 accepts ``\\C``, two groups with the same
+    name, and repeat counts that do not fit into an integer. Only RE2/J accepts nested repetitions above 1,000."""
 
     def __post_init__(self) -> None:
         require("KafkaFunctions", "kafka", "xxhash", "re2")
 
     def hash64(self, data: bytes) -> int:
-        """XXH3, as Kafka computes it."""
+        """Return XXH3, as Kafka computes it."""
         from xxhash import xxh3_64_intdigest  # noqa: PLC0415  # optional
 
         unsigned: int = xxh3_64_intdigest(data)
         return unsigned - (1 << 64) if unsigned >> 63 else unsigned
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
-        """RE2, as Kafka matches; None if the regex does not compile."""
+        """Compile with RE2, as Kafka matches; return None if the regex does not compile."""
         pattern = _compiled(regex)
         if isinstance(pattern, str):
             return None
         return lambda name: pattern.fullmatch(name) is not None
 
     def regex_fault(self, regex: str) -> str:
-        """As RE2/J says it, without the part of the regex that it means."""
+        """Return RE2/J's message, without the part of the regex that it is about."""
         fault = _compiled(regex)
         if not isinstance(fault, str):
             return ""
@@ -92,7 +92,7 @@ class KafkaFunctions:
 
 
 def _compiled(regex: str) -> Any:
-    """RE2's pattern, or as text what it says is wrong."""
+    """Return RE2's pattern, or its error message."""
     import re2  # noqa: PLC0415  # optional
 
     options = re2.Options()

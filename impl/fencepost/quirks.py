@@ -1,9 +1,9 @@
-"""How what Kafka does otherwise stands apart from the protocol as it was meant.
+"""How Kafka's deviations are kept apart from the intended protocol.
 
-The functions of the coordinator and of the members say what is intended, and nothing else. Where a release of Kafka
-does something else, by a fault or because it is older, the function is marked with ``varies``, and what that release
-does is a function of its own, marked with ``quirk``, in the package ``quirks`` beside it: it names the switch of the
-profile that turns it on, and the function that it stands in for.
+The functions of the coordinator and of the members contain only the intended behaviour. Where a Kafka release differs,
+because of a bug or because it is older, the function is marked with ``varies``. The release's behaviour is a separate
+function, marked with ``quirk``, in the package ``quirks`` next to it. The mark contains the profile's switch that
+enables it, and the function that it replaces.
 
     @varies
     def may_compute(step: Step, group: ConsumerGroup) -> bool:
@@ -13,10 +13,10 @@ profile that turns it on, and the function that it stands in for.
     def computes_always(step: Step, group: ConsumerGroup) -> bool:
         '''Before 4.3 there is no such interval (V-11).'''
 
-The first argument of such a function is what is under way (a step, a draft, a turn) or a state: it has the ``quirks``
-of its profile, None if nothing is switched on. So the intended protocol pays one look at None for each such function,
-and none of the quirks is ever loaded into its way. If several quirks of one function are on, the one that was written
-down first is taken; a quirk that goes on where the intended function goes calls ``intended(function)``.
+The first argument of such a function is the working object (a step, a draft, a turn) or a state. Its ``quirks`` are
+those of the profile, or None if no switch is on. So each such function costs the intended protocol one comparison with
+None, and no quirk is ever called. If several quirks of one function are on, the first in the source is used. A quirk
+that also needs the intended behaviour calls ``intended(function)``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fencepost.protocol.profile import SWITCH_NAMES, Profile
 
 
 class _Instead(dict[Callable[..., Any], Callable[..., Any]]):
-    """Filled as it is asked for."""
+    """The function to use for each intended function, computed on first use."""
 
     def __init__(self, profile: Profile) -> None:
         super().__init__()
@@ -44,13 +44,13 @@ class _Instead(dict[Callable[..., Any], Callable[..., Any]]):
 
 
 class Quirks:
-    """What a profile does otherwise. Two of one profile are one object; make it with ``quirks_of``."""
+    """The quirks of a profile; get it with ``quirks_of``. Each profile has one such object."""
 
     __slots__ = ("instead", "profile")
 
     def __init__(self, profile: Profile) -> None:
         self.profile: Final = profile
-        #: what stands in for an intended function, or the function itself
+        #: the replacement of an intended function, or the function itself
         self.instead: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = _Instead(profile)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Profile]]:
@@ -58,7 +58,7 @@ class Quirks:
 
 
 class HasQuirks(Protocol):
-    """What is under way under some profile."""
+    """An object that belongs to a profile."""
 
     @property
     def quirks(self) -> Quirks | None: ...
@@ -66,7 +66,7 @@ class HasQuirks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """One thing that Kafka does otherwise: ``function`` instead of ``intended`` where ``switch`` is on."""
+    """One difference of Kafka: ``function`` replaces ``intended`` if ``switch`` is on."""
 
     switch: str
     intended: Callable[..., Any]
@@ -83,12 +83,12 @@ R = TypeVar("R")
 
 @lru_cache(maxsize=256)
 def quirks_of(profile: Profile) -> Quirks | None:
-    """What this profile does otherwise; None if it is the intended protocol."""
+    """Return the quirks of this profile; None for the intended protocol."""
     return Quirks(profile) if any(getattr(profile, name) for name in SWITCH_NAMES) else None
 
 
 def varies(function: Callable[Concatenate[H, P], R]) -> Callable[Concatenate[H, P], R]:
-    """Marks a function for which some release of Kafka does something else. It is called with positional arguments."""
+    """Mark a function from which some Kafka release differs. It is called with positional arguments."""
     parameters = signature(function).parameters.values()
     positional = all(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
     chooser = _CHOOSERS.get(len(parameters), _of_any) if positional else _of_any
@@ -104,7 +104,7 @@ def _of_any(function: Callable[..., Any]) -> Callable[..., Any]:
     return chosen
 
 
-# The same without packing and unpacking of arguments, which would take longer than the look at the quirks.
+# The same without packing and unpacking of arguments, which would take longer than the check for quirks.
 
 
 def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,12 +143,12 @@ _CHOOSERS: Final = {1: _of_one, 2: _of_two, 3: _of_three, 4: _of_four}
 
 
 def quirk(switch: str, *, of: Callable[Q, R]) -> Callable[[Callable[Q, R]], Callable[Q, R]]:
-    """Marks what is done instead of the function ``of`` where the switch is on. Raises ``ValueError`` for a switch
-    that no profile has, or a function that does not vary."""
+    """Mark the replacement of the function ``of`` for when the switch is on. Raises ``ValueError`` for an unknown
+    switch, or if ``of`` is not marked with ``varies``."""
 
     def register(function: Callable[Q, R]) -> Callable[Q, R]:
         if switch not in SWITCH_NAMES:
-            raise ValueError(f"no profile has a switch {switch!r}")
+            raise ValueError(f"no profile has a switch {switch!r}; add it to fencepost.protocol.profile")
         original = intended(of)
         _QUIRKS.setdefault(original, []).append(Quirk(switch, original, function))
         return function
@@ -157,7 +157,7 @@ def quirk(switch: str, *, of: Callable[Q, R]) -> Callable[[Callable[Q, R]], Call
 
 
 def intended(function: Callable[Q, R]) -> Callable[Q, R]:
-    """A function that varies, as it was meant. Raises ``ValueError`` for one that does not vary."""
+    """Return the intended function behind ``varies``. Raises ``ValueError`` for a function without that mark."""
     original: Callable[Q, R] | None = getattr(function, "__wrapped__", None)
     if original is None:
         raise ValueError(f"{function.__module__}.{function.__qualname__} is not marked with varies")
@@ -165,5 +165,5 @@ def intended(function: Callable[Q, R]) -> Callable[Q, R]:
 
 
 def registered() -> tuple[Quirk, ...]:
-    """All quirks of what is loaded."""
+    """Return all quirks in loaded modules."""
     return tuple(each for quirks in _QUIRKS.values() for each in quirks)

@@ -1,4 +1,4 @@
-"""Which partition of the offsets topic, and so which coordinator, a group belongs to (F-LOC-01…05)."""
+"""The partition of the offsets topic, and so the coordinator, to which a group belongs (F-LOC-01…05)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 
 def java_hash(text: str) -> int:
-    """Java's string hash as a signed 32-bit number, over UTF-16 code units (F-LOC-02)."""
+    """Return Java's string hash as a signed 32-bit number, over UTF-16 code units (F-LOC-02)."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for index in range(0, len(units), 2):
@@ -16,11 +16,11 @@ def java_hash(text: str) -> int:
 
 @lru_cache(maxsize=16_384)
 def partition_for(group_id: str, partitions: int) -> int:
-    """The partition, 0 to ``partitions`` - 1, that hosts the group (F-LOC-01).
+    """Return the partition, 0 to ``partitions`` - 1, that hosts the group (F-LOC-01).
 
-    ``partitions`` must never change while groups exist (F-LOC-04). Raises ValueError if it is not positive.
+    ``partitions`` must never change while groups exist (F-LOC-04). Raises ``ValueError`` if it is not positive.
     """
     if partitions < 1:
-        raise ValueError(f"a topic has at least one partition, not {partitions}")
+        raise ValueError(f"partitions must be >= 1 (got {partitions})")
     value = java_hash(group_id)
     return (0 if value == -(1 << 31) else abs(value)) % partitions  # F-LOC-03

@@ -177,7 +177,7 @@ def test_workers_share_what_kafka_coordinates(
 
     assert asyncio.run(story()).wrong == []
     assert max(Counter(logins).values()) > 1
-    assert [each for each in dropped if "the broker has closed the connection" in each] == []
+    assert [each for each in dropped if "the broker closed the connection" in each] == []
 
 
 def test_a_wrong_password_is_told(broker: str) -> None:
@@ -186,7 +186,7 @@ def test_a_wrong_password_is_told(broker: str) -> None:
             pass
 
     for sasl in (Sasl("alice", "guess", "PLAIN"), Sasl("bob", "guess", "SCRAM-SHA-256")):
-        with pytest.raises(Refused, match=f"refuses the login of {sasl.username}: Authentication failed"):
+        with pytest.raises(Refused, match=f"rejects the login of {sasl.username}: Authentication failed"):
             asyncio.run(tries(sasl))
-    with pytest.raises(Refused, match="does not take SCRAM-SHA-512; it has "):
+    with pytest.raises(Refused, match="does not support SASL mechanism SCRAM-SHA-512; it supports "):
         asyncio.run(tries(Sasl("bob", "guess")))

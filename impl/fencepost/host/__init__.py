@@ -1,5 +1,5 @@
-"""A broker that hosts many coordinators: one for each partition of the offsets topic, and each group with the one that
-its name belongs to (F-LOC-01)."""
+"""A broker that hosts many coordinators: one for each partition of the offsets topic. A group's name decides which
+coordinator it has (F-LOC-01)."""
 
 from .broker import Broker, OnPartition, Served, initial_broker, step
 from .lookup import Coordinator, Endpoint, FindCoordinatorRequest, FindCoordinatorResponse, KeyType, find_coordinator

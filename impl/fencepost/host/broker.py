@@ -22,8 +22,8 @@ from .parts import merge, only, split
 @quick
 @dataclass(frozen=True, slots=True)
 class OnPartition:
-    """An event of one partition: it is won, loaded or lost, its log has grown or not, a timer or a task of it is done,
-    or a transaction ends there."""
+    """An event of one partition: leadership, load and unload, the end of an append, a timer, a task, or the end of a
+    transaction."""
 
     partition: int
     event: Event
@@ -31,7 +31,7 @@ class OnPartition:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request that several partitions answer: what was asked, who has still to answer, and what was answered."""
+    """A request to several partitions: its body, the partitions without a response, and the responses."""
 
     body: RequestBody
     missing: frozenset[int]
@@ -42,7 +42,7 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class Broker:
     """``coordinators``: one for each partition of the offsets topic, led here or not (F-LOC-04). ``waiting``: requests
-    of several partitions, by id."""
+    to several partitions, by id."""
 
     coordinators: tuple[CoordinatorState, ...]
     waiting: Mapping[int, Waiting]
@@ -51,8 +51,9 @@ class Broker:
 @quick
 @dataclass(frozen=True, slots=True)
 class Served:
-    """``parts``: what each partition has done, in order; its records are for its own log, its timers and tasks for
-    ``OnPartition``. ``replies``: what clients are told; those of the parts are in here, put together."""
+    """``parts``: the outcome of each partition, in order. Its records are for the partition's own log; its timers and
+    tasks come back in ``OnPartition``. ``replies``: the responses to clients; those of several partitions are
+    merged."""
 
     parts: tuple[tuple[int, Outcome], ...]
     replies: tuple[Reply, ...]
@@ -64,17 +65,17 @@ HostEvent: TypeAlias = OnPartition | Request | TopicsChanged | GroupConfigChange
 def initial_broker(
     partitions: int, settings: Settings, profile: Profile, *, functions: Functions | None = None
 ) -> Broker:
-    """A broker that leads nothing yet. ``partitions`` are those of the offsets topic, at least one, and never change
-    (F-LOC-04)."""
+    """Return a broker that leads no partition. ``partitions``: number of partitions of the offsets topic, at least one;
+    it never changes (F-LOC-04)."""
     if partitions < 1:
-        raise ValueError(f"a topic has at least one partition, not {partitions}")
+        raise ValueError(f"partitions must be >= 1 (got {partitions})")
     return Broker((initial_state(settings, profile, functions=functions),) * partitions, {})
 
 
 def step(broker: Broker, event: HostEvent, choices: Choices) -> tuple[Broker, Served]:
-    """Hands an event to the coordinators that it is for. A request goes to those of its groups, whoever leads them: who
-    does not answers NOT_COORDINATOR (F-FIND-05, F-RT-02). Ids of requests are unique among all that are open. Raises
-    ``IllegalEvent`` for what is no event of a broker; the broker is then as it was."""
+    """Pass an event to its coordinators. A request goes to those of its groups; a coordinator that does not lead its
+    partition responds with NOT_COORDINATOR (F-FIND-05, F-RT-02). Request ids are unique among open requests. Raises
+    ``IllegalEvent`` for an event that a broker cannot get; the broker is then unchanged."""
     if not broker.waiting:
         place = _only(broker, event)
         if place is not None:
@@ -95,7 +96,9 @@ def step(broker: Broker, event: HostEvent, choices: Choices) -> tuple[Broker, Se
         todo: list[tuple[int, Event]] = [(place, replace(event, body=body)) for place, body in sorted(bodies.items())]
     elif isinstance(event, OnPartition):
         if not 0 <= event.partition < len(coordinators):
-            raise IllegalEvent(f"there is no partition {event.partition}; there are {len(coordinators)}")
+            raise IllegalEvent(
+                f"OnPartition.partition must be from 0 to {len(coordinators) - 1} (got {event.partition})"
+            )
         todo = [(event.partition, event.event)]
     else:
         todo = [(place, event) for place in range(len(coordinators))]
@@ -118,7 +121,7 @@ def step(broker: Broker, event: HostEvent, choices: Choices) -> tuple[Broker, Se
 
 
 def _only(broker: Broker, event: HostEvent) -> int | None:
-    """The one partition that handles an event as it is; None if it must be looked at closer."""
+    """Return the only partition that handles the event unchanged; None if it needs more work."""
     count = len(broker.coordinators)
     if isinstance(event, OnPartition):
         return event.partition if 0 <= event.partition < count else None

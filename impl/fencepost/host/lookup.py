@@ -1,4 +1,4 @@
-"""Who coordinates a group (11.1): any broker may be asked, and the answer may be out of date when it arrives."""
+"""FindCoordinator (11.1). Any broker can be asked, and the response may be out of date when it arrives."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.sharding import partition_for
 
-#: The first version that asks for several keys at once (F-FIND-06).
+#: The first version with several keys (F-FIND-06).
 BATCHED: Final = 4
 NEWEST: Final = 6
 
 
 class KeyType(IntEnum):
-    """What a key names."""
+    """Kind of a key."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -26,8 +26,8 @@ class KeyType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinatorRequest:
-    """Asks who coordinates: FindCoordinator v0-6 (G-WIRE-09). Before v4 there is one key. v0 carries no ``key_type``:
-    a group."""
+    """Request for coordinators: FindCoordinator v0-6 (G-WIRE-09). Before v4 it has one key. v0 has no ``key_type``: the
+    key is a group."""
 
     coordinator_keys: tuple[str, ...]
     _: KW_ONLY
@@ -36,7 +36,7 @@ class FindCoordinatorRequest:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A broker that lives, where clients reach it."""
+    """A live broker, with its address for clients."""
 
     node_id: int
     host: str
@@ -45,7 +45,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """Who coordinates one key; with an error nobody: node -1, no host, port -1."""
+    """The coordinator of one key; with an error: node -1, no host, port -1."""
 
     key: str
     _: KW_ONLY
@@ -57,7 +57,7 @@ class Coordinator:
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinatorResponse:
-    """A row for each key in the order of the request, each with an error of its own (F-FIND-06)."""
+    """A row for each key in the order of the request, each with its own error (F-FIND-06)."""
 
     coordinators: tuple[Coordinator, ...]
 
@@ -69,18 +69,18 @@ def find_coordinator(
     partitions: int,
     denied: AbstractSet[str] = frozenset(),
 ) -> FindCoordinatorResponse:
-    """Where each group's partition is led. ``leaders``: the brokers that live and lead, by partition, as this broker
-    knows them; None if there is no offsets topic yet, which the host then creates (F-FIND-02). ``denied``: groups that
-    the caller may not describe (F-FIND-01).
+    """Return the leader of each group's partition. ``leaders``: live brokers by the partitions that they lead, as this
+    broker knows them; None if there is no offsets topic yet, which the host then creates (F-FIND-02). ``denied``:
+    groups that the caller may not describe (F-FIND-01).
 
-    Raises ``IllegalEvent`` for a version that does not exist, for several keys before v4, and for keys that are no
-    groups: these are for other coordinators."""
+    Raises ``IllegalEvent`` for a version that does not exist, for several keys before v4, and for keys that are not
+    groups, which have other coordinators."""
     if not 0 <= version <= NEWEST:
-        raise IllegalEvent(f"there is no FindCoordinator v{version}; v0 to v{NEWEST} exist")
+        raise IllegalEvent(f"FindCoordinator version must be from 0 to {NEWEST} (got {version})")
     if version < BATCHED and len(request.coordinator_keys) != 1:
-        raise IllegalEvent(f"FindCoordinator v{version} has one key, not {len(request.coordinator_keys)}")
+        raise IllegalEvent(f"FindCoordinator v{version} must have one key (got {len(request.coordinator_keys)})")
     if request.key_type != KeyType.GROUP:
-        raise IllegalEvent(f"key type {request.key_type} is no group; only groups are coordinated here")
+        raise IllegalEvent(f"key_type must be {KeyType.GROUP.value}, a group (got {request.key_type})")
     return FindCoordinatorResponse(tuple(_row(key, leaders, partitions, denied) for key in request.coordinator_keys))
 
 

@@ -1,4 +1,4 @@
-"""A request for many groups is taken apart by partition, and the answers are put together again."""
+"""Split a request for many groups by partition, and merge the responses."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _OF_SEVERAL: Final[frozenset[type]] = frozenset(
 
 
 def split(body: RequestBody, partitions: int) -> dict[int, RequestBody]:
-    """What each partition is asked. A request for one group goes to its own, ListGroups to all. Raises
-    ``IllegalEvent`` for WriteTxnMarkers, which names its partitions itself (O-TXN-08)."""
+    """Return the request for each partition. A request for one group goes to the group's partition, ListGroups to all.
+    Raises ``IllegalEvent`` for WriteTxnMarkers, which names its partitions itself (O-TXN-08)."""
     if isinstance(body, ListGroupsRequest):
         return dict.fromkeys(range(partitions), body)
     if isinstance(body, DescribeGroupsRequest):
@@ -58,20 +58,20 @@ def split(body: RequestBody, partitions: int) -> dict[int, RequestBody]:
             for partition, places in groups.items()
         }
     if isinstance(body, WriteTxnMarkerRequest):
-        raise IllegalEvent("a marker is of one partition: hand it in as OnPartition(partition, request)")
+        raise IllegalEvent("a marker belongs to one partition: pass it as OnPartition(partition, request)")
     return {partition_for(body.group_id, partitions): body}
 
 
 def only(body: RequestBody, partitions: int) -> int | None:
-    """The partition that answers a request for one group alone; None for a request that ``split`` takes apart."""
+    """Return the partition of a request for one group; None for a request that ``split`` divides."""
     if type(body) in _OF_SEVERAL:
         return None
-    return partition_for(cast("HeartbeatRequest", body).group_id, partitions)  # as all others, it has one
+    return partition_for(cast("HeartbeatRequest", body).group_id, partitions)  # all other bodies have a group_id too
 
 
 def merge(body: RequestBody, answers: Mapping[int, ResponseBody]) -> ResponseBody:
-    """One answer of those of the partitions: rows in the order of the request, each with its own error. ListGroups
-    has no groups if one of the partitions is still being read; one that is another broker's says that it has none."""
+    """Merge the partitions' responses: rows in the order of the request, each with its own error. ListGroups has no
+    groups if a partition is still loading. A partition that another broker leads returns an empty list."""
     found = [answers[partition] for partition in sorted(answers)]
     if isinstance(body, ListGroupsRequest):
         lists = [each for each in found if isinstance(each, ListGroupsResponse)]
@@ -101,7 +101,7 @@ def _by_partition(names: Sequence[str], partitions: int) -> dict[int, tuple[str,
 
 
 def _in_order(asked: Sequence[str], rows: Sequence[_Row], names: Sequence[str]) -> tuple[_Row, ...]:
-    """The rows by where their group was asked for first; a name that was asked for twice has its rows together."""
+    """Sort rows by the first place of their group in the request; rows of the same group stay together."""
     place = {name: at for at, name in reversed(list(enumerate(asked)))}
     order = sorted(range(len(rows)), key=lambda at: place.get(names[at], len(asked)))
     return tuple(rows[at] for at in order)

@@ -52,7 +52,7 @@ class ClientSettings:
         instance = self.group_instance_id
         if instance is not None and (instance in (".", "..") or not _INSTANCE_ID.match(instance)):
             raise BadSettings(
-                "group_instance_id must be 1 to 249 letters, digits, '.', '_' or '-', other than '.' and '..' "
+                "an instance id must be 1 to 249 letters, digits, '.', '_' or '-', other than '.' and '..' "
                 f"(got {instance!r})"
             )  # G-WIRE-26
 

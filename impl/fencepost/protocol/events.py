@@ -1,7 +1,7 @@
-"""What goes into the coordinator and what comes out.
+"""Events and outcomes of a coordinator.
 
-An event carries the time at which it is handled, so the coordinator needs no clock. The log is outside: an outcome
-names the records to append, and the driver tells with ``Appended`` and ``AppendFailed`` what became of them.
+Each event carries the time at which it is handled, so the coordinator needs no clock. The log is outside: an outcome
+contains the records to append, and the driver reports with ``Appended`` or ``AppendFailed`` what happened to them.
 
 Order that a driver must keep (F-RT-03, F-RT-04, F-RT-05 with linger 0):
 
@@ -9,8 +9,8 @@ Order that a driver must keep (F-RT-03, F-RT-04, F-RT-05 with linger 0):
 * records of an outcome get the offsets that follow the last record, in order; offsets start at 0;
 * ``AppendFailed`` comes directly after the step whose records could not be appended, before any other event; the
   offsets of those records are then free again;
-* ``Appended(offset)`` says that every record *below* ``offset`` is replicated (the high watermark); it may come at
-  once, or later with other events between;
+* ``Appended(offset)`` says that every record *below* ``offset`` is replicated (the high watermark); it may come
+  directly after the step, or later with other events between;
 * ``TimerFired`` is delivered for a timer that is set and due, never for one that was cancelled or replaced (F-RT-17);
 * a new coordinator does not own the partition (F-RT-02): a trace begins with ``LoadStarted`` and ``Load``. A ``Load``
   without ``LoadStarted`` before it stands for both.
@@ -31,29 +31,29 @@ from .records import Record
 
 
 class TimerKind(Enum):
-    """Which timer of a group or member (C-TMR-01…05, M-TMR-01…03)."""
+    """Kind of a timer of a group or member (C-TMR-01…05, M-TMR-01…03)."""
 
     JOIN = "join"  #: join phase or initial delay of a group (C-TMR-01, C-TMR-11)
     SYNC = "sync"  #: pending syncs of a group (C-TMR-02)
     SESSION = "heartbeat"  #: session of a member or pending id (C-TMR-03…05)
     CONSUMER_SESSION = "consumer-session"  #: session of a member of a consumer group, of either protocol (M-TMR-01)
-    CONSUMER_REBALANCE = "consumer-rebalance"  #: time to give up what is to be revoked (M-TMR-02)
+    CONSUMER_REBALANCE = "consumer-rebalance"  #: time for a member to revoke partitions (M-TMR-02)
     CONSUMER_JOIN = "consumer-join"  #: time for a classic member of a consumer group to rejoin (X-TMR-02)
-    CONSUMER_SYNC = "consumer-sync"  #: time for it to send SyncGroup after its join (X-TMR-03)
-    EXPIRY = "expiry"  #: next look for offsets that are too old, of the whole coordinator (O-EXP-26); it has no group
+    CONSUMER_SYNC = "consumer-sync"  #: time for that member to send SyncGroup after its join (X-TMR-03)
+    EXPIRY = "expiry"  #: next check for expired offsets, of the whole coordinator (O-EXP-26); it has no group
     OPERATION = "operation"  #: write operation not yet replicated (G-CFG-25, F-RT-09); ``member_id`` is unused
 
-    __hash__ = object.__hash__  # a member is equal to itself only; keys of timers are looked up very often
+    __hash__ = object.__hash__  # a member equals only itself; timer keys are looked up very often
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class TimerKey:
-    """Setting a timer under a key replaces the earlier one (C-TMR-11).
+    """Key of a timer. Setting a timer with the same key replaces it (C-TMR-11).
 
-    ``OPERATION`` timers have no group; ``operation`` then is the id of the operation: the request's id, or for a write
-    that a timer caused -(n + 1), where n is the number of events that the coordinator handled before that
-    ``TimerFired`` (its index in the trace).
+    ``OPERATION`` timers have no group; ``operation`` is then the id of the operation: the request's id, or -(n + 1) for
+    a write that a timer caused, where n is the number of events that the coordinator handled before that ``TimerFired``
+    (its index in the trace).
     """
 
     kind: TimerKind
@@ -65,13 +65,13 @@ class TimerKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request arrives. ``id`` is the caller's and unique among open requests; the reply names it.
+    """A request. ``id``: the caller's id, unique among open requests; the reply contains it.
 
-    ``denied`` holds the group ids for which the host's authorizer refuses the right that the API needs (C-JOIN-02,
-    C-SYNC-02, C-HB-01, C-LEAVE-01, C-ADM-01, C-ADM-09). ``client_host`` is the text of the socket's address, with a
-    slash before it in Kafka (G-WIRE-29). ``denied_topics`` are the names of the topics that the caller may not describe
-    (M-VAL-02, M-DESC-01, M-RX-06), read or, with OffsetFetch, describe (O-COMMIT-02, O-FETCH-01).
-    ``denied_transactional_ids`` are the transactional ids that the caller may not write (O-TXN-01).
+    ``denied``: group ids for which the host's authorizer denies the right that the API needs (C-JOIN-02, C-SYNC-02,
+    C-HB-01, C-LEAVE-01, C-ADM-01, C-ADM-09). ``client_host``: the text of the socket's address, with a leading slash in
+    Kafka (G-WIRE-29). ``denied_topics``: names of topics that the caller may not describe (M-VAL-02, M-DESC-01,
+    M-RX-06), read, or, with OffsetFetch, describe (O-COMMIT-02, O-FETCH-01). ``denied_transactional_ids``:
+    transactional ids that the caller may not write (O-TXN-01).
     """
 
     at_ms: int
@@ -89,7 +89,7 @@ class Request:
 @quick
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """A timer that was set is due."""
+    """A timer fired that is set and due."""
 
     at_ms: int
     key: TimerKey
@@ -108,22 +108,22 @@ class Appended:
 @quick
 @dataclass(frozen=True, slots=True)
 class AppendFailed:
-    """The records of the step just made were not appended (F-RT-08)."""
+    """The records of the previous step were not appended (F-RT-08)."""
 
     at_ms: int
     error: ErrorCode
 
 
 class TaskKind(Enum):
-    """Work that the coordinator has done beside its own thread."""
+    """Kind of work that the coordinator has done outside its own thread."""
 
-    REGEX = "regex"  #: the topics that the regular expressions of a group match (M-RX-03, M-RX-04)
+    REGEX = "regex"  #: match the regular expressions of a group with the topics (M-RX-03, M-RX-04)
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class TaskKey:
-    """At most one task under a key is under way."""
+    """Key of a task. At most one task with the same key is in progress."""
 
     kind: TaskKind
     group_id: str
@@ -132,10 +132,10 @@ class TaskKey:
 @quick
 @dataclass(frozen=True, slots=True)
 class TaskDone:
-    """A task that an outcome started has run, and its result is taken up. ``failed``: it came to nothing.
+    """A task that an outcome started has run; the coordinator takes its result. ``failed``: it has no result.
 
-    What it is about was fixed when it was started, the topics are those of now (M-RX-04), so the coordinator computes
-    the result itself.
+    The subject of a task is fixed when it starts, but it uses the topics of the time when it ends (M-RX-04). So the
+    coordinator computes the result itself.
     """
 
     at_ms: int
@@ -157,7 +157,7 @@ class GroupConfig:
 @quick
 @dataclass(frozen=True, slots=True)
 class GroupConfigChanged:
-    """The group's dynamic configuration is now this one (M-CFG-01); ``config`` None: it has none any more."""
+    """The group's new dynamic configuration (M-CFG-01); ``config`` None: it was removed."""
 
     at_ms: int
     group_id: str
@@ -167,7 +167,7 @@ class GroupConfigChanged:
 @quick
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as the metadata image has it: partition count, and per partition the racks of its replicas."""
+    """A topic in the metadata image: partition count, and for each partition the racks of its replicas."""
 
     name: str
     topic_id: bytes
@@ -178,7 +178,7 @@ class Topic:
 @quick
 @dataclass(frozen=True, slots=True)
 class TopicsChanged:
-    """The new image of all topics; ``version`` grows with every image (M-RX-03)."""
+    """The new image of all topics; ``version`` increases with every image (M-RX-03)."""
 
     at_ms: int
     topics: tuple[Topic, ...]
@@ -189,7 +189,8 @@ class TopicsChanged:
 @quick
 @dataclass(frozen=True, slots=True)
 class LoadStarted:
-    """The partition was won at ``leader_epoch``; requests are refused until ``Load`` (F-RT-01, F-RT-02)."""
+    """The broker became leader of the partition at ``leader_epoch``; requests are rejected until ``Load`` (F-RT-01,
+    F-RT-02)."""
 
     at_ms: int
     _: KW_ONLY
@@ -202,10 +203,10 @@ class Load:
     """Loading ends with these records, in log order, up to the log's end (F-LOAD-01). The next record gets offset
     ``len(records)``.
 
-    Who reads them from bytes hands in what the codec has made (``Logged``): they take a tenth of the time then.
+    A host that reads them from bytes should pass the codec's ``Logged``: a load then takes a tenth of the time.
 
-    ``committed``: how many of them are replicated; None: all. What the others say is seen by reads once ``Appended``
-    tells that all of them are, and they are replicated together."""
+    ``committed``: the number of replicated records; None: all. Reads see the others once ``Appended`` says that all of
+    them are replicated; they are replicated together."""
 
     at_ms: int
     _: KW_ONLY
@@ -217,7 +218,7 @@ class Load:
 @quick
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
-    """The log could not be read; the partition is not served until it is won again."""
+    """The log could not be read; the partition is not served until the broker becomes its leader again."""
 
     at_ms: int
     _: KW_ONLY
@@ -227,7 +228,7 @@ class LoadFailed:
 @quick
 @dataclass(frozen=True, slots=True)
 class Unload:
-    """The partition was lost (F-UNLOAD-01); ``leader_epoch`` None unloads in any case (F-LOAD-03)."""
+    """The broker lost the partition (F-UNLOAD-01); ``leader_epoch`` None unloads in any case (F-LOAD-03)."""
 
     at_ms: int
     _: KW_ONLY
@@ -252,7 +253,7 @@ Event: TypeAlias = (
 @quick
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answers the request ``request_id``; each request is answered at most once."""
+    """The reply to the request ``request_id``; each request gets at most one."""
 
     request_id: int
     body: ResponseBody
@@ -261,7 +262,7 @@ class Reply:
 @quick
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Fires ``delay_ms`` after the event's time; replaces the timer of that key."""
+    """Set a timer that fires ``delay_ms`` after the event's time; it replaces the timer with that key."""
 
     key: TimerKey
     delay_ms: int
@@ -270,7 +271,7 @@ class SetTimer:
 @quick
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """The timer of this key is not to fire."""
+    """Cancel the timer with this key."""
 
     key: TimerKey
 
@@ -281,10 +282,10 @@ TimerCommand: TypeAlias = SetTimer | CancelTimer
 @quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step asks for, each in order: append records, send replies, set or cancel timers, do work beside.
+    """Work for the driver, each kind in order: append records, send replies, set or cancel timers, run tasks.
 
-    For each of ``tasks`` the driver delivers one ``TaskDone``, later, unless the partition is lost before.
-    ``rebalances`` report which groups rebalance, and why; a driver may log them."""
+    For each of ``tasks`` the driver delivers one ``TaskDone`` later, unless it loses the partition first.
+    ``rebalances``: the groups that rebalance, and why; a driver may log them."""
 
     records: tuple[Record, ...] = ()
     replies: tuple[Reply, ...] = ()

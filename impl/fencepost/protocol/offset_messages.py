@@ -117,7 +117,7 @@ class WriteTxnMarkerRequest:
     (O-TXN-08).
 
     It is the part of WriteTxnMarkers for *this* partition; the host splits the request by partition. No client sends
-    it, so it has no version of its own: ``Request.version`` is that of WriteTxnMarkers (1-2).
+    it, so it has no separate version: ``Request.version`` is that of WriteTxnMarkers (1-2).
     ``transaction_version`` is 0 before v2."""
 
     producer_id: int

@@ -1,4 +1,4 @@
-"""A cluster from outside: who coordinates a group, its topics, and connections that are made when they are needed."""
+"""Client side of a cluster: coordinators of groups, topics, and connections that open when they are needed."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .sasl import LoginFailed, Sasl
 
 Address = tuple[str, int]
 
-#: The newest versions that name topics by their names.
+#: The newest versions that identify topics by name.
 _BY_NAME: Final = {OffsetCommitRequest: 9, OffsetFetchRequest: 9}
 _FOR_GROUPS: Final = 0
 _LOOKS: Final = "cluster"
-#: How long a broker may take to say who coordinates a group, and what topics there are.
+#: How long a broker may take to return a coordinator or the topics, in seconds.
 LOOK_S: Final = 3.0
 
 
 class Refused(ConnectionError):
-    """No broker of the list could be used; says what was wrong with the last one."""
+    """No broker of the list could be used; the message is about the last one."""
 
 
 class Cluster:
-    """``bootstrap``: brokers to begin with."""
+    """Connections to the brokers of a cluster. ``bootstrap``: the first brokers to ask."""
 
     def __init__(self, bootstrap: list[Address], client_id: str, tls: ssl.SSLContext | None, sasl: Sasl | None) -> None:
         self._bootstrap = bootstrap
@@ -45,7 +45,7 @@ class Cluster:
         self._brokers: list[Address] = []
 
     async def find(self, group_id: str) -> int:
-        """FindCoordinator, of any broker that answers."""
+        """Look up the coordinator of a group; ask any broker that responds."""
         answer = await self._any("find_coordinator", 0, 2, {"key": group_id, "key_type": _FOR_GROUPS})
         error = ErrorCode(answer.error_code.value)
         if error is not ErrorCode.NONE:
@@ -54,7 +54,7 @@ class Cluster:
         return int(answer.node_id)
 
     async def ask(self, group_id: str, body: RequestBody, lane: str) -> ResponseBody:
-        """The coordinator's answer, over a connection of this lane. Raises ``OSError``."""
+        """Return the coordinator's response, over the connection for this ``lane``. Raises ``OSError``."""
         if group_id not in self._coordinators:
             try:
                 await self.find(group_id)
@@ -66,7 +66,7 @@ class Cluster:
         try:
             version = _version(connection, api, body)
         except Unsupported:
-            if isinstance(body, ConsumerGroupHeartbeatRequest):  # no broker of KIP-848, which is final (N-ERR-04)
+            if isinstance(body, ConsumerGroupHeartbeatRequest):  # the broker has no KIP-848, a final error (N-ERR-04)
                 return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
             raise
         try:
@@ -76,15 +76,14 @@ class Cluster:
             raise
 
     def forget(self, group_id: str, lanes: str) -> None:
-        """The coordinator is not known any more, and connections of lanes that begin so are dropped, with what waits
-        there."""
+        """Forget the coordinator, and drop its connections for lanes that start with ``lanes``, with their requests."""
         address = self._coordinators.pop(group_id, None)
         for place, connection in [*self._connections.items()]:
             if place[0] == address and place[1].startswith(lanes):
                 connection.break_()
 
     async def topics(self) -> tuple[Topic, ...]:
-        """All topics of the cluster that can be seen. Notes who its brokers are. Raises ``Refused``."""
+        """Return all visible topics of the cluster, and remember its brokers. Raises ``Refused``."""
         answer = await self._any("metadata", 9, 12, {"topics": None, "allow_auto_topic_creation": False})
         self._brokers = [(str(each.host), int(each.port)) for each in answer.brokers]
         return tuple(
@@ -106,12 +105,12 @@ class Cluster:
                 async with asyncio.timeout(LOOK_S):
                     return await connection.ask(api, connection.newest(api, lowest, highest), values)
             except TimeoutError:
-                wrong = TimeoutError(f"no answer within {LOOK_S:g} s")
+                wrong = TimeoutError(f"no response within {LOOK_S:g} s")
             except (LoginFailed, Unsupported) as final:
-                raise Refused(str(final)) from final  # the others would say so too
+                raise Refused(str(final)) from final  # other brokers would fail in the same way
             except OSError as failed:
                 wrong = failed
-        raise Refused(f"no broker answers {api}: {wrong}") from wrong
+        raise Refused(f"no broker responds to {api}; the last error: {wrong}") from wrong
 
     async def _connection(self, address: Address, lane: str) -> Connection:
         place = (address, lane)
@@ -125,32 +124,32 @@ class Cluster:
 
 
 class Line:
-    """``fencepost.work.Link`` of one worker: a JoinGroup of another one that is parked holds up nothing of its own."""
+    """``fencepost.work.Link`` of one worker. Another worker's parked JoinGroup does not delay its requests."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         self._cluster = cluster
         self._lanes = f"{number} "
 
     async def find(self, group_id: str) -> int:
-        """FindCoordinator."""
+        """Look up the coordinator of a group."""
         return await self._cluster.find(group_id)
 
     async def ask(self, group_id: str, body: RequestBody, lane: str) -> ResponseBody:
-        """Over a connection for each lane."""
+        """Send a request over the connection for its lane."""
         return await self._cluster.ask(group_id, body, self._lanes + lane)
 
     def forget(self, group_id: str) -> None:
-        """And with it what waits for its answers."""
+        """Forget the coordinator, with the requests sent to it."""
         self._cluster.forget(group_id, self._lanes)
 
     async def topics(self, names: frozenset[str], ids: frozenset[bytes]) -> tuple[Topic, ...]:
-        """All topics: a name may be that of a topic to come."""
+        """Return all topics, since a name may be that of a topic created later."""
         del names, ids
         return await self._cluster.topics()
 
 
 def _version(connection: Connection, api: str, body: RequestBody) -> int:
-    """The newest that both sides know and that has what the body says. Raises ``Unsupported``."""
+    """Return the newest version that both sides support and that has the fields of the body. Raises ``Unsupported``."""
     kind = type(body)
     lowest, highest = VERSIONS[kind]
     if isinstance(body, ConsumerGroupHeartbeatRequest) and body.subscribed_topic_regex is not None:
@@ -159,6 +158,6 @@ def _version(connection: Connection, api: str, body: RequestBody) -> int:
 
 
 def _id_of(topic: Any) -> bytes:
-    """The zero id where the version has none (Metadata before v10), or the broker no ids."""
+    """Return the topic id; zero if the version (Metadata before v10) or the broker has no ids."""
     told = getattr(topic, "topic_id", None)
     return bytes(16) if told is None else bytes(told.bytes)

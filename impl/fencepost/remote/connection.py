@@ -1,4 +1,4 @@
-"""One connection to a broker: requests go out one after the other, each waits for its answer."""
+"""One connection to a broker: it sends one request at a time, and waits for the response."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from fencepost.work.link import Unsupported
 
 from .sasl import LoginFailed, Sasl
 
-#: Answers of what a worker asks are small; one above that is none.
+#: Largest response; responses to a worker's requests are small.
 _LIMIT: Final = 16 * 1024 * 1024
-#: ApiVersions as every broker knows it.
+#: ApiVersions, which every broker supports.
 _ASKS_VERSIONS: Final = "api_versions"
-#: The versions of SaslHandshake and SaslAuthenticate with which a login goes in frames of its own.
+#: Versions of SaslHandshake and SaslAuthenticate that send a login in separate frames.
 _HANDSHAKE: Final = 1
 _AUTHENTICATE: Final = (0, 2)
-#: A login that ends is renewed when this part of its time has passed (KIP-368).
+#: A login that expires is renewed after this part of its lifetime (KIP-368).
 _RENEWS: Final = 0.85
 
 
 class Connection:
-    """``versions``: of each API, by its number, the lowest and highest that the broker has. What breaks is raised as
-    ``OSError``, and then the connection is ``broken`` for good."""
+    """A connection. ``versions``: by API key, the lowest and highest version of the broker. A failure raises
+    ``OSError``, and then the connection stays ``broken``."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str, sasl: Sasl | None
@@ -56,7 +56,7 @@ class Connection:
     async def open(
         cls, host: str, port: int, client_id: str, tls: ssl.SSLContext | None, sasl: Sasl | None
     ) -> Connection:
-        """Connects, asks which versions there are, and logs in. Raises ``OSError``."""
+        """Connect, ask for the broker's versions, and log in. Raises ``OSError``."""
         try:
             async with asyncio.timeout(CONNECT_S):
                 reader, writer = await asyncio.open_connection(host, port, ssl=tls)
@@ -71,13 +71,13 @@ class Connection:
         except BaseException as wrong:
             await connection.close()
             if isinstance(wrong, TimeoutError):
-                late = f"{host}:{port} does not say which versions it has within {CONNECT_S:g} s"
+                late = f"{host}:{port} does not respond to ApiVersions within {CONNECT_S:g} s"
                 raise ConnectionError(late) from None
             raise
         return connection
 
     async def ask(self, api: str, version: int, values: Any) -> Any:
-        """kio's answer to a request of that API, filled from ``values`` as ``fill`` does. Raises ``OSError``."""
+        """Send a request of that API, filled from ``values`` by ``fill``; return kio's response. Raises ``OSError``."""
         async with self._turn:
             if asyncio.get_running_loop().time() >= self._renews_at:
                 await self._log_in()
@@ -94,19 +94,19 @@ class Connection:
             await self._writer.drain()
             answer = await read_frame(self._reader, _LIMIT)
             if answer is None:
-                raise ConnectionError(f"the broker has closed the connection instead of answering {api}")
+                raise ConnectionError(f"the broker closed the connection instead of responding to {api}")
             if read_correlation_id(answer) != self._asked:
-                raise ConnectionError(f"the broker has answered another request than {api}")
+                raise ConnectionError(f"the broker's response has another correlation id than the request ({api})")
             return read_response(api, version, answer)
         except MalformedFrame as odd:
             self.break_()
             raise ConnectionError(f"{api} v{version}: {odd}") from odd
         except BaseException:
-            self.break_()  # also if the wait is cancelled: what comes later would answer the next request
+            self.break_()  # even if the wait is cancelled: a late response would answer the next request
             raise
 
     async def _log_in(self) -> None:
-        """SaslHandshake, then as many SaslAuthenticate as the mechanism has messages. Raises ``LoginFailed``."""
+        """Send SaslHandshake, then one SaslAuthenticate for each message of the mechanism. Raises ``LoginFailed``."""
         if self._sasl is None:
             return
         began = asyncio.get_running_loop().time()
@@ -115,7 +115,7 @@ class Connection:
             offered = await self._exchange("sasl_handshake", _HANDSHAKE, {"mechanism": mechanism})
             if offered.error_code.value:
                 has = ", ".join(offered.mechanisms) or "none"
-                raise LoginFailed(f"the broker does not take {mechanism}; it has {has}")
+                raise LoginFailed(f"the broker does not support SASL mechanism {mechanism}; it supports {has}")
             answer = await self._prove(self._sasl)
         except LoginFailed:
             self.break_()
@@ -131,31 +131,31 @@ class Connection:
         while True:
             answer = await self._exchange("sasl_authenticate", version, {"auth_bytes": message})
             if answer.error_code.value:
-                raise LoginFailed(f"the broker refuses the login of {sasl.username}: {answer.error_message}")
+                raise LoginFailed(f"the broker rejects the login of {sasl.username}: {answer.error_message}")
             try:
                 message = exchange.send(bytes(answer.auth_bytes))
             except StopIteration:
                 return answer
 
     def newest(self, api: str, lowest: int, highest: int) -> int:
-        """The highest version that both sides know. Raises ``Unsupported`` if there is none."""
+        """Return the highest version that both sides support. Raises ``Unsupported`` if there is none."""
         least, most = self.versions.get(API_KEYS[api], (0, -1))
         if min(most, highest) < max(least, lowest):
-            has = f"has {api} v{least} to v{most}" if most >= 0 else f"does not have {api}"
-            raise Unsupported(f"the broker {has}; v{lowest} to v{highest} would do here")
+            has = f"supports {api} v{least}-v{most}" if most >= 0 else f"does not support {api}"
+            raise Unsupported(f"the broker {has}; this client needs v{lowest}-v{highest}")
         return min(most, highest)
 
     @property
     def streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """For who goes on by themselves, once all that was asked is answered."""
+        """The streams, for callers that take over the connection when all requests have responses."""
         return self._reader, self._writer
 
     def break_(self) -> None:
-        """Nothing goes over it any more."""
+        """Close the connection without waiting; it stays broken."""
         self.broken = True
         self._writer.close()
 
     async def close(self) -> None:
-        """The end."""
+        """Close the connection."""
         self.broken = True
         await close(self._writer)

@@ -1,4 +1,4 @@
-"""Groups that somebody else coordinates."""
+"""Groups that a broker coordinates outside this process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .sasl import Sasl
 
 
 class Groups:
-    """``async with Groups("127.0.0.1:9092") as groups``: workers of groups that this broker, or those of its cluster,
-    coordinate. ``bootstrap``: HOST:PORT, several with commas between. ``tls``, ``sasl``: for brokers that want them.
+    """Workers of groups that this broker, or others of its cluster, coordinate: ``async with Groups("127.0.0.1:9092")
+    as groups``. ``bootstrap``: HOST:PORT, or several with commas. ``tls``, ``sasl``: for brokers that need them.
 
-    Raises ``ValueError`` for what is no address; whether somebody answers is found out by the first worker."""
+    Raises ``ValueError`` for a bad address; entering the context raises ``Refused`` if no broker responds."""
 
     def __init__(
         self,
@@ -30,15 +30,15 @@ class Groups:
         self._workers = 0
 
     async def __aenter__(self) -> Groups:
-        await self._cluster.topics()  # that nobody answers is told at once
+        await self._cluster.topics()  # fails now if no broker responds
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._cluster.close()
 
     def worker(self, group_id: str, topics: Topics, **options: Unpack[Options]) -> Worker:
-        """A member of the group in this program, which works on shares of these topics; ``fencepost.work`` has the
-        words. Raises ``BadSettings``, ``ValueError``."""
+        """Create a member of the group in this program, which works on shares of these topics; ``fencepost.work``
+        describes it. Raises ``BadSettings``, ``ValueError``."""
         self._workers += 1
         return worker_of(Line(self._cluster, self._workers), group_id, topics, options)
 
@@ -46,5 +46,5 @@ class Groups:
 def _address(text: str) -> Address:
     host, _, port = text.strip().rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise ValueError(f"{text.strip()!r} is no address; write HOST:PORT, as in 127.0.0.1:9092")
+        raise ValueError(f"bootstrap must be HOST:PORT, as in 127.0.0.1:9092 (got {text.strip()!r})")
     return host.strip("[]"), int(port)

@@ -1,7 +1,7 @@
-"""The client's half of a login: PLAIN (RFC 4616), and SCRAM (RFC 5802) with SHA-256 and SHA-512.
+"""The client side of a login: PLAIN (RFC 4616), and SCRAM (RFC 5802) with SHA-256 and SHA-512.
 
-Not there: channel binding, which Kafka does not have, and preparing strings (SASLprep), which Kafka leaves out as well:
-names and passwords go as they are written, in UTF-8.
+Two parts are missing, as in Kafka: channel binding, and the preparation of strings (SASLprep). Names and passwords are
+sent unchanged, in UTF-8.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from secrets import token_urlsafe
 from typing import Final, Literal, TypeAlias
 
 Mechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-#: Yields what goes to the broker, is sent what comes, and returns when the broker has proved what it can prove.
+#: Yields messages for the broker, receives the broker's messages, and returns after the broker's last proof.
 Exchange: TypeAlias = Generator[bytes, bytes, None]
 
 _DIGESTS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-#: What SCRAM asks for at least (RFC 7677), and more than any broker should ask for: each round costs time.
+#: From the least that SCRAM requires (RFC 7677) to more than any broker should ask for: each iteration takes time.
 _ITERATIONS: Final = range(4_096, 1_000_001)
-#: no channel binding, nobody else to act for
+#: no channel binding, no other identity to act for
 _GS2: Final = "n,,"
 
 
 class LoginFailed(ConnectionError):
-    """The broker does not take the login, or has not proved that it knows the password."""
+    """The broker rejects the login, or has not proved that it knows the password."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sasl:
-    """Who logs in. PLAIN sends the password as it is: use it with TLS. Raises ``ValueError`` for a mechanism that is
-    not known here, and for a name or password that cannot be sent."""
+    """A login. PLAIN sends the password unencrypted: use it with TLS. Raises ``ValueError`` for an unknown mechanism,
+    and for a name or password that cannot be sent."""
 
     username: str
     password: str = field(repr=False)
@@ -41,12 +41,12 @@ class Sasl:
 
     def __post_init__(self) -> None:
         if self.mechanism != "PLAIN" and self.mechanism not in _DIGESTS:
-            raise ValueError(f"{self.mechanism!r} is no mechanism known here: PLAIN, {', '.join(_DIGESTS)}")
+            raise ValueError(f"SASL mechanism must be PLAIN or {' or '.join(_DIGESTS)} (got {self.mechanism!r})")
         if not self.username or not self.password or "\0" in self.username + self.password:
-            raise ValueError("a login needs a user name and a password, without zero bytes")
+            raise ValueError("a login needs a user name and a password, both without zero bytes")
 
     def exchange(self, nonce: Callable[[], str] = token_urlsafe) -> Exchange:
-        """A new exchange. Raises ``LoginFailed`` where the broker's messages are none, or prove nothing."""
+        """Start an exchange. It raises ``LoginFailed`` if the broker's messages are malformed or prove nothing."""
         return self._plain() if self.mechanism == "PLAIN" else self._scram(_DIGESTS[self.mechanism], nonce())
 
     def _plain(self) -> Exchange:
@@ -60,11 +60,11 @@ class Sasl:
         try:
             salt, iterations, both = b64decode(told["s"], validate=True), int(told["i"]), told["r"]
         except (KeyError, ValueError, binascii.Error):
-            raise LoginFailed("the broker's first SCRAM message is none") from None
+            raise LoginFailed("the broker's first SCRAM message is malformed") from None
         if not both.startswith(nonce) or both == nonce:
-            raise LoginFailed("the broker answers with another nonce: it is not who was asked")
+            raise LoginFailed("SCRAM failed: the server nonce does not extend the client nonce")
         if iterations not in _ITERATIONS:
-            raise LoginFailed(f"the broker asks for {iterations} iterations: between 4,096 and 1,000,000 are made here")
+            raise LoginFailed(f"SCRAM iterations must be from 4096 to 1000000 (the broker asks for {iterations})")
         salted = hashlib.pbkdf2_hmac(digest, self.password.encode(), salt, iterations)
         client_key = hmac.digest(salted, b"Client Key", digest)
         without_proof = f"c={b64encode(_GS2.encode()).decode()},r={both}"
@@ -74,7 +74,7 @@ class Sasl:
         last = _attributes((yield f"{without_proof},p={b64encode(proof).decode()}".encode()))
         verifier = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
         if not hmac.compare_digest(last.get("v", ""), b64encode(verifier).decode()):
-            raise LoginFailed(f"the broker has not proved that it knows the user: {last.get('e', 'another proof')}")
+            raise LoginFailed(f"the broker has not proved that it knows the user: {last.get('e', 'wrong signature')}")
 
 
 def _attributes(message: bytes) -> dict[str, str]:

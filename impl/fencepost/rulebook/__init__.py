@@ -1,6 +1,6 @@
-"""The rule book as the package brings it along: ``rules["C-JOIN-43"]`` is what an id in an error or a trace stands for.
+"""The rule book in the package: ``rules["C-JOIN-43"]`` is the rule whose id an error or a trace contains.
 
-The text is ``docs/rules``: a checkout is read where it lies, a wheel has a copy in here.
+Its text is ``docs/rules``: a checkout reads it there, a wheel contains a copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ALIKE: Final = 0.8
 
 
 class RuleBook(Mapping[str, Rule]):
-    """All rules by id, in the order of the book. The files below ``folder`` are read when it is first asked."""
+    """All rules by id, in the order of the book. The files in ``folder`` are read at the first access."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -32,11 +32,11 @@ class RuleBook(Mapping[str, Rule]):
         if self._read is None:
             self._read = read_book(self._folder)
         if not self._read:
-            raise FileNotFoundError(f"there is no rule book in {self._folder}; install the package again")
+            raise FileNotFoundError(f"the rule book is missing in {self._folder}; install the package again")
         return self._read
 
     def __getitem__(self, rule_id: str) -> Rule:
-        """Raises ``KeyError`` for an id that no rule has; it names the ids that are like it."""
+        """Return a rule. Raises ``KeyError`` for an unknown id, with similar ids in the message."""
         rule = self._rules.get(rule_id)
         if rule is None:
             raise KeyError(f"no rule {rule_id!r}; {self._hint(rule_id)}")
@@ -56,7 +56,7 @@ class RuleBook(Mapping[str, Rule]):
 
     def _hint(self, rule_id: object) -> str:
         if not isinstance(rule_id, str):
-            return f"an id is a str such as 'C-JOIN-43', not {type(rule_id).__name__}"
+            return f"a rule id must be a str, such as 'C-JOIN-43' (got {type(rule_id).__name__})"
         word = rule_id.strip().upper()
         if word in self._rules:
             return f"did you mean {word!r}?"

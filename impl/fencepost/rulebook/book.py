@@ -21,7 +21,7 @@ _CITATION = re.compile(
 _MORE = re.compile(r"(…|\.{2,3}|–|, ?|/)(\d{2,3})([a-h]?)")
 
 
-#: What a bracket says of other releases: ``[4.0–4.2: …]``.
+#: A bracket about other releases: ``[4.0–4.2: …]``.
 _ELSEWHERE = re.compile(r"\[(4\.\d[^]:]*):")
 _RELEASES = ("4.0", "4.1", "4.2", "4.2.2", "4.3", "4.4")
 
@@ -30,8 +30,8 @@ _RELEASES = ("4.0", "4.1", "4.2", "4.2.2", "4.3", "4.4")
 class Rule:
     """One rule of the rule book, with its text as written (Markdown).
 
-    ``file`` is the one it stands in, ``chapter`` and ``section`` are the headings above it; where a chapter has no
-    sections, both are its heading.
+    ``file``: the name of its file; ``chapter``, ``section``: the headings above it. In a chapter without sections, both
+    are its heading.
     """
 
     id: str
@@ -46,13 +46,13 @@ class Rule:
 
     @property
     def plain(self) -> str:
-        """The text in one line without marks of type; what were cells of a table are parted by dashes."""
+        """The text in one line without markup; dashes separate the cells of a table."""
         cells = re.split(r"(?<!\\)\|", self.text)
         return " — ".join(cell.strip().replace("**", "").replace("\\|", "|") for cell in cells if cell.strip())
 
     @property
     def marks(self) -> frozenset[str]:
-        """What the rule is marked with: ``Kafka fault``, ``run``, ``read``, ``dropped``, ``unverified``."""
+        """The rule's marks: ``Kafka fault``, ``run``, ``read``, ``dropped``, ``unverified``."""
         told = {
             "Kafka fault": self.kafka_fault,
             "run": self.was_run,
@@ -64,28 +64,28 @@ class Rule:
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """The releases of Kafka that do otherwise than the text says, which is 4.3's; in order, without repetition."""
+        """The Kafka releases that differ from the text, which is about 4.3; in order, without repetition."""
         named = {release for span in _ELSEWHERE.findall(self.text) for release in _releases(span)}
         return tuple(release for release in _RELEASES if release in named)
 
     @property
     def dropped(self) -> bool:
-        """The rule no longer exists, and its id is not used again."""
+        """Whether the rule no longer exists; its id is not used again."""
         return "dropped:" in self.text
 
     @property
     def kafka_fault(self) -> bool:
-        """Kafka does this, and nobody can want it; the intended protocol forbids it."""
+        """Whether Kafka has a bug here; the intended protocol forbids the behaviour."""
         return "(Kafka fault)" in self.text
 
     @property
     def was_run(self) -> bool:
-        """Confirmed on Kafka's own classes by the authors of the rule book."""
+        """Whether the authors of the rule book confirmed it on Kafka's own classes."""
         return "(run" in self.text
 
 
 def _releases(span: str) -> Iterator[str]:
-    """``4.0–4.2`` has 4.0, 4.1 and 4.2; ``4.2.2, 4.4`` the two that it names."""
+    """Yield the releases of a span: ``4.0–4.2`` is 4.0, 4.1 and 4.2; ``4.2.2, 4.4`` is only those two."""
     for part in span.split(","):
         first, _, last = part.strip().partition("–")
         if first in _RELEASES and (last or first) in _RELEASES:
@@ -94,7 +94,7 @@ def _releases(span: str) -> Iterator[str]:
 
 
 def read_book(folder: Path) -> dict[str, Rule]:
-    """All rules below ``folder``, by id, in the order of the book. A doubled id keeps its first place."""
+    """Read all rules in ``folder``, by id, in the order of the book. A repeated id keeps its first place."""
     rules: dict[str, Rule] = {}
     for path in sorted(folder.glob("[0-9][0-9]-*.md")):
         chapter = section = ""
@@ -112,13 +112,13 @@ def read_book(folder: Path) -> dict[str, Rule]:
 
 
 def citations(text: str, known: Mapping[str, Rule]) -> Iterator[str]:
-    """Ids cited in ``text`` that the book knows, ranges and lists written out."""
+    """Yield the known ids that ``text`` cites; ranges and lists are expanded."""
     for match in _CITATION.finditer(text):
         yield from _cited(match, known)
 
 
 def cited_lines(text: str, known: Mapping[str, Rule]) -> Iterator[tuple[str, int]]:
-    """The same ids, each with the number of the line that cites it."""
+    """Yield the same ids, each with the number of its line."""
     line, end = 1, 0
     for match in _CITATION.finditer(text):
         line += text.count("\n", end, match.start())
@@ -140,7 +140,7 @@ def _cited(match: re.Match[str], known: Mapping[str, Rule]) -> Iterator[str]:
 
 
 def _known(prefix: str, number: int, letter: str, known: Mapping[str, Rule]) -> Iterator[str]:
-    """The rule of that number; a number without its own row stands for its lettered parts (C-JOIN-38)."""
+    """Yield the rule with that number; without one, yield its lettered parts (C-JOIN-38)."""
     rule_id = f"{prefix}-{number:02d}{letter}"
     if rule_id in known:
         yield rule_id

@@ -1,5 +1,5 @@
-"""Workers that share work: members of a group that live in an asyncio program. ``GroupBroker.worker`` makes them over a
-coordinator in the same process, ``fencepost.remote.Groups.worker`` over a Kafka broker or ``fencepost serve``."""
+"""Workers that share work: members of a group in an asyncio program. ``GroupBroker.worker`` creates them for a
+coordinator in the same process, ``fencepost.remote.Groups.worker`` for a Kafka broker or ``fencepost serve``."""
 
 from .link import Link
 from .problems import CommitFailed, ShareLost, WorkerFailed

@@ -1,12 +1,11 @@
-"""A member's step function in an event loop: real timers, requests as tasks, a listener that may take its time.
+"""A member's step function in an event loop: real timers, requests as tasks, and a listener that may take long.
 
-What the Java consumer spreads over its threads is one loop here, so the poll is the driver's and not the program's: it
-polls by itself as long as no listener runs. A program that holds on to partitions which it is to give up keeps its
-listener running; then nobody polls, and after ``max_poll_interval_ms`` the member leaves the group, as a consumer
-does whose program has stopped polling (K-HB-03, N-TR-09).
+The Java consumer's threads are one loop here. The driver polls, not the program, as long as no listener runs. A program
+that keeps partitions which it must give up keeps its listener running. Then there are no polls, and the member leaves
+the group after ``max_poll_interval_ms``, like a consumer whose program has stopped polling (K-HB-03, N-TR-09).
 
-The answer to a request is handed to a classic member only while it would read it: between polls its heartbeat thread
-reads, and a JoinGroup that is parked waits for a poll. A KIP-848 member has a background that always reads.
+A classic member gets the response to a request only when a client would read it: between polls its heartbeat thread
+reads, and a JoinGroup response waits for a poll. The background of a KIP-848 member always reads.
 """
 
 from __future__ import annotations
@@ -57,18 +56,18 @@ from fencepost.protocol.partitions import TopicPartition
 from .link import Link, NoCoordinator
 
 AnyMember: TypeAlias = Member | ConsumerMember
-#: Called with the call and its partitions; the member goes on when it returns. What it raises is thrown (K-CB-09).
+#: Called with the call and its partitions; the member resumes when it returns. Its exception is thrown (K-CB-09).
 Listens: TypeAlias = Callable[[Call, tuple[TopicPartition, ...]], Awaitable[None]]
 
 POLL_S: Final = 0.1
-#: How long a close waits for the answers to what it has sent.
+#: How long a close waits for outstanding responses, in seconds.
 FAREWELL_S: Final = 2.0
 _LANE: Final = "group"
 _SOON_S: Final = 0.005
 
 
 class Driver:
-    """Runs one member. ``failure`` is what its last poll has thrown; ``changed`` is called after every step."""
+    """Runs one member. ``failure``: what its last poll threw; ``changed``: called after every step."""
 
     def __init__(self, link: Link, member: AnyMember, listens: Listens, changed: Callable[[], None]) -> None:
         self.member = member
@@ -87,10 +86,10 @@ class Driver:
         self._poller: asyncio.TimerHandle | None = None
         self._running = False
 
-    # --- what the program does ---
+    # --- the program's calls ---
 
     def start(self, topics: frozenset[str] | re.Pattern[str], metadata_max_age_ms: int) -> None:
-        """Subscribe and begin to poll. Raises ``ValueError`` for a subscription that Kafka refuses (K-SUB-01)."""
+        """Subscribe and start to poll. Raises ``ValueError`` for a subscription that Kafka rejects (K-SUB-01)."""
         self._running = True
         self._feed(self._subscribes(topics))
         self._spawn(self._look_again(metadata_max_age_ms / 1000))
@@ -104,7 +103,7 @@ class Driver:
         return SubscribeRegex(self._clock(), topics.pattern)
 
     async def close(self, option: CloseOption) -> None:
-        """Leave and end. Waits for the listener as long as it takes, and a moment for the answer to the leave."""
+        """Leave and end. Waits for the listener without limit, and a short time for the response to the leave."""
         if not self._running:
             return
         if self._poller is not None:
@@ -124,7 +123,7 @@ class Driver:
             await asyncio.wait({*self._listening})
 
     def end(self) -> None:
-        """Stop without a word, as a crash would."""
+        """Stop without leaving, as a crash would."""
         self._running = False
         for timer in (*self._timers.values(), *([self._poller] if self._poller else [])):
             timer.cancel()
@@ -133,7 +132,7 @@ class Driver:
         self._timers.clear()
 
     def deliver(self, event: MemberEvent) -> None:
-        """Something has come for the member from outside."""
+        """Pass an event from outside to the member."""
         if not self._running:
             return
         if isinstance(event, Answered) and not self._reads:
@@ -143,7 +142,7 @@ class Driver:
         self._poll()
 
     def clock(self) -> int:
-        """Now, for an event that is delivered: milliseconds that never go back."""
+        """Return the time for an event that is delivered now: milliseconds that never decrease."""
         return self._clock()
 
     # --- the loop ---
@@ -211,7 +210,7 @@ class Driver:
                 if failure is not None:
                     self.failure = failure
             case Commit(commit_id=number):
-                # Workers commit by their shares, so there is nothing to be committed for them.
+                # Workers commit through their shares, so the member has nothing to commit.
                 self._loop.call_soon(
                     lambda: self.deliver(CommitFinished(self._clock(), commit_id=number, result=CommitResult.DONE))
                 )
@@ -229,10 +228,10 @@ class Driver:
 
     def _fire(self, timer: MemberTimer, due: int) -> None:
         self._timers.pop(timer, None)
-        self._now = max(self._now, due)  # the loop's clock is finer, and may be a fraction early
+        self._now = max(self._now, due)  # the loop's clock is finer, and may fire slightly early
         self.deliver(MemberTimerFired(self._clock(), timer))
 
-    # --- what takes time ---
+    # --- tasks ---
 
     async def _ask(self, command: Send) -> None:
         try:
@@ -264,7 +263,7 @@ class Driver:
                 return
 
     async def _look_again(self, every_s: float) -> None:
-        """Topics that come and grow are news to who matches an expression, and to who leads (K-JOIN-15, K-JOIN-18)."""
+        """Refresh the topics for members with an expression, and for leaders (K-JOIN-15, K-JOIN-18)."""
         while True:
             await asyncio.sleep(every_s)
             await self._look_at(frozenset(), frozenset())

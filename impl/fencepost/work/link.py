@@ -1,4 +1,4 @@
-"""What a worker asks of whoever coordinates its group."""
+"""Interface between a worker and the coordinator of its group."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from fencepost.protocol.messages import RequestBody, ResponseBody
 
 
 class NoCoordinator(Exception):
-    """The look-up found none; ``error`` None: nobody answered."""
+    """The look-up found no coordinator; ``error`` None: no broker responded."""
 
     def __init__(self, error: ErrorCode | None) -> None:
-        super().__init__(error.name if error is not None else "nobody answers")
+        super().__init__(error.name if error is not None else "no broker responds")
         self.error = error
 
 
 class Unsupported(ConnectionError):
-    """The coordinator has no version of an API that would do."""
+    """The coordinator has no suitable version of an API."""
 
 
 @runtime_checkable
 class Link(Protocol):
-    """A way to the coordinator. All calls may raise ``OSError`` where there is a network,
-    ``Unsupported`` among them."""
+    """A connection to the coordinator. Over a network, all calls may raise ``OSError``, including ``Unsupported``."""
 
     async def find(self, group_id: str) -> int:
-        """The node that coordinates the group (FindCoordinator). Raises ``NoCoordinator``."""
+        """Return the node that coordinates the group (FindCoordinator). Raises ``NoCoordinator``."""
 
     async def ask(self, group_id: str, body: RequestBody, lane: str) -> ResponseBody:
-        """The coordinator's answer. ``lane``: requests of one lane are answered one after the other, those of another
-        do not wait for them: a commit must get past a JoinGroup that is parked."""
+        """Return the coordinator's response. ``lane``: requests of the same lane get their responses one after another,
+        but do not wait for other lanes: a commit must not wait for a parked JoinGroup."""
 
     def forget(self, group_id: str) -> None:
-        """Drop what is known of the coordinator, and every request to it (K-FIND-01)."""
+        """Forget the coordinator, and drop every request to it (K-FIND-01)."""
 
     async def topics(self, names: frozenset[str], ids: frozenset[bytes]) -> tuple[Topic, ...]:
-        """The cluster's topics, at least those of these names and ids (Metadata)."""
+        """Return the cluster's topics, at least those with these names and ids (Metadata)."""

@@ -1,4 +1,4 @@
-"""Commits and fetches of a worker: what is passing is tried again, what is final is raised."""
+"""Commits and fetches of a worker: retriable errors are retried, final ones are raised."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from .settings import WorkerSettings
 _LANE: Final = "offsets"
 _TIMEOUT_S: Final = 30.0
 _BACKOFF_S: Final = 0.05
-#: Lost with them is the coordinator; the next one is asked (K-OFF-10).
+#: After these errors another coordinator is asked (K-OFF-10).
 _ELSEWHERE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-#: Passing: the epoch has moved and the member will hear of it (N-CMT-02), a rebalance is about to end (K-OFF-11), an
-#: open transaction is in the way (O-FETCH-08), the coordinator is loading.
+#: Retriable errors: the epoch has changed and the member will learn of it (N-CMT-02), a rebalance is in progress
+#: (K-OFF-11), an open transaction delays the offset (O-FETCH-08), the coordinator is loading.
 _AGAIN: Final = (
     *_ELSEWHERE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -40,7 +40,7 @@ _AGAIN: Final = (
     ErrorCode.UNSTABLE_OFFSET_COMMIT,
     ErrorCode.REQUEST_TIMED_OUT,
 )
-#: The share is lost with them (K-OFF-12, K-OFF-13); with the last one because the group itself is gone (O-COMMIT-21).
+#: Errors that lose the share (K-OFF-12, K-OFF-13); with the last one, the group itself is gone (O-COMMIT-21).
 _FENCED: Final = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.ILLEGAL_GENERATION,
@@ -51,15 +51,15 @@ _FENCED: Final = (
 
 
 class Fenced(Exception):
-    """The commit is refused for who asks."""
+    """The coordinator rejects the commit because of the member's identity."""
 
     def __init__(self, error: ErrorCode) -> None:
-        super().__init__(f"the coordinator refuses the commit: {error.name}")
+        super().__init__(f"the coordinator rejects the commit: {error.name}")
         self.error = error
 
 
 def refused(now: int, error: ErrorCode) -> CommitRefused:
-    """What the member is told of it."""
+    """Return the event that reports the error to the member."""
     return CommitRefused(now, error)
 
 
@@ -70,8 +70,8 @@ async def commit(
     offsets: Mapping[TopicPartition, int],
     metadata: str,
 ) -> None:
-    """Commit until it is taken or refused for good. ``who``: member id and generation or epoch as they are now; raises
-    what is to be raised if there is none any more. Raises ``Fenced``, ``CommitFailed``, ``TimeoutError``."""
+    """Commit until the coordinator accepts or finally rejects it. ``who``: returns the current member id and generation
+    or epoch; it raises if there is no member any longer. Raises ``Fenced``, ``CommitFailed``, ``TimeoutError``."""
     topics = tuple(
         OffsetCommitRequestTopic(
             name=name,
@@ -105,7 +105,7 @@ async def commit(
 
 
 async def _committed(link: Link, body: OffsetCommitRequest, within_s: float) -> ErrorCode:
-    """The first error of any partition; a connection that breaks or an answer that does not come counts as passing."""
+    """Return the first error of any partition; a broken connection or a missing response counts as retriable."""
     try:
         async with asyncio.timeout(within_s):
             answer = await link.ask(body.group_id, body, _LANE)
@@ -121,7 +121,7 @@ async def _committed(link: Link, body: OffsetCommitRequest, within_s: float) -> 
 async def committed(
     link: Link, settings: WorkerSettings, partitions: frozenset[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """What is committed of these partitions, stable. Raises ``CommitFailed``, ``TimeoutError``."""
+    """Return the stable committed offsets of these partitions. Raises ``CommitFailed``, ``TimeoutError``."""
     topics = tuple(
         OffsetFetchRequestTopic(name=name, partition_indexes=tuple(each.partition for each in several))
         for name, several in groupby(sorted(partitions), key=lambda each: each.topic)

@@ -1,4 +1,4 @@
-"""Who a worker is."""
+"""Configuration of a worker."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ from fencepost.protocol.settings import BadSettings
 
 from .driver import AnyMember
 
-#: The longest time that Kafka's configuration of a client takes.
+#: The longest time that a Kafka client's configuration accepts, in ms.
 _LONGEST_MS: Final = (1 << 31) - 1
 _SESSION_MS: Final = 45_000
 _HEARTBEAT_MS: Final = 3_000
-#: Options of one protocol, and what to do with the other.
+#: Options that exist in only one protocol.
 _OF_CLASSIC: Final = ("session_timeout_ms", "heartbeat_interval_ms")
 _OF_CONSUMER: Final = ("assignor",)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Who a worker is. Times in milliseconds, from 1 on. Raises ``BadSettings`` for a value of the wrong type or out of
-    bounds, and for an option that the protocol does not have.
+    """Configuration of a worker. Times in milliseconds, from 1 on. Raises ``BadSettings`` for a value of the wrong type
+    or out of bounds, and for an option that the protocol does not have.
 
-    ``topics``: what it works on, or an expression that whole names match: with ``classic`` Python's, matched here
-    (K-JOIN-15); with ``consumer`` the coordinator's (RE2 of a Kafka broker), matched there (N-HB-02).
-    ``instance_id``: a static member, which keeps its share over a restart (C-STATIC-15); a worker that was killed
-    joins again when its former session has ended, with ``consumer``. ``request_timeout_ms``: how
-    long an answer may take, but that of a JoinGroup (G-CFG-50). ``assignor``: of the coordinator, ``uniform`` or
-    ``range``, for ``consumer``. ``rebalance_timeout_ms``: how long a program may take to come back to the loop
-    (G-CFG-43). ``session_timeout_ms`` and ``heartbeat_interval_ms`` are ``classic``'s; in the other protocol they are
-    the coordinator's (G-CFG-10, G-CFG-11). ``metadata_max_age_ms``: after that time the cluster is asked for its topics
-    again."""
+    ``topics``: topic names, or an expression that matches whole names. With ``classic`` it is Python's and matched here
+    (K-JOIN-15); with ``consumer`` it is the coordinator's (RE2 for a Kafka broker) and matched there (N-HB-02).
+    ``instance_id``: makes a static member, which keeps its share over a restart (C-STATIC-15). With ``consumer``, a
+    killed worker joins again when its earlier session has ended. ``request_timeout_ms``: the timeout of a response,
+    except that of JoinGroup (G-CFG-50). ``assignor``: the coordinator's, ``uniform`` or ``range``, for ``consumer``.
+    ``rebalance_timeout_ms``: how long a program may take to return to the loop (G-CFG-43). ``session_timeout_ms``,
+    ``heartbeat_interval_ms``: for ``classic``; in the other protocol the coordinator decides (G-CFG-10, G-CFG-11).
+    ``metadata_max_age_ms``: how often the cluster is asked for its topics."""
 
     group_id: str
     topics: frozenset[str] | re.Pattern[str]
@@ -65,11 +64,12 @@ class WorkerSettings:
         self._require_protocol()
         if self.protocol == "classic" and self._heartbeat_ms >= self._session_ms:  # G-CFG-42
             raise BadSettings(
-                f"heartbeat_interval_ms must be below session_timeout_ms ({self._session_ms}; got {self._heartbeat_ms})"
+                f"heartbeat_interval_ms must be less than session_timeout_ms ({self._session_ms}; got "
+                f"{self._heartbeat_ms})"
             )
 
     def _require_protocol(self) -> None:
-        """Raises ``BadSettings`` for an option that would be ignored."""
+        """Raise ``BadSettings`` for an option that would be ignored."""
         if self.protocol == "consumer":
             for name in _OF_CLASSIC:
                 if getattr(self, name) is not None:
@@ -94,7 +94,7 @@ class WorkerSettings:
         return _HEARTBEAT_MS if self.heartbeat_interval_ms is None else self.heartbeat_interval_ms
 
     def member(self) -> AnyMember:
-        """A new member with these settings."""
+        """Create a new member with these settings."""
         if self.protocol == "consumer":
             settings = ConsumerSettings(
                 self.group_id,

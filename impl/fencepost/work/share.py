@@ -1,4 +1,4 @@
-"""What a worker has of the work, until it is given up or lost."""
+"""The partitions that a worker has, until it gives them up or loses them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GREATEST: Final = (1 << 63) - 1
 
 
 class Offsets(Protocol):
-    """Who commits for a share."""
+    """Commits and fetches for a share."""
 
     async def commit(self, share: Share, offsets: Mapping[TopicPartition, int], metadata: str) -> None: ...
 
@@ -22,12 +22,12 @@ class Offsets(Protocol):
 
 
 class Share:
-    """Partitions that are this worker's. ``gained``: those that came with it.
+    """Partitions of this worker. ``gained``: those that are new in this share.
 
-    It ends when the worker is to give partitions up, when it gets more, or when it has lost them. Work on it while it
-    is ``held``; then return to the loop, which gives up what is to be given up and waits for the next share. Until the
-    loop is back, nobody else gets what is to be given up, unless the worker takes longer than its rebalance timeout: it
-    is fenced then, and the share ``lost``.
+    A share ends when the worker must give up partitions, gets more, or has lost them. Work on it while it is ``held``;
+    then return to the loop, which gives up partitions and waits for the next share. No other worker gets them before
+    the loop is back, unless the worker takes longer than its rebalance timeout: then it is fenced, and the share is
+    ``lost``.
     """
 
     def __init__(self, offsets: Offsets, partitions: frozenset[TopicPartition], gained: frozenset[TopicPartition]):
@@ -52,55 +52,55 @@ class Share:
 
     @property
     def held(self) -> bool:
-        """Whether to go on with it."""
+        """Whether the program may continue to work on it."""
         return not self._over.is_set()
 
     def numbers(self, topic: str) -> list[int]:
-        """The numbers of its partitions of this topic, in order."""
+        """Return the numbers of its partitions of this topic, in order."""
         return [each.partition for each in self if each.topic == topic]
 
     async def rest(self, seconds: float) -> bool:
-        """Wait so long, but no longer than the share is held. Whether it still is."""
+        """Wait for ``seconds``, but only while the share is held. Return whether it still is."""
         try:
-            async with asyncio.timeout(seconds):  # of Python 3.11 wait_for may swallow a cancellation
+            async with asyncio.timeout(seconds):  # in Python 3.11, wait_for may swallow a cancellation
                 await self._over.wait()
         except TimeoutError:
             return True
         return False
 
     async def over(self) -> None:
-        """Wait until the share is not held any more."""
+        """Wait until the share is no longer held."""
         await self._over.wait()
 
     async def commit(self, offsets: Mapping[TopicPartition, int], *, metadata: str = "") -> None:
-        """Say how far the work has come: the offset is that of the next thing to do. Returns when the coordinator has
-        it in its log. Fenced: of a worker that has lost the share none is accepted (O-COMMIT-25, O-COMMIT-32).
+        """Commit how far the work has come: each offset is that of the next item. Returns when the coordinator has it
+        in its log. Commits are fenced: one of a worker that has lost the share is rejected (O-COMMIT-25, O-COMMIT-32).
 
-        Raises ``ShareLost``, ``CommitFailed``; ``ValueError`` for a partition that is not of this share, and for an
-        offset that is negative or beyond 64 bits; ``TypeError`` for one that is not an integer."""
+        Raises ``ShareLost``, ``CommitFailed``; ``ValueError`` for a partition that is not in this share, and for an
+        offset that is negative or exceeds 64 bits; ``TypeError`` for one that is not an integer."""
         strange = sorted(offsets.keys() - self.partitions)
         if strange:
-            raise ValueError(f"{strange[0].topic}-{strange[0].partition} is not of this share")
+            raise ValueError(f"{strange[0].topic}-{strange[0].partition} is not a partition of this share")
         for partition, offset in offsets.items():
             _require_offset(partition, offset)
         if self.lost:
-            raise ShareLost("the share is lost")
+            raise ShareLost("the share is lost: the worker no longer owns its partitions")
         if offsets:
             await self._offsets.commit(self, offsets, metadata)
 
     async def committed(self) -> dict[TopicPartition, int]:
-        """How far the work has come, by whomever: what is committed of each partition that has anything."""
+        """Return the committed offsets of the share's partitions, by any worker; a partition without one is omitted."""
         return await self._offsets.committed(self)
 
     def end(self, *, lost: bool = False) -> None:
-        """The worker's: it is over."""
+        """End the share; only the worker calls it."""
         self.lost = self.lost or lost
         self._over.set()
 
 
 def _require_offset(partition: TopicPartition, offset: Any) -> None:
-    """Kafka's coordinator stores negative offsets, and its consumer refuses them, as here. Raises ``ValueError``,
-    ``TypeError``."""
+    """Raise ``ValueError`` or ``TypeError`` for a bad offset. Kafka's coordinator stores negative offsets, but its
+    consumer rejects them, as this does."""
     where = f"the offset of {partition.topic}-{partition.partition}"
     if type(offset) is not int:
         raise TypeError(f"{where} must be an int (got {offset!r})")

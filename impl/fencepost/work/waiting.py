@@ -1,11 +1,11 @@
-"""Log lines that say what a worker waits for.
+"""Log lines about what a worker waits for.
 
-A worker tries again for as long as it takes: while a topic does not exist, and while no coordinator answers. The
-program cannot see that, so the log says it, at level WARNING: once after ``FIRST_S`` or a little later, then after
-intervals that double up to ``LONGEST_S``. The logger is ``fencepost.work``.
+A worker retries without limit while a topic does not exist, and while no coordinator responds. The program cannot see
+that, so a log line says it, at level WARNING: once after ``FIRST_S`` or slightly later, then after intervals that
+double up to ``LONGEST_S``. The logger is ``fencepost.work``.
 
-``Noted`` is a link that remembers what went wrong last; ``Watch`` looks at it from time to time. It asks the cluster
-for its topics only while the worker has no partition of a topic that it subscribes to.
+``Noted`` is a link that remembers the last error; ``Watch`` checks it regularly. It asks the cluster for its topics
+only while the worker has no partition of a topic that it subscribes to.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log: Final = logging.getLogger("fencepost.work")
 FIRST_S: Final = 5.0
 LONGEST_S: Final = 300.0
 _SHOWN: Final = 5
-#: Answers of a broker that does not coordinate the group, or not yet.
+#: Errors of a broker that does not coordinate the group, or not yet.
 _ELSEWHERE: Final = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -45,7 +45,7 @@ class Noted:
 
     @property
     def trouble(self) -> tuple[str, float] | None:
-        """The oldest error that lasts, and since when by the loop's clock."""
+        """The oldest error that persists, and its time by the loop's clock."""
         return min(self._wrong.values(), key=lambda each: each[1], default=None)
 
     def _note(self, call: str, what: str | None) -> None:
@@ -56,40 +56,40 @@ class Noted:
             self._wrong[call] = what, since
 
     async def find(self, group_id: str) -> int:
-        """``Link.find``."""
+        """Look up the coordinator, as ``Link.find``."""
         try:
             node = await self._link.find(group_id)
         except (OSError, NoCoordinator) as wrong:
-            self._note("find", f"no coordinator is found: {_words(wrong)}")
+            self._note("find", f"no coordinator found: {_words(wrong)}")
             raise
         self._note("find", None)
         return node
 
     async def ask(self, group_id: str, body: RequestBody, lane: str) -> ResponseBody:
-        """``Link.ask``. A call that is cancelled has had no answer in time, or has lost its coordinator."""
+        """Send a request, as ``Link.ask``. A cancelled call had no response in time, or has lost its coordinator."""
         try:
             answer = await self._link.ask(group_id, body, lane)
         except OSError as wrong:
             self._note("ask", f"the coordinator cannot be reached: {_words(wrong)}")
             raise
         except asyncio.CancelledError:
-            self._note("ask", "the coordinator does not answer")
+            self._note("ask", "the coordinator does not respond")
             raise
         error = getattr(answer, "error_code", None)
-        if error is not None:  # offsets have an error for each partition, and say nothing of the membership
-            self._note("ask", f"the coordinator answers {error.name}" if error in _ELSEWHERE else None)
+        if error is not None:  # offset responses have an error for each partition, and say nothing about membership
+            self._note("ask", f"the coordinator responds with {error.name}" if error in _ELSEWHERE else None)
         return answer
 
     def forget(self, group_id: str) -> None:
-        """``Link.forget``."""
+        """Forget the coordinator, as ``Link.forget``."""
         self._link.forget(group_id)
 
     async def topics(self, names: frozenset[str], ids: frozenset[bytes]) -> tuple[Topic, ...]:
-        """``Link.topics``."""
+        """Return the topics, as ``Link.topics``."""
         try:
             topics = await self._link.topics(names, ids)
         except OSError as wrong:
-            self._note("topics", f"no broker tells its topics: {_words(wrong)}")
+            self._note("topics", f"no broker returns its topics: {_words(wrong)}")
             raise
         self._note("topics", None)
         return topics
@@ -100,7 +100,7 @@ def _words(wrong: Exception) -> str:
 
 
 class Watch:
-    """Says what one worker waits for. ``owned``: the partitions that it has now."""
+    """Logs what one worker waits for. ``owned``: returns its current partitions."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Watch:
         self._absent_since: float | None = None
 
     async def run(self) -> None:
-        """Look and log until cancelled."""
+        """Check and log until cancelled."""
         loop = asyncio.get_running_loop()
         pause, warned = FIRST_S, False
         while True:
@@ -125,20 +125,23 @@ class Watch:
             if waits is not None:
                 what, since = waits
                 log.warning(
-                    "a worker of group %r waits, for %d s now: %s", self._group_id, round(loop.time() - since), what
+                    "a worker of group %r has been waiting for %d s: %s",
+                    self._group_id,
+                    round(loop.time() - since),
+                    what,
                 )
                 pause = min(pause * 2, LONGEST_S)
             elif warned:
-                log.info("a worker of group %r waits no longer", self._group_id)
+                log.info("a worker of group %r is no longer waiting", self._group_id)
                 pause = FIRST_S
             elif self._owned():
                 pause = FIRST_S
-            else:  # more members than partitions: there is nothing to say, and rarely a reason to look
+            else:  # more members than partitions: nothing to log, and rarely a reason to check
                 pause = min(pause * 2, LONGEST_S)
             warned = waits is not None
 
     async def _waits_for(self) -> tuple[str, float] | None:
-        """What is waited for, and since when; None if nothing is, or not for long yet."""
+        """Return what the worker waits for, and since when; None if it does not, or not for long yet."""
         now = asyncio.get_running_loop().time()
         trouble = self._link.trouble
         if trouble is not None:
@@ -152,7 +155,7 @@ class Watch:
         return absent, self._absent_since
 
     async def _absent(self) -> str | None:
-        """Which topics do not exist. Does not ask while the worker has partitions of all."""
+        """Return a message about topics that do not exist. It does not ask while the worker has partitions of all."""
         have = {each.topic for each in self._owned()}
         names = self._topics if isinstance(self._topics, frozenset) else frozenset()
         if have and names <= have:
@@ -160,7 +163,7 @@ class Watch:
         try:
             topics = {each.name for each in await self._link.topics(names, frozenset())}
         except OSError:
-            return None  # noted, and told when it lasts
+            return None  # ``Noted`` has it; it is logged if it persists
         if isinstance(self._topics, re.Pattern):
             if have or any(self._topics.fullmatch(name) for name in topics):
                 return None

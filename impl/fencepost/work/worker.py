@@ -7,13 +7,13 @@ async with groups.worker("orders", topics=["orders"]) as worker:
             ...  # work on share.partitions, then share.commit(...)
 ```
 
-The loop over a worker is its rebalance listener. A share that is to be given up, in part or whole, is over; only when
-the program is back at the top of the loop does the worker say that it has given up, and only then does another one get
-it. So work is never done by two at a time, as long as programs come back within the rebalance timeout; one that does
-not is fenced, and its commits are refused.
+The loop over a worker is its rebalance listener. A share ends when any of its partitions must be given up. The worker
+gives them up only when the program is back at the top of the loop, and only then does another worker get them. So no
+two workers work on a partition at the same time, as long as programs return within the rebalance timeout. A worker that
+does not is fenced, and its commits are rejected.
 
-Both protocols: ``consumer`` is KIP-848; ``classic`` is the older one, with cooperative rebalancing. Membership is that
-of ``fencepost.member``, whose step functions are compared with Kafka's own client.
+There are two protocols: ``consumer`` is KIP-848; ``classic`` is the older one, with cooperative rebalancing. The member
+is that of ``fencepost.member``, whose step functions are compared with Kafka's own client.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from .settings import WorkerSettings
 from .share import Share
 from .waiting import Noted, Watch, log
 
-#: Told of partitions; may be a coroutine function.
+#: Called with partitions; may be a coroutine function.
 Told: TypeAlias = Callable[[frozenset[TopicPartition]], Awaitable[None] | None]
 _OUT: Final = (ConsumerState.FENCED, ConsumerState.STALE, ConsumerState.FATAL)
-#: How long a worker tries to join while another member has its instance id: twice the longest session timeout that a
-#: broker allows by default (G-CFG-10), so that the session of a worker that was killed is over by then.
+#: How long a worker tries to join while another member has its instance id, in seconds: twice the longest session
+#: timeout that a broker allows by default (G-CFG-10). By then the session of a killed worker has ended.
 RELEASE_S: Final = 120.0
 _AGAIN_S: Final = 0.2
 _AGAIN_MAX_S: Final = 2.0
@@ -52,8 +52,8 @@ _AGAIN_MAX_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """What is called when partitions come and go, if given. ``revoked`` is called when the loop is back and before
-    anybody else gets them, ``lost`` when they are gone already."""
+    """Optional functions that are called when partitions come and go. ``revoked``: called when the loop is back, before
+    another worker gets the partitions; ``lost``: called when they are gone already."""
 
     gained: Told | None = None
     revoked: Told | None = None
@@ -61,8 +61,8 @@ class Callbacks:
 
 
 class Worker:
-    """Use as ``async with``: it joins its group, and leaves it in the end. Iterate over it for its shares, or have
-    callbacks called and wait for ``ended``."""
+    """Use it as ``async with``: it joins its group, and leaves it at the end. Iterate over it to get shares, or pass
+    callbacks and wait for ``ended``."""
 
     def __init__(self, link: Link, settings: WorkerSettings, callbacks: Callbacks = Callbacks()) -> None:
         self.settings = settings
@@ -70,16 +70,16 @@ class Worker:
         self._callbacks = callbacks
         self._driver: Driver | None = None
         self._share: Share | None = None  #: the newest
-        self._fresh: Share | None = None  #: the newest, if nobody has been given it yet
+        self._fresh: Share | None = None  #: the newest, if the program has not got it yet
         self._working = False  #: the body of the loop runs
         self._closing = False
         self._leaving: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._retry: asyncio.TimerHandle | None = None  #: makes the next member, while the instance id is not free
-        self._unreleased: tuple[float, float] | None = None  #: since when it is not, and the pause before the retry
-        self._program: asyncio.Task[object] | None = None  #: which iterates
+        self._retry: asyncio.TimerHandle | None = None  #: creates the next member, while the instance id is in use
+        self._unreleased: tuple[float, float] | None = None  #: since when it is in use, and the pause before the retry
+        self._program: asyncio.Task[object] | None = None  #: the task that iterates
         self._back = asyncio.Event()  #: the body of the loop has ended
-        self._turned = asyncio.Event()  #: something has changed, for who waits
+        self._turned = asyncio.Event()  #: something has changed, for waiting tasks
 
     async def __aenter__(self) -> Worker:
         self._join()
@@ -92,7 +92,7 @@ class Worker:
     ) -> None:
         try:
             await self.leave()
-        finally:  # a leave that is cancelled leaves no task behind
+        finally:  # a cancelled leave leaves no task behind
             if self._leaving is not None:
                 self._leaving.cancel()
             self._stop_waiting()
@@ -103,7 +103,7 @@ class Worker:
         return self
 
     async def __anext__(self) -> Share:
-        """Gives up what was to be given up, and waits for something to work on. Raises ``WorkerFailed``."""
+        """Give up partitions that must be given up, and wait for the next share. Raises ``WorkerFailed``."""
         self._working, self._program = False, asyncio.current_task()
         self._turn()
         while True:
@@ -119,33 +119,33 @@ class Worker:
 
     @property
     def share(self) -> Share | None:
-        """What it has now; None before it has anything, and after it has lost everything."""
+        """The current share; None before it has one, and after it has lost everything."""
         return self._share if self._share is not None and not self._share.lost else None
 
     @property
     def member_id(self) -> str:
-        """Its member id in the group, empty before it has one."""
+        """Its member id in the group; empty before it has one."""
         member = self._running().member
         return member.member_id if isinstance(member, ConsumerMember) else member.generation.member_id
 
     async def ended(self) -> None:
-        """Wait until it cannot go on, for a program that uses callbacks. Raises ``WorkerFailed`` then."""
+        """Wait until the worker fails; for a program that uses callbacks. Raises ``WorkerFailed`` then."""
         while not self._closing:
             self._check()
             await self._turned.wait()
             self._turned.clear()
 
     async def leave(self, option: CloseOption = CloseOption.DEFAULT) -> None:
-        """Give everything up and leave the group; if another task iterates, once that is back at the top of its loop.
-        A static member says that it will be back (``option`` says otherwise), and keeps its share until its session
-        ends. A second call waits for the first; cancelling either does not stop the leave, which ends with the ``async
-        with`` at the latest."""
+        """Give up all partitions and leave the group; if another task iterates, wait until it is back at the top of its
+        loop. A static member announces its return (unless ``option`` says otherwise), and keeps its share until its
+        session ends. A second call waits for the first. Cancelling a call does not stop the leave, which ends at the
+        latest with the ``async with``."""
         if self._driver is None:
             return
         self._closing = True
         self._stop_waiting()
         if asyncio.current_task() is self._program or self._program is None or self._program.done():
-            self._working = False  # the program leaves the loop itself
+            self._working = False  # the program itself leaves the loop
         self._over(lost=False)
         self._turn()
         if self._leaving is None:
@@ -154,7 +154,7 @@ class Worker:
         self._over(lost=False)
 
     def crash(self) -> None:
-        """Stop without a word, for tests: the group finds out when the session ends."""
+        """Stop without leaving the group, for tests: the coordinator notices when the session ends."""
         self._closing = True
         self._stop_waiting()
         self._running().end()
@@ -164,12 +164,12 @@ class Worker:
     # --- offsets, for shares ---
 
     async def commit(self, share: Share, offsets: Mapping[TopicPartition, int], metadata: str) -> None:
-        """``Share.commit``."""
+        """Commit for ``Share.commit``."""
         driver = self._running()
 
         def who() -> tuple[str, int]:
             if share.lost or not offsets.keys() <= self._owned:
-                raise ShareLost("the share is lost")
+                raise ShareLost("the share is lost: the worker no longer owns its partitions")
             member = driver.member
             if isinstance(member, ConsumerMember):
                 return member.commits_as
@@ -183,7 +183,7 @@ class Worker:
             raise ShareLost(str(fenced)) from None
 
     async def committed(self, share: Share) -> dict[TopicPartition, int]:
-        """``Share.committed``."""
+        """Fetch for ``Share.committed``."""
         return await asking.committed(self._link, self.settings, share.partitions)
 
     # --- the listener ---
@@ -203,7 +203,7 @@ class Worker:
             self._back.set()
 
     def _stepped(self) -> None:
-        """After every step of the member: who is out of its group has lost its share, before any listener says so."""
+        """After each step: a member outside its group has lost its share, even before a listener call says so."""
         if self._driver is None:
             return
         member = self._driver.member
@@ -217,21 +217,21 @@ class Worker:
         if failure is not None and not self._joins_again(failure):
             self._turn()
 
-    # --- an instance id that another member still has ---
+    # --- an instance id that another member still uses ---
 
     @property
     def _named(self) -> tuple[str | None, str]:
         return self.settings.instance_id, self.settings.group_id
 
     def _join(self) -> None:
-        """Make a member, and a driver that runs it."""
+        """Create a member, and a driver that runs it."""
         self._driver = Driver(self._link, self.settings.member(), self._listens, self._stepped)
         self._driver.start(self.settings.topics, self.settings.metadata_max_age_ms)
 
     def _joins_again(self, failure: Failure) -> bool:
-        """Whether the worker waits until its instance id is free. A worker that was killed has left its member behind,
-        and the coordinator lets no other one in with that instance id before its session ends (M-STATIC-02). Kafka's
-        consumer fails then (N-ERR-04), and so does the member here; the worker makes another one."""
+        """Return whether the worker waits until its instance id is free. A killed worker has left its member behind,
+        and until that member's session ends, the coordinator rejects any other with the same instance id (M-STATIC-02).
+        Kafka's consumer fails then (N-ERR-04), and so does the member here; but the worker creates another member."""
         if self._retry is not None:
             return True
         if failure.error is not ErrorCode.UNRELEASED_INSTANCE_ID or self._closing:
@@ -240,7 +240,7 @@ class Worker:
         if self._unreleased is None:
             self._unreleased = loop.time(), _AGAIN_S
             log.warning(
-                "a former member of group %r still has instance_id %r: the worker waits until that session ends, at "
+                "another member of group %r still uses instance_id %r: the worker waits until its session ends, at "
                 "most %d s",
                 self.settings.group_id,
                 self.settings.instance_id,
@@ -290,7 +290,7 @@ class Worker:
         self._turn()
 
     async def _given_up(self) -> None:
-        """Wait until the program works on nothing that it is to give up."""
+        """Wait until the program no longer works on partitions that it must give up."""
         while self._working:
             self._back.clear()
             await self._back.wait()
@@ -312,7 +312,7 @@ async def _tell(told: Told | None, partitions: frozenset[TopicPartition]) -> Non
 
 
 class Options(TypedDict, total=False):
-    """What may be said of a worker beside its group and topics: the fields of ``WorkerSettings``, and callbacks."""
+    """Options of a worker besides its group and topics: the fields of ``WorkerSettings``, and callbacks."""
 
     protocol: Literal["consumer", "classic"]
     instance_id: str | None
@@ -327,34 +327,36 @@ class Options(TypedDict, total=False):
     lost: Told
 
 
-#: Names, or an expression that whole names match.
+#: Topic names, or an expression that matches whole names.
 Topics: TypeAlias = Iterable[str] | re.Pattern[str]
 
 
 def worker_of(link: Link, group_id: str, topics: Topics, options: Options) -> Worker:
-    """A worker over this link. Raises ``BadSettings`` for a value that no worker can have; ``ValueError`` for a single
-    string, whose letters are not topics, and for an expression with flags outside of its text; ``TypeError`` for an
-    option that does not exist, for topics that are not a collection, and for a callback that cannot be called."""
+    """Create a worker over this link.
+
+    Raises ``BadSettings`` for an invalid value; ``ValueError`` for a single string, whose letters are not topics, and
+    for an expression with flags outside of its text; ``TypeError`` for an unknown option, for topics that are not a
+    collection, and for a callback that cannot be called."""
     for name in options:
         if name not in Options.__annotations__:
             raise TypeError(_unknown(name))
     if isinstance(topics, str):
-        raise ValueError(f"topics are several: [{topics!r}]; or an expression: re.compile({topics!r})")
+        raise ValueError(f"topics must be a list or an expression: [{topics!r}] or re.compile({topics!r})")
     if isinstance(topics, re.Pattern) and topics.flags != re.compile(topics.pattern).flags:
-        raise ValueError("flags belong into the expression, which a coordinator may have to match: (?i)orders-.*")
+        raise ValueError("write flags inside the expression, since a coordinator may match it: (?i)orders-.*")
     if not isinstance(topics, re.Pattern) and not isinstance(topics, Iterable):
         raise TypeError(f"topics must be a list of names or a compiled expression (got {topics!r})")
     told = Callbacks(_callback("gained", options), _callback("revoked", options), _callback("lost", options))
     settings = {name: value for name, value in options.items() if name not in ("gained", "revoked", "lost")}
     subscribed = topics if isinstance(topics, re.Pattern) else _named(topics)
     worker = WorkerSettings(group_id, subscribed, **settings)  # type: ignore[arg-type]  # the fields of Options
-    worker.member()  # what a member refuses is refused here
+    worker.member()  # raises for values that a member rejects
     return Worker(link, worker, told)
 
 
 def _named(topics: Iterable[str]) -> frozenset[str]:
     names = tuple(topics)
-    for name in names:  # before the set, which takes only what can be hashed
+    for name in names:  # before frozenset, which accepts only hashable items
         if not isinstance(name, str):
             raise TypeError(f"each topic must be the name of a topic, such as 'orders' (got {name!r})")
     return frozenset(names)
@@ -368,7 +370,7 @@ def _callback(name: Literal["gained", "revoked", "lost"], options: Options) -> T
 
 
 def _unknown(name: str) -> str:
-    """What to say of an option that does not exist."""
+    """Return the message for an option that does not exist."""
     like = get_close_matches(name, Options.__annotations__, 1)
     guess = f"did you mean {like[0]}? " if like else ""
     return f"a worker has no option {name!r}; {guess}the options are {', '.join(Options.__annotations__)}"

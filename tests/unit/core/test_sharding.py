@@ -26,5 +26,5 @@ def test_values_of_the_rule_book(group_id: str, value: int, partition: int) -> N
 
 
 def test_a_topic_without_partitions_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one partition"):
+    with pytest.raises(ValueError, match="partitions must be >= 1"):
         partition_for("group", 0)

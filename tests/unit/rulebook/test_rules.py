@@ -60,7 +60,7 @@ def test_the_releases_that_do_otherwise(text: str, releases: tuple[str, ...], tm
         ("C-JOIN-38", "did you mean 'C-JOIN-38a' or 'C-JOIN-38b'"),
         ("C-JION-43", "'C-JOIN-43'"),
         ("nonsense", "list(fencepost.rules) has all ids"),
-        (43, "an id is a str such as 'C-JOIN-43', not int"),
+        (43, "a rule id must be a str, such as 'C-JOIN-43' (got int)"),
     ],
 )
 def test_an_id_that_nobody_has_gets_a_hint(asked: str, told: str) -> None:

@@ -94,7 +94,7 @@ def test_a_port_that_never_answers_is_told(command: str, tmp_path: Path, capsys:
             main([command, *words[command]])
     assert left.value.code == 2
     assert time.monotonic() - began < 60
-    assert "does not say which versions it has within 0.3 s" in capsys.readouterr().err
+    assert "does not respond to ApiVersions within 0.3 s" in capsys.readouterr().err
     assert not (tmp_path / "t.jsonl").exists()
 
 

@@ -62,11 +62,11 @@ def test_only_an_expression_needs_the_second_version_of_heartbeats(regex: str | 
 
 @pytest.mark.parametrize("text", ["9092", ":9092", "host:", "host:x", "host:-1", "host:0", "host:65536", ""])
 def test_what_is_no_address_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match="is no address; write HOST:PORT"):
+    with pytest.raises(ValueError, match="bootstrap must be HOST:PORT"):
         Groups(text)
 
 
-@pytest.mark.parametrize(("has", "told"), [([], "it has none"), (["PLAIN"], "it has PLAIN")])
+@pytest.mark.parametrize(("has", "told"), [([], "it supports none"), (["PLAIN"], "it supports PLAIN")])
 def test_a_broker_that_takes_no_login_is_told(has: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def exchange(*_: object) -> Any:
         return SimpleNamespace(error_code=SimpleNamespace(value=33), mechanisms=has)

@@ -71,20 +71,20 @@ def test_what_is_wrong_with_a_login_is_told() -> None:
     async def story() -> None:
         async with guarded("PLAIN", "SCRAM-SHA-256") as at:
             for mechanism in ("PLAIN", "SCRAM-SHA-256"):
-                with pytest.raises(Refused, match="refuses the login of alice: Authentication failed"):
+                with pytest.raises(Refused, match="rejects the login of alice: Authentication failed"):
                     await tries(at, Sasl("alice", "guess", mechanism))  # type: ignore[arg-type]
-            with pytest.raises(Refused, match="does not take SCRAM-SHA-512; it has PLAIN, SCRAM-SHA-256"):
+            with pytest.raises(Refused, match="mechanism SCRAM-SHA-512; it supports PLAIN, SCRAM-SHA-256"):
                 await tries(at, Sasl("alice", "s,e=crét"))
-            with pytest.raises(Refused, match="has closed the connection instead of answering metadata"):
+            with pytest.raises(Refused, match="closed the connection instead of responding to metadata"):
                 await tries(at, None)
 
     asyncio.run(story())
-    with pytest.raises(ValueError, match="'GSSAPI' is no mechanism known here: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"):
+    with pytest.raises(ValueError, match=r"must be PLAIN or SCRAM-SHA-256 or SCRAM-SHA-512 .*'GSSAPI'"):
         Sasl("alice", "secret", "GSSAPI")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="needs a user name and a password"):
         Sasl("alice", "")
     for name, password in (("", "secret"), ("al\0ice", "secret"), ("alice", "sec\0ret")):
-        with pytest.raises(ValueError, match="needs a user name and a password, without zero bytes"):
+        with pytest.raises(ValueError, match="needs a user name and a password, both without zero bytes"):
             Sasl(name, password)
     assert "secret" not in repr(Sasl("alice", "secret"))
 
@@ -103,12 +103,12 @@ def test_scram_is_that_of_its_rfc() -> None:
         (RFC_SERVER, RFC_VERIFIER.replace(b"6", b"7"), "has not proved that it knows the user"),
         (RFC_SERVER, b"e=other-error", "has not proved that it knows the user: other-error"),
         (RFC_SERVER, b"", "has not proved that it knows the user"),
-        (RFC_SERVER.replace(b"rOpr", b"xOpr"), b"", "another nonce"),
-        (RFC_SERVER.replace(b"%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", b""), b"", "another nonce"),
-        (RFC_SERVER.replace(b"4096", b"1"), b"", "asks for 1 iterations"),
-        (RFC_SERVER.replace(b"4096", b"99999999"), b"", "asks for 99999999 iterations"),
-        (RFC_SERVER.replace(b"W22", b"!"), b"", "first SCRAM message is none"),
-        (b"\xff", b"", "first SCRAM message is none"),
+        (RFC_SERVER.replace(b"rOpr", b"xOpr"), b"", "does not extend the client nonce"),
+        (RFC_SERVER.replace(b"%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", b""), b"", "does not extend the client nonce"),
+        (RFC_SERVER.replace(b"4096", b"1"), b"", "the broker asks for 1"),
+        (RFC_SERVER.replace(b"4096", b"99999999"), b"", "the broker asks for 99999999"),
+        (RFC_SERVER.replace(b"W22", b"!"), b"", "first SCRAM message is malformed"),
+        (b"\xff", b"", "first SCRAM message is malformed"),
     ],
 )
 def test_a_broker_that_only_pretends_is_refused(first: bytes, last: bytes, words: str) -> None:

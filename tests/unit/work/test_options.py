@@ -73,7 +73,7 @@ def test_a_time_is_a_number_of_milliseconds(name: str, wrong: Any) -> None:
         ),
         (
             {"protocol": "classic", "session_timeout_ms": 1_000},
-            "heartbeat_interval_ms must be below session_timeout_ms (1000; got 3000)",
+            "heartbeat_interval_ms must be less than session_timeout_ms (1000; got 3000)",
         ),
     ],
 )
@@ -113,7 +113,7 @@ def test_options_that_are_refused_leave_no_task_behind() -> None:
     [
         (
             {"assignor": "unifrom"},
-            'the coordinator has no assignor of the name in assignor=; leave the option out, or write "uniform" or',
+            'the coordinator has no assignor with the name in assignor=; leave the option out, or write "uniform" or',
         ),
         (
             {"protocol": "classic", "session_timeout_ms": 50, "heartbeat_interval_ms": 10},
@@ -142,7 +142,7 @@ FINAL = [
 @pytest.mark.parametrize("error", FINAL)
 def test_an_error_that_is_final_says_what_to_do(error: ErrorCode) -> None:
     told = str(WorkerFailed(Failure(FailureKind.ANSWER, error)))
-    assert told.startswith(f"the worker cannot go on: {error.name}; ")
+    assert told.startswith(f"the worker has failed: {error.name}; ")
     assert len(told) > len(error.name) + 40
 
 

@@ -89,11 +89,11 @@ def test_nobody_there_and_no_address_are_told_in_a_line() -> None:
         async with Groups(f"127.0.0.1:{port}"):
             pass
 
-    with pytest.raises(Refused, match="no broker answers metadata: "):
+    with pytest.raises(Refused, match="no broker responds to metadata; "):
         asyncio.run(nobody())
-    with pytest.raises(ValueError, match="'localhost' is no address; write HOST:PORT"):
+    with pytest.raises(ValueError, match=r"bootstrap must be HOST:PORT, .*'localhost'"):
         Groups("localhost")
-    with pytest.raises(ValueError, match="'localhost:99999' is no address"):
+    with pytest.raises(ValueError, match="'localhost:99999'"):
         Groups("127.0.0.1:9092,localhost:99999")
 
 
@@ -122,7 +122,9 @@ def test_a_broker_without_what_the_worker_needs_ends_it_in_a_line(
             async for _ in worker:
                 pass
 
-    with pytest.raises(WorkerFailed, match=r'UNSUPPORTED_VERSION; the coordinator has no .*: try protocol="classic"'):
+    with pytest.raises(
+        WorkerFailed, match=r'UNSUPPORTED_VERSION; the coordinator supports no .*; try protocol="classic"'
+    ):
         asyncio.run(asyncio.wait_for(story(), 120))
 
 

@@ -95,7 +95,7 @@ def test_a_static_worker_that_was_killed_starts_again(protocol: str, lines: Line
     assert [(level, told) for _, level, told in lines] == [
         (
             "WARNING",
-            "a former member of group 'team' still has instance_id 'a': the worker waits until that session ends, at "
+            "another member of group 'team' still uses instance_id 'a': the worker waits until its session ends, at "
             "most 120 s",
         ),
         ("INFO", "the worker with instance_id 'a' has joined group 'team'"),
@@ -163,9 +163,9 @@ def test_topics_that_do_not_exist_are_named_ever_more_rarely(protocol: Any, line
     assert warnings[:5] == [5.0, 15.0, 35.0, 75.0, 155.0]
     assert (
         lines[0][2]
-        == "a worker of group 'team' waits, for 5 s now: topic 'orders' must be created (or correct topics=)"
+        == "a worker of group 'team' has been waiting for 5 s: topic 'orders' must be created (or correct topics=)"
     )
-    assert lines[-1][1:] == ("INFO", "a worker of group 'team' waits no longer")
+    assert lines[-1][1:] == ("INFO", "a worker of group 'team' is no longer waiting")
 
 
 def test_one_topic_of_two_and_an_expression_are_looked_at_too(lines: Lines) -> None:
@@ -180,8 +180,8 @@ def test_one_topic_of_two_and_an_expression_are_looked_at_too(lines: Lines) -> N
 
     play(story)
     assert sorted(told for *_, told in lines) == [
-        "a worker of group 'one' waits, for 5 s now: topic 'typo' must be created (or correct topics=)",
-        "a worker of group 'two' waits, for 5 s now: no topic matches 'ordres-.*'",
+        "a worker of group 'one' has been waiting for 5 s: topic 'typo' must be created (or correct topics=)",
+        "a worker of group 'two' has been waiting for 5 s: no topic matches 'ordres-.*'",
     ]
 
 
@@ -201,7 +201,7 @@ def test_a_broker_that_is_gone_is_waited_for(protocol: Any, lines: Lines) -> Non
 
     play(story)
     assert re.match(
-        r"a worker of group 'team' waits, for \d+ s now: the coordinator cannot be reached: .+", lines[0][2]
+        r"a worker of group 'team' has been waiting for \d+ s: the coordinator cannot be reached: .+", lines[0][2]
     )
     assert lines[-1][1] == "INFO"
 
