@@ -1,8 +1,8 @@
 """Whether an observation agrees with a step of the model, and where it does not.
 
-Orders that nobody promises do not count: rows of members and groups, answers within one event (NOT-10), topics within
-an assignment. A null protocol name and an empty one are the same (G-WIRE-20), and the words of an error message are the
-target's own (C-ADM-02).
+Orders that the protocol does not promise are ignored: rows of members and groups, answers within one event (NOT-10),
+topics within an assignment. A null protocol name and an empty one are the same (G-WIRE-20). The text of an error
+message is up to the target (C-ADM-02).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from .versions import carried
 
 
 class Mismatch(NamedTuple):
-    """One part of an observation that is not as the model has it."""
+    """One part of an observation that differs from the model."""
 
     part: str
     expected: object
@@ -83,7 +83,8 @@ def disagreements(
     versions: Mapping[int, int],
     profile: Profile,
 ) -> tuple[Mismatch, ...]:
-    """Every part that differs; empty if the step explains the observation. ``versions``: of the requests, by id."""
+    """Return every part that differs; empty if the step explains the observation. ``versions``: request versions, by
+    id."""
     found: list[Mismatch] = []
     if observed.replies is not None:
         _replies(step.outcome.replies, observed.replies, versions, found)
@@ -126,7 +127,7 @@ def _replies(
 
 
 def plain(body: ResponseBody) -> ResponseBody:
-    """The answer with rows in the order of their ids, and without what does not count."""
+    """Return the answer with rows in the order of their ids, and without details that are ignored."""
     if isinstance(body, JoinGroupResponse):
         if body.protocol_name is None:
             body = replace(body, protocol_name="")
@@ -181,8 +182,8 @@ _Topic = TypeVar("_Topic", OffsetCommitResponseTopic, OffsetFetchResponseTopic)
 
 
 def _merged(topics: Sequence[_Topic]) -> tuple[_Topic, ...]:
-    """Each topic once, with its partitions ascending: what the broker refused stands before or behind the rest, and all
-    offsets of a group come in the order of a hash map (O-FETCH-14)."""
+    """Return each topic once, with its partitions ascending. Rows that the broker refused stand before or after the
+    rest, and all offsets of a group come in the order of a hash map (O-FETCH-14)."""
     first: dict[tuple[str, bytes], _Topic] = {}
     rows: dict[tuple[str, bytes], list[Any]] = {}
     for topic in topics:
@@ -209,7 +210,7 @@ _Rows = TypeVar("_Rows", TopicPartitions, AssignedPartitions)
 
 
 def _ascending(rows: Sequence[_Rows]) -> tuple[_Rows, ...]:
-    """The rows by topic, each with its partitions, and what goes with them, ascending."""
+    """Return the rows by topic, each with its partitions and their epochs ascending."""
     return tuple(sorted([_sorted_row(row) for row in rows], key=lambda row: row.topic_id))
 
 
@@ -232,8 +233,8 @@ def _records(expected: Sequence[Record], observed: Sequence[Record], found: list
 
 
 def _ordered(records: Sequence[Record]) -> list[Record]:
-    """The records by group, and where several of one kind stand together, by member or regex: their order is that of
-    hash maps. The tombstones of one member keep theirs (F-ORD-07)."""
+    """Return the records by group. Adjacent records of one kind are sorted by member or regex, since their order is
+    that of hash maps. The tombstones of one member keep their order (F-ORD-07)."""
     ordered: list[Record] = []
     plain_records = sorted([_plain_record(record) for record in records], key=_key)
     for _, run in groupby(plain_records, _kind):
@@ -265,7 +266,7 @@ def _within(record: Record) -> str:
 def _plain_record(record: Record) -> Record:
     value = record.value
     if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1:
-        return replace(record, value=replace(value, topic_id=ZERO_ID))  # the log has no place for it (F-REC-11)
+        return replace(record, value=replace(value, topic_id=ZERO_ID))  # the log has no field for it (F-REC-11)
     if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
         return Record(record.key, replace(value, topic_partitions=_ascending(value.topic_partitions)))
     if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
@@ -289,10 +290,10 @@ def _timers(
     fired = event.key if isinstance(event, TimerFired) else None
     for key in expected.net.keys() | observed.keys():
         mine = expected.net.get(key, expected.deadlines.get(key))
-        # A timer that fired is armed no more; a target need not say so.
+        # A timer that fired is no longer armed; a target need not report that.
         other = observed.get(key, None if key == fired and mine is None else _UNCHANGED)
         if key.kind is TimerKind.EXPIRY and other is _UNCHANGED:
-            continue  # it serves no group: who tells of groups' timers only does not tell of this one
+            continue  # it belongs to no group, so a target that reports only timers of groups omits it
         if mine != other:
             found.append(Mismatch(f"timer {key}", mine, other))
 

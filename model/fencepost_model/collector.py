@@ -1,4 +1,4 @@
-"""Python's cyclic garbage collector, kept away from where very many values are made that are trees."""
+"""Pausing Python's cyclic garbage collector while very many values without cycles are made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the collector: looking through values time and again for cycles took up to a fifth of the time."""
+    """Pause the collector: searching those values for cycles took up to a fifth of the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:

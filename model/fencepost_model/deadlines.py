@@ -1,4 +1,4 @@
-"""Which timers are armed, and until when: what the commands of a step come to."""
+"""The armed timers and their deadlines, computed from the commands of a step."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from fencepost.protocol.events import Event, SetTimer, TimerFired, TimerKey
 
 from .classic.coordinator_state import Step
 
-#: Armed timers, to the absolute time in ms at which they run out. Never changed in place.
+#: Armed timers, to the absolute time in ms at which they expire. Never changed in place.
 Deadlines: TypeAlias = dict[TimerKey, int]
 
 
 class TimerChanges(NamedTuple):
-    """The armed timers after a step, and the net change that led there (a timer armed to the same time is none)."""
+    """The armed timers after a step, and the net change. A timer that is armed again to the same time is not a
+    change."""
 
     deadlines: Deadlines
     net: dict[TimerKey, int | None]
 
 
 def after_step(deadlines: Deadlines, event: Event, step: Step) -> TimerChanges:
-    """Applies a step's commands. The timer that fired is no longer armed, unless the step armed it again."""
+    """Apply a step's commands. The timer that fired is no longer armed, unless the step armed it again."""
     commands = step.outcome.timers
     fired = event.key if isinstance(event, TimerFired) else None
     if not commands and fired is None and not step.cancels_all:

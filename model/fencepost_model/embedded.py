@@ -1,9 +1,9 @@
-"""Subscriptions and assignments as bytes, read and written from the rule book (A-EMB).
+"""Subscriptions and assignments as bytes, read and written according to the rule book (A-EMB).
 
 The core uses ``fencepost.protocol.embedded``. This module does not, so the comparison of core and model also compares
 how both read the same bytes.
 
-A field is a function from the bytes and a place in them to a value and the place behind it.
+A field is a function from the bytes and an offset to a value and the offset after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 HIGHEST_VERSION: Final = 3
-Rows: TypeAlias = list[tuple[str, list[int]]]  #: topics as they are listed, each with its partitions
+Rows: TypeAlias = list[tuple[str, list[int]]]  #: topics as listed, each with its partitions
 T = TypeVar("T")
 Field: TypeAlias = Callable[[bytes, int], tuple[T, int]]
 
@@ -24,7 +24,7 @@ class BadBytes(ValueError):
 
 
 class BadLength(BadBytes):
-    """A length of a text, of an array or of bytes is impossible (X-UP-06)."""
+    """The length of a string, array or byte string is impossible (X-UP-06)."""
 
 
 class Subscription(NamedTuple):
@@ -74,7 +74,7 @@ def write_assignment(rows: Iterable[tuple[str, list[int]]], version: int, user_d
 
 
 def version_of(data: bytes) -> int:
-    """The version that the bytes begin with, known or not. Raises BadBytes if they are too short."""
+    """Return the version that the bytes start with, known or not. Raises BadBytes if they are too short."""
     return _int16(data, 0)[0]
 
 
@@ -145,7 +145,7 @@ _rows: Final = partial(_array, _row)
 
 
 def _one_run(error: UnicodeError) -> tuple[str, int]:
-    """One U+FFFD for a malformed run; the bytes of an encoded surrogate are one run (A-EMB-10)."""
+    """Return one U+FFFD for a malformed run; the bytes of an encoded surrogate are one run (A-EMB-10)."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     start, end = error.start, error.end

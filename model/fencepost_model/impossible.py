@@ -1,6 +1,7 @@
-"""Events that cannot happen (F-RT-04, F-RT-17, M-RX-03): what no driver may say, in the words of ``IllegalEvent``.
+"""Events that cannot happen (F-RT-04, F-RT-17, M-RX-03), so no driver may send them; ``IllegalEvent`` names the
+reasons.
 
-A target that refuses such an event is as it was before; one that takes it is not allowed by the model.
+A target that refuses such an event must be unchanged; the model does not allow a target to accept it.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from .deadlines import Deadlines
 def impossible(
     state: CoordinatorState, deadlines: Deadlines, ends: Collection[int] | None, event: Event
 ) -> tuple[str, str]:
-    """The reason, one of ``IMPOSSIBLE``, and why in a sentence; empty if the event can happen. ``ends``: where the
-    records of each step end that are not replicated, None if that is not known."""
+    """Return the reason, one of ``IMPOSSIBLE``, and an explanation; both empty if the event can happen. ``ends``: the
+    end offsets of the steps that are not replicated, or None if they are not known."""
     if isinstance(event, TimerFired):
         return _timer(deadlines, event)
     if isinstance(event, TaskDone):
         known = {task.group_id for task in state.around.tasks}
-        if state.phase == ACTIVE and event.key.group_id not in known:  # one of before an unload is only late
+        if state.phase == ACTIVE and event.key.group_id not in known:  # one from before an unload is only late
             return "NoSuchTask", f"the task {event.key} is not under way"
     if isinstance(event, AppendFailed) and state.written is None:
         return "NothingToAppend", "nothing was written in the step before"

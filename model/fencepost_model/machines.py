@@ -1,12 +1,13 @@
-"""The state machines of groups and of members, as data.
+"""The state machines of groups and members, as data.
 
-This is the one place where states, triggers, sources and destinations are declared. Everything else is derived from it:
-the table that the model's fast path steps with (``table``), the diagrams (``diagram``), and, through the library
-``transitions``, a machine that anybody can drive by hand.
+This is the only place where states, triggers, sources and destinations are declared. Everything else is derived from
+it: the table that the model's fast path steps with (``table``), the diagrams (``diagram``), and, with the library
+``transitions``, a machine that a reader can drive by hand.
 
-A trigger is a *cause* and not a mere edge: "a member was added" leads to PreparingRebalance from three states, "the
-leader rejoined" only from Stable. So the machine also says which causes can occur where, and the model, which fires a
-trigger at each change of state, is checked by it: a cause in a state that does not list it is an illegal transition.
+A trigger is a *cause* and not just an edge: "a member was added" leads to PreparingRebalance from three states, "the
+leader rejoined" only from Stable. So the machine also says which causes can occur in which state. The model fires a
+trigger at each change of state, and the machine checks it: a cause in a state that does not list it is an illegal
+transition.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ANY: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """``rules`` are the ids of the rule book that state it."""
+    """A transition. ``rules`` are the ids of the rule book that state it."""
 
     trigger: str
     sources: tuple[str, ...]
@@ -32,7 +33,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class MachineSpec:
-    """A machine: ``initial`` lists every state in which an object may be made, with the rules that say so."""
+    """A machine. ``initial`` lists every state in which an object may be created, with the rules for that."""
 
     name: str
     title: str
@@ -41,7 +42,7 @@ class MachineSpec:
     transitions: tuple[Transition, ...]
 
     def expand(self) -> Iterable[tuple[str, str, str, Transition]]:
-        """Every (source, trigger, destination), wildcards written out."""
+        """Yield every (source, trigger, destination), with wildcards expanded."""
         for transition in self.transitions:
             for source in self.states if transition.sources == (ANY,) else transition.sources:
                 yield source, transition.trigger, transition.dest, transition
@@ -116,7 +117,7 @@ G_ASSIGNING: Final = "Assigning"
 G_RECONCILING: Final = "Reconciling"
 G_STABLE: Final = "Stable"
 
-#: The state follows from the group's epochs and members (M-ST-06), so a cause is named with what it comes to.
+#: The state follows from the group's epochs and members (M-ST-06), so a cause is named after its result.
 CONSUMER_GROUP = MachineSpec(
     name="consumer-group",
     title="Consumer group, coordinator side",
@@ -177,7 +178,7 @@ PREPARE_LEAVING: Final = "PREPARE_LEAVING"
 LEAVING: Final = "LEAVING"
 STALE: Final = "STALE"
 FATAL: Final = "FATAL"
-#: The states of a member that the coordinator counts, or will.
+#: The states of a member that the coordinator counts, or will count.
 IN_GROUP: Final = (JOINING, RECONCILING, ACKNOWLEDGING, SETTLED)
 
 #: JOINING to STABLE and UNSUBSCRIBED to PREPARE_LEAVING are legal in Kafka and never taken (N-TR-03).
@@ -222,7 +223,7 @@ COMMITTED: Final = "Committed"
 PENDING: Final = "Pending"
 PENDING_OVER: Final = "PendingOverCommitted"
 
-#: A transaction ends for one producer; where others have offsets pending at the same place, it is one of several.
+#: A transaction ends for one producer. Where others have offsets pending at the same place, it is one of several.
 OFFSET = MachineSpec(
     name="offset",
     title="Offset of one partition in a group, coordinator side",
@@ -254,7 +255,7 @@ FETCHING: Final = "FETCHING"
 AWAIT_RESET: Final = "AWAIT_RESET"
 AWAIT_VALIDATION: Final = "AWAIT_VALIDATION"
 
-#: A position with an epoch is set first and doubted then, so that no arrow leads from AWAIT_RESET to AWAIT_VALIDATION.
+#: A position with an epoch is first set and then validated, so no arrow leads from AWAIT_RESET to AWAIT_VALIDATION.
 POSITION = MachineSpec(
     name="position",
     title="Position of one partition, client side",
@@ -286,7 +287,7 @@ MACHINES: Final = {
 
 
 def build(spec: MachineSpec, model: object, *, initial: str | None = None, kind: type[Any] = Machine) -> Any:
-    """A ``transitions`` machine of the declaration, of the class ``kind``; ``model`` gets a method per trigger.
+    """Build a ``transitions`` machine of the class ``kind`` from the declaration; ``model`` gets a method per trigger.
 
     An illegal trigger raises ``transitions.MachineError``.
     """

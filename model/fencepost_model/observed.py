@@ -1,4 +1,4 @@
-"""What a target did with one event, as far as it was seen."""
+"""The observed behaviour of a target for one event."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from fencepost.protocol.offset_view import OffsetsView
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
-#: How many alternatives a verdict shows in words.
+#: How many alternatives a verdict prints.
 SHOWN: Final = 4
 
 
 class Observed(Protocol):
-    """What a target did with one event. ``None`` for a part that was not observed.
+    """The observed behaviour of a target for one event. A part that was not observed is ``None``.
 
-    ``timers``: net change of the armed timers, key to absolute deadline in ms, None if armed no more. ``groups``: the
-    classic groups that the event changed, to their view afterwards, None if gone; ``consumer_groups``: likewise.
-    ``tasks``: work that was started beside. ``offsets``: all offsets afterwards; None also if
-    the event changed none. ``error``: one of ``IMPOSSIBLE``, if the target refused the event;
-    anything else it says of it does not count.
+    - ``timers``: net change of the armed timers, key to absolute deadline in ms, None if no longer armed.
+    - ``groups``: the classic groups that the event changed, with their view afterwards, None if removed.
+    - ``consumer_groups``: the same for consumer groups.
+    - ``tasks``: background tasks that were started.
+    - ``offsets``: all offsets afterwards; None also if the event changed none.
+    - ``error``: one of ``IMPOSSIBLE``, if the target refused the event; no other error is compared.
     """
 
     @property

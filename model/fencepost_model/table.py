@@ -1,7 +1,7 @@
-"""The machines compiled to a table: one dictionary look-up a transition.
+"""The machines compiled to a table: one dictionary look-up per transition.
 
 A machine object for each state would cost the explorer a hundred times more. ``tests/model/test_machines.py`` fires
-every trigger in every state of both and holds them equal.
+every trigger in every state of both, and checks that they agree.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class IllegalTransition(Exception):
 
 
 def compiled(spec: MachineSpec) -> Table:
-    """The table of a machine. Two destinations for one trigger in one state would make it ambiguous: ValueError."""
+    """Return the table of a machine. Raises ValueError if one trigger leads from one state to two destinations."""
     table: Table = {transition.trigger: {} for transition in spec.transitions}
     for source, trigger, dest, _ in spec.expand():
         if table[trigger].setdefault(source, dest) != dest:
@@ -35,7 +35,7 @@ OFFSET_TABLE: Final = compiled(OFFSET)
 
 
 def step(table: Table, state: str, trigger: str) -> str:
-    """The state after the trigger. Raises IllegalTransition."""
+    """Return the state after the trigger. Raises IllegalTransition."""
     dest = table[trigger].get(state)
     if dest is None:
         raise IllegalTransition(f"{trigger} in {state}")

@@ -1,9 +1,9 @@
-"""Following what a target was observed to do, one event at a time.
+"""Following the observed behaviour of a target, one event at a time.
 
-A ``Follower`` keeps every state in which the model can be after what it has seen: usually one, more where the protocol
-leaves a choice open that has not shown yet. An event that no state can answer as observed is refused, and the verdict
-says what would have been accepted and which rules decide there. Nothing is searched for: each timer and each append is
-an event. ``accepts`` is what a search for unobserved steps needs, since it judges a step without taking it.
+A ``Follower`` keeps every state in which the model can be after the events so far: usually one, more while a choice
+that the protocol leaves open has not shown yet. An event that no state can answer as observed is refused. The verdict
+says what would have been accepted and which rules decide that. There is no search: each timer and each append is an
+event. ``accepts`` judges a step without taking it, for callers that search for unobserved steps.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from .deadlines import Deadlines, after_step
 from .impossible import impossible
 from .observed import Observed
 
-#: How many alternatives a verdict shows in words.
+#: How many alternatives a verdict prints.
 SHOWN: Final = 4
 
 
 class Candidate(NamedTuple):
-    """A state that the target may be in, and when its timers run out."""
+    """A possible state of the target, with the deadlines of its timers."""
 
     state: CoordinatorState
     deadlines: Deadlines
@@ -49,9 +49,14 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``ok``: the event can be explained, by any of the steps ``taken``. Otherwise ``alternatives`` is what could have
-    been, closest first. ``rules`` are those that decide in either. An event that cannot occur at all has a ``reason``
-    and no alternatives; it is accepted, with nothing taken, where the target refused it for just that."""
+    """The verdict on one event.
+
+    - ``ok``: the event can be explained by any of the steps ``taken``.
+    - ``alternatives``: otherwise, what the model allows, closest first.
+    - ``rules``: those that decide in either case.
+    - ``reason``: why the event cannot happen at all; then there are no alternatives. If the target refused it for that
+      reason, the event is accepted and nothing is taken.
+    """
 
     ok: bool
     index: int
@@ -80,8 +85,8 @@ class Verdict:
 
 
 class Follower:
-    """Follows one trace. After a refusal the follower stays where it was. ``matcher`` compiles regular expressions as
-    ``fencepost.protocol.choices.Functions`` says; without one, none compiles."""
+    """Follow one trace. A refused event leaves the follower unchanged. ``matcher`` compiles regular expressions as
+    ``fencepost.protocol.choices.Functions`` requires; without one, none compiles."""
 
     def __init__(self, settings: Settings, profile: Profile, matcher: Matcher = no_matcher) -> None:
         self.model = CoordinatorModel(settings, profile)
@@ -89,10 +94,10 @@ class Follower:
         self.candidates: list[Candidate] = [Candidate(self.model.initial(), {})]
         self.index = 0
         self._versions: dict[int, int] = {}
-        self._ends: frozenset[int] | None = frozenset()  #: of the records of each step, as far as not replicated
+        self._ends: frozenset[int] | None = frozenset()  #: end offsets of the steps that are not replicated
 
     def feed(self, event: Event, observed: Observed) -> Verdict:
-        """Take the event with what was observed of it."""
+        """Take the event with its observation."""
         verdict, after = self.accepts(event, observed)
         if verdict.ok:
             self.candidates = after
@@ -106,13 +111,13 @@ class Follower:
         if isinstance(event, Load) and end == state.durable:
             self._ends = frozenset()
         elif wrote is None or self._ends is None:
-            self._ends = None  # until a load: who does not tell its records does not tell where those of a step end
+            self._ends = None  # until a load: without observed records the ends of steps are unknown
         else:
             ends = (*(known for known in self._ends if known <= end - len(wrote)), *([end] if wrote else []))
             self._ends = frozenset(known for known in ends if known > state.durable)
 
     def accepts(self, event: Event, observed: Observed) -> tuple[Verdict, list[Candidate]]:
-        """The verdict on an event, and the states that explain it, without going there."""
+        """Return the verdict on an event and the states that explain it, without taking the step."""
         if isinstance(event, Request):
             self._versions[event.id] = event.version
         accepted: list[Candidate] = []
@@ -154,9 +159,9 @@ class Follower:
 
 
 def fresh_id(event: Event, observed: Observed, state: CoordinatorState) -> str:
-    """The member id that the target made for this event, as far as it shows; a placeholder otherwise.
+    """Return the member id that the target made for this event if that was observed, otherwise a placeholder.
 
-    It shows in an answer that hands it out, or as an id in the group that was not there before.
+    It shows in an answer that hands it out, or as a new id in the group.
     """
     if not isinstance(event, Request):
         return ""
@@ -181,7 +186,8 @@ def fresh_id(event: Event, observed: Observed, state: CoordinatorState) -> str:
 
 
 def _refused_wrongly(word: str, observed: Observed) -> str:
-    """Why a target may not have refused an event so, or an empty string. ``word``: why the event cannot happen."""
+    """Return why a target may not have refused an event that way, or an empty string. ``word``: why the event cannot
+    happen."""
     if observed.error != word:
         return f"it was refused ({observed.error}), and {f'the reason is {word}' if word else 'it can happen'}"
     if any(

@@ -1,7 +1,7 @@
-"""What an API version leaves of an answer (G-WIRE-01…04, 12, 13).
+"""The fields of an answer that an API version carries (G-WIRE-01…04, 12, 13).
 
 The model answers with all fields. A field that the request's version does not carry reaches the client as the default
-that Kafka's generated classes give it.
+of Kafka's generated classes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fencepost.protocol.offset_messages import OffsetFetchResponse, OffsetFetchR
 
 
 def carried(body: ResponseBody, version: int) -> ResponseBody:
-    """The answer as a client that asked with this version sees it. LeaveGroup is not changed here (G-WIRE-23)."""
+    """Return the answer as a client sees it that asked with this version. LeaveGroup is unchanged here (G-WIRE-23)."""
     if isinstance(body, JoinGroupResponse):
         members = body.members
         if version >= 9 or (body.protocol_type is None and not body.skip_assignment and not members):
@@ -63,7 +63,7 @@ def carried(body: ResponseBody, version: int) -> ResponseBody:
 
 
 def _without_epochs(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-    """Offsets without the leader epochs that they were committed with."""
+    """Return offsets without the leader epochs of their commits."""
     rows = [
         replace(topic, partitions=tuple([replace(row, committed_leader_epoch=-1) for row in topic.partitions]))
         for topic in group.topics

@@ -1,4 +1,4 @@
-"""What follows from the members of a consumer group (G-DATA-22, 25, 26, 28, 31)."""
+"""Values derived from the members of a consumer group (G-DATA-22, 25, 26, 28, 31)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _NO_TOPICS: Final[frozenset[str]] = frozenset()
 
 
 def group_state(group: ConsumerGroup) -> str:
-    """M-ST-01…04, the first that matches; a function of the group, so INV-KIP-08 cannot fail."""
+    """Return the group's state: the first of M-ST-01…04 that matches. It is a function of the group, so INV-KIP-08
+    cannot fail."""
     if not group.members:
         return G_EMPTY
     if group.epoch > group.assignment_epoch:
@@ -26,12 +27,12 @@ def group_state(group: ConsumerGroup) -> str:
     epoch = group.assignment_epoch
     if all(member.state == C_STABLE and member.epoch == epoch for member in group.members):
         return G_STABLE
-    return G_RECONCILING  # a static member at -2 among them (M-ST-08)
+    return G_RECONCILING  # also with a static member at -2 (M-ST-08)
 
 
 @lru_cache(maxsize=1 << 10)
 def holders(members: tuple[Member, ...]) -> Mapping[Partition, int]:
-    """The epoch of every partition that somebody holds (M-PE-01); derived anew each time (INV-KIP-12)."""
+    """Return the epoch of every held partition (M-PE-01), derived anew each time (INV-KIP-12)."""
     found: dict[Partition, int] = {}
     for member in members:
         for held in (member.assigned, member.revoking):
@@ -53,7 +54,7 @@ def by_id(image: Image) -> Mapping[bytes, Topic]:
 
 
 def topics_of(member: Member, regexes: Iterable[ResolvedRegex]) -> frozenset[str]:
-    """The names that a member subscribes to: its own and those of its regex as far as it is resolved."""
+    """Return the names that a member subscribes to: its own, and those of its regex if that is resolved."""
     names = frozenset(member.names)
     if member.regex:
         for row in regexes:
@@ -64,19 +65,19 @@ def topics_of(member: Member, regexes: Iterable[ResolvedRegex]) -> frozenset[str
 
 @lru_cache(maxsize=1 << 12)
 def subscribed(names: tuple[str, ...], resolved: tuple[str, ...], image: Image) -> frozenset[bytes]:
-    """S(m): the ids of the existing topics among the names and the topics of the resolution."""
+    """Return S(m): the ids of the existing topics among the names and the topics of the resolution."""
     topics = topics_by_name(image)
     return frozenset(topics[name].topic_id for name in (*names, *resolved) if name in topics)
 
 
 def subscription(member: Member, group: ConsumerGroup, image: Image) -> frozenset[bytes]:
-    """S(m) with the resolutions that the group has stored."""
+    """Return S(m) with the resolutions that the group has stored."""
     row = group.resolved(member.regex) if member.regex else None
     return subscribed(member.names, row.topics if row else (), image)
 
 
 def used_regexes(members: Iterable[Member]) -> dict[str, int]:
-    """Regex to the number of members that use it (G-DATA-31)."""
+    """Return for each regex how many members use it (G-DATA-31)."""
     counts: dict[str, int] = {}
     for member in members:
         if member.regex:
@@ -87,14 +88,17 @@ def used_regexes(members: Iterable[Member]) -> dict[str, int]:
 def counted(
     members: Iterable[Member], before: Iterable[Member], regexes: Iterable[ResolvedRegex]
 ) -> tuple[ResolvedRegex, ...]:
-    """The regexes whose topics count for the group: all that are resolved (G-DATA-22), one that a log holds and nobody
-    uses among them, but for those that lost their last user. ``before``: the members before that."""
+    """Return the regexes whose topics count for the group.
+
+    These are all resolved ones (G-DATA-22), except those that just lost their last user. So a regex that the log holds
+    and no member uses counts. ``before``: the members before the change.
+    """
     used, were = used_regexes(members), used_regexes(before)
     return tuple([row for row in regexes if row.regex in used or row.regex not in were])
 
 
 def group_topics(members: Iterable[Member], regexes: Iterable[ResolvedRegex]) -> frozenset[str]:
-    """Every name that the group subscribes to, existing or not. ``regexes``: those that count."""
+    """Return every name that the group subscribes to, existing or not. ``regexes``: those that count."""
     names = {name for member in members for name in member.names}
     for row in regexes:
         names.update(row.topics)
@@ -103,7 +107,8 @@ def group_topics(members: Iterable[Member], regexes: Iterable[ResolvedRegex]) ->
 
 @lru_cache(maxsize=1 << 10)
 def subscription_type(members: tuple[Member, ...], regexes: tuple[ResolvedRegex, ...]) -> SubscriptionType:
-    """M-TGT-05, G-DATA-22, counted anew each time (INV-KIP-13). ``regexes``: all that are resolved."""
+    """Return the subscription type (M-TGT-05, G-DATA-22), counted anew each time (INV-KIP-13). ``regexes``: all
+    resolved ones."""
     size = len(members)
     by_name: dict[str, int] = {}
     by_regex: dict[str, int] = {}
@@ -122,8 +127,8 @@ def subscription_type(members: tuple[Member, ...], regexes: tuple[ResolvedRegex,
 
 
 def votes(profile: Profile, settings: Settings, members: Iterable[Member]) -> list[str]:
-    """The assignors with the most votes, by name; the default if nobody votes (M-TGT-02). In Kafka a vote counts even
-    if its assignor was taken out of the configuration since."""
+    """Return the assignors with the most votes, by name, or the default if there are no votes (M-TGT-02). In Kafka a
+    vote counts even if its assignor has been removed from the configuration since."""
     known = settings.group_consumer_assignors
     counts: dict[str, int] = {}
     for member in members:
@@ -136,6 +141,6 @@ def votes(profile: Profile, settings: Settings, members: Iterable[Member]) -> li
 
 
 def hashed(names: Iterable[str], image: Image) -> tuple[Topic, ...]:
-    """What the metadata hash is a function of (M-META-07): the existing topics among the names, in their order."""
+    """Return the input of the metadata hash (M-META-07): the existing topics among the names, in the order of names."""
     topics = topics_by_name(image)
     return tuple([topics[name] for name in sorted(names) if name in topics])

@@ -22,7 +22,8 @@ def describe(
     assignor: str,
     denied_topics: frozenset[str],
 ) -> DescribedConsumerGroup:
-    """M-DESC-01. ``assignor``: the one with the most votes; ``members``: their rows."""
+    """Return the answer for one group (M-DESC-01). ``assignor``: the one with the most votes; ``members``: their
+    rows."""
     shown = {row.topic_name for member in members for row in (*member.assignment, *member.target_assignment)}
     if not shown.isdisjoint(denied_topics):
         return DescribedConsumerGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, group_id=group_id)
@@ -38,7 +39,7 @@ def describe(
 
 
 def describe_members(profile: Profile, group: ConsumerGroup, image: Image) -> tuple[DescribedConsumerMember, ...]:
-    """The rows of the members. Topics that are gone are left out."""
+    """Return the rows of the members. Deleted topics are left out."""
     return tuple(_member(profile, member, group.target_of(member.member_id) or (), image) for member in group.members)
 
 

@@ -1,4 +1,4 @@
-"""Whom a request to a consumer group is about."""
+"""The member that a request to a consumer group is about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .state import Member
 
 
 class Found(NamedTuple):
-    """The member that a request is about, before the request, and the one it replaces."""
+    """The member as it was before the request, and the one that it replaces."""
 
     member: Member
     replaced: Member | None = None

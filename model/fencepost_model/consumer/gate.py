@@ -1,4 +1,4 @@
-"""Answers to requests of KIP-848 before any group is looked at (rule book, 7.3): rights, fields, the partition."""
+"""Answers to KIP-848 requests before a group is looked up (rule book, 7.3): rights, fields, the partition's state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SPACE = "".join(chr(code) for code in range(0x21))
 def refused_heartbeat(
     settings: Settings, profile: Profile, error: ErrorCode | None, request: Request, body: ConsumerGroupHeartbeatRequest
 ) -> tuple[ConsumerGroupHeartbeatResponse, tuple[str, ...]] | None:
-    """The answer and its rule, or None. ``error``: that of a partition which is not active."""
+    """Return the answer and its rule, or None. ``error``: that of a partition which is not active."""
     found = _heartbeat(settings, profile, error, request, body)
     return None if found is None else (ConsumerGroupHeartbeatResponse(found[0]), (found[1],))
 
@@ -74,7 +74,7 @@ def _fields(settings: Settings, version: int, body: ConsumerGroupHeartbeatReques
 def refused_describe(
     settings: Settings, error: ErrorCode | None, request: Request, body: ConsumerGroupDescribeRequest
 ) -> tuple[ConsumerGroupDescribeResponse, tuple[str, ...]] | None:
-    """The answer if no group can be described at all."""
+    """Return the answer if no group can be described at all."""
     if not settings.consumer_protocol_enabled:
         rows = tuple(
             DescribedConsumerGroup(ErrorCode.UNSUPPORTED_VERSION, group_id=group_id) for group_id in body.group_ids
@@ -90,7 +90,7 @@ def refused_describe(
 
 
 def refused_row(request: Request, group_id: str) -> DescribedConsumerGroup | None:
-    """M-DESC-01, C-ADM-06."""
+    """Return the row of a group that is refused (M-DESC-01, C-ADM-06), or None."""
     if group_id in request.denied:
         return DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id)
     if not group_id:

@@ -1,7 +1,7 @@
 """One consumer group as a transition system: a pure function of group and step, for explorers and for the coordinator.
 
-There is no clock: the step's time is in its ``World``. There is no log either: the records of a step are its change,
-and a caller that wants a failed append keeps the group from before.
+There is no clock: the time of the step is in its ``World``. There is no log either: the records of a step are its
+change, and a caller that wants a failed append keeps the previous group.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Step: TypeAlias = Beat | Expire | Resolve
 
 
 class Successor(NamedTuple):
-    """One result of a step. ``group`` None: there is none. ``armed``: timers set, with their length in ms, or cancelled
-    (None). ``alarms``: the epochs that go with the rebalance timers set (M-TMR-02). ``task``: a resolution to run."""
+    """One result of a step. ``group``: None if it does not exist. ``armed``: timers set, with their length in ms, or
+    cancelled (None). ``alarms``: the epochs of the rebalance timers set (M-TMR-02). ``task``: a resolution to run."""
 
     choice: str
     group: ConsumerGroup | None
@@ -49,7 +49,7 @@ class ConsumerGroupModel:
         self.group_id = group_id
 
     def successors(self, group: ConsumerGroup | None, step: Step, world: World) -> tuple[Successor, ...]:
-        """All results of one step, one for each way to take the choices that the protocol leaves open."""
+        """Return all results of one step, one for each combination of choices that the protocol leaves open."""
 
         def run(chooser: Chooser) -> tuple[Turn, ConsumerGroupHeartbeatResponse | None]:
             around = Around(self.settings, self.profile, chooser, world, [])
@@ -72,7 +72,7 @@ class ConsumerGroupModel:
 
 
 def take(turn: Turn, step: Step) -> ConsumerGroupHeartbeatResponse | None:
-    """The step on one group; the answer, if it is a request. A refusal writes nothing."""
+    """Run the step on one group. Returns the answer if it is a request. A refusal writes nothing."""
     if isinstance(step, Beat):
         return answer(turn, step)
     if turn.fresh:
@@ -93,7 +93,7 @@ def take(turn: Turn, step: Step) -> ConsumerGroupHeartbeatResponse | None:
 
 
 def answer(turn: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
-    """The answer to a heartbeat; an error leaves no records."""
+    """Return the answer to a heartbeat. An error leaves no records."""
     body = beat.body
     try:
         turn.denied_topics = beat.denied_topics

@@ -26,7 +26,7 @@ from .turn import Turn
 
 
 def heartbeat(t: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
-    """The steps M-HB-01…11 in their order. Raises Refused; then nothing is written (M-HB-12, 13)."""
+    """Run the steps M-HB-01…11 in their order. Raises Refused; then nothing is written (M-HB-12, 13)."""
     body = beat.body
     member_id = body.member_id or beat.new_id  # M-VAL-26
     has_room(t, body.member_id, body.instance_id)
@@ -46,7 +46,7 @@ def heartbeat(t: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
     owned = owned_set(body.topic_partitions)
     there = member.epoch > JOIN_EPOCH and member.state != C_UNKNOWN  # M-REC-06
     if body.member_epoch == JOIN_EPOCH and there and not t.profile.fault_rejoin_confirms_revocation:
-        owned = None  # M-FENCE-07 mended: the member may have been given something since it wrote this
+        owned = None  # M-FENCE-07 fixed: the member may have been given partitions since it wrote this
     after, _ = advance(t, found, updated, owned)
     t.arm_session(member_id)  # M-HB-09
     full = body.member_epoch == JOIN_EPOCH or (
@@ -69,11 +69,12 @@ def _names(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-# ---- who asks ---------------------------------------------------------------------------------------------------
+# ---- identity ---------------------------------------------------------------------------------------------------
 
 
 def has_room(t: Turn, member_id: str, instance: str | None) -> None:
-    """M-VAL-25, 28, 30: before the member is looked at. An instance that somebody holds has its room already."""
+    """Check the capacity, before the member is looked up (M-VAL-25, 28, 30). A member that holds the instance id
+    already has its place."""
     if instance is not None and t.group.held_by(instance) and not t.profile.old_full_group_refuses_statics:
         return
     if len(t.group.members) >= t.settings.group_consumer_max_size and t.group.member(member_id) is None:
@@ -81,7 +82,8 @@ def has_room(t: Turn, member_id: str, instance: str | None) -> None:
 
 
 def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> Found:
-    """M-FENCE-01…09, M-STATIC-01…06."""
+    """Return the member of the request. Raises Refused if identity or epoch do not fit (M-FENCE-01…09,
+    M-STATIC-01…06)."""
     instance, epoch = body.instance_id, body.member_epoch
     known = t.group.member(member_id)
     if instance is None:
@@ -95,14 +97,14 @@ def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> F
     mapped = t.group.held_by(instance)
     if epoch == JOIN_EPOCH:
         if mapped is None:
-            t.rule("M-STATIC-01")  # a member of that id is taken as it is
+            t.rule("M-STATIC-01")  # a member with that id is used as it is
             return Found(Member(member_id) if known is None else known)
         holder = t.group.member(mapped)
         if holder is None:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
         if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
             if mapped == member_id and not t.profile.fault_static_rejoin_unreleased:
-                check_epoch(t, holder, body)  # M-STATIC-02 mended: as M-FENCE-07
+                check_epoch(t, holder, body)  # M-STATIC-02 fixed: as M-FENCE-07
                 return Found(holder)
             raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, "M-STATIC-02")
         if known is not None and known is not holder and not t.profile.fault_replacement_merges_members:
@@ -121,7 +123,7 @@ def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> F
 
 
 def replace(t: Turn, old: Member, member_id: str) -> Found:
-    """M-STATIC-03, 10: the old member's tombstones, and its copy under the new id (F-ORD-10)."""
+    """Write the old member's tombstones and its copy under the new id (M-STATIC-03, 10, F-ORD-10)."""
     t.rule("M-STATIC-10")
     new = old._replace(member_id=member_id, epoch=0, previous=0)
     t.bury_member(old.member_id)
@@ -132,7 +134,7 @@ def replace(t: Turn, old: Member, member_id: str) -> Found:
 
 
 def check_epoch(t: Turn, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:
-    """M-FENCE-03…07. A refusal does not touch the member (M-FENCE-08)."""
+    """Check the epoch of the request (M-FENCE-03…07). A refusal does not touch the member (M-FENCE-08)."""
     epoch = body.member_epoch
     if epoch == JOIN_EPOCH and not t.profile.old_known_member_at_zero_fenced:
         t.rule("M-FENCE-07")
@@ -144,12 +146,12 @@ def check_epoch(t: Turn, member: Member, body: ConsumerGroupHeartbeatRequest) ->
         return
     owned = owned_set(body.topic_partitions)
     if epoch == member.previous and owned is not None and owned <= frozenset(without_epochs(member.assigned)):
-        t.rule("M-FENCE-04")  # the answer that told of the new epoch may be lost
+        t.rule("M-FENCE-04")  # the answer with the new epoch may be lost
         return
     raise Refused(ErrorCode.FENCED_MEMBER_EPOCH, "M-FENCE-05")
 
 
-# ---- what comes of it -------------------------------------------------------------------------------------------
+# ---- bump, target, reconciliation -------------------------------------------------------------------------------
 
 
 def advance(
@@ -162,13 +164,15 @@ def advance(
     converts: bool = False,
     owes: bool = False,
 ) -> tuple[Member, bool]:
-    """M-HB-02…08: the member afterwards, and whether it must wait for a target. ``joins``: by a JoinGroup (X-JOIN-11);
-    ``converts``: one that downgrades the group, so that nothing is computed, and it must wait in any case if the group
-    ``owes`` somebody else (X-DOWN-22)."""
+    """Bump, compute and reconcile (M-HB-02…08). Returns the member afterwards, and whether it must wait for a target.
+
+    ``joins``: the request is a JoinGroup (X-JOIN-11). ``converts``: it downgrades the group, so no target is computed.
+    The member must then wait in any case if the group ``owes`` partitions to another member (X-DOWN-22).
+    """
     member = found.member
     others = [m for m in t.group.members if m is not found.replaced and m.member_id != updated.member_id]
     members = tuple(sorted([*others, updated]))
-    # counts are kept, not made anew: who takes over a static member under an id that is there counts twice
+    # Kafka keeps the counts instead of recounting: a known id that takes over a static member counts twice.
     goes = found.replaced or t.group.member(updated.member_id)
     stay = [each for each in t.group.members if each is not goes]
     counting = tuple(sorted([*stay, updated], key=lambda each: each.member_id))
@@ -183,7 +187,7 @@ def advance(
         t.rule("M-HB-14")
         bump = True
     if t.base and not t.profile.fault_upgrade_without_bump:
-        bump = True  # X-UP-15 mended
+        bump = True  # X-UP-15 fixed
     if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
         bump = True  # V-31
     epoch, refreshed = bump_epoch(t, counting, bump or t.begins)
@@ -219,17 +223,17 @@ def advance(
 
 
 def other_assignor(t: Turn, voters: tuple[Member, ...]) -> bool:
-    """M-HB-14: these votes elect another assignor than those before them."""
+    """Return whether these votes elect another assignor than the previous ones (M-HB-14)."""
     if t.profile.old_vote_keeps_epoch:
         return False
     before, after = (votes(t.profile, t.settings, each) for each in (t.group.members, voters))
     if before == after and (len(after) == 1 or not t.profile.fault_tied_vote_bumps):
-        return False  # M-HB-15: Kafka reads a tie before the request from one map, and after it from another
+        return False  # Kafka reads a tie before the request from one map, and after it from another (M-HB-15)
     return t.chooser.pick("assignor before", before) != t.chooser.pick("assignor after", after)
 
 
 def bump_epoch(t: Turn, members: tuple[Member, ...], bump: bool) -> tuple[int, bool]:
-    """M-HB-04, 05: the group epoch afterwards, and whether the metadata were looked at."""
+    """Return the group epoch after the request, and whether the metadata were checked (M-HB-04, 05)."""
     epoch = t.group.epoch
     deadline = t.group.refresh
     if not bump and deadline is not None and t.world.now < deadline[0] and epoch >= deadline[1]:
@@ -250,7 +254,7 @@ def bump_epoch(t: Turn, members: tuple[Member, ...], bump: bool) -> tuple[int, b
 
 
 def may_compute(t: Turn) -> bool:
-    """M-TGT-08."""
+    """Return whether the assignment interval allows a computation (M-TGT-08)."""
     interval = 0 if t.profile.old_no_assignment_interval else t.assignment_interval()
     if t.group.timestamp == 0 or interval == 0 or t.world.now >= t.group.timestamp + interval:
         return True
@@ -267,14 +271,15 @@ def compute(
     *,
     voters: tuple[Member, ...],
 ) -> dict[str, Target]:
-    """M-TGT-02…06: asks for a target, writes what changed of it, and gives it. ``voters``: whose votes count."""
+    """Compute a target, write what changed of it, and return it (M-TGT-02…06). ``voters``: the members whose votes
+    count."""
     group = t.group
     assignor = t.chooser.pick("assignor", votes(t.profile, t.settings, voters))
-    if assignor not in t.settings.group_consumer_assignors:  # of a log that another configuration wrote
+    if assignor not in t.settings.group_consumer_assignors:  # from a log that another configuration wrote
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-02")
     old = {} if found.replaced is None else {found.member.member_id: found.replaced.member_id}
     before = dict(group.target)
-    rewrites = t.profile.old_replacement_rewrites_target  # a replacement's is under the old id
+    rewrites = t.profile.old_replacement_rewrites_target  # that of a replacement is under the old id
     if not rewrites:
         old = {heir: giver for heir, giver in old.items() if giver in before}
     known = before if rewrites else before | {heir: before[giver] for heir, giver in old.items()}
@@ -312,7 +317,7 @@ def compute(
 
 
 def stored_target(t: Turn, found: Found, updated: Member) -> Target:
-    """M-HB-07: the target of the member, or of whom it replaces."""
+    """Return the stored target of the member, or of the one that it replaces (M-HB-07)."""
     group: ConsumerGroup = t.group
     owner = updated.member_id
     if updated.instance is not None:

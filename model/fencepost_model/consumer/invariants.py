@@ -1,7 +1,7 @@
 """Safety of consumer groups, checked on one state (rule book, 12.2).
 
-Those that speak of what happened before compare the state with the one before it. Faults of Kafka that break one are
-named there; under ``intended`` all hold.
+An invariant about changes compares the state with the previous one. Under ``intended`` all hold; faults of Kafka that
+break one are named there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def targets_apart(group: ConsumerGroup) -> bool:
 
 
 def arrived(group: ConsumerGroup) -> bool:
-    """A ⊆ T and R = ∅ for who is STABLE or UNRELEASED at the assignment epoch."""
+    """Return whether every member STABLE or UNRELEASED at the assignment epoch has A ⊆ T and R = ∅."""
     for member in group.members:
         if member.epoch == group.assignment_epoch and member.state in (C_STABLE, C_UNRELEASED):
             target = group.target_of(member.member_id) or ()
@@ -68,7 +68,7 @@ def one_member_an_instance(group: ConsumerGroup) -> bool:
 
 
 def instances_are_of_members(group: ConsumerGroup) -> bool:
-    """The map of instance ids names members, each by its own. (M-STATIC-13 breaks it.)"""
+    """Return whether each instance id maps to the member that has it. (M-STATIC-13 breaks this.)"""
     mine = {(member.instance, member.member_id) for member in group.members if member.instance is not None}
     return set(group.statics) == mine
 
@@ -88,7 +88,7 @@ def resolved_are_used(group: ConsumerGroup) -> bool:
 
 
 def epochs_grow(before: ConsumerGroup, after: ConsumerGroup) -> bool:
-    """Group and assignment epoch never fall; a member's does only to -2, or to what a replacement comes to."""
+    """Return whether group and assignment epoch do not fall, and a member's epoch only to -2 or by replacement."""
     if after.epoch < before.epoch or after.assignment_epoch < before.assignment_epoch:
         return False
     for member in after.members:
@@ -99,7 +99,8 @@ def epochs_grow(before: ConsumerGroup, after: ConsumerGroup) -> bool:
 
 
 def taken_only_if_free(before: ConsumerGroup, after: ConsumerGroup) -> bool:
-    """A partition enters a member's A only if nobody held it, or that member, or the one that it replaces."""
+    """Return whether each partition that entered a member's A was free, held by that member, or by the one it
+    replaces."""
     holder = {each: member for member in before.members for each in held(member)}
     for member in after.members:
         for topic, number, _ in member.assigned:
@@ -122,7 +123,7 @@ STATES: Final[dict[str, Check]] = {
     "INV-KIP-16": assignment_epochs_reached,
 }
 CHANGES: Final[dict[str, Change]] = {"INV-KIP-04": epochs_grow, "INV-KIP-09": taken_only_if_free}
-#: Hold where this fault is mended (M-STATIC-13, M-STATIC-15).
+#: Invariants that hold if this fault is fixed (M-STATIC-13, M-STATIC-15).
 MENDED: Final[dict[str, tuple[str, Check]]] = {
     "INV-KIP-14": ("fault_relabelled_instance_stays", instances_are_of_members),
     "INV-KIP-18": ("fault_replacement_merges_members", resolved_are_used),
@@ -130,7 +131,7 @@ MENDED: Final[dict[str, tuple[str, Check]]] = {
 
 
 def broken(before: ConsumerGroup | None, after: ConsumerGroup) -> list[str]:
-    """The rules that a state or the step to it breaks."""
+    """Return the rules that a state or the step to it breaks."""
     found = [rule for rule, check in STATES.items() if not check(after)]
     if before is not None:
         found += [rule for rule, change in CHANGES.items() if not change(before, after)]

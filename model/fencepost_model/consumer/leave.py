@@ -22,7 +22,7 @@ from .turn import Turn
 
 
 def leave(t: Turn, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-    """M-LEAVE-02: epoch -1 or -2. The leaver's own epoch is not looked at. Raises Refused."""
+    """Handle epoch -1 or -2 (M-LEAVE-02). The member's epoch is not checked. Raises Refused."""
     member = leaver(t, body.member_id, body.instance_id)
     if body.member_epoch == STATIC_LEAVE_EPOCH:
         t.rule("M-LEAVE-05")
@@ -38,17 +38,17 @@ def leave(t: Turn, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbea
 
 
 def without_assignment_epochs(member: Member) -> Held:
-    """M-PE-07: a replacement may commit with any epoch."""
+    """Return A with assignment epochs 0, so a replacement may commit with any epoch (M-PE-07)."""
     return tuple([(topic, number, 0) for topic, number, _ in member.assigned])
 
 
 def leaver(t: Turn, member_id: str, instance: str | None) -> Member:
-    """Who is meant. Raises Refused."""
+    """Return the member that leaves. Raises Refused."""
     mapped: str | None = member_id
     if instance is not None:
         mapped = t.group.held_by(instance)
     member = None if mapped is None else t.group.member(mapped)
-    if member is None:  # an instance id may map to nobody (M-STATIC-13)
+    if member is None:  # an instance id may map to a missing member (M-STATIC-13)
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-LEAVE-02")
     if mapped != member_id:
         raise Refused(ErrorCode.FENCED_INSTANCE_ID, "M-LEAVE-02")
@@ -56,7 +56,7 @@ def leaver(t: Turn, member_id: str, instance: str | None) -> Member:
 
 
 def fence(t: Turn, leavers: Iterable[Member]) -> None:
-    """M-LEAVE-03, F-ORD-07: the members go, the epoch grows, no target is computed (M-TGT-07)."""
+    """Remove the members and bump the group epoch; no target is computed (M-LEAVE-03, F-ORD-07, M-TGT-07)."""
     gone = {member.member_id for member in leavers}
     if downgrades(t, gone):
         t.rule("X-DOWN-01", "X-DOWN-06")
@@ -80,7 +80,7 @@ def fence(t: Turn, leavers: Iterable[Member]) -> None:
 
 
 def expire(t: Turn, step: Expire) -> Member | None:
-    """M-TMR-01, 02: whom the timer is about, None if it has no effect any more."""
+    """Return the member whose timer expired, or None if the timer has no effect any more (M-TMR-01, 02)."""
     member = t.group.member(step.member_id)
     if member is None or (step.kind == REBALANCE and member.epoch != step.epoch):
         return None

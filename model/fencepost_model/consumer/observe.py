@@ -1,8 +1,8 @@
-"""What the model leaves open, read from what a target was observed to do.
+"""Values that the model leaves open, read from the observed behaviour of a target.
 
-A metadata hash is taken as shown, and held to be a function: the same topics have the same hash for the whole trace,
-others have another. A target assignment is taken as the records show it; whether it is one that the assignor may give
-is for ``target.valid`` to say.
+A metadata hash is taken as observed and checked to be a function: in one trace the same topics always have the same
+hash, and other topics another. A target assignment is taken from the records; ``target.valid`` decides whether the
+assignor may give it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .rows import to_target
 from .state import Target
 from .target import Ask, propose
 
-#: Topics and the hash that they were seen to have.
+#: Topics and their observed hash.
 Hashes: TypeAlias = tuple[tuple[tuple[Topic, ...], int], ...]
 
 
 def no_matcher(regex: str) -> Callable[[str], bool] | None:
-    """Of who has no regular expressions: none compiles."""
+    """A matcher for callers without regular expressions: no regex compiles."""
     return None
 
 
 class Seen(NamedTuple):
-    """What a target showed of one event; None where it was not observed."""
+    """The observation of one event; None for a part that was not observed."""
 
     records: Sequence[Record] | None = None
     groups: Mapping[str, ConsumerGroupView | None] | None = None
@@ -45,15 +45,15 @@ UNSEEN: Final = Seen()
 
 
 class Watched:
-    """An oracle that answers as the target did. ``hashes`` grows by what it learns. ``failing``: the groups whose last
-    request was to write an epoch, and failed."""
+    """An oracle that answers as the target did. It adds what it learns to ``hashes``. ``failing``: the groups whose
+    last request was to write an epoch, and failed."""
 
     __slots__ = ("_failing", "_guessed", "_seen", "hashes")
 
     def __init__(self, seen: Seen, hashes: Hashes, failing: frozenset[str] = frozenset()) -> None:
         self._seen = seen
         self._failing = failing
-        self._guessed: set[int] = set()  # in the place of hashes that nobody has shown
+        self._guessed: set[int] = set()  # stand-ins for hashes that were never observed
         self.hashes = hashes
 
     def metadata_hash(self, group_id: str, stored: int, topics: tuple[Topic, ...]) -> int:
@@ -68,7 +68,7 @@ class Watched:
         elif self._seen.records is None:
             value = digest(topics)
         elif stored and stored not in known | self._guessed and not self._bumped_in_vain(group_id):
-            value = stored  # no epoch was written, so it must be what the group has
+            value = stored  # no epoch was written, so it must be the group's hash
         else:
             value = digest(topics)
             self._guessed.add(value)
@@ -77,10 +77,11 @@ class Watched:
         return value
 
     def _bumped_in_vain(self, group_id: str) -> bool:
-        """A request that fails leaves only the deadline, with the epoch that there was to be (M-HB-13)."""
+        """Return whether the last request failed to write its epoch. Such a request leaves only the deadline, with that
+        epoch (M-HB-13)."""
         view = None if self._seen.groups is None else self._seen.groups.get(group_id)
         if view is None:
-            return group_id in self._failing  # failed at the same instant as the one before, nothing changes at all
+            return group_id in self._failing  # it failed at the same time as the previous one, so nothing changed
         return view.refresh_deadline is not None and view.refresh_deadline[1] > view.group_epoch
 
     def _hashes(self, group_id: str) -> list[int]:

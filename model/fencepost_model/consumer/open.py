@@ -1,8 +1,8 @@
-"""An open system around one consumer group: any heartbeat of a few clients, in any order, and what must be true then.
+"""An open system around one consumer group: any heartbeat of a few clients, in any order, and properties of each state.
 
-Breadth first from no group, so the first state that breaks a property has the shortest trace to it. Time stands still
-while clients act; ``settled`` lets it pass: everybody heartbeats, revokes what it is told to and resolutions run, until
-nothing changes any more (LIV-07). Clients that went away for a while are taken to have gone.
+The search is breadth first from no group, so the trace to the first state that breaks a property is a shortest one.
+Time stands still while clients act. ``settled`` lets time pass: all members heartbeat and revoke as asked, and
+resolutions run, until nothing changes any more (LIV-07). Members that are away count as gone.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from .state import SESSION, Beat, ConsumerGroup, Expire, Image, Member, Resoluti
 from .target import Ask, Wish, valid
 from .turn import World
 
-#: Heartbeats of everybody until a group without changes from outside must have settled.
+#: Rounds of heartbeats of all members after which a group without outside changes must have settled.
 ROUNDS: Final = 12
 
 
 class Point(NamedTuple):
-    """A state of the system: the group and the resolution under way."""
+    """A state of the system: the group and the running resolution."""
 
     group: ConsumerGroup | None = None
     task: Resolution | None = None
 
 
 class OpenGroup:
-    """``joins``: the first heartbeats that clients may send. ``world``: the time that stands still, and the topics."""
+    """The system. ``joins``: the first heartbeats that clients may send. ``world``: the fixed time, and the topics."""
 
     def __init__(self, model: ConsumerGroupModel, world: World, joins: Iterable[ConsumerGroupHeartbeatRequest]) -> None:
         self.model = model
@@ -41,7 +41,8 @@ class OpenGroup:
         self.joins = tuple(Beat(body, client_id="c", client_host="/h") for body in joins)
 
     def steps(self, point: Point) -> list[Step]:
-        """What may happen: a join, a heartbeat of a member that owns what it has, its leaving, a resolution."""
+        """Return the possible steps: a join; for each member a heartbeat that owns what it has, and a leave; a
+        resolution."""
         found: list[Step] = list(self.joins)
         for member in () if point.group is None else point.group.members:
             found += [self.beat(member), self.leave(member)]
@@ -79,14 +80,14 @@ class OpenGroup:
         return Beat(body, client_id="c", client_host="/h")
 
     def take(self, point: Point, step: Step, now: int | None = None) -> tuple[Point, Successor]:
-        """The step, with the first choice where there are several; targets are the oracle's."""
+        """Take the step, with the first choice where there are several; the oracle gives the targets."""
         world = self.world._replace(busy=point.task is not None, now=self.world.now if now is None else now)
         found = self.model.successors(point.group, step, world)[0]
         task = None if isinstance(step, Resolve) else point.task
         return Point(found.group, found.task or task), found
 
     def settled(self, point: Point) -> ConsumerGroup | None:
-        """The group after everybody has done its part for long enough."""
+        """Return the group after all members have heartbeated for long enough."""
         for member in () if point.group is None else point.group.members:
             if member.epoch == STATIC_LEAVE_EPOCH:
                 point, _ = self.take(point, Expire(SESSION, member.member_id))
@@ -105,7 +106,8 @@ class OpenGroup:
         return point.group
 
     def shortest(self, holds: Callable[[OpenGroup, Point], bool], depth: int) -> list[Step] | None:
-        """The steps to the nearest point that breaks the property, None if there is none within ``depth`` steps."""
+        """Return the steps to the nearest point that breaks the property, or None if there is none within ``depth``
+        steps."""
         seen = {Point()}
         level: list[tuple[Point, list[Step]]] = [(Point(), [])]
         for _ in range(depth):
@@ -125,7 +127,8 @@ class OpenGroup:
 
 
 def everything_is_owned(system: OpenGroup, point: Point) -> bool:
-    """LIV-07: once nothing changes, all are STABLE at the group epoch and each partition has an owner that wants it."""
+    """Return whether at rest all members are STABLE at the group epoch, and each partition has an owner that subscribes
+    to it (LIV-07)."""
     group = system.settled(point)
     if group is None or not group.members:
         return True
@@ -140,7 +143,7 @@ def everything_is_owned(system: OpenGroup, point: Point) -> bool:
 
 
 def rest_lasts(system: OpenGroup, point: Point) -> bool:
-    """LIV-17: once nothing changes, a heartbeat that says nothing changes nothing, whatever is left open (NOT-10)."""
+    """Return whether at rest a bare heartbeat changes nothing, whatever choice is made (LIV-17, NOT-10)."""
     group = system.settled(point)
     if group is None:
         return True
@@ -152,8 +155,8 @@ def rest_lasts(system: OpenGroup, point: Point) -> bool:
 
 
 def the_elected_assigns(system: OpenGroup, point: Point) -> bool:
-    """M-TGT-02, M-HB-14: once nothing changes, the target is one that an assignor with the most votes gives to members
-    who have it."""
+    """Return whether at rest the target is one that an assignor with the most votes gives to members that have it
+    (M-TGT-02, M-HB-14)."""
     group = system.settled(point)
     if group is None or not group.members:
         return True
@@ -169,19 +172,20 @@ def the_elected_assigns(system: OpenGroup, point: Point) -> bool:
 
 
 def nothing_waits_for_nobody(system: OpenGroup, point: Point) -> bool:
-    """M-LEAVE-08: nothing is to be assigned to nobody, so an interval need not be over before somebody comes."""
+    """Return whether an empty group is assigned at its epoch, so the next member need not wait for an interval
+    (M-LEAVE-08)."""
     group = point.group
     return group is None or bool(group.members) or group.assignment_epoch == group.epoch
 
 
 def no_more_than_fit(system: OpenGroup, point: Point) -> bool:
-    """M-VAL-25: no group has more members than `group.consumer.max.size`."""
+    """Return whether the group has at most `group.consumer.max.size` members (M-VAL-25)."""
     return point.group is None or len(point.group.members) <= system.model.settings.group_consumer_max_size
 
 
 def returns_to_its_place(system: OpenGroup, point: Point) -> bool:
-    """M-VAL-28, M-STATIC-03: a static member that left for a while takes its place again under a new member id, also
-    in a group that is full."""
+    """Return whether a static member that left for a while can return under a new member id, also to a full group
+    (M-VAL-28, M-STATIC-03)."""
     members = () if point.group is None else point.group.members
     for member in members:
         if member.epoch == STATIC_LEAVE_EPOCH:
@@ -192,13 +196,13 @@ def returns_to_its_place(system: OpenGroup, point: Point) -> bool:
 
 
 def restarts_with_its_id(system: OpenGroup, point: Point) -> bool:
-    """M-STATIC-02: a member that starts anew under its own ids is let in at once."""
+    """Return whether a member that restarts under its own ids is accepted at once (M-STATIC-02)."""
     members = () if point.group is None else point.group.members
     return all(_answer(system, point, system.beat(member, 0)) is ErrorCode.NONE for member in members)
 
 
 def instances_can_be_taken(system: OpenGroup, point: Point) -> bool:
-    """M-STATIC-13: an instance id that no member has is open to a new one."""
+    """Return whether an instance id that no member has is open to a new one (M-STATIC-13)."""
     members = () if point.group is None else point.group.members
     held = {member.instance for member in members}
     free = {each.body.instance_id for each in system.joins} - held - {None}

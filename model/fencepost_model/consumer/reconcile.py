@@ -1,6 +1,6 @@
 """Reconciliation of one member with its target (rule book, 7.6).
 
-Each outcome fires a trigger of the member's state machine, so that the machine says what can follow what.
+Each outcome fires a trigger of the member's state machine, so the machine checks which outcome may follow which.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .state import Held, Member, Partition, Target
 
 
 class Aim(NamedTuple):
-    """What a member is reconciled with: its target T at epoch t, S(m), O, whether it subscribed anew just now, and the
-    epochs of the partitions that anybody holds."""
+    """The input of a reconciliation: the target T at epoch t, S(m), O, whether the subscription has just changed, and
+    the epochs of all held partitions."""
 
     target: Target
     epoch: int
@@ -32,7 +32,7 @@ class Aim(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """What the rules of a step share."""
+    """Context that the rules of a step share."""
 
     profile: Profile
     rules: list[str]
@@ -40,7 +40,7 @@ class Desk(NamedTuple):
 
 
 def reconcile(desk: Desk, member: Member, aim: Aim) -> Member:
-    """The member afterwards; the same object if nothing changes. Raises Refused (M-REC-06)."""
+    """Return the member afterwards, the same object if nothing changes. Raises Refused (M-REC-06)."""
     profile, rules, _ = desk
     if member.state == C_STABLE:
         if member.epoch != aim.epoch:
@@ -50,7 +50,7 @@ def reconcile(desk: Desk, member: Member, aim: Aim) -> Member:
         return _maybe_prune(desk, member, aim)
     if member.state == C_UNREVOKED:
         if aim.owned is None or not aim.owned.isdisjoint(without_epochs(member.revoking)):
-            rules.append("M-REC-03")  # M-REC-18: a missing list confirms nothing
+            rules.append("M-REC-03")  # a missing list confirms nothing (M-REC-18)
             return _maybe_prune(desk, member, aim)
         rules.append("M-REC-04")
         advances = profile.old_revocation_advances_epoch  # M-REC-19
@@ -69,7 +69,7 @@ def _to(member: Member, trigger: str) -> str:
 
 
 def _next(desk: Desk, member: Member, epoch: int, aim: Aim) -> Member:
-    """next(x, A) of the rule book. The epoch from before becomes the previous one (M-REC-15)."""
+    """Compute next(x, A) of the rule book. The current epoch becomes the previous one (M-REC-15)."""
     profile, rules, _ = desk
     goal = aim.target
     if not profile.old_whole_target:
@@ -100,7 +100,7 @@ def _next(desk: Desk, member: Member, epoch: int, aim: Aim) -> Member:
 
 
 def _maybe_prune(desk: Desk, member: Member, aim: Aim) -> Member:
-    """M-REC-25: gives up topics that the member no longer subscribes to, without waiting for a target."""
+    """Give up topics that the member no longer subscribes to, without waiting for a target (M-REC-25)."""
     profile, rules, pick = desk
     if profile.old_whole_target or not aim.subscription_changed:
         return member
@@ -108,7 +108,7 @@ def _maybe_prune(desk: Desk, member: Member, aim: Aim) -> Member:
     gone = tuple([row for row in member.assigned if row[0] not in aim.topics])
     if not gone:
         empty = not aim.topics and not member.assigned and not member.revoking
-        # the quirk: whether Kafka notices that nothing changed depends on which empty map it holds
+        # A quirk: which of its empty maps Kafka holds decides whether it notices that nothing changed.
         if empty and previous != member.previous and pick("prune", ["nothing", "previous"]) == "previous":
             rules.append("M-REC-25")
             return member._replace(previous=previous)

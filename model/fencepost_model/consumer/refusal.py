@@ -6,7 +6,7 @@ from fencepost.protocol.errors import ErrorCode
 
 
 class Refused(Exception):
-    """The answer's error and the rule that decides it."""
+    """The error of the answer, and the rule that decides it."""
 
     def __init__(self, error: ErrorCode, rule: str) -> None:
         super().__init__(error, rule)
@@ -15,4 +15,4 @@ class Refused(Exception):
 
 
 class CannotHappen(Exception):
-    """The coordinator takes it for impossible: an internal error (F-REPLAY-13)."""
+    """A condition that the coordinator takes for impossible: an internal error (F-REPLAY-13)."""

@@ -20,14 +20,15 @@ from .turn import Turn
 
 
 class Regex(Enum):
-    """What a request does about the group's regexes, as far as epochs go."""
+    """The effect of a request's regex on the group epoch."""
 
     KEEP = "keep"
     BUMP = "bump"
 
 
 def change_regex(t: Turn, found: Found, updated: Member, *, joins: bool = False) -> Regex:
-    """M-RX-02, M-HB-03. ``joins``: a JoinGroup, by which any change bumps (X-JOIN-11). Raises Refused (M-VAL-08)."""
+    """Apply a change of the member's regex (M-RX-02, M-HB-03). ``joins``: a JoinGroup, with which any change bumps
+    (X-JOIN-11). Raises Refused (M-VAL-08)."""
     result = Regex.KEEP
     old, new = found.member.regex, updated.regex
     wanted = False
@@ -50,7 +51,7 @@ def change_regex(t: Turn, found: Found, updated: Member, *, joins: bool = False)
         if not (t.profile.fault_resolved_regex_change_no_bump or t.profile.old_whole_target) and subscription(
             found.member, t.group, image
         ) != subscription(updated, t.group, image):
-            result = Regex.BUMP  # LIV-15 mended; without prune there is nothing to mend
+            result = Regex.BUMP  # LIV-15 fixed; without prune there is nothing to fix
     used = _used_with(t, found.member, updated)
     if t.task is None and wants_resolution(t, used, wanted=wanted):
         t.rule("M-RX-03")
@@ -59,8 +60,8 @@ def change_regex(t: Turn, found: Found, updated: Member, *, joins: bool = False)
 
 
 def _used_with(t: Turn, member: Member, updated: Member) -> set[str]:
-    """The regexes of the group as it is, with what the request's member uses now for what it used. A member that takes
-    another's place while it has one still counts with what it used there (M-STATIC-15)."""
+    """Return the regexes that the group uses after the request. A member that takes another's place while it has one of
+    its own still counts with its former regex (M-STATIC-15)."""
     used = used_regexes(t.group.members)
     for regex, more in ((member.regex, -1), (updated.regex, 1)):
         if regex:
@@ -69,7 +70,8 @@ def _used_with(t: Turn, member: Member, updated: Member) -> set[str]:
 
 
 def wants_resolution(t: Turn, used: Collection[str], *, wanted: bool) -> bool:
-    """M-RX-03. ``used``: regexes that the group uses, this member's among them."""
+    """Return whether a resolution must be scheduled (M-RX-03). ``used``: regexes that the group uses, this member's
+    included."""
     if not used or t.world.busy:
         return False
     rows = {row.regex: row for row in t.group.regexes}
@@ -77,7 +79,8 @@ def wants_resolution(t: Turn, used: Collection[str], *, wanted: bool) -> bool:
         return True
     at, version = next(iter(rows.values())).timestamp, next(iter(rows.values())).version
     if any((row.timestamp, row.version) != (at, version) for row in rows.values()):
-        # one stands for all, whichever; not all were resolved together if a request that failed had asked (M-HB-13)
+        # Any of them stands for all. They were not all resolved together if a failed request had asked for one
+        # (M-HB-13).
         told = rows[t.chooser.pick("resolution", list(rows))]
         at, version = told.timestamp, told.version
     if t.world.now <= at + t.settings.regex_min_refresh_interval_ms:
@@ -90,7 +93,7 @@ def wants_resolution(t: Turn, used: Collection[str], *, wanted: bool) -> bool:
 
 
 def resolve(t: Turn, resolution: Resolution) -> None:
-    """M-RX-05: what a resolution found is written, and bumps if it changes something."""
+    """Write the result of a resolution, and bump if it changes something (M-RX-05)."""
     used = used_regexes(t.group.members)
     image = t.world.image
     names = [topic.name for topic in image.topics if topic.name not in resolution.hidden]

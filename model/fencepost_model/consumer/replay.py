@@ -1,4 +1,4 @@
-"""What a record does to a group (rule book, 11.5). The live coordinator changes hard state in no other way."""
+"""The effect of a record on a group (rule book, 11.5). The live coordinator changes hard state in no other way."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ BYTES: Final = {state: byte for byte, state in _STATES.items()} | {C_UNKNOWN: Me
 
 
 def replay(profile: Profile, group: ConsumerGroup | None, record: Record) -> ConsumerGroup | None:
-    """The consumer group after one of its records, None if there is none. Raises CannotHappen (F-REPLAY-13)."""
+    """Return the consumer group after one of its records, or None if there is none. Raises CannotHappen
+    (F-REPLAY-13)."""
     key, value = record.key, record.value
     if value is None:
         return None if group is None else _tombstone(group, record)  # F-REPLAY-06
@@ -81,7 +82,7 @@ def _put(group: ConsumerGroup, member: Member) -> tuple[Member, ...]:
 
 
 def _with(group: ConsumerGroup, member: Member) -> ConsumerGroup:
-    """Every change of a member works out the type of the subscriptions anew (G-DATA-22)."""
+    """Return the group with a changed member; every such change computes the subscription type again (G-DATA-22)."""
     members = _put(group, member)
     return group._replace(members=members, type=subscription_type(members, group.regexes))
 
@@ -89,7 +90,8 @@ def _with(group: ConsumerGroup, member: Member) -> ConsumerGroup:
 def _metadata(
     profile: Profile, group: ConsumerGroup, member_id: str, value: ConsumerGroupMemberMetadataValue
 ) -> ConsumerGroup:
-    """F-REPLAY-07. An instance id that the member had before stays mapped to it in Kafka (M-STATIC-13)."""
+    """Replay MemberMetadata (F-REPLAY-07). In Kafka the member's former instance id stays mapped to it
+    (M-STATIC-13)."""
     old = group.member(member_id) or Member(member_id)
     member = old._replace(
         instance=value.instance_id,
@@ -117,7 +119,7 @@ def _metadata(
 def _current(
     profile: Profile, group: ConsumerGroup, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue
 ) -> ConsumerGroup:
-    """F-REPLAY-08, F-REC-08."""
+    """Replay CurrentAssignment (F-REPLAY-08, F-REC-08)."""
     with_epochs = not profile.old_no_assignment_epochs
     member = (group.member(member_id) or Member(member_id))._replace(
         epoch=value.member_epoch,

@@ -1,4 +1,4 @@
-"""Partitions in the shapes that messages, records and views give them: rows of topics by id, numbers ascending."""
+"""Partitions in the shapes of messages, records and views: rows of topics by id, with ascending numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def to_target(rows: Iterable[TopicPartitions]) -> Target:
 
 
 def to_held(rows: Iterable[AssignedPartitions], epoch: int, with_epochs: bool) -> Held:
-    """``epoch``: the member's, for partitions without an assignment epoch of their own (F-REC-08)."""
+    """Return the rows as held partitions. ``epoch``: that of the member, for partitions without an assignment epoch
+    (F-REC-08)."""
     found = []
     for row in rows:
         epochs = row.assignment_epochs
@@ -51,5 +52,5 @@ def to_held(rows: Iterable[AssignedPartitions], epoch: int, with_epochs: bool) -
 
 
 def owned_set(rows: Iterable[TopicPartitions] | None) -> frozenset[Partition] | None:
-    """O of the rule book: what the request says the member owns, None if it does not say."""
+    """Return O of the rule book: the partitions that the request lists as owned, or None if it has no list."""
     return None if rows is None else frozenset([(row.topic_id, number) for row in rows for number in row.partitions])

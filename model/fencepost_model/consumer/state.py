@@ -1,9 +1,9 @@
 """The state of a consumer group as flat, hashable tuples (G-DATA-20…33).
 
-What follows from the members is not stored: the group's state, the epochs of partitions, the counts of subscriptions,
-votes and regexes; ``derive`` works it out. The map of instance ids *is* stored, since Kafka's may hold entries of
-nobody (M-STATIC-13), and so is the type of the subscriptions, which may be behind (M-TGT-06). Everything is sorted, so
-that two groups which differ only in the order of a hash map are one state.
+Derived values are not stored: the group's state, the epochs of partitions, the counts of subscriptions, votes and
+regexes; ``derive`` computes them. The map of instance ids *is* stored, since Kafka's map may have entries without a
+member (M-STATIC-13). The subscription type is stored too, as it may be out of date (M-TGT-06). Everything is sorted, so
+two groups that differ only in the order of a hash map are one state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..machines import C_STABLE
 
 #: Topic id and number.
 Partition: TypeAlias = tuple[bytes, int]
-#: Partitions that a member is to have, ascending.
+#: The partitions of a member's target, ascending.
 Target: TypeAlias = tuple[Partition, ...]
 #: Topic id, number, and the epoch at which the member got it (M-PE-06), ascending.
 Held: TypeAlias = tuple[tuple[bytes, int, int], ...]
@@ -50,10 +50,10 @@ class Member(NamedTuple):
 class ConsumerGroup(NamedTuple):
     """One group object.
 
-    ``target`` and ``members`` ascend by member id, ``statics`` by instance id, ``regexes`` by regex. ``type`` is as it
-    was when a member last changed: a regex resolved or dropped since does not show in it. ``metadata`` is
-    what 4.0 keeps instead of the hash (V-34). ``refresh`` is the deadline of M-META-01 and the group epoch that came
-    with it; None is "expired". It is the one thing that no record restores and no failed append takes back (M-HB-13).
+    ``target`` and ``members`` ascend by member id, ``statics`` by instance id, ``regexes`` by regex. ``type`` is as of
+    the last change of a member: a regex resolved or dropped since is not included. ``metadata`` is what 4.0 keeps
+    instead of the hash (V-34). ``refresh`` is the deadline of M-META-01 with its group epoch; None is "expired". It is
+    the only field that no record restores and no failed append reverts (M-HB-13).
     """
 
     epoch: int
@@ -76,7 +76,7 @@ class ConsumerGroup(NamedTuple):
         return None
 
     def held_by(self, instance: str) -> str | None:
-        """The member id that an instance id maps to (G-DATA-21)."""
+        """Return the member id that an instance id maps to (G-DATA-21)."""
         for name, member_id in self.statics:
             if name == instance:
                 return member_id
@@ -96,20 +96,20 @@ class ConsumerGroup(NamedTuple):
 
 
 def new_group(profile: Profile) -> ConsumerGroup:
-    """M-VAL-21, F-REPLAY-11: a group that nothing is known of."""
+    """Return a group without any record (M-VAL-21, F-REPLAY-11)."""
     first = 0 if profile.old_epochs_start_at_zero else 1
     return ConsumerGroup(first, first)
 
 
 class Image(NamedTuple):
-    """The topics that exist, by name, and the version of the image. Before the first see ``no_image``."""
+    """The existing topics, by name, and the version of the image. Before the first image see ``no_image``."""
 
     topics: tuple[Topic, ...] = ()
     version: int = 0
 
 
 def no_image(profile: Profile) -> Image:
-    """M-RX-04: the image before the first has a version, too."""
+    """Return the image before the first one, which has a version too (M-RX-04)."""
     return Image(version=-1) if profile.old_no_image_is_minus_one else Image()
 
 
@@ -121,13 +121,13 @@ SYNC: Final = "consumer-sync"
 KINDS: Final = (SESSION, REBALANCE, JOIN, SYNC)
 
 
-#: How long until a timer whose write failed runs out again, ms (F-RT-17, M-TMR-08).
+#: The delay after which a timer whose write failed fires again, in ms (F-RT-17, M-TMR-08).
 RETRY_MS: Final = 500
 
 
 class Resolution(NamedTuple):
-    """A regex resolution under way, with what was fixed when it was scheduled (M-RX-04). ``hidden``: the topics that
-    the caller may not describe (M-RX-06). The image is the one of when it runs."""
+    """A running regex resolution, with what was fixed when it was scheduled (M-RX-04). ``hidden``: the topics that the
+    caller may not describe (M-RX-06). It uses the image at the time when it runs."""
 
     group_id: str
     regexes: tuple[str, ...]
@@ -135,7 +135,7 @@ class Resolution(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """A ConsumerGroupHeartbeat comes in. ``new_id``: the member id to use should one be made (M-VAL-26)."""
+    """A ConsumerGroupHeartbeat arrives. ``new_id``: the member id to use if one must be made (M-VAL-26)."""
 
     body: ConsumerGroupHeartbeatRequest
     version: int = 1
@@ -146,7 +146,7 @@ class Beat(NamedTuple):
 
 
 class Expire(NamedTuple):
-    """A timer of a member runs out; ``epoch`` is the member's at the time a rebalance timer was armed (M-TMR-02)."""
+    """A timer of a member expires. ``epoch``: the member's epoch when a rebalance timer was armed (M-TMR-02)."""
 
     kind: str
     member_id: str

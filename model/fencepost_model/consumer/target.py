@@ -1,11 +1,11 @@
-"""Target assignments: which ones an assignor may give, and one that it could (rule book, 10.6, 10.7).
+"""Target assignments: which ones an assignor may give, and one that it could give (rule book, 10.6, 10.7).
 
-The model does not say which target is chosen (NOT-10, A-PROP-09); ``valid`` tells whether one may be. ``range`` leaves
-nothing open, so it is computed. For ``uniform`` the properties are stated: complete and without overlap, to subscribers
-only, balanced, and as sticky as A-UHOM-04 promises.
+The model does not fix which target is chosen (NOT-10, A-PROP-09); ``valid`` decides whether one is allowed. ``range``
+leaves nothing open, so its target is computed. For ``uniform`` the properties are checked: complete, without overlap,
+to subscribers only, balanced, and as sticky as A-UHOM-04 promises.
 
-With a stale subscription type the homogeneous algorithm takes the topics of one arbitrary member for everybody
-(M-TGT-06); then every choice of that member is possible.
+With a stale subscription type the homogeneous algorithm uses the topics of one arbitrary member for all (M-TGT-06);
+then every choice of that member is possible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FAILS: Final = "fails"
 
 
 class Wish(NamedTuple):
-    """What an assignor knows of a member (M-TGT-03): S(m), and the target it had."""
+    """The input of an assignor for one member (M-TGT-03): S(m), and its previous target."""
 
     member_id: str
     instance: str | None
@@ -32,8 +32,9 @@ class Wish(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """The input of a computation. ``partitions``: topic id to count, of every topic that it knows. ``withheld``: what
-    Kafka's uniform keeps from everybody, though no previous target has it (A-UHOM-08)."""
+    """The input of a computation. ``partitions``: the count of each topic that the assignor knows, by topic id.
+    ``withheld``: partitions that Kafka's uniform gives to no member, although they are in no previous target
+    (A-UHOM-08)."""
 
     assignor: str
     type: SubscriptionType
@@ -47,8 +48,8 @@ def _all(ask: Ask, topics: frozenset[bytes]) -> set[Partition]:
 
 
 def _wishes(ask: Ask) -> list[tuple[Wish, ...]]:
-    """The members with the topics that the algorithm takes them to want; one list for each way that can be, and in
-    which it knows all topics."""
+    """Return the members with the topics that the algorithm uses for them: one list for each possibility in which the
+    assignor knows all topics."""
     if ask.type is SubscriptionType.HETEROGENEOUS:
         ways = [ask.members]
     else:
@@ -58,15 +59,15 @@ def _wishes(ask: Ask) -> list[tuple[Wish, ...]]:
 
 
 def valid(ask: Ask, target: Mapping[str, Target]) -> bool:
-    """Whether the assignor may answer with this target, given for every member."""
+    """Return whether the assignor may answer with this target, which must name every member."""
     return target.keys() == {wish.member_id for wish in ask.members} and any(
         _valid(ask, wishes, target) for wishes in _wishes(ask)
     )
 
 
 def outcomes(ask: Ask) -> tuple[str, ...]:
-    """An assignor fails if it meets a topic that it does not know (V-136). With a stale type it takes the subscription
-    of any one member for everybody's (M-TGT-06), so it may fail or assign."""
+    """Return the possible outcomes. An assignor fails on a topic that it does not know (V-136). With a stale type it
+    uses the subscription of any one member for all (M-TGT-06), so it may fail or assign."""
     strange = any(not wish.topics <= ask.partitions.keys() for wish in ask.members)
     if not strange:
         return (ASSIGNS,)
@@ -74,8 +75,9 @@ def outcomes(ask: Ask) -> tuple[str, ...]:
 
 
 def stumbles(ask: Ask) -> bool:
-    """A-UHET-06, A-UHOM-06: uniform cannot take a previous target that names a partition which the topic does not have.
-    With unlike subscriptions it fails at once; with alike ones such a partition is dealt out, and one is left over."""
+    """Return whether uniform fails on a previous target with a partition that its topic does not have (A-UHET-06,
+    A-UHOM-06). With different subscriptions it fails at once. With equal ones it deals out that partition, so one
+    partition is left over."""
     return ask.assignor != RANGE and any(
         topic in wish.topics and number >= ask.partitions.get(topic, 0)
         for wish in ask.members
@@ -97,27 +99,28 @@ def _valid(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> 
             return False
     if not alike:
         return _even(wishes, target)
-    if withheld:  # nobody has more than its quota; who is to fill it may find the pool empty
+    if withheld:  # no member exceeds its quota, but a member below it may find the pool empty
         most = -(-len(_all(ask, topics)) // len(wishes))
         return all(len(share) <= most for share in target.values()) and _sticky(ask, wishes, target)
     return _balanced(wishes, target) and _sticky(ask, wishes, target)
 
 
 def _withheld(ask: Ask, wishes: tuple[Wish, ...]) -> set[Partition]:
-    """A-UHOM-08: of what the algorithm deals out."""
+    """Return the withheld partitions among those that the algorithm deals out (A-UHOM-08)."""
     return set(ask.withheld).difference(*[wish.previous for wish in wishes])
 
 
 def _balanced(wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
-    """A-PROP-04, A-UHOM-04: sizes differ by one at most."""
+    """Return whether sizes differ by at most one (A-PROP-04, A-UHOM-04)."""
     sizes = [len(target[wish.member_id]) for wish in wishes]
     return not sizes or max(sizes) - min(sizes) <= 1
 
 
 def _sticky(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
-    """A-UHOM-04, A-PROP-05, 06: each keeps as much of its previous target as its share allows.
+    """Return whether each member keeps as much of its previous target as its share allows (A-UHOM-04, A-PROP-05, 06).
 
-    A previous target that overlaps another, or names partitions that are gone, is no base to judge by."""
+    A previous target that overlaps another, or names missing partitions, is not checked.
+    """
     before = [each for wish in wishes for each in wish.previous]
     if len(before) != len(set(before)):
         return True
@@ -130,7 +133,8 @@ def _sticky(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) ->
 
 
 def _even(wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
-    """A-UHET-04, 05: who has two more than another subscriber of a topic owns nothing of it."""
+    """Return whether a member with two partitions more than another subscriber of a topic owns nothing of it
+    (A-UHET-04, 05)."""
     totals = {wish.member_id: len(target[wish.member_id]) for wish in wishes}
     for wish in wishes:
         for topic in {topic for topic, _ in target[wish.member_id]}:
@@ -141,7 +145,8 @@ def _even(wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
 
 
 def ranged(ask: Ask, wishes: tuple[Wish, ...]) -> dict[str, Target]:
-    """A-SRANGE-01, 02, A-COM-02, A-RANGE-01: contiguous shares, members with an instance id first, then by id."""
+    """Return the target of range: contiguous shares, members with an instance id first, then by id (A-SRANGE-01, 02,
+    A-COM-02, A-RANGE-01)."""
     found: dict[str, list[Partition]] = {wish.member_id: [] for wish in wishes}
     order = sorted(wishes, key=lambda w: (w.instance is None, utf16(w.instance or ""), utf16(w.member_id)))
     for topic in sorted(frozenset().union(*[wish.topics for wish in wishes]) if wishes else ()):
@@ -156,7 +161,7 @@ def ranged(ask: Ask, wishes: tuple[Wish, ...]) -> dict[str, Target]:
 
 
 def propose(ask: Ask) -> dict[str, Target]:
-    """A target that is valid: the same for the same question. Members are gone through by id."""
+    """Return a valid target, the same for the same question. Members are visited by id."""
     wishes = _wishes(ask)[0] if ask.members else ()
     if ask.assignor == RANGE:
         return ranged(ask, wishes)
@@ -183,7 +188,8 @@ def propose(ask: Ask) -> dict[str, Target]:
 
 
 def _quotas(ask: Ask, order: list[Wish], total: int) -> dict[str, int]:
-    """How many each gets of a homogeneous group; the extra ones go to those who had most (A-UHOM-01)."""
+    """Return the size of each member's share in a homogeneous group. The extra partitions go to members that had most
+    (A-UHOM-01)."""
     if ask.type is SubscriptionType.HETEROGENEOUS or not order:
         return {}
     share, extra = divmod(total, len(order))
@@ -196,7 +202,7 @@ def _quotas(ask: Ask, order: list[Wish], total: int) -> dict[str, int]:
 
 
 def _level(order: list[Wish], found: dict[str, list[Partition]]) -> None:
-    """A-UHET-03: moves partitions to subscribers with less until no move helps."""
+    """Move partitions to subscribers with fewer until no move helps (A-UHET-03)."""
     moved = True
     while moved:
         moved = False
@@ -211,5 +217,5 @@ def _level(order: list[Wish], found: dict[str, list[Partition]]) -> None:
 
 
 def utf16(text: str) -> bytes:
-    """The order of Java's strings (A-COM-02)."""
+    """Return a sort key in the order of Java's strings (A-COM-02)."""
     return text.encode("utf-16-be", "surrogatepass")

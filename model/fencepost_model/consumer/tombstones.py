@@ -17,7 +17,7 @@ from .state import ConsumerGroup
 
 
 def of_group(group_id: str, group: ConsumerGroup) -> list[Record]:
-    """F-ORD-09, F-ORD-16, X-DOWN-02: the tombstones of a whole group, members and all, in order."""
+    """Return the tombstones of a whole group with its members, in order (F-ORD-09, F-ORD-16, X-DOWN-02)."""
     ids = [member.member_id for member in group.members]
     keys: list[RecordKey] = [
         *[ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id) for member_id in ids],

@@ -1,7 +1,7 @@
 """One step of a consumer group in progress: what the rules read, and what they ask for.
 
-The group is read as it was before the step; ``records`` say what it becomes (``after``). What no record carries is
-beside them: timers, the deadline of the metadata, a regex resolution to start (M-HB-13).
+The group is read as it was before the step; ``records`` hold its changes (``after``). Attributes beside them hold what
+no record contains: timers, the metadata deadline, a regex resolution to start (M-HB-13).
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ from .state import KINDS, REBALANCE, SESSION, ConsumerGroup, Image, Member, Reso
 
 
 class World(NamedTuple):
-    """What is around a group. ``config``: its dynamic configuration, None if it has none. ``busy``: a regex resolution
-    of it is under way. ``new_topics``: the version of the last image that had a new topic, or was there at the load
-    (M-RX-03)."""
+    """The surroundings of a group.
+
+    - ``config``: its dynamic configuration, None if it has none.
+    - ``busy``: a regex resolution of the group is running.
+    - ``new_topics``: the version of the last image with a new topic, or of the image at the load (M-RX-03).
+    """
 
     now: int = 0
     image: Image = Image()
@@ -54,7 +57,7 @@ class World(NamedTuple):
 
 
 class Around(NamedTuple):
-    """What a step works under, and where it notes the rules that decided it."""
+    """Context of a step, with the list of the rules that decided it."""
 
     settings: Settings
     profile: Profile
@@ -64,7 +67,7 @@ class Around(NamedTuple):
 
 
 class Turn:
-    """``group`` is None if there is none before the step; ``fresh`` tells that this step makes it."""
+    """A step. ``group`` is None if it does not exist before the step; ``fresh``: this step creates it."""
 
     __slots__ = (
         "alarms",
@@ -97,25 +100,26 @@ class Turn:
         self.refresh = self.group.refresh
         self.records: list[Record] = []
         self.armed: dict[Timer, int | None] = {}
-        self.alarms: dict[str, int] = {}  #: member to its epoch as its rebalance timer was armed (M-TMR-02)
+        self.alarms: dict[str, int] = {}  #: member to its epoch when its rebalance timer was armed (M-TMR-02)
         self.task: Resolution | None = None
         self.denied_topics: frozenset[str] = frozenset()
-        self.base: list[Record] = []  #: of an upgrade, which come before the others (X-UP-10)
-        self.begins = False  #: an epoch is to be written in any case
-        self.parked = ""  #: whose JoinGroup is parked in the classic group
+        self.base: list[Record] = []  #: of an upgrade, before the other records (X-UP-10)
+        self.begins = False  #: an epoch must be written in any case
+        self.parked = ""  #: the member whose JoinGroup is parked in the classic group
         self.failed = False  #: an internal error happened in a timer's write
-        self.rebalances = False  #: the classic group does so at once (X-DOWN-06, 22)
-        self.classic: Group | None = None  #: what the group becomes (X-DOWN-03)
+        self.rebalances = False  #: the classic group rebalances at once (X-DOWN-06, 22)
+        self.classic: Group | None = None  #: the group after a downgrade (X-DOWN-03)
 
     def counts_on(self, generation: int) -> None:
-        """M-VAL-22 mended: a new group goes on where the classic one was; 0 if it does not."""
+        """Continue the count of the classic group in a new group (M-VAL-22 fixed); 0: do not."""
         if generation:
             epoch = max(generation, self.group.epoch)
             self.group = self.group._replace(epoch=epoch, assignment_epoch=epoch)
             self.begins = True
 
     def after(self) -> ConsumerGroup | None:
-        """The group after the records. The object that a first join or an upgrade makes has no deadline yet."""
+        """Return the group after the records. The object that a first join or an upgrade creates has no deadline
+        yet."""
         group = None if self.fresh else self.group
         for record in self.records:
             group = replay(self.profile, group, record)
@@ -124,7 +128,8 @@ class Turn:
         return group
 
     def converts(self, skip: int) -> None:
-        """An upgrade: the records so far are the group that the rest of the step finds. ``skip``: not its own."""
+        """Note an upgrade: the records so far give the group for the rest of the step. ``skip``: how many are not its
+        own."""
         group: ConsumerGroup | None = None
         for record in self.records[skip:]:
             group = replay(self.profile, group, record)
@@ -138,7 +143,7 @@ class Turn:
     # ---- timers -------------------------------------------------------------------------------------------------
 
     def arm_session(self, member_id: str) -> None:
-        """M-TMR-01, G-CFG-28: the group's session timeout."""
+        """Set the session timer to the group's session timeout (M-TMR-01, G-CFG-28)."""
         self.armed[Timer(SESSION, member_id)] = self.session_timeout()
 
     def arm_rebalance(self, member: Member) -> None:
@@ -146,7 +151,7 @@ class Turn:
         self.alarms[member.member_id] = member.epoch
 
     def load_timers(self) -> None:
-        """F-LOAD-05: as a coordinator that has just read the group sets them."""
+        """Set the timers as a coordinator does that has just loaded the group (F-LOAD-05)."""
         for member in self.group.members:
             self.arm_session(member.member_id)
             if member.state == C_UNREVOKED:
@@ -157,15 +162,15 @@ class Turn:
             self.armed[Timer(kind, member_id)] = None
 
     def arm_own_session(self, member: Member) -> None:
-        """X-TMR-01: that of a classic member is its own."""
+        """Set the session timer; that of a classic member has its own timeout (X-TMR-01)."""
         if member.classic is None:
             self.arm_session(member.member_id)
         else:
             self.armed[Timer(SESSION, member.member_id)] = member.classic.session_timeout_ms
 
     def bring_back(self, member: Member, cancelled: frozenset[Timer], alarm: int | None) -> None:
-        """M-HB-13 mended: the member is what it was before a step that cancelled these timers, and so is its rebalance
-        timer, at full length. ``alarm``: the epoch that it was armed with last."""
+        """Restore the rebalance timer at full length, after an append that failed (M-HB-13 fixed). The member is as
+        before the step that cancelled these timers. ``alarm``: the epoch with which the timer was last armed."""
         rebalance = Timer(REBALANCE, member.member_id)
         if member.epoch == STATIC_LEAVE_EPOCH:
             return
@@ -200,19 +205,19 @@ class Turn:
         return self._clamp(value, low, high)
 
     def _clamp(self, value: int, low: int, high: int) -> int:
-        """M-CFG-01."""
+        """Clamp a group's configuration to the broker's bounds (M-CFG-01)."""
         return value if self.profile.old_group_config_unclamped else min(max(value, low), high)
 
     # ---- metadata -----------------------------------------------------------------------------------------------
 
     def topics(self, members: Iterable[Member]) -> tuple[Topic, ...]:
-        """The existing topics that these members subscribe to."""
+        """Return the existing topics that these members subscribe to."""
         members = tuple(members)
         regexes = counted(members, self.group.members, self.group.regexes)
         return hashed(group_topics(members, regexes), self.world.image)
 
     def hash(self, topics: tuple[Topic, ...]) -> int:
-        """M-META-07; 4.0 has none (V-34)."""
+        """Return the metadata hash (M-META-07); 4.0 has none (V-34)."""
         if not topics or self.profile.old_partition_metadata:
             return 0
         return self.world.oracle.metadata_hash(self.group_id, self.group.hash, topics)
@@ -264,8 +269,8 @@ class Turn:
         )
 
     def write_epoch(self, epoch: int, topics: tuple[Topic, ...], *, new: bool = False) -> None:
-        """GroupEpoch, after the metadata if the release still keeps them and they changed (F-ORD-06, F-ORD-07) or the
-        group is ``new`` (X-UP-10)."""
+        """Write GroupEpoch. The metadata come first if the release still stores them, and they changed (F-ORD-06,
+        F-ORD-07) or the group is ``new`` (X-UP-10)."""
         if self.profile.old_partition_metadata:
             rows = tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics])
             if new or rows != self.group.metadata:
@@ -275,14 +280,14 @@ class Turn:
         )
 
     def same_metadata(self, topics: tuple[Topic, ...]) -> bool:
-        """Whether the group's metadata are still these (M-HB-04)."""
+        """Return whether these are still the group's metadata (M-HB-04)."""
         if self.profile.old_partition_metadata:
             return tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics]) == self.group.metadata
         return self.hash(topics) == self.group.hash
 
     def partitions_known(self) -> dict[bytes, int]:
-        """The topics that an assignor sees (M-TGT-03); those of the last look in 4.0, this request's or one that was
-        stored (V-136)."""
+        """Return the topics that an assignor sees (M-TGT-03). In 4.0 they are those of the last check, in this request
+        or stored (V-136)."""
         if not self.profile.old_partition_metadata:
             return {topic.topic_id: topic.partitions for topic in self.world.image.topics}
         rows = self.group.metadata
@@ -292,7 +297,7 @@ class Turn:
         return {row.topic_id: row.num_partitions for row in rows}
 
     def bury_member(self, member_id: str) -> None:
-        """The tombstones of a member, in the order of F-ORD-07."""
+        """Write the tombstones of a member, in the order of F-ORD-07."""
         self.write(ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member_id), None)
         self.write(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), None)
         self.write(ConsumerGroupMemberMetadataKey(self.group_id, member_id), None)

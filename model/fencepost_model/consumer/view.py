@@ -1,6 +1,6 @@
 """A group of the model in the shared vocabulary (``fencepost.protocol.consumer_view``).
 
-``shows`` compares with a view that a target gave without making one.
+``shows`` compares a group with a view from a target without making a new view.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _fields_of_member: Final = attrgetter(*_NAMES_OF_MEMBER)
 
 
 def view(profile: Profile, group_id: str, group: ConsumerGroup) -> ConsumerGroupView:
-    """What can be seen of the group."""
+    """Return the view of the group."""
     values = dict(zip(_NAMES, _group(group_id, group), strict=True))
     rows = (dict(zip(_NAMES_OF_MEMBER, _member(profile, member), strict=True)) for member in group.members)
     return ConsumerGroupView(members=tuple(ConsumerMemberView(**row) for row in rows), **values)
 
 
 def shows(profile: Profile, seen: ConsumerGroupView, group_id: str, group: ConsumerGroup) -> bool:
-    """Whether this is the group's view."""
+    """Return whether ``seen`` is the view of this group."""
     if _fields_of_group(seen) != _group(group_id, group):
         return False
     return [_fields_of_member(row) for row in seen.members] == [_member(profile, member) for member in group.members]
 
 
 def _group(group_id: str, group: ConsumerGroup) -> tuple[Any, ...]:
-    """The fields of the view but for ``members``, in order."""
+    """Return the fields of the view except ``members``, in order."""
     return (
         group_id,
         _STATES[group_state(group)],

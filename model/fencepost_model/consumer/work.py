@@ -1,7 +1,7 @@
 """Consumer groups in the operation layer: requests, timers and tasks as writes that wait for the log (11.2).
 
-``Side`` stands beside the ``Work`` of a step, holds what only consumer groups need, and is read when the step is done.
-Unlike classic groups, these change with the records alone; a failed append puts the whole group back (F-RT-08).
+``Side`` belongs to the ``Work`` of a step, holds what only consumer groups need, and is read when the step is done.
+Unlike classic groups, consumer groups change only by their records; a failed append restores the whole group (F-RT-08).
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ from .turn import Around, Turn, World
 
 
 class Surroundings(NamedTuple):
-    """What a coordinator keeps for its consumer groups.
+    """State that a coordinator keeps for its consumer groups.
 
-    ``image``: the topics that exist. ``new_topics``: see ``World``. ``configs``: dynamic configuration by group.
-    ``tasks``: regex resolutions under way. ``alarms``: (group, member, epoch) of rebalance timers (M-TMR-02); one that
-    was cancelled or ran out may run again (F-RT-17). ``joins``: (group, member) of join timers that run (X-TMR-02).
-    ``sessions``: likewise of session timers, kept where M-HB-13 is mended. ``leftover``: (group, topic) that a
-    downgrade has left in the index of who subscribes to what (X-DOWN-30).
+    - ``image``: the existing topics; ``new_topics``: see ``World``; ``configs``: dynamic configuration by group.
+    - ``tasks``: running regex resolutions.
+    - ``alarms``: (group, member, epoch) of rebalance timers (M-TMR-02). One that was cancelled or expired may be set
+      again (F-RT-17).
+    - ``joins``: (group, member) of running join timers (X-TMR-02).
+    - ``sessions``: the same for session timers, kept if M-HB-13 is fixed.
+    - ``leftover``: (group, topic) that a downgrade has left in the index of subscriptions (X-DOWN-30).
     """
 
     image: Image = Image()
@@ -65,7 +67,7 @@ class Surroundings(NamedTuple):
 
 
 class Side:
-    """One step's view of the consumer groups of a coordinator."""
+    """The consumer groups of a coordinator in one step."""
 
     def __init__(self, work: Work, around: Surroundings, oracle: Watched) -> None:
         self.work = work
@@ -77,7 +79,7 @@ class Side:
     # ---- steps --------------------------------------------------------------------------------------------------
 
     def takes(self, request: Request, new_id: str) -> bool:
-        """Takes the request if it is about a consumer group, or makes one."""
+        """Handle the request if it is about a consumer group, or creates one. Returns whether it did."""
         body = request.body
         if isinstance(body, ConsumerGroupHeartbeatRequest):
             self.beat(request, body, new_id)
@@ -85,7 +87,7 @@ class Side:
         return False
 
     def beat(self, request: Request, body: ConsumerGroupHeartbeatRequest, new_id: str) -> None:
-        """A valid ConsumerGroupHeartbeat."""
+        """Handle a valid ConsumerGroupHeartbeat."""
         work = self.work
         slot = work.slots.get(body.group_id)
         group = None if slot is None else slot.group
@@ -116,7 +118,7 @@ class Side:
         self.close(turn, Operation(request.id, body.group_id, body, 0, response), prefix)
 
     def upgrade(self, turn: Turn, draft: Draft, request: Request, beat: Beat) -> None:
-        """X-UP-01…11: the classic group is converted, and then the member joins."""
+        """Convert the classic group, then let the member join (X-UP-01…11)."""
         try:
             upgrade(turn, draft)
             armed = dict(turn.armed)
@@ -138,7 +140,7 @@ class Side:
         self.close(turn, operation, turn.base)
 
     def fire(self, group_id: str, timer: Timer, operation: int) -> None:
-        """A timer of a member runs out. No group of this kind, no effect."""
+        """Expire a timer of a member. Without a consumer group nothing happens."""
         if timer.kind == JOIN:
             self.around = self.around._replace(joins=self.around.joins - {(group_id, timer.member_id)})
         elif timer.kind == SESSION:
@@ -157,7 +159,7 @@ class Side:
         self.close(turn, Operation(operation, group_id, None, 0, timer=timer, alarm=alarm), [])
 
     def task_done(self, key: TaskKey, failed: bool, operation: int) -> None:
-        """A regex resolution has run (M-RX-04)."""
+        """Finish a regex resolution (M-RX-04)."""
         found = next((task for task in self.around.tasks if task.group_id == key.group_id), None)
         if found is None:
             return
@@ -169,13 +171,13 @@ class Side:
         self.close(turn, Operation(operation, key.group_id, None, 0), [])
 
     def loaded(self, group_id: str, group: ConsumerGroup) -> None:
-        """F-LOAD-05: session timers for all, rebalance timers for those who must revoke."""
+        """Set session timers for all members, rebalance timers for those that must revoke (F-LOAD-05)."""
         turn = self.turn(group_id, group)
         turn.load_timers()
         self.timers(turn)
 
     def bring_back(self, written: Written) -> None:
-        """M-HB-13 mended: before the records are taken back, the timers of those whom they changed are."""
+        """Restore the timers of the members that the records changed, before the records are undone (M-HB-13 fixed)."""
         if self.work.profile.fault_failed_append_loses_timers:
             return
         for group_id, before in written.before:
@@ -191,7 +193,7 @@ class Side:
                     turn.bring_back(member, written.cancelled, epochs.get(member.member_id))
             self.timers(turn)
 
-    # ---- what a step comes to -----------------------------------------------------------------------------------
+    # ---- results of a step --------------------------------------------------------------------------------------
 
     def turn(self, group_id: str, group: ConsumerGroup | None) -> Turn:
         work, around = self.work, self.around
@@ -206,7 +208,7 @@ class Side:
         return Turn(Around(work.sinks.settings, work.profile, work.sinks.chooser, world, work.rules), group_id, group)
 
     def close(self, turn: Turn, operation: Operation, prefix: list[Record]) -> None:
-        """Applies the records of a turn and submits the operation."""
+        """Apply the records of a turn and submit the operation."""
         work, group_id = self.work, turn.group_id
         slot = work.slots.get(group_id, Slot(group_id))
         old = slot.group
@@ -221,14 +223,14 @@ class Side:
             work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, old, entry, by))
             cancelled = frozenset(timer for timer, length in turn.armed.items() if length is None)
             if isinstance(old, ConsumerGroup):
-                old = old._replace(refresh=turn.refresh)  # M-HB-13: it stays
+                old = old._replace(refresh=turn.refresh)  # the deadline stays (M-HB-13)
             work.written = Written(len(records), operation.id, ((group_id, old),), cancelled)
             after = turn.classic or turn.after()
             if isinstance(old, ConsumerGroup) and isinstance(after, ConsumerGroup):
                 *others, last = work.shadows
                 work.shadows = (*others, last._replace(members=work.exchange(group_id, old, records)))
             work.slots[group_id] = Slot(group_id, after, slot.delay)
-            before = turn.group if turn.base else slot.group  # an upgrade brings what its own request may give up
+            before = turn.group if turn.base else slot.group  # an upgrade includes members that its request may remove
             if isinstance(before, ConsumerGroup):
                 self.index(group_id, before, after)
         self.keep_soft(turn)
@@ -236,12 +238,12 @@ class Side:
         draft = None if turn.classic is None else work.draft(group_id)
         if draft is not None:
             draft.read = tuple(map(draft.offered, draft.members.values()))
-            if not work.profile.fault_downgrade_leaves_timers:  # those of a classic group that was here before
+            if not work.profile.fault_downgrade_leaves_timers:  # timers of an earlier classic group with this name
                 draft.cancel(JOIN_TIMER)
                 draft.cancel(SYNC_TIMER)
             for member in draft.members.values():
                 draft.arm_session(member)  # X-DOWN-05
-            if turn.parked:  # X-DOWN-23 mended
+            if turn.parked:  # X-DOWN-23 fixed
                 draft.put(draft.members[turn.parked]._replace(join=operation.id))
                 operation = operation._replace(body=None)
             if turn.rebalances:
@@ -251,7 +253,8 @@ class Side:
         work.submit(operation, records)
 
     def index(self, group_id: str, old: ConsumerGroup, new: Group | ConsumerGroup | None) -> None:
-        """X-DOWN-30: a downgrade leaves the group's topics in the index; who gives one up takes it out."""
+        """Update the index of subscriptions: a downgrade leaves the group's topics in it, and a group that gives a
+        topic up removes it (X-DOWN-30)."""
         left = self.around.leftover
         topics = group_topics(old.members, old.regexes)
         if isinstance(new, Group) and self.work.profile.fault_downgrade_leaves_topics:
@@ -262,7 +265,7 @@ class Side:
             self.around = self.around._replace(leftover=left)
 
     def keep_soft(self, turn: Turn) -> None:
-        """M-HB-13: the deadline and the task stay whatever becomes of the records."""
+        """Keep the deadline and the task, whatever happens to the records (M-HB-13)."""
         slot = self.work.slots.get(turn.group_id)
         group = None if slot is None else slot.group
         if (
@@ -277,8 +280,8 @@ class Side:
             self.around = self.around._replace(tasks=(*self.around.tasks, turn.task))
 
     def settle(self, commands: Iterable[tuple[str, Timer, int | None]]) -> None:
-        """Which timers run after a step with these commands, as far as a rule asks (X-TMR-02, M-HB-13), and what those
-        are about that were set again (F-RT-17, M-TMR-02)."""
+        """Note which timers run after a step with these commands, if a rule needs that (X-TMR-02, M-HB-13), and the
+        epochs of those that were set again (F-RT-17, M-TMR-02)."""
         for group_id, member_id, epoch in self.work.again:
             self.alarm(group_id, member_id, epoch)
         asks = (JOIN,) if self.work.profile.fault_failed_append_loses_timers else (JOIN, SESSION)
@@ -300,18 +303,19 @@ class Side:
             self.alarm(turn.group_id, member_id, epoch)
 
     def alarm(self, group_id: str, member_id: str, epoch: int) -> None:
-        """The rebalance timer of the member is armed while it is at this epoch (M-TMR-02)."""
+        """Note that the rebalance timer of the member is armed at this epoch (M-TMR-02)."""
         kept = [row for row in self.around.alarms if row[:2] != (group_id, member_id)]
         self.around = self.around._replace(alarms=tuple(sorted([*kept, (group_id, member_id, epoch)])))
 
 
 def forgotten(around: Surroundings) -> Surroundings:
-    """F-UNLOAD-01: what a coordinator keeps for its groups goes; topics and configurations are the broker's."""
+    """Drop what a coordinator keeps for its groups (F-UNLOAD-01). Topics and configurations belong to the broker and
+    stay."""
     return Surroundings(around.image, around.new_topics, around.configs)
 
 
 def configured(around: Surroundings, event: GroupConfigChanged) -> Surroundings:
-    """M-CFG-01."""
+    """Apply a group's dynamic configuration (M-CFG-01)."""
     configs = dict(around.configs)
     configs.pop(event.group_id, None)
     if event.config is not None:
@@ -322,7 +326,7 @@ def configured(around: Surroundings, event: GroupConfigChanged) -> Surroundings:
 def topics_changed(
     around: Surroundings, slots: tuple[Slot, ...], event: TopicsChanged, *, active: bool
 ) -> tuple[Surroundings, tuple[Slot, ...]]:
-    """M-META-03: whoever subscribes to a topic that changed must look at the metadata again."""
+    """Apply a new image. Groups that subscribe to a changed topic must check the metadata again (M-META-03)."""
     old = {topic.name: shape(topic) for topic in around.image.topics}
     new = {topic.name: shape(topic) for topic in event.topics}
     changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
@@ -353,6 +357,6 @@ def shape(topic: Topic) -> tuple[bytes, tuple[frozenset[str], ...]]:
 
 
 def plain(topic: Topic) -> Topic:
-    """The topic with a set of racks for each partition."""
+    """Return the topic with a set of racks for each partition."""
     racks = (*topic.racks[: topic.partitions], *(frozenset(),) * (topic.partitions - len(topic.racks)))
     return replace(topic, racks=racks)

@@ -1,4 +1,4 @@
-"""The machines as pictures, made without any other program."""
+"""Pictures of the machines, made without any other program."""
 
 from .svg import svg
 from .text import dot, mermaid

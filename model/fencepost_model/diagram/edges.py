@@ -1,6 +1,6 @@
-"""The arrows of a picture: transitions with the same ends become one, and a transition from everywhere stays one.
+"""The arrows of a picture: transitions with the same ends become one arrow, and a transition from any state stays one.
 
-An ``Edge`` has one source; a ``Bus`` gathers the sources of a transition that several states have.
+An ``Edge`` has one source; a ``Bus`` joins the sources of a transition that several states have.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from ..machines import ANY, MachineSpec
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """``source`` is ``ANY`` for a transition from every state. ``labels``: trigger and rules, a line each."""
+    """An arrow. ``source`` is ``ANY`` for a transition from every state. ``labels``: trigger and rules, one line
+    each."""
 
     source: str
     dest: str
@@ -20,7 +21,7 @@ class Edge:
 
 
 def edges(spec: MachineSpec) -> list[Edge]:
-    """In the order in which the machine declares them."""
+    """Return the edges in the order in which the machine declares them."""
     found: dict[tuple[str, str], list[str]] = {}
     for transition in spec.transitions:
         label = f"{transition.trigger} ({', '.join(transition.rules)})"
@@ -31,7 +32,7 @@ def edges(spec: MachineSpec) -> list[Edge]:
 
 @dataclass(frozen=True, slots=True)
 class Bus:
-    """Transitions that share sources and destination; one picture line that gathers the sources."""
+    """Transitions that share sources and destination: one line in the picture that joins the sources."""
 
     sources: tuple[str, ...]
     dest: str
@@ -39,7 +40,7 @@ class Bus:
 
 
 def buses(spec: MachineSpec) -> list[Bus]:
-    """In the order in which the machine declares them."""
+    """Return the buses in the order in which the machine declares them."""
     found: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for transition in spec.transitions:
         label = f"{transition.trigger} ({', '.join(transition.rules)})"
@@ -48,7 +49,7 @@ def buses(spec: MachineSpec) -> list[Bus]:
 
 
 def layers(spec: MachineSpec) -> list[str]:
-    """The states from top to bottom: by distance from the first initial state, those not reached from it last."""
+    """Return the states from top to bottom: by distance from the first initial state, unreachable ones last."""
     arrows = [(edge.source, edge.dest) for edge in edges(spec)]
     order = [next(iter(spec.initial))]
     for state in order:

@@ -1,8 +1,8 @@
 """A machine as an SVG picture, laid out in layers.
 
-States stand in one column. An arrow to the next state down is straight; every other arrow leaves on the right, runs in
-a lane of its own and comes in on the right, under what causes it; so beside each state stands what leads to it. A
-transition that several states have is one line that gathers them. Starts and arrows from any state come in on the left.
+The states are in one column. An arrow to the next state down is straight. Every other arrow leaves on the right, runs
+in a separate lane, and enters on the right under its label, so that each state's causes are beside it. A transition
+from several states is one line that joins them. Starts and arrows from any state enter on the left.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _STYLE: Final = (
 
 @dataclass(slots=True)
 class _Layout:
-    """``top``, ``height``: of each state. ``ins``, ``outs``: of each bus by number, where it touches a state."""
+    """The layout. ``top``, ``height``: of each state. ``ins``, ``outs``: of each bus by number, where it touches a
+    state."""
 
     spec: MachineSpec
     order: list[str]
@@ -55,7 +56,7 @@ class _Layout:
 
 
 def svg(spec: MachineSpec) -> str:
-    """The picture, complete with its own style."""
+    """Return the picture, complete with its style."""
     order = layers(spec)
     arrows = buses(spec)
     entries = [bus for bus in arrows if bus.sources == (ANY,)]
@@ -100,7 +101,8 @@ def _width(labels: list[str] | tuple[str, ...]) -> float:
 
 
 def _stack(layout: _Layout, down: list[Bus], lanes: list[Bus]) -> float:
-    """Puts the states under each other, each as high as the arrows on its right need; the lower end of the last."""
+    """Place the states below each other, each as high as the arrows on its right need. Returns the lower end of the
+    last."""
     y = MARGIN + 40.0
     for state in layout.order:
         layout.top[state] = y
@@ -142,7 +144,7 @@ def _start(layout: _Layout, state: str, rules: str, *, shifted: bool) -> list[st
 
 
 def _entry(layout: _Layout, bus: Bus, *, shifted: bool) -> list[str]:
-    """An arrow from any state."""
+    """Draw an arrow from any state."""
     y = layout.middle(bus.dest) - (12 if shifted else 0)
     width = _width(bus.labels)
     x = layout.left - width - 104
@@ -164,7 +166,7 @@ def _down(layout: _Layout, bus: Bus) -> list[str]:
 
 
 def _lanes(layout: _Layout, lanes: list[Bus], down: list[Bus]) -> tuple[float, list[str]]:
-    """The arrows on the right; how far they reach, and their drawing. Short ones run inside."""
+    """Return how far the arrows on the right reach, and their drawing. Short arrows run inside."""
     spans = {}
     for number, bus in enumerate(lanes):
         rows = [layout.ins[number], *(layout.outs[number, state] for state in bus.sources)]
@@ -188,7 +190,7 @@ def _lanes(layout: _Layout, lanes: list[Bus], down: list[Bus]) -> tuple[float, l
 
 
 def _lane(layout: _Layout, number: int, bus: Bus, x: float) -> list[str]:
-    """From each source to the lane, along it, and back to the destination, under the labels."""
+    """Draw a bus from each source to the lane, along it, and back to the destination, under the labels."""
     colour, end = number % len(COLOURS), layout.ins[number]
     rows = [layout.outs[number, state] for state in bus.sources]
     low, high = min(end, *rows), max(end, *rows)

@@ -1,4 +1,4 @@
-"""Pictures that other programs draw from text: Mermaid and Graphviz' dot."""
+"""Text from which other programs draw pictures: Mermaid and Graphviz' dot."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .edges import edges
 
 
 def mermaid(spec: MachineSpec) -> str:
-    """A Mermaid state diagram."""
+    """Return a Mermaid state diagram."""
     lines = ["---", f"title: {spec.title}", "---", "stateDiagram-v2"]
     lines += [f'  state "{state}<br/>{", ".join(rules)}" as {state}' for state, rules in spec.states.items()]
     if any(edge.source == ANY for edge in edges(spec)):
@@ -20,7 +20,7 @@ def mermaid(spec: MachineSpec) -> str:
 
 
 def dot(spec: MachineSpec) -> str:
-    """A Graphviz digraph."""
+    """Return a Graphviz digraph."""
     lines = [f'digraph "{spec.name}" {{', f'  label="{spec.title}"; labelloc=t; node [shape=box, style=rounded];']
     lines += [f'  "{state}" [label="{state}\\n{", ".join(rules)}"];' for state, rules in spec.states.items()]
     for state, rules in spec.initial.items():
@@ -29,6 +29,6 @@ def dot(spec: MachineSpec) -> str:
     if any(edge.source == ANY for edge in edges(spec)):
         lines.append(f'  "{ANY}" [label="any state", style=dashed];')
     for edge in edges(spec):
-        label = "".join(f"{line}\\l" for line in edge.labels)  # \\l ends a line that is set to the left
+        label = "".join(f"{line}\\l" for line in edge.labels)  # \\l ends a left-aligned line
         lines.append(f'  "{edge.source}" -> "{edge.dest}" [label="{label}"];')
     return "\n".join([*lines, "}"]) + "\n"

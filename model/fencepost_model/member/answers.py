@@ -1,7 +1,7 @@
-"""What a member makes of answers (rule book, 8.2).
+"""How a member handles answers (rule book, 8.2).
 
-A JoinGroup or SyncGroup answer ends the join under way or takes it on; the poll that follows deals with the end
-(``rejoin``). "The generation is unchanged" means: the stored one is the one that the request was sent with (K-ST-15).
+A JoinGroup or SyncGroup answer ends the running join or continues it; the next poll handles the end (``rejoin``). "The
+generation is unchanged" means that the stored generation is the one that the request was sent with (K-ST-15).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UNEXPECTED: Final = "KafkaException"
 
 
 def answered(d: MemberDraft, answer: Answer) -> None:
-    """Any answer, or the loss of one. ValueError if no such request is in flight."""
+    """Handle an answer, or its loss. Raises ValueError if no such request is in flight."""
     sent = next((each for each in d.now.in_flight if each.request == answer.request), None)
     if sent is None:
         raise ValueError(f"no request {answer.request} is in flight")
@@ -68,7 +68,7 @@ def _join(d: MemberDraft, sent: InFlight, body: JoinGroupResponse) -> None:
             d.rule("K-ERR-12")
             d.end_join(Joined(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL.name))
         elif d.now.state != M_PREPARING:
-            d.rule("K-ST-11")  # left or reset meanwhile: the answer is dropped and the join tried again
+            d.rule("K-ST-11")  # left or reset meanwhile: the answer is dropped and the join retried
             d.end_join(Joined(error="UnjoinedGroupException", retriable=True))
         else:
             _enter(d, body)
@@ -93,7 +93,7 @@ def _join(d: MemberDraft, sent: InFlight, body: JoinGroupResponse) -> None:
     d.end_join(Joined(error=error.name if known else UNEXPECTED, retriable=retriable))
 
 
-#: Errors after which the join loop goes on without back-off (K-ERR-14).
+#: Errors after which the join loop continues without back-off (K-ERR-14).
 AT_ONCE: Final = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.ILLEGAL_GENERATION,
@@ -103,7 +103,7 @@ AT_ONCE: Final = (
 
 
 def _enter(d: MemberDraft, body: JoinGroupResponse) -> None:
-    """K-ERR-01: the join phase is over; the SyncGroup goes out at once."""
+    """End the join phase and send the SyncGroup at once (K-ERR-01)."""
     d.rule("K-ST-11", "K-ERR-01")
     d.go("join_answered")
     d.set(generation=Generation(body.generation_id, body.member_id, body.protocol_name), beating=d.now.thread)
@@ -111,7 +111,7 @@ def _enter(d: MemberDraft, body: JoinGroupResponse) -> None:
     if body.leader == body.member_id:  # G-WIRE-25
         try:
             assignments = _lead(d, body.members, skip=body.skip_assignment)
-        except Exception as thrown:  # whatever an assignor throws reaches the application
+        except Exception as thrown:  # an assignor's exception reaches the application
             d.rule("K-JOIN-20")
             d.end_join(Joined(error=type(thrown).__name__))
             return
@@ -131,7 +131,7 @@ def _enter(d: MemberDraft, body: JoinGroupResponse) -> None:
 
 
 def _lead(d: MemberDraft, rows: tuple[JoinGroupMember, ...], *, skip: bool) -> tuple[SyncGroupAssignment, ...]:
-    """The leader's work: K-JOIN-10, 11. It watches the metadata from here on (K-JOIN-02)."""
+    """Assign as the leader (K-JOIN-10, 11). From now on it watches the metadata (K-JOIN-02)."""
     topics = frozenset[str]().union(*(d.config.codec.topics(row.metadata) for row in rows))
     d.set(group_topics=topics, leads=True, renewed=d.now.renewed or not topics <= d.now.topics)
     if not topics <= d.now.topics:
@@ -192,7 +192,8 @@ def _sync(d: MemberDraft, sent: InFlight, body: SyncGroupResponse) -> None:
 
 
 def _heartbeat(d: MemberDraft, sent: InFlight, error: ErrorCode) -> None:
-    """Heartbeat column of 8.2. The session timer (K-ERR-01, 04…06) is with the caller, who has the clock."""
+    """Handle a heartbeat answer: the Heartbeat column of 8.2. The session timer (K-ERR-01, 04…06) belongs to the
+    caller, who has the clock."""
     if error in _GONE:
         d.rule("K-ERR-03")
         d.forget_coordinator()
@@ -209,7 +210,7 @@ def _heartbeat(d: MemberDraft, sent: InFlight, error: ErrorCode) -> None:
 
 
 def _commit(d: MemberDraft, sent: InFlight, error: ErrorCode) -> None:
-    """The answer to join prepare's commit (K-CB-01, K-OFF-10…14)."""
+    """Handle the answer to the commit of join prepare (K-CB-01, K-OFF-10…14)."""
     changed = d.now.generation != sent.generation
     d.set(commit="done")
     if error in (*_GONE, ErrorCode.REQUEST_TIMED_OUT):

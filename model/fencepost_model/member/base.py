@@ -1,4 +1,4 @@
-"""What a member of either protocol is while one input is dealt with."""
+"""A member of either protocol while it handles one input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .outputs import MemberOutput
 
 
 class HasState(Protocol):
-    """A named tuple with the name of the machine's state in it."""
+    """A named tuple that holds the name of the machine's state."""
 
     @property
     def state(self) -> str: ...
@@ -19,7 +19,7 @@ S = TypeVar("S", bound=HasState)
 
 
 class AnyDraft(Generic[S]):
-    """The state as attribute ``now``, replaced field by field; what is done goes to ``outputs``."""
+    """A member's state as attribute ``now``, replaced field by field; its actions go to ``outputs``."""
 
     __slots__ = ("now", "outputs", "rules")
     table: ClassVar[Table]
@@ -34,9 +34,9 @@ class AnyDraft(Generic[S]):
         self.now = now._replace(**fields)
 
     def rule(self, *ids: str) -> None:
-        """The rules that decide here."""
+        """Note that these rules decided."""
         self.rules.extend(ids)
 
     def go(self, trigger: str) -> None:
-        """Raises ``IllegalTransition`` if the machine does not have it."""
+        """Fire a trigger. Raises ``IllegalTransition`` if the machine does not have it."""
         self.set(state=step(self.table, self.now.state, trigger))

@@ -1,7 +1,7 @@
-"""The bytes that members exchange through the coordinator, as far as the model must make or read them.
+"""The bytes that members exchange through the coordinator, as far as the model must write or read them.
 
-The coordinator does not look inside, so the model may use any encoding. A caller that follows real clients hands in
-theirs (rule book, 10); ``PlainCodec`` is one that anybody can read.
+The coordinator does not look inside, so the model may use any encoding. A caller that follows real clients passes their
+codec (rule book, 10). ``PlainCodec`` is a readable one.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ class Codec(Protocol):
     def subscription(
         self, protocol: str, topics: frozenset[str], owned: frozenset[Partition], generation: int
     ) -> bytes:
-        """A member's metadata for one of its protocols (K-JOIN-12)."""
+        """Return a member's metadata for one of its protocols (K-JOIN-12)."""
 
     def topics(self, metadata: bytes) -> frozenset[str]:
-        """The topics of a subscription."""
+        """Return the topics of a subscription."""
 
     def assign(
         self, protocol: str, members: Sequence[JoinGroupMember], metadata: Metadata
     ) -> tuple[tuple[str, bytes], ...]:
-        """What the leader assigns; may raise what the assignor raises (K-JOIN-20)."""
+        """Return the leader's assignment. May raise the exceptions of the assignor (K-JOIN-20)."""
 
     def assignment(self, data: bytes) -> frozenset[Partition]:
-        """The partitions of an assignment; ValueError if the bytes are none (K-JOIN-14)."""
+        """Return the partitions of an assignment. Raises ValueError if the bytes are not one (K-JOIN-14)."""
 
 
 class PlainCodec:
-    """Python literals. Partitions are dealt out in turn over the members in order of id."""
+    """A codec of Python literals. It deals out partitions in turn over the members in order of id."""
 
     def subscription(
         self, protocol: str, topics: frozenset[str], owned: frozenset[Partition], generation: int

@@ -1,4 +1,4 @@
-"""A member while one input is dealt with."""
+"""A classic member while it handles one input."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .state import NO_GENERATION, Generation, InFlight, Joined, MemberConfig, Me
 
 
 class Thrown(Exception):
-    """An exception leaves the call of the application; what was done before stays."""
+    """An exception leaves the application's call; earlier actions stay."""
 
 
 class MemberDraft(AnyDraft[MemberState]):
-    """A classic member's; ``throws`` names the listeners that throw in this input (K-CB-09)."""
+    """A classic member's draft. ``throws`` names the listeners that throw in this input (K-CB-09)."""
 
     __slots__ = ("config", "throws")
     table = MEMBER_TABLE
@@ -30,7 +30,7 @@ class MemberDraft(AnyDraft[MemberState]):
     # ---- requests -----------------------------------------------------------------------------------------------
 
     def number(self, api: str) -> int:
-        """The id of a new request, which is then in flight with the present generation."""
+        """Return the id of a new request, which is then in flight with the current generation."""
         request = self.now.next_request
         sent = InFlight(request, api, self.now.generation)
         self.set(next_request=request + 1, in_flight=(*self.now.in_flight, sent))
@@ -45,11 +45,11 @@ class MemberDraft(AnyDraft[MemberState]):
         self.set(rejoin=True, reason=reason[:255])
 
     def end_join(self, ended: Joined) -> None:
-        """The join under way has an outcome, for the next poll to deal with."""
+        """Note the outcome of the running join, for the next poll."""
         self.set(joined=ended)
 
     def reset(self, reason: str, *, keep_id: bool) -> None:
-        """K-ST-13, K-ERR-15: forget the generation, perhaps the id; join prepare will run again."""
+        """Forget the generation, perhaps the id; join prepare will run again (K-ST-13, K-ERR-15)."""
         self.rule("K-ST-13")
         self.go("reset")
         member_id = self.now.generation.member_id if keep_id else ""
@@ -60,31 +60,31 @@ class MemberDraft(AnyDraft[MemberState]):
         self.set(coordinator=False, looking=False)
 
     def look_at_metadata(self) -> None:
-        """K-JOIN-18: new metadata counts from here on, of the topics that are this member's to watch."""
+        """Take over new metadata of the topics that this member watches (K-JOIN-18)."""
         if self.now.renewed:
             watched = self.now.topics | self.now.group_topics
             self.set(renewed=False, snapshot=tuple(row for row in self.now.metadata if row[0] in watched))
 
     def ask_metadata(self) -> None:
-        """Metadata of every topic that is this member's to watch."""
+        """Ask for metadata of every topic that this member watches."""
         self.outputs.append(AskMetadata(self.now.topics | self.now.group_topics))
 
     # ---- callbacks ----------------------------------------------------------------------------------------------
 
     def call(self, kind: str, partitions: frozenset[Partition]) -> bool:
-        """Calls a listener; False if it throws."""
+        """Call a listener. Returns False if it throws."""
         self.outputs.append(Callback(kind, partitions))
         return kind not in self.throws
 
     def fail(self, error: str) -> None:
-        """The application gets an exception, and the call ends."""
+        """End the call with an exception for the application."""
         self.outputs.append(Raise(error))
         raise Thrown
 
     # ---- leaving ------------------------------------------------------------------------------------------------
 
     def give_up(self) -> None:
-        """K-CB-07: everything owned is given up before leaving."""
+        """Give up everything owned before leaving (K-CB-07)."""
         owned, generation = self.now.owned, self.now.generation
         if not owned:
             return
@@ -95,7 +95,7 @@ class MemberDraft(AnyDraft[MemberState]):
         self.set(owned=frozenset())
 
     def leave(self, reason: str, option: CloseOption = CloseOption.DEFAULT) -> None:
-        """K-LEAVE-01, K-LEAVE-03: say goodbye where that is done, and reset in any case."""
+        """Send a LeaveGroup if the option asks for it, and reset in any case (K-LEAVE-01, K-LEAVE-03)."""
         self.rule("K-LEAVE-01")
         member_id = self.now.generation.member_id
         dynamic = self.config.instance_id is None

@@ -1,4 +1,4 @@
-"""What happens to a member. Time is in the inputs: that a timer is due is the caller's to say."""
+"""The inputs of a member. Time is an input: the caller says that a timer has expired."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse, SyncGroupResponse
 
 Partition: TypeAlias = tuple[str, int]
-#: What the client knows of topics: name and partition count.
+#: The topics that the client knows: name and partition count.
 Metadata: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class Poll(NamedTuple):
-    """The application polls. ``throws`` names the callbacks that throw if they are called in it (K-CB-09)."""
+    """The application polls. ``throws`` names the callbacks that throw if this poll calls them (K-CB-09)."""
 
     throws: frozenset[str] = frozenset()
 
 
 class CoordinatorFound(NamedTuple):
-    """The coordinator is known again; with an error, the look-up failed for good (K-FIND-01)."""
+    """The coordinator is known again, or with an error, the look-up failed permanently (K-FIND-01)."""
 
     error: ErrorCode = ErrorCode.NONE
 
@@ -64,7 +64,7 @@ class Unsubscribe(NamedTuple):
 
 
 class CloseOption(Enum):
-    """K-LEAVE-05."""
+    """The option of ``close`` (K-LEAVE-05)."""
 
     DEFAULT = "default"
     LEAVE_GROUP = "leave"

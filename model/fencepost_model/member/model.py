@@ -1,7 +1,7 @@
 """``MemberModel``: a member of a classic group, input by input.
 
 The caller owns the clock and the network: it says when a heartbeat is due or an interval has passed, carries requests
-and answers, and may lose them. A member makes no choices of its own, so there is always one successor.
+and answers, and may lose them. A member has no choices, so there is always one successor.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .state import MemberConfig, MemberState
 
 
 class MemberSuccessor(NamedTuple):
-    """The result of an input: what the member does, in order, and the rules that decided."""
+    """The result of an input: the member's actions in order, and the rules that decided."""
 
     choice: str
     state: MemberState
@@ -49,15 +49,15 @@ class MemberModel:
         self.config = config
 
     def initial(self) -> MemberState:
-        """A consumer that was just made."""
+        """Return the state of a new consumer."""
         return MemberState()
 
     def beats(self, state: MemberState) -> bool:
-        """Whether the heartbeat thread runs: only then may its three timers run out (K-ST-03, 04, K-HB-01)."""
+        """Return whether the heartbeat thread runs. Only then may its three timers expire (K-ST-03, 04, K-HB-01)."""
         return state.thread and state.beating and state.state in (M_COMPLETING, M_STABLE)
 
     def successors(self, state: MemberState, step: MemberInput) -> tuple[MemberSuccessor, ...]:
-        """The result, always exactly one. ValueError for an input that cannot happen in this state."""
+        """Return the result, always exactly one. Raises ValueError for an input that cannot happen in this state."""
         if state.closed and not isinstance(step, Answer):
             raise ValueError("the consumer is closed")
         d = MemberDraft(self.config, state, step.throws if isinstance(step, Poll) else frozenset())
@@ -115,18 +115,19 @@ class MemberModel:
         )
 
     def _expired(self, d: MemberDraft, step: SessionExpired | PollExpired) -> None:
-        """K-HB-02: with an unknown coordinator the thread only looks for it."""
+        """Expire a timer of the heartbeat thread. While the coordinator is unknown the thread only looks for it
+        (K-HB-02)."""
         if not self.beats(d.now) or not d.now.coordinator:
             raise ValueError("the heartbeat thread does not look at this timer now")
         if isinstance(step, SessionExpired):
             d.rule("K-HB-02")
             d.forget_coordinator()
         else:
-            d.rule("K-HB-03", "K-HB-04")  # what is owned stays until the next poll gives it up as lost
+            d.rule("K-HB-03", "K-HB-04")  # the partitions stay until the next poll gives them up as lost
             d.leave("consumer poll timeout has expired.")
 
     def _close(self, d: MemberDraft, step: Close) -> None:
-        """K-LEAVE-04: commit, even if it is nothing, stop the heartbeats, give up, leave."""
+        """Close: commit, even without positions, stop the heartbeats, give up the partitions, leave (K-LEAVE-04)."""
         d.rule("K-LEAVE-04", "K-LEAVE-05")
         generation = d.now.generation
         if self.config.auto_commit and d.now.coordinator:

@@ -1,4 +1,4 @@
-"""What a member does, in order."""
+"""The actions of a member."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FindCoordinator(NamedTuple):
 
 
 class AskMetadata(NamedTuple):
-    """Metadata of these topics is asked for (K-JOIN-10, K-JOIN-18; said by members of classic groups only)."""
+    """A request for metadata of these topics (K-JOIN-10, K-JOIN-18; members of classic groups only)."""
 
     topics: frozenset[str]
 
@@ -54,7 +54,7 @@ class Raise(NamedTuple):
 
 
 class Returns(NamedTuple):
-    """The application's call is over (said by members of consumer groups only)."""
+    """The application's call returns (members of consumer groups only)."""
 
 
 MemberOutput: TypeAlias = Send | Commit | FindCoordinator | AskMetadata | Callback | Raise | Returns

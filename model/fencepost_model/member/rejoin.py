@@ -15,10 +15,10 @@ _AT_ONCE = tuple(error.name for error in AT_ONCE)
 
 
 def poll(d: MemberDraft) -> None:
-    """K-POLL-01, steps 3 to 5; raises ``Thrown`` with an exception for the application."""
+    """Poll: steps 3 to 5 of K-POLL-01. Raises ``Thrown`` with an exception for the application."""
     d.look_at_metadata()
     if not d.now.topics:
-        return  # K-HB-10: what the heartbeat thread died of waits as well
+        return  # K-HB-10: a failure of the heartbeat thread waits as well
     if d.now.failure:
         d.rule("K-HB-10")
         failure = d.now.failure
@@ -31,7 +31,7 @@ def poll(d: MemberDraft) -> None:
         if not ensure_coordinator(d):
             return
         if d.now.prepare:
-            d.set(prepare=False)  # before the callbacks: what they throw does not repeat them (K-CB-09)
+            d.set(prepare=False)  # before the callbacks, so their exceptions do not repeat them (K-CB-09)
             if not prepare(d):
                 d.set(prepare=True)
                 return
@@ -45,7 +45,7 @@ def poll(d: MemberDraft) -> None:
 
 
 def ensure_coordinator(d: MemberDraft) -> bool:
-    """K-FIND-01."""
+    """Look for the coordinator if it is unknown (K-FIND-01). Returns whether it is known."""
     if d.now.coordinator:
         return True
     if not d.now.looking:
@@ -56,7 +56,7 @@ def ensure_coordinator(d: MemberDraft) -> bool:
 
 
 def rejoin_needed(d: MemberDraft) -> bool:
-    """K-JOIN-01…03, in the order of K-JOIN-18."""
+    """Return whether a rejoin is needed (K-JOIN-01…03, in the order of K-JOIN-18)."""
     now = d.now
     if now.watched is not None and now.watched != now.snapshot:
         d.rule("K-JOIN-02")
@@ -70,13 +70,13 @@ def rejoin_needed(d: MemberDraft) -> bool:
 
 
 def _ask(d: MemberDraft, reason: str) -> None:
-    """A reason is set only if no rejoin was asked for already (K-JOIN-18)."""
+    """Request a rejoin, with this reason if none was requested before (K-JOIN-18)."""
     if not d.now.rejoin:
         d.request_rejoin(reason)
 
 
 def prepare(d: MemberDraft) -> bool:
-    """K-CB-01…04. False while the commit is waited for."""
+    """Prepare a join: commit and call the listener (K-CB-01…04). Returns False while it waits for the commit."""
     if not _committed(d):
         return False
     d.set(commit="")
@@ -105,13 +105,13 @@ def prepare(d: MemberDraft) -> bool:
 
 
 def _committed(d: MemberDraft) -> bool:
-    """K-CB-01: the positions are committed before the rebalance; only what is retriable holds it up."""
+    """Commit the positions before the rebalance; only a retriable failure holds it up (K-CB-01)."""
     if d.now.commit == "waiting":
         return False
     if d.now.commit == "done" or not (d.config.auto_commit and d.now.coordinator and d.now.owned):
         return True
     if d.now.state != M_STABLE:
-        return True  # K-OFF-02: not sent, and what that fails with is not retriable
+        return True  # K-OFF-02: not sent, and the resulting error is not retriable
     d.rule("K-CB-01")
     generation = d.now.generation
     d.outputs.append(Commit(d.number("commit"), generation.id, generation.member_id, d.now.owned))
@@ -120,7 +120,8 @@ def _committed(d: MemberDraft) -> bool:
 
 
 def send_join(d: MemberDraft) -> None:
-    """K-ST-10, K-JOIN-12. Without join prepare, old partitions go with the new generation (K-ERR-16, K-ERR-17)."""
+    """Send the JoinGroup (K-ST-10, K-JOIN-12). Without join prepare, old partitions go with the new generation
+    (K-ERR-16, K-ERR-17)."""
     d.rule("K-ST-10", "K-JOIN-12")
     d.go("send_join")
     config, generation = d.config, d.now.generation
@@ -144,7 +145,7 @@ def send_join(d: MemberDraft) -> None:
 
 
 def ended(d: MemberDraft, joined: Joined) -> bool:
-    """The join has ended; True if the loop goes on."""
+    """End the join. Returns whether the loop continues."""
     if joined.error:
         d.set(joining=False, joined=None)
         d.request_rejoin(f"rebalance failed due to {joined.error}")
@@ -154,7 +155,7 @@ def ended(d: MemberDraft, joined: Joined) -> bool:
         if not joined.retriable:
             d.fail(joined.error)
         d.rule("K-ERR-14")
-        return False  # back-off: the next poll goes on
+        return False  # back-off: the next poll continues
     if d.now.generation.is_reset or d.now.state != M_STABLE:
         d.rule("K-ST-16")
         d.set(joining=False, joined=None)
@@ -166,9 +167,9 @@ def ended(d: MemberDraft, joined: Joined) -> bool:
 
 
 def complete(d: MemberDraft, data: bytes) -> None:
-    """K-CB-05, 06, 08, 13. A listener that throws leaves it undone; the next poll completes it again (K-CB-09)."""
+    """Complete the join (K-CB-05, 06, 08, 13). If a listener throws, the next poll completes it again (K-CB-09)."""
     if not d.now.leads and d.now.watched is not None:
-        d.rule("K-JOIN-02")  # who led before watches until here
+        d.rule("K-JOIN-02")  # a former leader watches until here
         d.set(watched=None)
     try:
         assigned = d.config.codec.assignment(data)
@@ -195,7 +196,7 @@ def complete(d: MemberDraft, data: bytes) -> None:
 
 
 def found(d: MemberDraft, error: ErrorCode) -> None:
-    """The look-up is over (K-FIND-01)."""
+    """End the look-up (K-FIND-01)."""
     d.set(looking=False, coordinator=error is ErrorCode.NONE)
     if error is not ErrorCode.NONE:
         d.fail(error.name)

@@ -12,13 +12,14 @@ from ..machines import UNJOINED
 from .codec import Codec, PlainCodec
 from .inputs import Metadata, Partition
 
-#: Stored ids after a reset (K-ST-14).
+#: The stored generation id after a reset (K-ST-14).
 NO_GENERATION: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class MemberConfig:
-    """``protocols`` in configuration order; ``cooperative`` is the rebalance protocol that they agree on."""
+    """A member's configuration. ``protocols`` in configuration order; ``cooperative``: their common rebalance
+    protocol."""
 
     group_id: str = "g"
     protocols: tuple[str, ...] = ("range",)
@@ -41,20 +42,20 @@ class Generation(NamedTuple):
 
     @property
     def is_reset(self) -> bool:
-        """K-ST-12: the member id is not looked at."""
+        """Whether it is reset; the member id does not matter (K-ST-12)."""
         return self.id == NO_GENERATION and self.protocol is None
 
 
 class InFlight(NamedTuple):
-    """A request without answer, with the generation that it was sent with (K-ST-15)."""
+    """A request without answer, with the generation of its sending (K-ST-15)."""
 
     request: int
-    api: str  #: ``join``, ``sync``, ``heartbeat``, ``commit``, or ``other`` for what nobody waits for
+    api: str  #: ``join``, ``sync``, ``heartbeat``, ``commit``, or ``other`` for requests whose answer is not awaited
     generation: Generation
 
 
 class Joined(NamedTuple):
-    """How the join under way ended: an assignment, or an error (a code's name, or an exception's)."""
+    """The outcome of a join: an assignment, or an error (the name of a code or an exception)."""
 
     assignment: bytes = b""
     error: str = ""
@@ -64,13 +65,16 @@ class Joined(NamedTuple):
 class MemberState(NamedTuple):
     """One member.
 
-    ``joining``: a JoinGroup was sent and the join has not ended (K-ERR-15). ``joined``: it has, and the next poll deals
-    with it. ``prepare``: join prepare is due before the next JoinGroup. ``commit``: the commit of join prepare, as
-    ``""`` (none), ``waiting`` or ``done``. ``joined_topics``: the subscription that was sent last (K-JOIN-03).
-    ``renewed``: there is metadata that no poll has looked at. ``snapshot``: what the last one that looked saw of the
-    member's own topics and of ``group_topics``, those of its group while it ``leads`` (K-JOIN-18). ``watched``: the
-    snapshot at the last assignment that this member made, until a join is complete without its leading (K-JOIN-02).
-    ``failure`` is what the heartbeat thread died of, thrown by one poll (K-HB-10).
+    - ``joining``: a JoinGroup was sent and the join has not ended (K-ERR-15); ``joined``: its outcome, for the next
+      poll.
+    - ``prepare``: join prepare is due before the next JoinGroup.
+    - ``commit``: the commit of join prepare: ``""`` (none), ``waiting`` or ``done``.
+    - ``joined_topics``: the subscription that was sent last (K-JOIN-03).
+    - ``renewed``: there is metadata that no poll has read. ``snapshot``: the topics that the last poll which read it
+      saw: the member's own, and while it ``leads``, its ``group_topics`` (K-JOIN-18).
+    - ``watched``: the snapshot at the last assignment by this member, until it completes a join as a follower
+      (K-JOIN-02).
+    - ``failure``: the error that ended the heartbeat thread, thrown by one poll (K-HB-10).
     """
 
     state: str = UNJOINED

@@ -1,7 +1,7 @@
-"""The timers of a classic member, from what its model does (rule book, 8.3).
+"""The timers of a classic member, derived from the actions of its model (rule book, 8.3).
 
-The model has no clock: its caller says when a timer has run out. This module says which timers run after a step, and
-with what delay those run that the step has set. The caller keeps a ``Timers`` beside the state.
+The model has no clock: its caller says when a timer has expired. This module computes which timers run after a step,
+and the delay of those that the step has set. The caller keeps a ``Timers`` beside the state.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RUN_OUT: Final[dict[type, str]] = {HeartbeatDue: HEARTBEAT, SessionExpired: SES
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """In ms, as the member is configured."""
+    """Delays in ms, as the member is configured."""
 
     heartbeat_interval: int
     session_timeout: int
@@ -38,31 +38,33 @@ class Delays:
     retry_backoff_max: int
 
     def backoff(self, failures: int) -> int:
-        """Exponential, without jitter (K-HB-05)."""
+        """Return the delay after so many failures: exponential, without jitter (K-HB-05)."""
         return int(min(self.retry_backoff * 2 ** min(failures, 30), self.retry_backoff_max))
 
 
 class Timers(NamedTuple):
-    """``begun``: timers that were set and have not run out, with the delay if the last step set them, else None. Those
-    of the heartbeat thread may be begun and stand still. ``failures``: of heartbeats, since the last good answer."""
+    """The timers of a member. ``begun``: timers that were set and have not expired, with the delay if the last step set
+    them, else None. Those of the heartbeat thread may not run. ``failures``: of heartbeats, since the last good
+    answer."""
 
     begun: tuple[tuple[str, int | None], ...] = ()
     failures: int = 0
 
     def running(self, state: MemberState) -> dict[str, int | None]:
-        """Those that run in this state: the heartbeat thread's only while it works and knows whom to ask (K-HB-02)."""
+        """Return the timers that run in this state. Those of the heartbeat thread run only while it works and knows the
+        coordinator (K-HB-02)."""
         if state.closed:
             return {}
         works = state.thread and state.beating and state.state in (M_COMPLETING, M_STABLE) and state.coordinator
         return {name: delay for name, delay in self.begun if works or name not in _OF_THE_THREAD}
 
     def without(self, timer: str) -> Timers:
-        """That timer has run out."""
+        """Return the timers without that one, which has expired."""
         return self._replace(begun=tuple(row for row in self.begun if row[0] != timer))
 
 
 def after(delays: Delays, timers: Timers, before: MemberState, step: MemberInput, successor: MemberSuccessor) -> Timers:
-    """The timers after a step of the model from ``before``."""
+    """Return the timers after a step of the model from ``before``."""
     begun: dict[str, int | None] = {name: None for name, _ in timers.begun if name != _RUN_OUT.get(type(step))}
     failures = timers.failures
     lost = _heartbeats_lost(before, step, successor)
@@ -70,7 +72,7 @@ def after(delays: Delays, timers: Timers, before: MemberState, step: MemberInput
         begun[HEARTBEAT] = delays.backoff(failures)  # K-HB-05
         failures += 1
     if isinstance(step, Answer) and isinstance(step.body, JoinGroupResponse):
-        if "K-ERR-01" in successor.rules and before.thread:  # K-HB-01: all three start anew
+        if "K-ERR-01" in successor.rules and before.thread:  # all three restart (K-HB-01)
             begun |= {
                 HEARTBEAT: delays.heartbeat_interval,
                 SESSION: delays.session_timeout,
@@ -82,7 +84,7 @@ def after(delays: Delays, timers: Timers, before: MemberState, step: MemberInput
         begun[SESSION] = delays.session_timeout  # K-ERR-01, K-ERR-06, K-ST-15
         failures = 0
     elif isinstance(step, Answer) and before.commit and not successor.state.commit:
-        begun[RETRY] = delays.retry_backoff  # a commit of join prepare that is tried again (K-CB-01)
+        begun[RETRY] = delays.retry_backoff  # a commit of join prepare that is retried (K-CB-01)
     elif isinstance(step, Poll) and before.topics:
         if before.thread and not before.failure:
             begun[POLL] = delays.max_poll_interval  # K-HB-09
@@ -110,19 +112,20 @@ def _counts_as_good(before: MemberState, step: Answer) -> bool:
 
 
 def _heartbeats_lost(before: MemberState, step: MemberInput, successor: MemberSuccessor) -> int:
-    """How many heartbeats have failed: the one that was answered so, and all that went with the coordinator."""
+    """Return how many heartbeats have failed: the one with this answer, and all that were in flight to a lost
+    coordinator."""
     beats = [each.request for each in before.in_flight if each.api == "heartbeat"]
     answered = step.request if isinstance(step, Answer) and step.body is not None else None
     lost = 0
     if before.coordinator and not successor.state.coordinator:  # K-ERR-13
         lost += sum(request != answered for request in beats)
     if isinstance(step, Answer) and isinstance(step.body, HeartbeatResponse) and not _counts_as_good(before, step):
-        lost += step.body.error_code is not ErrorCode.FENCED_INSTANCE_ID  # which ends the thread (K-HB-10)
+        lost += step.body.error_code is not ErrorCode.FENCED_INSTANCE_ID  # that error ends the thread (K-HB-10)
     return lost
 
 
 def _backs_off(before: MemberState, now: MemberState) -> bool:
-    """Whether the poll has dealt with a join that failed and is tried again later."""
+    """Return whether the poll has handled a failed join that is retried later."""
     joined = before.joined
     dealt_with = joined is not None and now.joined is None
     at_once = joined is not None and joined.error in [error.name for error in AT_ONCE]

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from .dump import LabelledGraph
 from .values import TlaValue, show
 
-_SHOWN = 3  #: differences of each kind that are shown in full
+_SHOWN = 3  #: differences of each kind that are printed in full
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that one side has and the other has not, with a shortest path to it on the side that has it.
+    """A state or transition that only one graph has, with a shortest path to it in that graph.
 
-    ``path`` lists actions from an initial state; ``state`` is where the path ends; for a transition ``action`` and
-    ``target`` follow, where ``target`` holds only the variables that the step changes.
+    ``path`` lists actions from an initial state; ``state`` is where the path ends. For a transition, ``action`` and
+    ``target`` follow, and ``target`` holds only the variables that the step changes.
     """
 
     side: str
@@ -38,7 +38,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How far two graphs are the same."""
+    """The result of comparing two graphs."""
 
     left: str
     right: str
@@ -63,7 +63,7 @@ class Comparison:
 
 
 def compare(left: LabelledGraph, right: LabelledGraph, names: tuple[str, str] = ("left", "right")) -> Comparison:
-    """Both graphs must share their ``numbers``."""
+    """Compare two graphs, which must share their ``numbers``."""
     if left.numbers is not right.numbers:
         raise ValueError("graphs can be compared only if their values were numbered together")
     sides = (left, right)
@@ -98,7 +98,7 @@ def _differences(
     extra_edges: set[tuple[tuple[int, ...], str, tuple[int, ...]]],
     both: set[tuple[int, ...]],
 ) -> Iterable[Difference]:
-    """The differences nearest to an initial state: first edges that leave common ground, else states."""
+    """Return the differences nearest to an initial state: edges that leave common states first, else states."""
     if not extra_states and not extra_edges:
         return []
     paths = _paths(graph)
@@ -126,7 +126,7 @@ def _differences(
 
 
 def _paths(graph: LabelledGraph) -> dict[tuple[int, ...], tuple[str, ...]]:
-    """A shortest path of actions to each state."""
+    """Return a shortest path of actions to each state."""
     following: dict[int, list[tuple[str, int]]] = {}
     for source, action, target in sorted(graph.edges):
         following.setdefault(source, []).append((action, target))

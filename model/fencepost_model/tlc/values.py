@@ -1,7 +1,7 @@
-"""TLA+ values as TLC prints them, to Python values that are equal exactly if the TLA+ values are.
+"""TLA+ values as TLC prints them, as Python values that are equal exactly if the TLA+ values are.
 
 Strings and model values become str, sets frozenset, sequences tuple, records and functions ``Function``. A function
-with domain 1…n is a sequence in TLA+, and TLC prints it so; the empty function is ``()``.
+with domain 1…n is a sequence in TLA+, and TLC prints it as one; the empty function is ``()``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Function(frozenset[Any]):
 
 
 def function(pairs: Mapping[Any, TlaValue] | Iterable[tuple[Any, TlaValue]]) -> TlaValue:
-    """The function with these pairs, in canonical form."""
+    """Return the function with these pairs, in canonical form."""
     mapping = dict(pairs)
     keys = {*mapping}
     if keys == {*range(1, len(mapping) + 1)}:
@@ -42,7 +42,7 @@ _ESCAPE: Final = re.compile(r"\\(.)")
 
 
 class ParseError(ValueError):
-    """Not a value as TLC prints it."""
+    """The text is not a value as TLC prints it."""
 
 
 class _Reader:
@@ -118,7 +118,7 @@ class _Reader:
 
 
 def parse(text: str) -> TlaValue:
-    """One value; raises ParseError."""
+    """Parse one value. Raises ParseError."""
     reader = _Reader(text)
     value = reader.value()
     if reader.at < len(reader.tokens):
@@ -127,7 +127,7 @@ def parse(text: str) -> TlaValue:
 
 
 def parse_state(text: str) -> dict[str, TlaValue]:
-    """A state as TLC prints it: ``/\\ x = 1`` a line, or ``x = 1`` if there is but one variable."""
+    """Parse a state as TLC prints it: ``/\\ x = 1`` per line, or ``x = 1`` if there is only one variable."""
     found: dict[str, TlaValue] = {}
     for part in re.split(r"(?:^|\n)\s*/\\ ", text):
         if part.strip():
@@ -139,7 +139,7 @@ def parse_state(text: str) -> dict[str, TlaValue]:
 
 
 def show(value: Any) -> str:
-    """The value in TLA+ notation, sets and functions in a fixed order."""
+    """Return the value in TLA+ notation, with sets and functions in a fixed order."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a KIP-848 member makes of heartbeat answers (rule book, 8.10)."""
+"""How a KIP-848 member handles heartbeat answers (rule book, 8.10)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FENCED: Final = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def heard(d: ClientDraft, answer: Heard) -> None:
-    """ValueError if no such request is unanswered."""
+    """Handle an answer, or its loss. Raises ValueError if no such request is unanswered."""
     now, request = d.now, answer.request
     if request not in (*now.ignored, *now.late, now.flying):
         raise ValueError(f"no request {request} is in flight")
     if answer.body is None:
         d.rule("N-ERR-06")
         if now.flying is None and not now.late:
-            d.set(ignored=frozenset())  # N-TR-09: nobody looks at it
+            d.set(ignored=frozenset())  # its answer is ignored (N-TR-09)
         else:
             d.lose_everything()
         return
@@ -40,12 +40,12 @@ def heard(d: ClientDraft, answer: Heard) -> None:
         if not d.config.profile.fault_late_heartbeat_counts:
             return
         d.set(late=d.now.late | ({now.flying} if now.flying is not None else set()))
-        # it ends the leave if it says that the member is none
+        # An answer ends the leave if it says that the member is not in the group.
         over = error is not ErrorCode.NONE or answer.body.member_epoch < 0
         goodbye = now.leaving and now.state == UNSUBSCRIBED and over
     d.set(flying=None, goodbye=None)
     if goodbye:
-        d.left()  # N-TR-08: with any code
+        d.left()  # with any code (N-TR-08)
     if error is ErrorCode.NONE:
         d.set(failing=False, due=False)
         _good(d, answer.body)
@@ -56,11 +56,11 @@ def heard(d: ClientDraft, answer: Heard) -> None:
     if not (goodbye or before == UNSUBSCRIBED) or error in (*_GONE, *_FENCED) or _counts(d, error):
         _bad(d, error, parting=goodbye)
     if before == FENCED and error in _FENCED:
-        d.give_up("lost", "fenced")  # N-HB-11: only an answer that is late can say so to who is fenced
+        d.give_up("lost", "fenced")  # N-HB-11: only a late answer can tell a fenced member this
 
 
 def _counts(d: ClientDraft, error: ErrorCode) -> bool:
-    """Whether the answer to a leave does more than end it (N-TR-08, N-ERR-05)."""
+    """Return whether the answer to a leave does more than end it (N-TR-08, N-ERR-05)."""
     if not d.config.profile.fault_leave_answer_is_fatal:
         return False
     gone = error is ErrorCode.GROUP_ID_NOT_FOUND and d.now.state == UNSUBSCRIBED
@@ -97,7 +97,7 @@ def _bad(d: ClientDraft, error: ErrorCode, *, parting: bool) -> None:
         d.rule("N-ERR-01")
         d.set(failing=False, due=True)
         if d.config.profile.fault_late_heartbeat_counts:
-            d.set(coordinator=False)  # N-HB-11: what else was sent to it may still be answered
+            d.set(coordinator=False)  # N-HB-11: other requests to it may still be answered
         else:
             d.forget_coordinator()
     elif error in _FENCED:
@@ -114,10 +114,10 @@ def _bad(d: ClientDraft, error: ErrorCode, *, parting: bool) -> None:
 
 
 def _fenced(d: ClientDraft) -> None:
-    """N-TR-06."""
+    """Handle a fence: release the partitions and join again, or end the leave (N-TR-06)."""
     if d.now.state in (PREPARE_LEAVING, LEAVING):
         d.go("fenced" if d.now.state == PREPARE_LEAVING else "left")
-        d.set(epoch=leave_epoch(d), known_member=True, current=None)  # as if it had said so
+        d.set(epoch=leave_epoch(d), known_member=True, current=None)  # as if it had sent its leave
         d.left()
     elif d.in_group:
         d.rule("N-TR-06")

@@ -12,7 +12,7 @@ from .state import Local, Task, Told, Work
 
 
 def turn(d: ClientDraft) -> None:
-    """Until nothing is left to do."""
+    """Work until nothing is left to do."""
     while _one(d):
         pass
 
@@ -50,7 +50,7 @@ def _one(d: ClientDraft) -> bool:
 
 
 def heartbeat(d: ClientDraft) -> None:
-    """N-HB-01…05."""
+    """Send a heartbeat (N-HB-01…05)."""
     d.rule("N-HB-01", "N-HB-02", "N-HB-06")
     if d.now.regex is not None and d.config.version == 0:
         d.fatal("UNSUPPORTED_VERSION")
@@ -81,7 +81,7 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
         rows: dict[bytes, list[int]] = {}
         all_of_it = now.current.partitions if now.current else frozenset()
         if now.epoch >= 0 and not config.profile.fault_untold_partitions_unreported:
-            # what may become its own before the answer: a gap in the list gives it away
+            # Partitions that the member may own before the answer: a gap in the list would give them away.
             all_of_it |= now.had | (now.target.partitions if now.target else frozenset())
             if now.work is not None and not now.work.stale:
                 all_of_it |= now.work.local.partitions
@@ -105,13 +105,14 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
 
 
 def leave_epoch(d: ClientDraft) -> int:
-    """N-HB-09. The poll interval leaves by default, whatever a close under way was told."""
+    """Return the epoch of a leave (N-HB-09). A leave at the poll interval uses the default, whatever option a running
+    close has."""
     static = d.config.instance_id is not None
     return -2 if static and (d.now.expired or d.now.option is not CloseOption.LEAVE_GROUP) else -1
 
 
 def leave(d: ClientDraft) -> None:
-    """N-TR-08, N-HB-09."""
+    """Send the leave heartbeat, unless the option says to remain silently (N-TR-08, N-HB-09)."""
     d.rule("N-TR-08", "N-HB-09")
     static, remain = d.config.instance_id is not None, d.now.option is CloseOption.REMAIN_IN_GROUP
     profile = d.config.profile
@@ -124,7 +125,7 @@ def leave(d: ClientDraft) -> None:
     d.outputs.append(Send(request, _body(d)))
     late = d.now.late if d.now.flying is None else d.now.late | {d.now.flying}
     if d.now.expired:
-        # N-TR-09: its answer counts for nothing, and nothing is in flight any more
+        # N-TR-09: its answer is ignored, and nothing is in flight any more.
         d.set(ignored=d.now.ignored | {request}, late=late, flying=None, told=Told(), failing=False, due=True)
         d.go("left_stale")
         if not d.give_up("lost", "stale"):
@@ -137,7 +138,7 @@ def leave(d: ClientDraft) -> None:
 
 
 def expire(d: ClientDraft) -> None:
-    """The poll interval is over (N-TR-09)."""
+    """Leave because the poll interval is over (N-TR-09)."""
     d.rule("N-TR-09")
     d.go("leave")
     d.set(expired=True, back=False, current=None)
@@ -149,7 +150,7 @@ def expire(d: ClientDraft) -> None:
 
 
 def reconcile(d: ClientDraft, *, polled: bool) -> bool:
-    """N-REC-01…04. True if something was begun or decided."""
+    """Begin or decide a reconciliation (N-REC-01…04). Returns whether it did."""
     now = d.now
     if now.state != RECONCILING or now.work is not None or now.target is None or now.target == now.current:
         return False
@@ -194,7 +195,7 @@ def commit(d: ClientDraft) -> None:
 
 
 def committed(d: ClientDraft, request: int, *, again: bool) -> None:
-    """The commit is over. Its failure does not stop the reconciliation (N-REC-04)."""
+    """End the commit. Its failure does not stop the reconciliation (N-REC-04)."""
     work = d.now.work
     if work is None or work.stage != "commit" or work.commit != request:
         return
@@ -228,7 +229,7 @@ def revoke(d: ClientDraft) -> None:
 
 
 def assign(d: ClientDraft) -> None:
-    """N-REC-07: the assignment is replaced by the application's thread, when it gets there."""
+    """Ask the application's thread to replace the assignment (N-REC-07)."""
     work = d.now.work
     assert work is not None
     if d.aborted:

@@ -11,7 +11,7 @@ from .state import Task
 
 
 def poll(d: ClientDraft) -> None:
-    """N-POLL-01."""
+    """Poll (N-POLL-01)."""
     d.set(call="poll")
     if d.now.subscribed:
         _begin(d)
@@ -19,7 +19,7 @@ def poll(d: ClientDraft) -> None:
 
 
 def _begin(d: ClientDraft) -> None:
-    """A turn of the loop in a poll begins with the background."""
+    """Begin a turn of a poll's loop with the background."""
     d.rule("N-POLL-01")
     background.reconcile(d, polled=True)
     if d.now.changed and d.now.state == UNSUBSCRIBED:
@@ -33,7 +33,7 @@ def _begin(d: ClientDraft) -> None:
 
 
 def _come_back(d: ClientDraft) -> None:
-    """N-TR-10: once the application knows what it lost."""
+    """Rejoin after the application has learned what it lost (N-TR-10)."""
     pending = any(task.why == "stale" for task in (*d.now.queue, *d.now.batch))
     if d.now.state == STALE and d.now.back and not pending:
         d.set(expired=False)
@@ -41,8 +41,8 @@ def _come_back(d: ClientDraft) -> None:
 
 
 def _work_off(d: ClientDraft) -> None:
-    """Do what the background asked for, until a listener runs. What it asks for meanwhile is for the next turn of the
-    loop, or waits if one has thrown."""
+    """Do what the background asked for, until a listener runs. Requests made meanwhile are for the next turn of the
+    loop; if a listener has thrown, they wait."""
     while d.now.running is None:
         if not d.now.batch:
             leaves = d.now.call == "unsubscribe"
@@ -62,7 +62,7 @@ def _work_off(d: ClientDraft) -> None:
         elif task.why != "assign":
             _call(d, task)
         elif d.now.call == "unsubscribe" and not d.config.profile.old_background_replaces_assignment:
-            d.set(work=None)  # N-TR-07: who goes takes nothing
+            d.set(work=None)  # N-TR-07: a leaving member takes no new partitions
         elif d.now.work is None or (d.aborted and not d.config.profile.fault_queued_callback_survives):
             d.rule("N-REC-05")
             d.set(work=None)
@@ -89,7 +89,7 @@ def _threw(d: ClientDraft, error: str) -> None:
 
 
 def returned(d: ClientDraft, threw: bool) -> None:
-    """A listener call is over; the background learns of it, and the application goes on."""
+    """End a listener call: the background learns of it, and the application continues."""
     task = d.now.running
     if task is None:
         raise ValueError("no listener is running")
@@ -122,7 +122,7 @@ def returned(d: ClientDraft, threw: bool) -> None:
 
 
 def unsubscribe(d: ClientDraft) -> None:
-    """N-TR-07."""
+    """Unsubscribe (N-TR-07)."""
     d.rule("N-TR-07")
     d.set(call="unsubscribe", option=CloseOption.DEFAULT)
     if d.in_group:
@@ -136,7 +136,7 @@ def unsubscribe(d: ClientDraft) -> None:
 
 
 def close(d: ClientDraft, step: Close) -> None:
-    """N-CLOSE-01."""
+    """Close the consumer (N-CLOSE-01)."""
     d.rule("N-CLOSE-01")
     option = CloseOption.DEFAULT if d.config.profile.old_no_close_options else step.option
     d.set(call="close", option=option, closed=True)
@@ -149,7 +149,8 @@ def close(d: ClientDraft, step: Close) -> None:
 
 
 def close_committed(d: ClientDraft) -> None:
-    """The application's thread tells itself, whatever the background had asked for, and asks for the leave then."""
+    """After the last commit, call the listener from the application's thread, whatever the background had asked for,
+    then ask for the leave."""
     d.set(close_commit=None, queue=(), batch=())
     now = d.now
     gone, member = (now.owned, now.epoch > 0)
@@ -162,9 +163,9 @@ def close_committed(d: ClientDraft) -> None:
 
 
 def _leave(d: ClientDraft, *, began: bool = False) -> None:
-    """Nothing is owned or wanted any more, and the coordinator is told; ``began``: whatever became of it since."""
+    """Drop subscription and partitions, and leave. ``began``: the leave began earlier, whatever has happened since."""
     if began or d.in_group or d.now.state == PREPARE_LEAVING:
-        d.set(subscribed=False)  # before the release, of which the application's thread does not hear then
+        d.set(subscribed=False)  # before the release, so the application's thread does not learn of it
     else:
         d.set(heard=frozenset(), leaving=False)
     d.release()
@@ -178,12 +179,12 @@ def _leave(d: ClientDraft, *, began: bool = False) -> None:
 
 
 def settle(d: ClientDraft) -> None:
-    """The application's call is over once no listener runs, and for a leave, once that is over."""
+    """End the application's call once no listener runs, and if it leaves, once the leave is over."""
     if d.now.call == "unsubscribe" and d.now.leaving and d.now.running is None and not d.ignored:
         _work_off(d)
     now = d.now
     if now.call == "unsubscribe" and now.thrown and now.running is None:
-        d.rule("N-TR-07")  # what went wrong ends the call, and the leave goes on
+        d.rule("N-TR-07")  # N-TR-07: the error ends the call, and the leave continues
         d.outputs.append(Returns() if now.thrown == "REQUEST_TIMED_OUT" else Raise(now.thrown))
         d.set(call="", thrown="", drained=False)
         return

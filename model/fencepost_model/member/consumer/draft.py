@@ -1,4 +1,4 @@
-"""A KIP-848 member while one input is dealt with."""
+"""A KIP-848 member while it handles one input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from .state import ClientConfig, ClientState, Task, Told
 
 
 class ClientDraft(AnyDraft[ClientState]):
-    """A KIP-848 member's. ``ignored``: an unsubscribe has ignored an error, and now waits for the leave (N-TR-07)."""
+    """A KIP-848 member's draft. ``ignored``: an unsubscribe has ignored an error, and now waits for the leave
+    (N-TR-07)."""
 
     __slots__ = ("config", "ignored")
     table = CONSUMER_CLIENT_TABLE
@@ -30,7 +31,7 @@ class ClientDraft(AnyDraft[ClientState]):
     # ---- what is owned ------------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """Nothing is owned any more, and nothing waits to be (N-TR-06, N-REC-02)."""
+        """Release all partitions, owned or waited for (N-TR-06, N-REC-02)."""
         if self.now.subscribed:
             self.set(heard=frozenset())
         self.set(
@@ -44,7 +45,7 @@ class ClientDraft(AnyDraft[ClientState]):
         )
 
     def adopt(self) -> None:
-        """The reconciliation is over, and the next heartbeat says so (N-REC-08)."""
+        """Adopt the reconciled assignment, which the next heartbeat reports (N-REC-08)."""
         work = self.now.work
         assert work is not None
         self.rule("N-REC-08")
@@ -55,12 +56,12 @@ class ClientDraft(AnyDraft[ClientState]):
 
     @property
     def aborted(self) -> bool:
-        """N-REC-05."""
+        """Return whether the reconciliation is aborted (N-REC-05)."""
         work = self.now.work
         return work is None or work.stale or self.now.state != RECONCILING
 
     def join(self, cause: str) -> None:
-        """N-TR-15."""
+        """Start to join: epoch 0, no target, no assignment (N-TR-15)."""
         self.rule("N-TR-15")
         self.go(cause)
         self.set(epoch=0, target=None, current=None, cache=frozenset())
@@ -70,9 +71,9 @@ class ClientDraft(AnyDraft[ClientState]):
     # ---- the application ----------------------------------------------------------------------------------------
 
     def give_up(self, call: str, why: str) -> bool:
-        """Let the application be told that all it owns is gone. False if there is nothing to tell."""
+        """Queue a listener call for all owned partitions. Returns False if there is nothing to report."""
         if not self.config.profile.fault_queued_callback_survives:
-            self.rule("INV-CL-01")  # what waits in vain is not told
+            self.rule("INV-CL-01")  # an aborted reconciliation calls no listener
             kept = [task for task in self.now.queue if task.why not in ("revoke", "assign")]
             later = [task for task in self.now.batch if task.why not in ("revoke", "assign")]
             self.set(queue=tuple(kept), batch=tuple(later))
@@ -88,18 +89,18 @@ class ClientDraft(AnyDraft[ClientState]):
         return True
 
     def throw(self, error: str) -> None:
-        """The next poll throws it."""
+        """Make the next poll throw the error."""
         self.set(queue=(*self.now.queue, Task("throw", error=error)))
 
     # ---- the coordinator ----------------------------------------------------------------------------------------
 
     def forget_coordinator(self) -> None:
-        """What was under way to it has failed (K-ERR-13)."""
+        """Forget the coordinator; requests in flight to it have failed (K-ERR-13)."""
         if self.now.coordinator:
             self.lose_everything()
 
     def lose_everything(self) -> None:
-        """The connection broke (N-ERR-06): so has everything that was sent, to this coordinator or another."""
+        """Lose the connection, and with it all requests in flight, to this coordinator or another (N-ERR-06)."""
         now, counts = self.now, self.config.profile.fault_late_heartbeat_counts
         if now.flying is not None or (counts and now.late):
             self.set(told=Told(), failing=True, due=False)
@@ -108,15 +109,15 @@ class ClientDraft(AnyDraft[ClientState]):
         self.set(coordinator=False, flying=None, goodbye=None, late=frozenset(), ignored=frozenset())
 
     def left(self) -> None:
-        """N-TR-08, N-TR-12: the leave is over, and nobody waits for it any more."""
+        """Note that the leave is over, so no call waits for it any more (N-TR-08, N-TR-12)."""
         self.set(leaving=False)
 
     def fatal(self, error: str, *, parting: bool = False) -> None:
-        """N-TR-11. ``parting``: what is wrong was the answer to a leave."""
+        """Fail for ever (N-TR-11). ``parting``: the error answered a leave."""
         before = self.now.state
         self.throw(error)
         if before in (STALE, FENCED, FATAL):
-            self.rule("N-ERR-02")  # an illegal transition: swallowed, but what it was for is thrown
+            self.rule("N-ERR-02")  # an illegal transition is swallowed, but its error is thrown
             return
         self.rule("N-TR-11", "N-ERR-04", "N-ERR-05")
         self.go("fatal")

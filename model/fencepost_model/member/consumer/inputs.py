@@ -1,4 +1,4 @@
-"""What happens to a KIP-848 member, beside the inputs that it shares with a classic one."""
+"""Inputs of a KIP-848 member, besides those that it shares with a classic one."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Topics: TypeAlias = frozenset[tuple[bytes, str]]
 
 
 class SubscribeRegex(NamedTuple):
-    """The application subscribes to what a regular expression matches, in the coordinator's eyes."""
+    """The application subscribes to the topics that match a regular expression; the coordinator matches."""
 
     regex: str
 
 
 class ListenerReturned(NamedTuple):
-    """The listener call under way is over."""
+    """The running listener call is over."""
 
     threw: bool = False
 
 
 class CommitEnded(NamedTuple):
-    """The commit is over; ``again``: it failed, may be repeated, and the time for that is not over (N-REC-04)."""
+    """The commit is over. ``again``: it failed, may be retried, and its time is not over (N-REC-04)."""
 
     request: int
     again: bool = False
@@ -48,7 +48,7 @@ class Heard(NamedTuple):
 
 
 class CommitDue(NamedTuple):
-    """The back-off before the commit is tried again is over."""
+    """The back-off before the commit is retried is over."""
 
 
 class Disconnected(NamedTuple):

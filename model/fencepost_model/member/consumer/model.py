@@ -1,8 +1,8 @@
 """``ClientModel``: a member of a consumer group, input by input.
 
 The caller owns the clock and the network: it says when a heartbeat is due or an interval has passed, looks for the
-coordinator, carries requests and answers, and may lose them. A listener call is an output, and the application's
-thread goes on when the caller says that it has returned. There is always one successor.
+coordinator, carries requests and answers, and may lose them. A listener call is an output. The application's thread
+continues when the caller says that the listener has returned. There is always one successor.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .state import ClientConfig, ClientState
 
 
 class ClientSuccessor(NamedTuple):
-    """The result of an input: what the member does, in order, and the rules that decided."""
+    """The result of an input: the member's actions in order, and the rules that decided."""
 
     choice: str
     state: ClientState
@@ -46,19 +46,19 @@ class ClientModel:
         self.config = config
 
     def initial(self) -> ClientState:
-        """A consumer that was just made."""
+        """Return the state of a new consumer."""
         return ClientState()
 
     def beats(self, state: ClientState) -> bool:
-        """Whether a heartbeat waits for its interval or back-off only (N-HB-06, N-HB-07)."""
+        """Return whether a heartbeat waits only for its interval or back-off (N-HB-06, N-HB-07)."""
         return state.coordinator and state.flying is None and state.state in (*IN_GROUP, PREPARE_LEAVING)
 
     def may_expire(self, state: ClientState) -> bool:
-        """Whether the poll interval is looked at (N-TR-09, N-TR-13)."""
+        """Return whether the poll interval is checked (N-TR-09, N-TR-13)."""
         return state.coordinator and state.state in IN_GROUP
 
     def successors(self, state: ClientState, step: ClientInput) -> tuple[ClientSuccessor, ...]:
-        """The result, always exactly one. ValueError for an input that cannot happen in this state."""
+        """Return the result, always exactly one. Raises ValueError for an input that cannot happen in this state."""
         if isinstance(step, Poll | Subscribe | SubscribeRegex | Unsubscribe | Close) and (state.call or state.closed):
             raise ValueError("the consumer is closed or in another call")
         d = ClientDraft(self.config, state)

@@ -15,7 +15,8 @@ from .inputs import Topics
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """``listens``: the application has a rebalance listener. ``version``: of ConsumerGroupHeartbeat."""
+    """A member's configuration. ``listens``: the application has a rebalance listener. ``version``: of
+    ConsumerGroupHeartbeat."""
 
     group_id: str = "g"
     member_id: str = "m"
@@ -30,14 +31,14 @@ class ClientConfig:
 
 
 class Local(NamedTuple):
-    """An assignment under the number that the client gave it (N-TR-02)."""
+    """An assignment with the local epoch that the client gave it (N-TR-02)."""
 
     epoch: int
     partitions: frozenset[tuple[bytes, int]]
 
 
 class Told(NamedTuple):
-    """What the coordinator was told last; None: nothing that counts (N-HB-02, N-HB-04)."""
+    """The values last sent to the coordinator; None: nothing that counts (N-HB-02, N-HB-04)."""
 
     timeout: bool = False
     topics: frozenset[str] | None = None
@@ -48,9 +49,10 @@ class Told(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A reconciliation: ``local`` is what can be resolved of the target, ``names`` the same by topic name.
+    """A reconciliation. ``local`` is the part of the target that can be resolved, ``names`` the same by topic name.
 
-    ``stage``: ``commit``, ``retry``, ``revoke`` or ``assign``. ``stale``: the member has joined anew (N-REC-05)."""
+    ``stage``: ``commit``, ``retry``, ``revoke`` or ``assign``. ``stale``: the member has joined again (N-REC-05).
+    """
 
     local: Local
     names: frozenset[Partition]
@@ -61,9 +63,10 @@ class Work(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What the background wants the application's thread to do: a listener call for a reason, or to throw.
+    """A request of the background to the application's thread: to call a listener for a reason, or to throw.
 
-    ``why``: ``revoke``, ``assign``, ``fenced``, ``stale``, ``fatal``, ``leave`` or ``close``."""
+    ``why``: ``revoke``, ``assign``, ``fenced``, ``stale``, ``fatal``, ``leave`` or ``close``.
+    """
 
     call: str
     partitions: frozenset[Partition] = frozenset()
@@ -74,17 +77,19 @@ class Task(NamedTuple):
 class ClientState(NamedTuple):
     """One member.
 
-    ``known``: topics as the client has them; ``cache``: those of the last target (N-REC-02). ``target``, ``current``:
-    the assignment received last, and the one reconciled last. ``owned``, and by ids ``had`` (N-HB-05): what the
-    application has; of that ``blocked`` is about to be given up (N-REC-04), and ``fresh`` not yet told (N-REC-07).
-    ``flying``: the heartbeat that holds back the next; ``goodbye``: it is the leave; the answers to ``late`` ones come
-    from before a leave (N-HB-11), those to ``ignored`` ones count for nothing (N-TR-09). ``known_member``: it has had
-    another epoch than 0, or has failed for good, and commits in its name (N-CMT-01). ``due``: no interval or back-off
-    holds back a heartbeat; ``failing``: a back-off after a failure does. ``call``: the call of the application that
-    has not returned. ``batch``: what that call still has to do of what it took from ``queue``. ``leaving``: an
-    unsubscribe or close waits for the leave to be over. ``drained``: the call has taken from the queue before.
-    ``heard``: what the application's thread of Kafka's client believes to be owned; ``in_since``: there was an epoch
-    since the last unsubscribe (N-CLOSE-01).
+    - ``known``: topics as the client has them; ``cache``: those of the last target (N-REC-02).
+    - ``target``, ``current``: the assignment received last, and the one reconciled last.
+    - ``owned``, by ids ``had`` (N-HB-05): the application's partitions. Of these ``blocked`` are about to be given up
+      (N-REC-04), and ``fresh`` not yet reported to it (N-REC-07).
+    - ``flying``: the heartbeat that holds back the next; ``goodbye``: it is the leave.
+    - ``late``: heartbeats from before a leave (N-HB-11); ``ignored``: those whose answers are ignored (N-TR-09).
+    - ``known_member``: it has had an epoch other than 0, or has failed for ever, and commits in its name (N-CMT-01).
+    - ``due``: no interval or back-off holds back a heartbeat; ``failing``: a back-off after a failure does.
+    - ``call``: the application's call that has not returned; ``batch``: its remaining tasks from ``queue``;
+      ``drained``: it has taken from the queue before.
+    - ``leaving``: an unsubscribe or close waits for the end of the leave.
+    - ``heard``: what the application's thread of Kafka's client believes to be owned.
+    - ``in_since``: there was an epoch since the last unsubscribe (N-CLOSE-01).
     """
 
     state: str = UNSUBSCRIBED

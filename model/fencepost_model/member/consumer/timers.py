@@ -1,7 +1,7 @@
-"""The timers of a KIP-848 member, from what its model does (rule book, 8.9 and 8.10).
+"""The timers of a KIP-848 member, derived from the actions of its model (rule book, 8.9 and 8.10).
 
-The model has no clock: its caller says when a timer has run out. This module says which timers run after a step, and
-with what delay those run that the step has set. The caller keeps a ``Timers`` beside the state.
+The model has no clock: its caller says when a timer has expired. This module computes which timers run after a step,
+and the delay of those that the step has set. The caller keeps a ``Timers`` beside the state.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RUN_OUT: Final[dict[type, tuple[str, ...]]] = {
     PollExpired: (POLL,),
     CommitDue: (RETRY,),
 }
-#: After these the next heartbeat goes at once (N-ERR-01, N-ERR-02).
+#: After these errors the next heartbeat is sent at once (N-ERR-01, N-ERR-02).
 _AT_ONCE: Final = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -40,8 +40,8 @@ _AT_ONCE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """In ms, as the member is configured; the interval of heartbeats is the coordinator's to say. ``late_count``:
-    answers from before a leave count, as they do to Kafka's client (N-HB-11)."""
+    """Delays in ms, as the member is configured; the coordinator sets the heartbeat interval. ``late_count``: answers
+    from before a leave count, as in Kafka's client (N-HB-11)."""
 
     max_poll_interval: int
     retry_backoff: int
@@ -49,14 +49,19 @@ class Delays:
     late_count: bool
 
     def backoff(self, failures: int) -> int:
-        """Exponential, without jitter (N-HB-07)."""
+        """Return the delay after so many failures: exponential, without jitter (N-HB-07)."""
         return int(min(self.retry_backoff * 2 ** min(failures, 30), self.retry_backoff_max))
 
 
 class Timers(NamedTuple):
-    """``begun``: timers that were set and have not run out, with the delay if the last step set them, else None; some
-    stand still. ``interval``: of heartbeats, as the coordinator said last. ``failures``: of heartbeats, since the last
-    good answer; ``lookups``: of look-ups of the coordinator; ``looking``: one is under way."""
+    """The timers of a member.
+
+    - ``begun``: timers that were set and have not expired, with the delay if the last step set them, else None. Some do
+      not run.
+    - ``interval``: of heartbeats, as the coordinator said last.
+    - ``failures``: of heartbeats, since the last good answer; ``lookups``: of coordinator look-ups.
+    - ``looking``: a look-up is running.
+    """
 
     begun: tuple[tuple[str, int | None], ...] = ()
     interval: int = 0
@@ -65,7 +70,8 @@ class Timers(NamedTuple):
     looking: bool = False
 
     def running(self, state: ClientState) -> dict[str, int | None]:
-        """Those that run in this state: of heartbeats and polls only while the coordinator is known (N-TR-13)."""
+        """Return the timers that run in this state. Those of heartbeats and polls run only while the coordinator is
+        known (N-TR-13)."""
         beats = state.coordinator and state.flying is None and state.state in (*IN_GROUP, PREPARE_LEAVING)
         matters = {
             HEARTBEAT: beats,  # N-HB-06
@@ -76,13 +82,13 @@ class Timers(NamedTuple):
         return {name: delay for name, delay in self.begun if matters.get(name, True)}
 
     def looks_again(self) -> Timers:
-        """The back-off of look-ups is over, and one begins."""
+        """Begin a look-up after its back-off."""
         return self._replace(begun=tuple(row for row in self.begun if row[0] != LOOKUP), looking=True)
 
 
 @dataclass
 class _Work:
-    """The timers while one step is dealt with."""
+    """The timers while one step is handled."""
 
     delays: Delays
     begun: dict[str, int | None]
@@ -90,19 +96,19 @@ class _Work:
     failures: int
 
     def failed(self) -> None:
-        """N-HB-07."""
+        """Back off after a failed heartbeat (N-HB-07)."""
         self.begun.pop(HEARTBEAT, None)
         self.begun[BACKOFF] = self.delays.backoff(self.failures)
         self.failures += 1
 
     def skip(self) -> None:
-        """N-ERR-01, N-ERR-02."""
+        """Send the next heartbeat without back-off (N-ERR-01, N-ERR-02)."""
         self.begun.pop(HEARTBEAT, None)
         self.begun.pop(BACKOFF, None)
         self.failures = 0
 
     def good(self, interval: int) -> None:
-        """N-HB-07."""
+        """Restart after a good answer, which may bring another interval (N-HB-07)."""
         if interval != self.interval:
             self.interval = self.begun[HEARTBEAT] = interval
         self.begun[BACKOFF] = self.delays.backoff(0)
@@ -110,7 +116,7 @@ class _Work:
 
 
 def after(delays: Delays, timers: Timers, before: ClientState, step: ClientInput, successor: ClientSuccessor) -> Timers:
-    """The timers after a step of the model from ``before``."""
+    """Return the timers after a step of the model from ``before``."""
     now = successor.state
     out = _RUN_OUT.get(type(step), ())
     work = _Work(delays, {name: None for name, _ in timers.begun if name not in out}, timers.interval, timers.failures)
@@ -119,7 +125,7 @@ def after(delays: Delays, timers: Timers, before: ClientState, step: ClientInput
         work.begun[POLL] = delays.max_poll_interval
     for output in successor.outputs:
         if isinstance(output, Send) and isinstance(output.body, ConsumerGroupHeartbeatRequest):
-            work.begun[HEARTBEAT] = work.interval  # N-HB-07: it counts from here
+            work.begun[HEARTBEAT] = work.interval  # the interval starts here (N-HB-07)
             if output.request in now.ignored:
                 work.skip()  # N-TR-09
     if isinstance(step, CommitEnded) and now.work is not None and now.work.stage == "retry":
@@ -141,11 +147,11 @@ def after(delays: Delays, timers: Timers, before: ClientState, step: ClientInput
 
 
 def _hear(work: _Work, before: ClientState, step: ClientInput) -> None:
-    """What an answer or its loss does to the timers of heartbeats."""
+    """Apply an answer or its loss to the heartbeat timers."""
     late_counts = work.delays.late_count
     lost = isinstance(step, Disconnected) and before.coordinator
     if isinstance(step, Heard) and step.body is None:
-        lost = before.flying is not None or bool(before.late)  # else it is the leave of N-TR-09 alone
+        lost = before.flying is not None or bool(before.late)  # else only the leave of N-TR-09
     if lost:
         _lose(work, before.flying is not None, len(before.late) if late_counts else 0)
         return
@@ -163,6 +169,6 @@ def _hear(work: _Work, before: ClientState, step: ClientInput) -> None:
 
 
 def _lose(work: _Work, flying: bool, late: int) -> None:
-    """The connection is lost with all that was sent (N-ERR-06)."""
+    """Lose the connection with all requests in flight (N-ERR-06)."""
     for _ in range(flying + late):
         work.failed()
