@@ -1,4 +1,4 @@
-"""What exploring yields: the reachable states, how each was first reached, and, if asked for, every transition."""
+"""The result of an exploration: the reachable states, how each was first reached, and optionally every transition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tables import Column, Tables
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a trace: what happened (None: the initial state) and the state after it."""
+    """One step of a trace: its label (None: the initial state) and the state after it."""
 
     label: Label | None
     state: State
@@ -45,7 +45,7 @@ class Graph:
     parent: Column
     via: Column
     levels: list[int] = field(default_factory=list)  #: first state of each level
-    initial: int = 0  #: the first so many states are initial
+    initial: int = 0  #: how many states are initial; they come first
     edges: Edges | None = None
 
     @property
@@ -61,7 +61,7 @@ class Graph:
         return label
 
     def path(self, number: int) -> list[int]:
-        """State numbers from an initial state to this one, along a shortest path."""
+        """Return state numbers from an initial state to this one, along a shortest path."""
         path = [number]
         parent = self.parent.view
         while parent[path[-1]] >= 0:
@@ -69,14 +69,14 @@ class Graph:
         return path[::-1]
 
     def trace(self, number: int) -> list[Step]:
-        """A shortest trace to the state."""
+        """Return a shortest trace to the state."""
         return [
             Step(self.label(self.via.view[each]) if self.parent.view[each] >= 0 else None, self.state(each))
             for each in self.path(number)
         ]
 
     def transitions(self) -> Iterator[tuple[int, Label, Any, int]]:
-        """Every transition as (state number, label, note, state number), by source."""
+        """Yield every transition as (state number, label, note, state number), by source."""
         if self.edges is None:
             raise ValueError("the graph was explored without its transitions; explore with transitions=True")
         labels = self.tables.labels.values

@@ -1,12 +1,12 @@
-"""A set of 64-bit keys that numbers them densely, worked on in whole arrays.
+"""A set of 64-bit keys that numbers them densely and works on whole arrays.
 
-Exploring spends most of its time asking "was this seen before?". A Python dict answers at about a tenth of a
-microsecond a question but needs an object for each key and holds the interpreter; this table asks for a whole batch at
-once, in NumPy, and keeps 8 bytes of key and 4 bytes of number a slot (at most two slots a key).
+Exploration spends most of its time on the question "was this seen before?". A Python dict answers in about a tenth of a
+microsecond, but needs an object for each key and holds the interpreter. This table answers a whole batch at once, in
+NumPy, and uses 8 bytes of key and 4 bytes of number per slot (at most two slots per key).
 
-Open addressing with linear probing; a batch loops over the probes that are still undecided, which are few after the
-first round because the table is never more than half full. Numbers are given in the order in which keys first occur in
-the batches, so they depend on nothing but the batches.
+It uses open addressing with linear probing. A batch loops over the undecided probes, which are few after the first
+round because the table is never more than half full. Numbers follow the order in which keys first occur in the batches,
+so they depend on nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Keys: TypeAlias = NDArray[np.uint64]
 Ids: TypeAlias = NDArray[np.int32]
 
-#: 2^64 divided by the golden ratio: spreads neighbouring keys (Fibonacci hashing).
+#: 2^64 divided by the golden ratio; it spreads neighbouring keys (Fibonacci hashing).
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _EMPTY = np.int32(-1)
 
@@ -49,7 +49,7 @@ class Index:
         return ((mixed * _SPREAD) >> self._shift).astype(np.int64)
 
     def find(self, keys: Keys) -> Ids:
-        """The number of each key, -1 where it is not in the set."""
+        """Return the number of each key, or -1 if it is not in the set."""
         slots = self._slots(keys)
         ids = self._ids[slots]
         open_ = np.flatnonzero((ids >= 0) & (self._keys[slots] != keys))
@@ -63,7 +63,7 @@ class Index:
         return ids
 
     def number(self, keys: Keys) -> tuple[Ids, NDArray[np.int64]]:
-        """The number of each key, numbering those not yet in the set; and where in the batch each new one first is."""
+        """Return the number of each key, numbering new ones, and the first place in the batch of each new key."""
         ids = self.find(keys)
         absent = np.flatnonzero(ids < 0)
         if not absent.size:
@@ -77,7 +77,7 @@ class Index:
         return ids, absent[first[order]]
 
     def _insert(self, keys: Keys, numbers: Ids) -> None:
-        """Put in distinct keys that are absent."""
+        """Insert distinct keys that are absent."""
         self.count += keys.size
         bits = int(self._mask).bit_length()
         if 2 * self.count > 1 << bits:
@@ -93,7 +93,7 @@ class Index:
         slots = self._slots(keys)
         while keys.size:
             free = self._ids[slots] < 0
-            # Several keys may want one slot: the last writer has it, which reading back tells.
+            # Several keys may want one slot. The last writer gets it; reading back shows which one that is.
             self._ids[slots[free]] = numbers[free]
             mine = free & (self._ids[slots] == numbers)
             self._keys[slots[mine]] = keys[mine]
@@ -102,5 +102,5 @@ class Index:
 
 
 def pair(left: Ids, right: Ids) -> Keys:
-    """Two columns of numbers as one column of keys."""
+    """Combine two columns of numbers to one column of keys."""
     return (left.astype(np.uint64) << np.uint64(32)) | right.astype(np.uint64)

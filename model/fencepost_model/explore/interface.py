@@ -1,13 +1,13 @@
-"""What the explorer asks of a model.
+"""The interface between explorer and model.
 
 A *plain* model has four functions: initial states, enabled actions, step, properties. Its states are any hashable
-values. ``plain.as_system`` makes a system of it.
+values. ``PlainSystem`` makes a system of it.
 
-A *system* says more about itself, which is what makes it fast. Its state is a tuple of **components** (a group, each
-member, what is under way to it, the log, …). An action names the components it *reads*; its outcomes name those they
-*write*, and those they *update* by a small token ("this reply is now under way to m2") without having read them. An
-action's effect is therefore a function of a few component values, worked out once for each combination by the model
-itself and then looked up for millions of states.
+A *system* declares more about itself, which makes it fast. Its state is a tuple of **components** (a group, each
+member, the messages to it, the log, …). An action names the components that it *reads*. Its outcomes name those that
+they *write*, and those that they *update* by a small token ("this reply is now on its way to m2") without reading them.
+So an action's effect is a function of a few component values. The model computes it once for each combination; then it
+is looked up for millions of states.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Label: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One way in which an action may go.
+    """One possible outcome of an action.
 
-    ``writes``: (component, new value). ``updates``: (component, token), turned into the new value by
-    ``System.update``. A component stands in at most one of the two. ``note`` is anything hashable that whoever
-    follows the transition later wants to know of it; it is no part of the label.
+    ``writes``: (component, new value). ``updates``: (component, token), turned into the new value by ``System.update``.
+    A component is in at most one of the two. ``note`` is any hashable value for code that later follows the transition;
+    it is not part of the label.
     """
 
     label: Label
@@ -39,7 +39,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What some action wants to know of a component, which is less than its value.
+    """The part of a component's value that some action needs.
 
     Actions read views like components: view number j has the number ``len(components) + j``.
     """
@@ -50,7 +50,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """``outcomes`` gets the values of the components and views in ``reads``, in order; no outcome: not enabled."""
+    """An action. ``outcomes`` gets the values of the components and views in ``reads``, in order. Without an outcome it
+    is not enabled."""
 
     name: str
     reads: tuple[int, ...]
@@ -59,7 +60,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Holds in every reachable state. ``holds`` gets the values of ``reads``. Named as a short sentence."""
+    """A property of every reachable state. ``holds`` gets the values of ``reads``. The name is a short sentence."""
 
     name: str
     reads: tuple[int, ...]
@@ -68,11 +69,11 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class StepInvariant:
-    """Holds for every transition: ``holds(label, before, after)``, both tuples of the values of ``reads``.
+    """A property of every transition: ``holds(label, before, after)``, both tuples of the values of ``reads``.
 
     ``actions`` limits it to labels that begin with one of these words; empty: every transition. ``changed`` limits it
-    to transitions that change one of these components or views: for a property that says nothing of the others, and
-    so holds of them. Empty: every transition.
+    to transitions that change one of these components or views, for a property that all other transitions satisfy.
+    Empty: every transition.
     """
 
     name: str
@@ -97,7 +98,7 @@ class LeadsTo:
 
 @dataclass(frozen=True, slots=True)
 class Settles:
-    """From some point on ``goal`` holds for ever (``<>[] P``), under the system's fairness."""
+    """From some point on, ``goal`` holds for ever (``<>[] P``), under the system's fairness."""
 
     name: str
     reads: tuple[int, ...]
@@ -115,10 +116,10 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """The steps with these labels are not put off for ever.
+    """The steps with these labels are not postponed for ever.
 
-    Weak: if they stay enabled, one is taken. Strong: if they are enabled again and again, one is taken. Only steps
-    that change the state count, as in TLA+.
+    Weak: if they stay enabled, one is taken. Strong: if they are enabled again and again, one is taken. Only steps that
+    change the state count, as in TLA+.
     """
 
     name: str
@@ -128,7 +129,8 @@ class Fairness:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What to check. ``reads`` are components and views; several entries may share a name and are one property then."""
+    """The properties to check. ``reads`` are components and views. Several entries with the same name are one
+    property."""
 
     invariants: tuple[Invariant, ...] = ()
     steps: tuple[StepInvariant, ...] = ()
@@ -167,14 +169,15 @@ class System(Protocol):
     def actions(self) -> Sequence[Action]: ...
 
     def update(self, component: int, value: Any, token: Any) -> Value | None:
-        """The component's value after the update, None where it is impossible (then the whole outcome is)."""
+        """Return the component's value after the update, or None if the update, and so the whole outcome, is
+        impossible."""
 
     @property
     def properties(self) -> Properties: ...
 
     @property
     def symmetry(self) -> Sequence[Permutation]:
-        """All renamings but the identity; empty: no symmetry."""
+        """All renamings except the identity; empty: no symmetry."""
 
 
 class Model(Protocol):
@@ -218,12 +221,12 @@ class PlainSystem:
 
 
 def visible(system: System, state: State) -> tuple[Any, ...]:
-    """What actions and properties can read: the components, then the views."""
+    """Return everything that actions and properties can read: the components, then the views."""
     return (*state, *(view.of(state[view.component]) for view in system.views))
 
 
 def successors(system: System, state: State) -> Iterator[tuple[Outcome, State]]:
-    """The outcomes and successors of one state, straight from the model: what the tables are held equal to."""
+    """Yield the outcomes and successors of one state, straight from the model. Tests compare the tables with these."""
     seen = visible(system, state)
     for action in system.actions:
         for outcome in action.outcomes(*(seen[component] for component in action.reads)):

@@ -1,17 +1,17 @@
 """Liveness by fair cycles.
 
-A liveness property is broken by a run that goes on for ever, and in a finite graph such a run ends up in a cycle: a
-*lasso*. It counts only if it is fair. Strongly connected components (SCCs) stand for all cycles in them: a run may go
-round a whole SCC for ever, so the SCC is fair to a weakly fair action if one of its edges is such a step, or if the
-action is disabled in one of its states. Staying in one state for ever (stuttering) is a cycle too, fair if every fair
-action is disabled there. With strong fairness an SCC in which the action is enabled somewhere but never taken may still
-contain a fair cycle that avoids those states; they are removed and the rest is decomposed again.
+An infinite run breaks a liveness property, and in a finite graph such a run ends up in a cycle: a *lasso*. It counts
+only if it is fair. Strongly connected components (SCCs) represent all cycles in them: a run may go round a whole SCC
+for ever. So an SCC is fair to a weakly fair action if one of its edges is such a step, or if the action is disabled in
+one of its states. Staying in one state for ever (stuttering) is a cycle too; it is fair if every fair action is
+disabled there. With strong fairness, an SCC in which the action is enabled somewhere but never taken may still contain
+a fair cycle that avoids those states. They are removed and the rest is decomposed again.
 
 * ``P ~> Q`` is broken by a fair SCC in which Q never holds, reached without Q from a state with P;
 * ``<>[] P`` is broken by a fair SCC in which P fails somewhere.
 
-Most states lie on no cycle: those are peeled off in whole arrays first, and Tarjan's algorithm, which Python runs edge
-by edge, gets what is left.
+Most states are on no cycle. They are peeled off in whole arrays first; Tarjan's algorithm, which Python runs edge by
+edge, gets the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 
 def check_liveness(exploration: Exploration) -> list[Violation]:
-    """Check the system's ``leads_to`` and ``settles``; one violation for each property that fails.
+    """Check the system's ``leads_to`` and ``settles``. Returns one violation for each property that fails.
 
     Raises ValueError unless the exploration is complete and kept its transitions.
     """
@@ -97,7 +97,7 @@ class _Checker:
         return None
 
     def reach(self, seeds: Mask, inside: Mask) -> Mask:
-        """States reachable from the seeds by edges inside."""
+        """Return the states reachable from the seeds by edges inside."""
         reached = seeds.copy()
         usable = inside[self.source] & inside[self.target]
         source, target = self.source[usable], self.target[usable]
@@ -108,7 +108,7 @@ class _Checker:
             reached[new] = True
 
     def fair(self, inside: Mask, bad: Mask | None = None) -> Iterator[NDArray[np.int64]]:
-        """Fair SCCs of the states inside that contain a bad state (any state if None), nearest first."""
+        """Yield fair SCCs of the states inside that contain a bad state (any state if None), nearest first."""
         on_cycle = self.peel(inside)
         still = inside & ~on_cycle & ~self.busy
         stuck = still if bad is None else still & bad
@@ -119,8 +119,8 @@ class _Checker:
         yield from found
 
     def peel(self, inside: Mask) -> Mask:
-        """The states inside that are left when those without an edge in or without one out are taken off again and
-        again; edges to oneself do not count."""
+        """Return the states inside that remain when states without an incoming or an outgoing edge are removed
+        repeatedly. Self-loops do not count."""
         left = inside.copy()
         usable = inside[self.source] & inside[self.target] & (self.source != self.target)
         source, target = self.source[usable], self.target[usable]
@@ -136,7 +136,7 @@ class _Checker:
             source, target = source[usable], target[usable]
 
     def fair_parts(self, component: NDArray[np.int64], bad: Mask | None) -> Iterator[NDArray[np.int64]]:
-        """The component if it is fair and has a bad state; else what strong fairness leaves of it."""
+        """Yield the component if it is fair and has a bad state, else the parts that strong fairness leaves of it."""
         if bad is not None and not bad[component].any():
             return
         member = np.zeros(self.graph.states, dtype=np.bool_)
@@ -165,7 +165,7 @@ class _Checker:
         return inner
 
     def components(self, inside: Mask) -> Iterator[NDArray[np.int64]]:
-        """SCCs of the states inside (Tarjan, without recursion)."""
+        """Yield the SCCs of the states inside (Tarjan, without recursion)."""
         start, target = self.start.tolist(), self.target.tolist()
         usable = inside.tolist()
         order: dict[int, int] = {}
@@ -209,7 +209,8 @@ class _Checker:
     def lasso(
         self, component: NDArray[np.int64], seeds: Mask | None, inside: Mask, bad: Mask | None
     ) -> tuple[list[Step], int]:
-        """A run to the component and once round everything that makes it fair and bad; and where the loop begins."""
+        """Return a run to the component and once round everything that makes it fair and bad, and where the loop
+        begins."""
         members = set(component.tolist())
         if seeds is None:
             entry = int(component.min())
@@ -245,13 +246,13 @@ class _Checker:
         return steps, loop
 
     def go(self, states: list[int], labels: list[int], goals: set[int], within: Mask) -> None:
-        """Prolong the run to the nearest of the goals."""
+        """Extend the run to the nearest of the goals."""
         path, via = self.walk([states[-1]], goals, within)
         states.extend(path[1:])
         labels.extend(via)
 
     def walk(self, sources: Sequence[int], goals: set[int], within: Mask) -> tuple[list[int], list[int]]:
-        """A shortest path inside from one of the sources to one of the goals: its states, and its labels."""
+        """Return a shortest path inside from one of the sources to one of the goals: its states and its labels."""
         before: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
         queue = deque(sources)
         while queue:
@@ -271,7 +272,7 @@ class _Checker:
 
 
 def _last(stack: Sequence[int], state: int) -> int:
-    """Where a state lies on the stack; it is near the top."""
+    """Return the place of a state on the stack; it is near the top."""
     at = len(stack) - 1
     while stack[at] != state:
         at -= 1

@@ -1,10 +1,10 @@
 """Breadth-first exploration.
 
-States are numbered in the order in which they are found, so the frontier is simply the range of numbers not yet
-expanded. A block of it is expanded at once: each action's table turns the block's columns of component numbers into
-columns of successors, these are folded into one key a successor, and one look-up in the index of visited states
-numbers the new ones. A block never crosses a level, so the first path found to a state is a shortest one; and because
-numbers follow the order of actions and sources only, counts and counter-examples are the same in every run.
+States are numbered in the order in which they are found, so the frontier is the range of numbers not yet expanded. A
+block of it is expanded at once. Each action's table turns the block's columns of component numbers into columns of
+successors. These are folded into one key per successor, and one look-up in the index of visited states numbers the new
+ones. A block never crosses a level, so the first path found to a state is a shortest one. Numbers follow only the order
+of actions and sources, so counts and counter-examples are the same in every run.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .interface import Label, StepInvariant, System, Value
 from .symmetry import Canonical
 from .tables import Column, Folder, Memo, Steps, Tables, together
 
-#: States expanded at once. Large enough that NumPy's cost a call vanishes, small enough to stay in the cache.
+#: How many states are expanded at once. Large enough to hide NumPy's cost per call, small enough to stay in the cache.
 BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Exploration stops, incomplete, when it would go beyond one of these."""
+    """Exploration stops, incomplete, before it exceeds one of these."""
 
     states: int = 50_000_000
     bytes: int = 8 << 30
@@ -49,7 +49,7 @@ class Violation:
 
 @dataclass(slots=True)
 class Exploration:
-    """What an exploration found. ``complete`` is False where a limit, an interruption or a violation ended it early."""
+    """The result of an exploration. ``complete`` is False if a limit, an interruption or a violation ended it early."""
 
     graph: Graph
     generated: int
@@ -58,7 +58,7 @@ class Exploration:
     seconds: float
     bytes: int
     violations: list[Violation] = field(default_factory=list)
-    unseen: list[str] = field(default_factory=list)  #: witnesses that no state gave
+    unseen: list[str] = field(default_factory=list)  #: witnesses that no state satisfied
     taken: dict[str, int] = field(default_factory=dict)  #: first word of the label → transitions
 
     @property
@@ -67,7 +67,7 @@ class Exploration:
 
     @property
     def depth(self) -> int:
-        """Levels of the graph, initial states included (TLC's depth)."""
+        """Levels of the graph, including initial states (TLC's depth)."""
         return len(self.graph.levels)
 
 
@@ -88,8 +88,8 @@ def explore(
     """Explore all reachable states.
 
     ``transitions`` keeps every transition (8 bytes each), which liveness and graph comparison need. ``symmetry``
-    explores one representative for each class of states that are equal up to renaming; it is unsound for liveness.
-    An interruption from the keyboard ends it early with what was found, never with an exception.
+    explores one representative for each class of states that are equal up to renaming; it is unsound for liveness. A
+    keyboard interrupt ends the exploration early and returns what was found; it raises no exception.
     """
     options = Options(limits or Limits(), transitions, symmetry, stop_at_violation, watch, block)
     with uncollected():
@@ -218,7 +218,7 @@ class _Search:
         if not found:
             return
         steps = together(found)
-        self._check_steps(columns, steps, first)  # on the real successors, whose names fit the label
+        self._check_steps(columns, steps, first)  # on the real successors, whose names match the label
         if self.canonical is not None:
             steps.columns = self.canonical(steps.columns)
         targets, new = self.visited.number(self.folder.fold(steps.columns))
@@ -254,7 +254,7 @@ class _Search:
         return [*trace, step]
 
     def _check_states(self, first: int) -> None:
-        """Invariants and witnesses of the states from ``first`` on."""
+        """Check invariants and witnesses on the states from ``first`` on."""
         columns = [column.view[first:] for column in self.graph.columns]
         for name, memo in self.invariants:
             if name in self.broken:
@@ -290,7 +290,7 @@ class _Search:
                 self._report(step.name, "step", partial(self._trace_step, number, step.name, Step(label, after)))
 
     def _seen(self, columns: Sequence[Ids], places: NDArray[np.int64], reads: Sequence[int]) -> list[Ids]:
-        """The columns of these components and views, in these places."""
+        """Return the columns of these components and views, at these places."""
         needed = frozenset(self.tables.component_of(each) for each in reads)
         taken = [
             column[places] if each in needed else column[:0]
@@ -301,7 +301,7 @@ class _Search:
     def _changed(
         self, before: Sequence[Ids], steps: Steps, places: NDArray[np.int64], reads: Sequence[int]
     ) -> NDArray[np.bool_]:
-        """Which of the steps change one of these components or views."""
+        """Return which of the steps change one of these components or views."""
         after = self._seen(steps.columns, places, reads)
         earlier = self._seen(before, steps.source[places], reads)
         differ: NDArray[np.bool_] = np.logical_or.reduce(
@@ -310,7 +310,7 @@ class _Search:
         return differ
 
     def _begins(self, words: frozenset[str]) -> NDArray[np.bool_]:
-        """Which labels begin with one of the words."""
+        """Return which labels begin with one of the words."""
         return np.array([label[0] in words for label, _ in self.tables.labels.values], dtype=np.bool_)
 
     def _check_ends(self, first: int, upto: int, found: list[Steps]) -> None:
@@ -330,7 +330,7 @@ class _Search:
 
 
 def step_memo(tables: Tables, step: StepInvariant) -> Memo:
-    """Remembers a step property by label and by the numbers of what it reads before and after."""
+    """Remember a step property by label and by the numbers of what it reads before and after."""
     reads = len(step.reads)
 
     def holds(label: tuple[Label, Value], *values: Value) -> int:

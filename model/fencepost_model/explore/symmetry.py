@@ -1,8 +1,8 @@
 """One representative for each class of states that are equal up to renaming members or partitions.
 
-A renaming moves components about and renames the names inside their values; both are looked up by number. Of a state's
-images the one with the smallest numbers stands for all: which one that is depends on the order of numbering alone, and
-that is the same in every run.
+A renaming moves components and renames the names inside their values; both are looked up by number. Of a state's
+images, the one with the smallest numbers is the representative. It depends only on the order of numbering, which is the
+same in every run.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Canonical:
         return tuple(int(column[0]) for column in self(columns))
 
     def concrete(self, graph: Graph, path: Sequence[int]) -> list[Step]:
-        """A real trace whose states have the representatives along ``path``."""
+        """Return a real trace whose states have the representatives along ``path``."""
         rows = [tuple(int(column.view[number]) for column in graph.columns) for number in path]
         state = next(each for each in graph.system.initial() if self._representative(each) == rows[0])
         trace = [Step(None, state)]
@@ -65,9 +65,9 @@ class Canonical:
         return trace
 
     def concrete_step(self, graph: Graph, before: State, after: State, name: str) -> Step:
-        """The step from ``before`` that breaks the property and leads to a state alike ``after``.
+        """Return the step from ``before`` that breaks the property and leads to a state equivalent to ``after``.
 
-        The property may have a part for each client, and here it may be another client's that is broken.
+        The property may have a part for each client, and here the broken part may be that of another client.
         """
         row = self._representative(after)
         parts = [each for each in graph.system.properties.steps if each.name == name]

@@ -1,9 +1,9 @@
 """Local transition tables: each action's effect on component *numbers*, filled by the model on first use.
 
-Component values are interned: value number i of component c stands for a Python value. An action that reads components
-r1…rk has one row for each combination of their numbers that was ever met; a row is a range of outcomes; an outcome is a
+Component values are interned: value number i of component c represents a Python value. An action that reads components
+r1…rk has one row for each combination of their numbers that has occurred. A row is a range of outcomes. An outcome is a
 label and, for each component that some outcome of the action writes or updates, the number of the new value or of the
-token (-1: left alone). Rows are made by calling the action itself, so a step of the explorer is a step of the model.
+token (-1: unchanged). Rows are made by calling the action itself, so a step of the explorer is a step of the model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .interface import Action, System, Value
 
 
 class Column:
-    """A growing array of int32; ``view`` is what is filled so far."""
+    """A growing array of int32; ``view`` is the filled part."""
 
     __slots__ = ("_store", "size")
 
@@ -67,7 +67,8 @@ class Interner:
 
 
 class Folder:
-    """Rows of several columns as one column of keys, exactly: columns are numbered pair by pair, as a tree."""
+    """Folds rows of several columns into one column of keys, without collisions: columns are numbered pair by pair, as
+    a tree."""
 
     __slots__ = ("_levels", "width")
 
@@ -94,7 +95,8 @@ class Folder:
 
 
 class Rows:
-    """Numbers the combinations of component numbers that were met. One component: a plain array; more: an index."""
+    """Numbers the combinations of component numbers that have occurred. One component: a plain array; more: an
+    index."""
 
     __slots__ = ("_dense", "_folder", "_index", "count")
 
@@ -105,7 +107,7 @@ class Rows:
         self.count = 0
 
     def number(self, columns: Sequence[Ids]) -> tuple[Ids, NDArray[np.int64]]:
-        """The number of each row of the columns, and where each row that was not met before first is."""
+        """Return the number of each row of the columns, and the place of each new row's first occurrence."""
         if self._index is not None:
             return self._index.number(self._folder.fold(columns))
         (column,) = columns
@@ -129,7 +131,7 @@ class Rows:
 
 
 class Memo:
-    """A function of component values that gives an integer, remembered by the values' numbers."""
+    """A function of component values with integer results, remembered by the numbers of the values."""
 
     __slots__ = ("_function", "_results", "_rows", "_values", "components")
 
@@ -143,7 +145,7 @@ class Memo:
         self._results = Column()
 
     def __call__(self, columns: Sequence[Ids]) -> Ids:
-        """For each row of the *read* columns, the function's result."""
+        """Return the function's result for each row of the *read* columns."""
         rows, new = self._rows.number(columns)
         if new.size:
             arguments = [
@@ -156,7 +158,7 @@ class Memo:
 
 @dataclass(slots=True)
 class Steps:
-    """Successors of a block of states by one action: for each the source's place in the block, label, columns."""
+    """Successors of a block of states by one action: for each the place of its source in the block, label, columns."""
 
     source: NDArray[np.int64]
     label: Ids
@@ -164,7 +166,7 @@ class Steps:
 
 
 def together(found: Sequence[Steps]) -> Steps:
-    """The steps of several actions, at least one, one after the other."""
+    """Return the steps of several actions, at least one, concatenated."""
     return Steps(
         np.concatenate([steps.source for steps in found]),
         np.concatenate([steps.label for steps in found]),
@@ -190,7 +192,8 @@ class Table:
         return self._start.size
 
     def steps(self, columns: Sequence[Ids]) -> Steps | None:
-        """All successors by this action of the states in ``columns`` (a column for each component, then each view)."""
+        """Return all successors by this action of the states in ``columns`` (one column per component, then one per
+        view)."""
         read = [columns[component] for component in self._action.reads]
         rows, new = self._rows.number(read)
         if new.size:
@@ -231,7 +234,7 @@ class Table:
         return Steps(source, label, after)
 
     def _fill(self, read: Sequence[Ids]) -> None:
-        """Work out the rows for these combinations of component numbers, by the model."""
+        """Compute the rows for these combinations of component numbers, by the model."""
         tables = self._tables
         arguments = [
             [tables.values[component][number] for number in column.tolist()]
@@ -275,7 +278,7 @@ class Table:
 
 
 class Tables:
-    """All that is known so far of a system's local steps."""
+    """Everything known so far of a system's local steps."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -299,11 +302,11 @@ class Tables:
         return Memo(result, (0, 1), [self.values[component], self.tokens[component].values])
 
     def with_views(self, columns: list[Ids]) -> list[Ids]:
-        """The columns of the components, then those of the views."""
+        """Return the columns of the components, then those of the views."""
         return [*columns, *(memo([columns[memo.components[0]]]) for memo in self._views)]
 
     def read(self, columns: Sequence[Ids], reads: Sequence[int]) -> list[Ids]:
-        """The columns of these components and views, of which ``columns`` holds at least the components."""
+        """Return the columns of these components and views; ``columns`` holds at least the components."""
         width = len(self.components)
         return [
             columns[each] if each < len(columns) else self._views[each - width]([columns[self.component_of(each)]])
@@ -311,14 +314,14 @@ class Tables:
         ]
 
     def component_of(self, read: int) -> int:
-        """The component that is read; of a view the one that it is a view of."""
+        """Return the component that is read; for a view, its component."""
         return read if read < len(self.components) else self._views[read - len(self.components)].components[0]
 
     def updated(self, component: int, numbers: Ids, tokens: Ids) -> Ids:
         return self._updates[component]((numbers, tokens))
 
     def memo(self, function: Callable[..., Any], reads: Sequence[int]) -> Memo:
-        """Remember ``function`` of the values of these components."""
+        """Remember ``function`` for the values of these components."""
         return Memo(lambda *values: int(function(*values)), reads, self.values)
 
     @property

@@ -1,4 +1,4 @@
-"""A consumer group becomes a classic one (rule book, 9.5)."""
+"""The conversion of a consumer group to a classic group (rule book, 9.5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .embedded import write_assignment
 
 
 def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
-    """X-DOWN-01, X-DOWN-20: whether the group becomes a classic one without these members."""
+    """Return whether the group becomes a classic one without these members (X-DOWN-01, X-DOWN-20)."""
     rest = [member for member in t.group.members if member.member_id not in leavers]
     return (
         all(member.classic is not None for member in rest)
@@ -33,8 +33,8 @@ def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
 def downgrade(
     t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target | None] | None
 ) -> None:
-    """X-DOWN-02…05. ``group``: as the tombstones must find it; the ``joiner`` comes with its share. Raises Refused
-    (X-DOWN-04, 09, C-JOIN-72)."""
+    """Convert the group (X-DOWN-02…05). ``group``: the state that the tombstones must match; the ``joiner`` comes with
+    its share. Raises Refused (X-DOWN-04, 09, C-JOIN-72)."""
     t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
     gone = leavers if joiner is None else {*leavers, joiner[0].member_id}
     rest = [(m, share_of(t, group, m, m.member_id)) for m in group.members if m.member_id not in gone]
@@ -47,7 +47,8 @@ def downgrade(
     sinks = Sinks(t.settings, t.profile, t.chooser, t.world.now, [], [], t.rules)
     draft = Draft(sinks, t.group_id, classic, None)
     draft.leader = t.chooser.pick("leader", [member.member_id for member in members])
-    errors: dict[str, tuple[ErrorCode, str]] = {}  # not the exceptions: one raised from here would hold this frame
+    # not the exceptions: one raised from here would keep this frame alive
+    errors: dict[str, tuple[ErrorCode, str]] = {}
     try:
         draft.protocol_name = draft.select_protocol()
         for member, share in rest:
@@ -59,11 +60,11 @@ def downgrade(
                 draft.put(own._replace(assignment=write_assignment(share, draft.metadata(own), t.world.image)))
             except BadBytes:
                 errors[ErrorCode.GROUP_ID_NOT_FOUND.name] = ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09"
-    except InternalError:  # none that all support, or one that somebody lists twice and another not at all
+    except InternalError:  # no protocol that all support, or one that a member lists twice and another not at all
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "C-JOIN-72") from None
     if errors:  # the first in the order of a hash map
         raise Refused(*errors[t.chooser.pick("refusal", sorted(errors))])
-    before = group._replace(regexes=t.group.regexes)  # one that goes with this join is buried twice
+    before = group._replace(regexes=t.group.regexes)  # a regex that ends with this join is buried twice
     t.records += [*of_group(t.group_id, before), draft.record(None)]
     if not t.profile.fault_downgrade_leaves_timers:
         for member in t.group.members:
@@ -72,8 +73,11 @@ def downgrade(
 
 
 def share_of(t: Turn, group: ConsumerGroup, member: Member, heir_of: str) -> Target | None:
-    """X-DOWN-04: what the classic group assigns the member: the target of that id, or, mended, what the member holds.
-    V-67: no target at all if it joined while none could be computed."""
+    """Return the partitions that the classic group assigns to the member (X-DOWN-04).
+
+    These are the target of that id or, with the fault fixed, the partitions that the member holds. V-67: None if the
+    member joined while no target could be computed.
+    """
     if not t.profile.fault_downgrade_assigns_target:
         return tuple(sorted(without_epochs((*member.assigned, *member.revoking))))
     target = group.target_of(heir_of)
@@ -83,7 +87,7 @@ def share_of(t: Turn, group: ConsumerGroup, member: Member, heir_of: str) -> Tar
 
 
 def is_owed(t: Turn, member: Member) -> bool:
-    """X-DOWN-22 mended: whether it is not in step with its target."""
+    """Return whether the member is not at its target (X-DOWN-22 fixed)."""
     behind = member.epoch < t.group.assignment_epoch or member.state != C_STABLE
     return behind or without_epochs(member.assigned) != (t.group.target_of(member.member_id) or ())
 

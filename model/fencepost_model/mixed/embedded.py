@@ -1,4 +1,4 @@
-"""Subscriptions and assignments of classic members, in ids instead of names (X-UP-05, X-JOIN-10, X-DOWN-04)."""
+"""Subscriptions and assignments of classic members, with topic ids instead of names (X-UP-05, X-JOIN-10, X-DOWN-04)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..consumer.state import Image, Partition, Target
 
 
 class Wanted(NamedTuple):
-    """What a subscription says. ``names`` ascending; ``owned``: of topics that exist; ``generation``: None if it tells
-    none (A-EMB-02, A-EMB-09)."""
+    """The contents of a subscription. ``names`` ascending; ``owned``: of existing topics; ``generation``: None if
+    absent (A-EMB-02, A-EMB-09)."""
 
     names: tuple[str, ...]
     owned: frozenset[Partition]
@@ -20,7 +20,7 @@ class Wanted(NamedTuple):
 
 
 def read_subscription(data: bytes, image: Image) -> Wanted:
-    """Raises embedded.BadBytes."""
+    """Read a subscription. Raises embedded.BadBytes."""
     found = embedded.read_subscription(data)
     topics = topics_by_name(image)
     owned = {(topics[name].topic_id, each) for name, numbers in found.owned if name in topics for each in numbers}
@@ -28,8 +28,8 @@ def read_subscription(data: bytes, image: Image) -> Wanted:
 
 
 def in_order(data: bytes) -> bytes:
-    """An encoded assignment with its topics and partitions ascending: a coordinator that encodes one takes them from a
-    hash map (X-SYNC-06, X-DOWN-04). Bytes that nobody encoded like this stay as they are."""
+    """Return an encoded assignment with its topics and partitions ascending: a coordinator that encodes one takes them
+    from a hash map (X-SYNC-06, X-DOWN-04). Other bytes stay as they are."""
     try:
         found, user_data = embedded.read_assignment(data)
         version = embedded.version_of(data)
@@ -46,18 +46,19 @@ def in_order(data: bytes) -> bytes:
 
 
 def read_assignment(data: bytes, image: Image) -> tuple[Target, bool]:
-    """The partitions of topics that exist, and whether there is user data. Raises embedded.BadBytes (X-UP-06)."""
+    """Return the partitions of existing topics, and whether there is user data. Raises embedded.BadBytes (X-UP-06)."""
     if not data:
         return (), False
     rows, user_data = embedded.read_assignment(data)
     topics = topics_by_name(image)
-    of_topic = {topics[name].topic_id: numbers for name, numbers in rows if name in topics}  # the last row of a topic
+    # the last row of a topic counts
+    of_topic = {topics[name].topic_id: numbers for name, numbers in rows if name in topics}
     found = {(topic_id, number) for topic_id, numbers in of_topic.items() for number in numbers}
     return tuple(sorted(found)), bool(user_data)
 
 
 def write_assignment(target: Target, metadata: bytes, image: Image) -> bytes:
-    """In the version of the member's metadata. Raises embedded.BadBytes."""
+    """Encode an assignment in the version of the member's metadata. Raises embedded.BadBytes."""
     topics = by_id(image)
     rows: dict[str, list[int]] = {}
     for topic_id, number in target:

@@ -24,7 +24,7 @@ from .embedded import Wanted, read_subscription
 
 
 class Joined(NamedTuple):
-    """The answer, the timers that come with it (X-JOIN-20), and whether a new classic group rebalances at once."""
+    """The answer, its timers (X-JOIN-20), and whether a new classic group rebalances at once."""
 
     body: JoinGroupResponse
     timers: dict[Timer, int | None]
@@ -32,7 +32,7 @@ class Joined(NamedTuple):
 
 
 def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Joined:
-    """X-JOIN-02…20. Raises Refused."""
+    """Handle a JoinGroup (X-JOIN-02…20). Raises Refused."""
     check(t, body, body.member_id or new_id)
     member_id = body.member_id or new_id
     if body.group_instance_id is None and not body.member_id and request.version >= 4:
@@ -72,7 +72,7 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
     timers: dict[Timer, int | None] = {Timer(JOIN, member_id): None}
     if converts and before is not None:
         t.rule("X-DOWN-20", "X-DOWN-21")
-        if before.instance != updated.instance:  # M-STATIC-13: Kafka leaves out who is called like the joiner
+        if before.instance != updated.instance:  # M-STATIC-13: Kafka leaves out a member with the joiner's instance id
             raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-20")
         share = share_of(t, t.group, after, before.member_id)
         group = t.after()
@@ -94,20 +94,21 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
 
 
 def check(t: Turn, body: JoinGroupRequest, member_id: str) -> None:
-    """X-POL-04, X-JOIN-03, 04."""
+    """Check policy, capacity and protocols (X-POL-04, X-JOIN-03, 04). Raises Refused."""
     policy = t.settings.group_consumer_migration_policy
     if policy is MigrationPolicy.DISABLED and not t.profile.old_disabled_policy_accepts_joins:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-POL-04")
     has_room(t, member_id, body.group_instance_id)
     classic = [member.classic for member in t.group.members if member.classic is not None]
-    counts = Counter(own.name for each in classic for own in each.supported_protocols)  # one listed twice counts twice
+    # a name listed twice counts twice
+    counts = Counter(own.name for each in classic for own in each.supported_protocols)
     if body.protocol_type != CONSUMER or all(counts[each.name] != len(classic) for each in body.protocols):
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-JOIN-04")
 
 
 def confirmed(t: Turn, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
-    """X-JOIN-06, 10, 12 mended: what one that is in step says it owns; None if that confirms nothing (M-REC-18), as it
-    was written before the answer that told of the epoch. Raises Refused."""
+    """Return the owned partitions of a member in step (X-JOIN-06, 10, 12 fixed). None if the list confirms nothing
+    (M-REC-18), as it was written before the answer with the current epoch. Raises Refused."""
     told, owned = wanted.generation, wanted.owned
     member = t.group.member(member_id)
     assigned = frozenset(() if member is None else without_epochs(member.assigned))
@@ -120,7 +121,7 @@ def confirmed(t: Turn, member_id: str, wanted: Wanted) -> frozenset[Partition] |
 
 
 def member_of(t: Turn, body: JoinGroupRequest, member_id: str) -> Found:
-    """X-JOIN-06…08: nobody's epoch is looked at."""
+    """Return the member of the request (X-JOIN-06…08). Epochs are not checked."""
     instance = body.group_instance_id
     known = t.group.member(member_id) or Member(member_id)
     if instance is None:

@@ -38,7 +38,7 @@ from .join import join
 
 
 def takes(side: Side, request: Request, new_id: str) -> bool:
-    """Takes the request if it is a classic one about a consumer group with members."""
+    """Handle the request if it is a classic one about a consumer group with members. Returns whether it did."""
     body = request.body
     if not isinstance(body, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest):
         return False
@@ -87,7 +87,7 @@ def _join(side: Side, turn: Turn, request: Request, body: JoinGroupRequest, new_
 
 
 def _sync(side: Side, turn: Turn, request: Request, body: SyncGroupRequest) -> None:
-    """X-SYNC-01…07. Raises Refused."""
+    """Handle a SyncGroup (X-SYNC-01…07). Raises Refused."""
     found = member(turn.group, body.member_id, body.group_instance_id, "X-SYNC-01")
     kept = spoken(found, body.generation_id)
     first = kept.supported_protocols[0]
@@ -113,7 +113,7 @@ def _sync(side: Side, turn: Turn, request: Request, body: SyncGroupRequest) -> N
 
 
 def _heartbeat(side: Side, turn: Turn, request: Request, body: HeartbeatRequest) -> None:
-    """X-HB-01…05. Raises Refused."""
+    """Handle a Heartbeat (X-HB-01…05). Raises Refused."""
     found = member(turn.group, body.member_id, body.group_instance_id, "X-HB-01")
     kept = spoken(found, body.generation_id)
     turn.rule("X-HB-02")
@@ -127,7 +127,7 @@ def _heartbeat(side: Side, turn: Turn, request: Request, body: HeartbeatRequest)
 
 
 def lags(turn: Turn, found: Member) -> bool:
-    """X-SYNC-05, X-HB-03: whether there is a target that the member has not been reconciled with."""
+    """Return whether there is a target that the member has not been reconciled with (X-SYNC-05, X-HB-03)."""
     group, profile = turn.group, turn.profile
     if profile.old_classic_members_follow_group_epoch:
         return found.epoch < group.epoch
@@ -145,14 +145,15 @@ def _free(turn: Turn, found: Member) -> bool:
 
 
 def arm_join(turn: Turn, side: Side, found: Member) -> None:
-    """X-TMR-02: if it is not running."""
+    """Set the member's join timer if it is not running (X-TMR-02)."""
     timer = Timer(JOIN, found.member_id)
     if (turn.group_id, found.member_id) not in side.around.joins:
         turn.armed[timer] = found.rebalance_timeout
 
 
 def spoken(found: Member, generation: int) -> ClassicMemberMetadata:
-    """X-SYNC-02, 03: what makes the member a classic one. Raises Refused."""
+    """Return the member's classic metadata (X-SYNC-02, 03). Raises Refused if it has none, or for another
+    generation."""
     if found.classic is None:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "X-SYNC-02")
     if generation != found.epoch:
@@ -161,7 +162,7 @@ def spoken(found: Member, generation: int) -> ClassicMemberMetadata:
 
 
 def _leave(side: Side, request: Request, body: LeaveGroupRequest, group: ConsumerGroup) -> None:
-    """X-LEAVE-01…06: members of either protocol go, with one bump for all of them."""
+    """Remove members of either protocol, with one bump for all of them (X-LEAVE-01…06)."""
     turn: Turn = side.turn(body.group_id, group)
     rows, leavers = [], {}
     for entry in body.members:
@@ -178,7 +179,7 @@ def _leave(side: Side, request: Request, body: LeaveGroupRequest, group: Consume
     if leavers:
         turn.rule("X-LEAVE-04")
         try:
-            fence(turn, leavers.values())  # a member that is listed twice goes once (X-LEAVE-06)
+            fence(turn, leavers.values())  # a member listed twice leaves once (X-LEAVE-06)
         except Refused as refused:
             turn.rule(refused.rule)
             side.work.replies.append((request.id, LeaveGroupResponse(refused.error)))
@@ -188,7 +189,7 @@ def _leave(side: Side, request: Request, body: LeaveGroupRequest, group: Consume
 
 
 def leaver(group: ConsumerGroup, entry: LeaveGroupMember) -> Member:
-    """X-LEAVE-01, 02: an instance id without a member id is enough. Raises Refused."""
+    """Return the member that leaves; an instance id without a member id is enough (X-LEAVE-01, 02). Raises Refused."""
     instance = entry.group_instance_id
     if instance is not None and not entry.member_id:
         mapped = group.held_by(instance)
@@ -197,7 +198,7 @@ def leaver(group: ConsumerGroup, entry: LeaveGroupMember) -> Member:
 
 
 def member(group: ConsumerGroup, member_id: str, instance: str | None, rule: str) -> Member:
-    """The member that a classic request is about. Raises Refused."""
+    """Return the member that a classic request is about. Raises Refused."""
     mapped: str | None = member_id
     if instance is not None:
         mapped = group.held_by(instance)

@@ -1,4 +1,4 @@
-"""A classic group becomes a consumer group (rule book, 9.2)."""
+"""The conversion of a classic group to a consumer group (rule book, 9.2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from .embedded import read_assignment, read_subscription
 
 
 class Converted(NamedTuple):
-    """A member still without partitions; what it was assigned; what its last JoinGroup claims, of what generation."""
+    """A member without partitions yet, its former assignment, and the claims of its last JoinGroup with their
+    generation."""
 
     member: Member
     assigned: Target
@@ -30,7 +31,7 @@ class Converted(NamedTuple):
 
 
 def may_upgrade(t: Turn, d: Draft) -> bool:
-    """X-UP-02, but for the bytes."""
+    """Return whether the group may be upgraded, apart from its bytes (X-UP-02)."""
     return (
         t.settings.group_consumer_migration_policy.upgrades
         and d.protocol_type == CONSUMER
@@ -39,16 +40,17 @@ def may_upgrade(t: Turn, d: Draft) -> bool:
 
 
 def upgrade(t: Turn, d: Draft) -> None:
-    """X-UP-02…08 on a fresh turn: its group is then the converted one. Raises Refused.
+    """Convert the group on a fresh turn, whose group is then the converted one (X-UP-02…08). Raises Refused.
 
-    With X-UP-03 mended the caller releases who is parked, once the whole request has succeeded.
+    With X-UP-03 fixed, the caller answers the parked requests, once the whole request has succeeded.
     """
     if t.profile.fault_upgrade_answers_before_checks:
         release(d)
     if not t.profile.fault_upgrade_without_protocol and not all(_offers(d, each) for each in d.members.values()):
         raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "X-UP-07")
     converted: list[Converted] = []
-    errors: dict[str, tuple[ErrorCode, str]] = {}  # not the exceptions: one raised from here would hold this frame
+    # not the exceptions: one raised from here would keep this frame alive
+    errors: dict[str, tuple[ErrorCode, str]] = {}
     for _, classic in sorted(d.members.items()):
         try:
             converted.append(_converted(t, d, classic))
@@ -84,7 +86,7 @@ def upgrade(t: Turn, d: Draft) -> None:
 
 
 def release(d: Draft) -> None:
-    """X-UP-03."""
+    """Answer all parked requests REBALANCE_IN_PROGRESS (X-UP-03)."""
     d.rule("X-UP-03")
     for member in list(d.members.values()):
         now = d.answer_join(
@@ -94,8 +96,8 @@ def release(d: Draft) -> None:
 
 
 def with_claims(converted: Sequence[Converted]) -> dict[str, Target]:
-    """X-UP-05 mended: what each brings is what it was assigned, and what it claims that is assigned to nobody. Of those
-    who claim the same the one with the latest generation has it (C-JOIN-42)."""
+    """Return the partitions that each member brings (X-UP-05 fixed): its assignment, and its claims to unassigned
+    partitions. Of several claims the one with the latest generation counts (C-JOIN-42)."""
     owners = {each: own.member.member_id for own in converted for each in own.assigned}
     for own in sorted(converted, key=lambda own: (-own.generation, own.member.member_id)):
         for each in own.claims:
@@ -107,12 +109,13 @@ def with_claims(converted: Sequence[Converted]) -> dict[str, Target]:
 
 
 def _offers(d: Draft, member: ClassicMember) -> bool:
-    """Whether it offers the protocol that the group has selected (X-UP-07)."""
+    """Return whether the member offers the group's selected protocol (X-UP-07)."""
     return any(each.name == d.protocol_name for each in member.protocols)
 
 
 def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
-    """X-UP-05. Raises Refused, for the first of several reasons: the assignment is read before the metadata."""
+    """Convert a member (X-UP-05). Raises Refused for the first of several reasons: the assignment is read before the
+    metadata."""
     try:
         assigned, custom = read_assignment(member.assignment, t.world.image)
     except BadBytes as broken:
@@ -124,7 +127,7 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-07")
     try:
         wanted = read_subscription(d.metadata(member), t.world.image)
-        if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 mended: a downgrade may need any of them
+        if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 fixed: a downgrade may need any of them
             for protocol in member.protocols:
                 read_subscription(protocol.metadata, t.world.image)
     except BadBytes as broken:

@@ -1,4 +1,4 @@
-"""Who may commit, read and delete offsets of a group (rule book, 6.2-6.5)."""
+"""The checks before a commit, a read or a deletion of offsets (rule book, 6.2-6.5)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..consumer.state import ConsumerGroup, Member
 from ..machines import COMPLETING, DEAD, EMPTY
 
 AnyGroup: TypeAlias = Group | ConsumerGroup
-#: From which version a client that says so is told that there is no such group (O-COMMIT-21, V-129).
+#: The first version in which a client with an epoch is answered that the group does not exist (O-COMMIT-21, V-129).
 KNOWS_NO_GROUP = {False: 9, True: 6}
-#: From which version a member of the consumer protocol may commit (O-COMMIT-31).
+#: The first version in which a member of the consumer protocol may commit (O-COMMIT-31).
 MEMBERS_COMMIT_SINCE = 9
 
 
 class Committer(NamedTuple):
-    """Who commits, and what: ``epoch`` is a generation or a member's epoch. ``partitions``: (topic id, number) of what
-    is not refused already (O-COMMIT-08)."""
+    """The sender of a commit and its partitions. ``epoch`` is a generation or a member epoch. ``partitions``: (topic
+    id, number) of those not refused yet (O-COMMIT-08)."""
 
     member_id: str
     instance: str | None
@@ -33,14 +33,14 @@ class Committer(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """``error`` None: accepted. ``rules`` decided."""
+    """The result of a check. ``error`` None: accepted. ``rules``: those that decided."""
 
     error: ErrorCode | None
     rules: tuple[str, ...]
 
 
 def may_commit(profile: Profile, group: AnyGroup | None, by: Committer) -> Checked:
-    """Whether the group accepts a commit (6.2; in a transaction 6.3)."""
+    """Return whether the group accepts a commit (6.2; in a transaction 6.3)."""
     if group is None:
         return _no_group(by)
     return _classic(group, by) if isinstance(group, Group) else _consumer(profile, group, by)
@@ -75,7 +75,7 @@ def _classic(group: Group, by: Committer) -> Checked:
 
 
 def _who(group: Group, by: Committer) -> ErrorCode | None:
-    """``CG.validateMember``: an instance id that is given must be that of the member."""
+    """Check the identity, as ``CG.validateMember``: an instance id in the request must be that of the member."""
     ids = {member.member_id for member in group.members}
     if by.instance is not None:
         held = [member.member_id for member in group.members if member.instance == by.instance]
@@ -106,13 +106,14 @@ def _consumer(profile: Profile, group: ConsumerGroup, by: Committer) -> Checked:
 
 
 def _held_since(member: Member, by: Committer) -> bool:
-    """O-COMMIT-32 (b): the member has had every partition since that epoch, or gives it up (O-COMMIT-42)."""
+    """Return whether the member has had every partition since that epoch, or is giving it up (O-COMMIT-32 b,
+    O-COMMIT-42)."""
     held = {(topic, number): epoch for topic, number, epoch in (*member.revoking, *member.assigned)}
     return all(each in held and by.epoch >= held[each] for each in by.partitions)
 
 
 def may_fetch(profile: Profile, group: AnyGroup | None, member_id: str | None, epoch: int) -> Checked:
-    """Whether the group lets its offsets be read (O-FETCH-03, 04, 05)."""
+    """Return whether the offsets of the group may be read (O-FETCH-03, 04, 05)."""
     if not isinstance(group, ConsumerGroup):
         return Checked(None, ("O-FETCH-03",) if group is None else ("O-FETCH-04",))
     rules = ("O-FETCH-05",)
@@ -130,7 +131,7 @@ def may_fetch(profile: Profile, group: AnyGroup | None, member_id: str | None, e
 
 
 def may_delete(group: AnyGroup | None) -> Checked:
-    """Whether offsets of the group may be deleted at all (O-DEL-03, 04)."""
+    """Return whether offsets of the group may be deleted at all (O-DEL-03, 04)."""
     if group is None or (isinstance(group, Group) and group.state == DEAD):
         return Checked(ErrorCode.GROUP_ID_NOT_FOUND, ("O-DEL-03",))
     if isinstance(group, Group) and group.state != EMPTY and group.protocol_type != CONSUMER:
@@ -139,8 +140,8 @@ def may_delete(group: AnyGroup | None) -> Checked:
 
 
 def subscribes(group: AnyGroup, topics: frozenset[str] | None, topic: str) -> bool:
-    """O-DEL-07, O-DEL-08: whether the group counts as subscribed to a topic. ``topics``: those that a classic group has
-    read from its members (G-DATA-10), None if it has not."""
+    """Return whether the group counts as subscribed to a topic (O-DEL-07, O-DEL-08). ``topics``: those that a classic
+    group has read from its members (G-DATA-10), or None."""
     if isinstance(group, ConsumerGroup):
         return topic in group_topics(group.members, group.regexes)
     if group.protocol_type != CONSUMER:

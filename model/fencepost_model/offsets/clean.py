@@ -1,5 +1,5 @@
-"""Offsets that go: deleted by an operator, with their group, with their topic, or because they are too old (rule book,
-6.5, 6.6, 5.4)."""
+"""Removal of offsets: by an operator, with their group, with their topic, or because they are too old (rule book, 6.5,
+6.6, 5.4)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _NONE = -1
 
 
 def tombstone(place: Place) -> Record:
-    """The record that removes what is at a place."""
+    """Return the record that removes the offset at a place."""
     return Record(OffsetCommitKey(place.group, place.topic, place.partition), None)
 
 
 def delete(
     group: AnyGroup, topics: frozenset[str] | None, offsets: Offsets, asked: Iterable[tuple[Row, Place]]
 ) -> tuple[tuple[Row, ...], tuple[Record, ...]]:
-    """O-DEL-05, O-DEL-06: the answer's rows, and the records. ``topics``: see ``checks.subscribes``."""
+    """Return the answer's rows and the records of a deletion (O-DEL-05, O-DEL-06). ``topics``: see
+    ``checks.subscribes``."""
     rows: list[Row] = []
     records: list[Record] = []
     for row, place in asked:
@@ -46,13 +47,13 @@ def delete(
 
 
 def with_group(offsets: Offsets, group_id: str) -> list[Record]:
-    """C-ADM-09: a tombstone for each place of the group that has an offset, committed or pending."""
+    """Return a tombstone for each place of the group that has an offset, committed or pending (C-ADM-09)."""
     places = [place for place, _ in offsets.of_group(group_id)]
     return [tombstone(place) for place in dict.fromkeys([*places, *offsets.pending_in(group_id)])]
 
 
 def with_topics(profile: Profile, offsets: Offsets, gone: Iterable[Topic]) -> list[Record]:
-    """O-EXP-23: a tombstone for each entry, committed or pending, of a topic that was deleted."""
+    """Return a tombstone for each entry, committed or pending, of a deleted topic (O-EXP-23)."""
     topics = {topic.name: topic for topic in gone}
     entries = [*offsets.committed, *[(place, entry) for place, _, entry in offsets.pending]]
     return [tombstone(place) for place, entry in entries if _goes(profile, topics.get(place.topic), place, entry)]
@@ -67,7 +68,8 @@ def _goes(profile: Profile, topic: Topic | None, place: Place, entry: Stored) ->
 
 
 class Expired(NamedTuple):
-    """``records``: of offsets that are too old. ``group_goes``: nothing is left that would keep the group."""
+    """The result for one group. ``records``: tombstones of expired offsets. ``group_goes``: nothing keeps the group any
+    more."""
 
     records: tuple[Record, ...]
     group_goes: bool
@@ -82,7 +84,7 @@ def expire(
     now: int,
     retention: int,
 ) -> Expired:
-    """One group in a run of expiry (O-EXP-01...20)."""
+    """Expire the offsets of one group (O-EXP-01...20)."""
     held = offsets.of_group(group_id)
     if held and not _may_expire(group, topics):
         return Expired((), False)
@@ -98,12 +100,12 @@ def expire(
 
 
 def is_empty(group: AnyGroup) -> bool:
-    """Whether the group has no members, by its state."""
+    """Return whether the group is empty, by its state."""
     return not group.members if isinstance(group, ConsumerGroup) else group.state == EMPTY
 
 
 def _may_expire(group: AnyGroup, topics: frozenset[str] | None) -> bool:
-    """O-EXP-02...06."""
+    """Return whether offsets of the group may expire at all (O-EXP-02...06)."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None or group.state == EMPTY:
         return True
     return group.protocol_type == CONSUMER and group.state == STABLE and topics is not None

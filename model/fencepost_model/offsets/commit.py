@@ -1,4 +1,4 @@
-"""Commits, in a transaction and outside of one (rule book, 6.1 and 6.3), as the records that they write."""
+"""Commits, in a transaction or outside of one (rule book, 6.1 and 6.3), as the records that they write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOREVER = -1
 
 
 class Commit(NamedTuple):
-    """What a commit comes to: ``error`` of the whole, else ``rows``."""
+    """The result of a commit: an ``error`` for all of it, else ``rows``."""
 
     error: ErrorCode | None
     rows: tuple[Row, ...] = ()
@@ -38,7 +38,8 @@ def commit(
     version: int,
     now: int,
 ) -> Commit:
-    """A commit of what the broker has let through. All of it becomes visible together, or none (O-COMMIT-10)."""
+    """Commit the partitions that the broker has let through. They become visible together, or not at all
+    (O-COMMIT-10)."""
     accepted = [each for each in asked if not too_long(settings, each.what.committed_metadata)]
     checked = may_commit(profile, group, _by(body, version, accepted))
     if checked.error is not None:
@@ -55,7 +56,7 @@ def commit(
 
 
 def too_long(settings: Settings, metadata: str | None) -> bool:
-    """O-COMMIT-08: longer than allowed, in UTF-16 units."""
+    """Return whether the metadata is longer than allowed, in UTF-16 units (O-COMMIT-08)."""
     if metadata is None:
         return False
     return len(metadata.encode("utf-16-be", "surrogatepass")) // 2 > settings.offset_metadata_max_bytes
@@ -69,15 +70,15 @@ def _by(body: OffsetCommitRequest | TxnOffsetCommitRequest, version: int, accept
 
 
 def _expires(body: OffsetCommitRequest | TxnOffsetCommitRequest, now: int) -> int:
-    """O-COMMIT-14: only a commit that brings a time of its own has a time to expire."""
+    """Return when the commit expires; only one with a retention time does (O-COMMIT-14)."""
     if isinstance(body, TxnOffsetCommitRequest) or body.retention_time_ms == _FOREVER:
         return _FOREVER
     return expiry(now, body.retention_time_ms)
 
 
 def _stored_id(profile: Profile, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked) -> bytes:
-    """V-02, V-129: the topic's id, where it is stored. Kafka keeps in memory what the older record, that of an offset
-    with a time to expire, has no place for (F-REC-20)."""
+    """Return the topic id where it is stored (V-02, V-129). Kafka keeps it in memory although the older record, that of
+    an offset with an expiry time, has no field for it (F-REC-20)."""
     if _expires(body, 0) != _FOREVER and not profile.fault_expiring_offset_keeps_topic_id:
         return ZERO_ID
     transactional = isinstance(body, TxnOffsetCommitRequest)

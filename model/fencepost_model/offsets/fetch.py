@@ -23,7 +23,7 @@ from .topics import IDS_SINCE, known
 
 
 class Wanted(NamedTuple):
-    """A topic that reaches the coordinator: as the request named it, and what it is really."""
+    """A topic that reaches the coordinator: as the request named it, and its real name and id."""
 
     told: Told
     name: str
@@ -31,8 +31,13 @@ class Wanted(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked of one group: ``topics`` None for all; ``refused`` by the broker; ``denied`` topics;
-    ``whole``: all that was asked, refused or not."""
+    """The request for one group.
+
+    - ``topics``: None for all.
+    - ``refused``: by the broker.
+    - ``denied``: topics without the right.
+    - ``whole``: all requested topics, refused or not.
+    """
 
     group_id: str
     member_id: str | None
@@ -44,16 +49,16 @@ class Question(NamedTuple):
     whole: tuple[Told, ...]
 
     def told(self) -> tuple[Told, ...]:
-        """What reaches the coordinator, as the request has it."""
+        """Return the topics that reach the coordinator, as the request names them."""
         return tuple([topic.told for topic in self.topics or ()])
 
     def error(self, error: ErrorCode) -> OffsetFetchResponseGroup:
-        """The answer that is an error of the group, for all that was asked (O-FETCH-14)."""
+        """Return an error of the group, for all requested topics (O-FETCH-14)."""
         return group_error(self.group_id, self.whole, self.version, error)
 
 
 def question(image: Image, asked: OffsetFetchRequestGroup, denied: frozenset[str], version: int) -> Question:
-    """What of a request for one group reaches the coordinator (O-FETCH-01, 13, 14)."""
+    """Return the part of a request for one group that reaches the coordinator (O-FETCH-01, 13, 14)."""
     with_ids = version >= IDS_SINCE
     wanted: list[Wanted] = []
     refused: list[OffsetFetchResponseTopic] = []
@@ -84,11 +89,12 @@ class Answer(NamedTuple):
 def fetch(
     profile: Profile, image: Image, group: AnyGroup | None, offsets: Offsets, asked: Question, *, stable: bool
 ) -> Answer:
-    """The answer for one group, on the offsets of now (``stable``, O-FETCH-08) or on replicated ones (O-FETCH-07)."""
+    """Return the answer for one group, from the newest offsets (``stable``, O-FETCH-08) or replicated ones
+    (O-FETCH-07)."""
     checked = may_fetch(profile, group, asked.member_id, asked.epoch)
     if checked.error is not None:
         return Answer(Entry(asked.error(checked.error), None), checked.rules)
-    seen = Offsets() if group is None else offsets  # O-FETCH-03, but what a transaction holds is held
+    seen = Offsets() if group is None else offsets  # O-FETCH-03, but an offset that a transaction holds is reported
     if asked.topics is None:
         topics = _all(image, seen, asked, stable=stable)
     else:
@@ -125,8 +131,8 @@ def _one(offsets: Offsets, place: Place, topic_id: bytes, *, held: bool) -> Offs
 
 
 def _all(image: Image, offsets: Offsets, asked: Question, *, stable: bool) -> list[OffsetFetchResponseTopic]:
-    """Everything committed in the group, but for topics that the caller may not see, or that have no id to be named
-    by (O-FETCH-01, O-FETCH-13)."""
+    """Return everything committed in the group, except topics that the caller may not see, or that have no id
+    (O-FETCH-01, O-FETCH-13)."""
     with_ids = asked.version >= IDS_SINCE
     places: dict[str, list[Place]] = {}
     for place, _ in offsets.of_group(asked.group_id):

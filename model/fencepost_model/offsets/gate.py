@@ -29,7 +29,7 @@ OffsetRequest = (
 
 
 def refused(image: Image, error: ErrorCode | None, request: Request) -> tuple[ResponseBody, tuple[str, ...]] | None:
-    """The answer and its rules, or None if a group must be asked. ``error``: what the partition's state says."""
+    """Return the answer and its rules, or None if the group must decide. ``error``: that of the partition's state."""
     body = request.body
     if isinstance(body, OffsetCommitRequest | TxnOffsetCommitRequest):
         return _commit(image, error, request, body)
@@ -78,7 +78,7 @@ def _everywhere(body: OffsetCommitRequest | TxnOffsetCommitRequest, error: Error
 def _fetch(
     image: Image, error: ErrorCode | None, request: Request, body: OffsetFetchRequest
 ) -> tuple[ResponseBody, tuple[str, ...]] | None:
-    """Where no group can be asked, each gets its own error."""
+    """Answer if the groups need not be asked; each group gets its error."""
     if error is None and not all(group.group_id in request.denied for group in body.groups):
         return None
     bodies = []

@@ -1,8 +1,8 @@
-"""Offsets as a pure transition system: state and request in, state and answer out. For explorers and twins.
+"""Offsets as a pure transition system: state and request in, state and answer out. For explorers and tests.
 
-There is no clock, no waiting and no failing append here: a step's records are applied at once, and who wants a log
-keeps ``Done.records`` and replays any prefix of it with ``state.replay``. Groups are the caller's: a classic ``Group``,
-a ``ConsumerGroup``, or None. ``OffsetsModel`` stands on the same rules as the whole coordinator.
+There is no clock, no waiting and no failing append here: a step's records are applied at once. A caller that wants a
+log keeps ``Done.records`` and replays any prefix of it with ``state.replay``. Groups belong to the caller: a classic
+``Group``, a ``ConsumerGroup``, or None. ``OffsetsModel`` uses the same rules as the whole coordinator.
 """
 
 from __future__ import annotations
@@ -34,15 +34,18 @@ from .topics import sifted
 
 
 class Ledger(NamedTuple):
-    """All offsets, and where the log ends."""
+    """All offsets, and the end offset of the log."""
 
     offsets: Offsets = Offsets()
     end: int = 0
 
 
 class Done(NamedTuple):
-    """One step: the ledger after it, the rows of its answer or the error of the whole, what was written, and the rules
-    that decided. ``makes_group``: a simple group is made (O-COMMIT-20). ``group_goes``: nothing keeps the group."""
+    """The result of a step: the ledger after it, the rows of its answer or its error, its records, and the rules that
+    decided.
+
+    ``makes_group``: a simple group is created (O-COMMIT-20). ``group_goes``: nothing keeps the group any more.
+    """
 
     ledger: Ledger
     rows: tuple[Row, ...] = ()
@@ -54,7 +57,7 @@ class Done(NamedTuple):
 
 
 class OffsetsModel:
-    """Commits, transactions, reads, deletion and expiry under settings and a profile; ``image``: the topics."""
+    """Commits, transactions, reads, deletion and expiry under settings and a profile. ``image``: the topics."""
 
     def __init__(self, image: Image, settings: Settings | None = None, profile: Profile = INTENDED) -> None:
         self.image = image
@@ -70,7 +73,7 @@ class OffsetsModel:
         version: int,
         now: int = 0,
     ) -> Done:
-        """A commit, with or without a transaction."""
+        """Commit, with or without a transaction."""
         sift = sifted(self.image, body, version, frozenset())
         if not sift.asked:
             return Done(ledger, sift.refused, rules=("O-COMMIT-04",))
@@ -82,21 +85,22 @@ class OffsetsModel:
         return Done(_applied(ledger, done.records), rows, records=done.records, rules=done.rules, makes_group=makes)
 
     def end(self, ledger: Ledger, producer: Producer, *, committed: bool) -> Done:
-        """A transaction ends (O-TXN-08)."""
+        """End a transaction (O-TXN-08)."""
         records = (Record(ControlKey(committed), ControlValue(0), producer),)
         return Done(_applied(ledger, records), records=records, rules=("O-TXN-08",))
 
     def fetch(
         self, ledger: Ledger, group: AnyGroup | None, asked: OffsetFetchRequestGroup, *, version: int, stable: bool
     ) -> OffsetFetchResponseGroup:
-        """What a read sees of this ledger: the newest for a ``stable`` read, else the replicated one (O-FETCH-07)."""
+        """Return what a read sees of this ledger: the newest for a ``stable`` read, else the replicated one
+        (O-FETCH-07)."""
         what = question(self.image, asked, frozenset(), version)
         return fetch(self.profile, self.image, group, ledger.offsets, what, stable=stable).entry.body
 
     def delete(
         self, ledger: Ledger, group: AnyGroup | None, body: OffsetDeleteRequest, topics: frozenset[str] | None = None
     ) -> Done:
-        """An operator deletes offsets; ``topics``: those that a classic group has read from its members."""
+        """Delete offsets for an operator. ``topics``: those that a classic group has read from its members."""
         checked = may_delete(group)
         if group is None or checked.error is not None:
             return Done(ledger, error=checked.error or ErrorCode.GROUP_ID_NOT_FOUND, rules=checked.rules)
@@ -108,7 +112,7 @@ class OffsetsModel:
     def expire(
         self, ledger: Ledger, group_id: str, group: AnyGroup, topics: frozenset[str] | None = None, *, now: int
     ) -> Done:
-        """One group in a run of expiry."""
+        """Expire the offsets of one group."""
         retention = self.settings.offsets_retention_ms
         done = expire(group_id, group, topics, ledger.offsets, now=now, retention=retention)
         return Done(_applied(ledger, done.records), records=done.records, group_goes=done.group_goes)

@@ -1,7 +1,7 @@
-"""What is promised of offsets, stated of a log and of answers alone (INV-COMMIT-01...04, INV-TXN-01, INV-REPLAY-01).
+"""Promises about offsets, stated only in terms of a log and of answers (INV-COMMIT-01...04, INV-TXN-01, INV-REPLAY-01).
 
-Nothing here uses the rules by which the model steps. What an offset is worth follows from the log: the last record of
-its partition that counts. ``Promises`` goes along with steps and says which promise one breaks.
+Nothing here uses the rules by which the model steps. The committed offset follows from the log: it is that of the last
+record of its partition that counts. ``Promises`` follows the steps and reports which promise one breaks.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ _NOWHERE = 1 << 62
 
 
 class Broken(NamedTuple):
-    """A promise, by its id, and how it is broken."""
+    """A broken promise, by its id, with an explanation."""
 
     promise: str
     how: str
 
 
 def worth(log: Sequence[Record], place: Place) -> int | None:
-    """Where in the log the record stands that gives the place its committed offset; None if nothing is committed.
+    """Return the place in the log of the record with the committed offset, or None if nothing is committed.
 
-    A record counts if its transaction, if it is of one, has been committed, and if no tombstone of the place follows
-    it. Of those that count the last one holds, however late its transaction ended (O-TXN-08, O-TXN-10)."""
+    A record counts if its transaction, if any, has been committed, and no tombstone of the place follows it. The last
+    record that counts holds, however late its transaction ended (O-TXN-08, O-TXN-10).
+    """
     dies = -1
     ends: dict[int, bool] = {}
     found = None
@@ -65,7 +66,7 @@ def worth(log: Sequence[Record], place: Place) -> int | None:
 
 
 def pending(log: Sequence[Record]) -> set[tuple[Place, int]]:
-    """The places, each with a producer, that open transactions hold."""
+    """Return the places, each with a producer, that open transactions hold."""
     held: set[tuple[Place, int]] = set()
     for record in log:
         key = record.key
@@ -81,8 +82,8 @@ def pending(log: Sequence[Record]) -> set[tuple[Place, int]]:
 
 
 def compacted(log: Sequence[Record]) -> list[tuple[int, Record]]:
-    """What a log cleaner may leave of offsets, each record with its place in the log: of each key the last record that
-    counts, tombstones, and whatever belongs to transactions that are open."""
+    """Return the offset records that a log cleaner may leave, each with its place in the log: for each key the last
+    record that counts, tombstones, and all records of open transactions."""
     places = {Place(r.key.group, r.key.topic, r.key.partition) for r in log if isinstance(r.key, OffsetCommitKey)}
     kept = {at for place in places if (at := worth(log, place)) is not None}
     held = {producer for _, producer in pending(log)}
@@ -94,18 +95,18 @@ def compacted(log: Sequence[Record]) -> list[tuple[int, Record]]:
 
 
 class Promises:
-    """Follows the steps of one coordinator. ``log`` is what it has written and loaded."""
+    """Follows the steps of one coordinator. ``log``: the records that it has written and loaded."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.log: list[Record] = []
         self.replicated = 0
         self._asked: dict[int, RequestBody] = {}
-        self._wrote: dict[int, int] = {}  #: request to the end of the log behind its records
-        self._last = 0  #: records of the step before
+        self._wrote: dict[int, int] = {}  #: request to the end of the log after its records
+        self._last = 0  #: records of the previous step
 
     def feed(self, event: Event, before: CoordinatorState, step: Step) -> list[Broken]:
-        """The promises that a step breaks. ``before``: the state that it was made in."""
+        """Return the promises that a step breaks. ``before``: the state before it."""
         broken: list[Broken] = []
         if isinstance(event, AppendFailed) and before.written is not None:
             del self.log[len(self.log) - self._last :]
@@ -131,7 +132,7 @@ class Promises:
     # ---- promises -------------------------------------------------------------------------------------------------
 
     def _stored(self, state: CoordinatorState) -> list[Broken]:
-        """INV-REPLAY-01: memory is what the log says, live and loaded alike."""
+        """Check INV-REPLAY-01: memory is what the log gives, live and loaded alike."""
         places = {place for place, _ in state.offsets.committed}
         places |= {
             Place(r.key.group, r.key.topic, r.key.partition) for r in self.log if isinstance(r.key, OffsetCommitKey)
@@ -166,8 +167,8 @@ class Promises:
         return broken
 
     def _read(self, asked: OffsetFetchRequest, body: OffsetFetchResponse) -> list[Broken]:
-        """INV-COMMIT-02, INV-TXN-01. A read that waits may see anything between its question and its answer; what it
-        shows must be of a record that counts by now, or counted then."""
+        """Check INV-COMMIT-02 and INV-TXN-01. A read that waits may see any state between its request and its answer.
+        The offset that it returns must come from a record that counts now, or counted then."""
         seen = self.log if asked.require_stable else self.log[: self.replicated]
         broken = []
         for group in body.groups:
@@ -183,7 +184,7 @@ class Promises:
         return broken
 
     def _uncommitted(self, place: Place, offset: int) -> bool:
-        """Whether a transaction has that offset there, which then is open or aborted."""
+        """Return whether an open or aborted transaction has that offset there."""
         return any(
             record.producer is not None
             and isinstance(record.value, OffsetCommitValue)
@@ -193,13 +194,13 @@ class Promises:
         )
 
     def _ever(self, log: Sequence[Record], place: Place, *, waits: bool) -> list[int]:
-        """What the place was worth at the end of this log, or, for a read that waited, at any time not replicated when
-        it was asked."""
+        """Return the committed records of the place at the end of this log or, for a read that waited, at any time
+        since its request."""
         ends = range(len(log), -1, -1) if waits else [len(log)]
         return sorted({at for end in ends if (at := worth(log[:end], place)) is not None})
 
     def _accepted(self, event: Request, before: CoordinatorState) -> list[Broken]:
-        """INV-COMMIT-01, INV-KIP-11: whose commits are written."""
+        """Check INV-COMMIT-01 and INV-KIP-11 for an accepted commit."""
         body = event.body
         if not isinstance(body, OffsetCommitRequest):
             return []
@@ -215,7 +216,7 @@ class Promises:
         return [] if allowed else [Broken("INV-COMMIT-01", f"{body.member_id!r} of epoch {epoch} has committed")]
 
     def _expired(self, event: TimerFired, before: CoordinatorState, step: Step) -> list[Broken]:
-        """INV-COMMIT-04, LIV-10."""
+        """Check INV-COMMIT-04 and LIV-10 for an expiry run."""
         broken = []
         held = {place for place, _ in pending(self.log[: len(self.log) - self._last])}
         stored: Mapping[Place, Stored] = dict(before.offsets.committed)
@@ -245,7 +246,8 @@ class Promises:
 
 
 def _may(group: ConsumerGroup, member_id: str, epoch: int, records: Sequence[Record], before: CoordinatorState) -> bool:
-    """INV-KIP-11: with the member's own epoch, or an older one since when it has all that it commits."""
+    """Return whether the member may commit: with its epoch, or an older one since which it has all partitions of the
+    commit (INV-KIP-11)."""
     member = group.member(member_id)
     if member is None or epoch > member.epoch:
         return False

@@ -1,4 +1,4 @@
-"""Rows of answers about offsets, and what an operation that waits for the log must know to answer that it failed."""
+"""Rows of answers about offsets, and what a waiting operation needs in order to answer its failure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from fencepost.protocol.offset_messages import (
     WriteTxnMarkerResponse,
 )
 
-#: The version of OffsetFetch in which an error of the group stands at each partition (O-FETCH-11).
+#: The version of OffsetFetch in which a group's error is reported at each partition (O-FETCH-11).
 NO_GROUP_ERROR = 1
-#: From which version on a producer may be told that the coordinator loads (O-TXN-02).
+#: The first version in which a producer may be answered that the coordinator is loading (O-TXN-02).
 TELLS_LOADING_SINCE = 2
 
 
@@ -49,7 +49,7 @@ class Early(NamedTuple):
     version: int
 
     def failed(self, error: ErrorCode) -> tuple[Row, ...]:
-        """All rows, those that wait with the error (O-COMMIT-07)."""
+        """Return all rows; those that wait get the error (O-COMMIT-07)."""
         return (*self.refused, *[row._replace(error=error) for row in self.waiting])
 
 
@@ -58,8 +58,8 @@ Told = tuple[str, bytes, tuple[int, ...]]
 
 
 class Entry(NamedTuple):
-    """The answer for one group of an OffsetFetch; ``told``: what was asked for, None if the answer is an error already
-    and stays."""
+    """The answer for one group of an OffsetFetch. ``told``: the requested topics, or None if the answer is a final
+    error."""
 
     body: OffsetFetchResponseGroup
     told: tuple[Told, ...] | None
@@ -72,12 +72,12 @@ class Fetched(NamedTuple):
     version: int
 
     def answer(self) -> OffsetFetchResponse:
-        """What it answers once it has waited."""
+        """Return the answer after the wait."""
         return OffsetFetchResponse(tuple([entry.body for entry in self.entries]))
 
 
 def answered(rows: Iterable[Row]) -> tuple[OffsetCommitResponseTopic, ...]:
-    """The rows of an answer by topic."""
+    """Return the rows of an answer by topic."""
 
     def topic(row: Row) -> tuple[str, bytes]:
         return row.name, row.topic_id
@@ -93,7 +93,8 @@ def answered(rows: Iterable[Row]) -> tuple[OffsetCommitResponseTopic, ...]:
 
 
 def commit_answer(body: RequestBody, rows: Iterable[Row], version: int) -> ResponseBody:
-    """The answer to a commit, of either kind; old producers do not know that a coordinator can load (O-TXN-02)."""
+    """Return the answer to a commit of either kind. Old producers do not know that a coordinator can be loading
+    (O-TXN-02)."""
     if isinstance(body, OffsetCommitRequest):
         return OffsetCommitResponse(answered(rows))
     if version < TELLS_LOADING_SINCE:
@@ -107,7 +108,8 @@ def commit_answer(body: RequestBody, rows: Iterable[Row], version: int) -> Respo
 
 
 def group_error(group_id: str, told: Iterable[Told], version: int, error: ErrorCode) -> OffsetFetchResponseGroup:
-    """O-FETCH-11, O-FETCH-14: an error of the group, where the version has it; what the broker refused is dropped."""
+    """Return a group's error in the form of the version; the rows that the broker refused are dropped (O-FETCH-11,
+    O-FETCH-14)."""
     if version > NO_GROUP_ERROR:
         return OffsetFetchResponseGroup(group_id, error_code=error)
     topics = tuple(
@@ -123,7 +125,7 @@ def group_error(group_id: str, told: Iterable[Told], version: int, error: ErrorC
     return OffsetFetchResponseGroup(group_id, topics=topics)
 
 
-#: What a transaction's coordinator does not expect to hear (O-TXN-15).
+#: Errors that a transaction coordinator does not expect (O-TXN-15).
 _NOT_READY = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -132,11 +134,12 @@ _NOT_READY = (
 
 
 def marker_error(error: ErrorCode) -> ErrorCode:
-    """O-TXN-15: a coordinator that is not ready is told of as a partition whose leader is elsewhere."""
+    """Return the error for a marker: a coordinator that is not ready is reported as a partition with another leader
+    (O-TXN-15)."""
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_READY else error
 
 
-#: What a fetch that waits says of some errors of the log (O-FETCH-09).
+#: How a waiting fetch reports some errors of the log (O-FETCH-09).
 _FETCH = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.NOT_COORDINATOR,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.NOT_COORDINATOR,
@@ -145,8 +148,11 @@ _FETCH = {
 
 
 def failed(body: RequestBody, callback: object, error: ErrorCode, mapped: ErrorCode) -> ResponseBody | None:
-    """The answer to a request about offsets whose operation failed with ``error``, which F-RT-10 makes ``mapped``; None
-    if it is another request. A marker is told the error as it is, in its own words (O-TXN-15)."""
+    """Return the answer to a request about offsets whose operation failed, or None for any other request.
+
+    ``error`` is the log's error, ``mapped`` the same after F-RT-10. A marker gets the log's error in its own mapping
+    (O-TXN-15).
+    """
     if isinstance(body, WriteTxnMarkerRequest):
         return WriteTxnMarkerResponse(marker_error(error))
     if isinstance(body, OffsetDeleteRequest):

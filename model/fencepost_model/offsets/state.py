@@ -1,7 +1,7 @@
-"""What a coordinator keeps of offsets, as flat, hashable tuples (G-DATA-40, G-DATA-41), and what a record does to it.
+"""The offsets of a coordinator, as flat, hashable tuples (G-DATA-40, G-DATA-41), and how a record changes them.
 
-Which transactions are open is not stored: it follows from what is pending. Offsets live beside the groups, not in them
-(G-DATA-42).
+Open transactions are not stored: they follow from the pending offsets. Offsets are stored beside the groups, not in
+them (G-DATA-42).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Place(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What is kept for a place. Timestamps in ms; ``leader_epoch`` and ``expire_timestamp`` are -1 where there is none,
-    ``topic_id`` is zero. ``at``: the offset of the record in the log."""
+    """The entry of a place. Timestamps in ms. ``leader_epoch`` and ``expire_timestamp`` are -1 if absent, ``topic_id``
+    is zero. ``at``: the offset of the record in the log."""
 
     offset: int
     leader_epoch: int
@@ -42,26 +42,26 @@ class Offsets(NamedTuple):
     pending: tuple[tuple[Place, int, Stored], ...] = ()
 
     def get(self, place: Place) -> Stored | None:
-        """What is committed there."""
+        """Return the committed offset of the place, or None."""
         for each, stored in self.committed:
             if each == place:
                 return stored
         return None
 
     def of_group(self, group_id: str) -> list[tuple[Place, Stored]]:
-        """What is committed in a group."""
+        """Return the committed offsets of a group."""
         return [row for row in self.committed if row[0].group == group_id]
 
     def is_pending(self, place: Place) -> bool:
-        """Whether an open transaction has an offset there."""
+        """Return whether an open transaction has an offset there."""
         return any(each == place for each, _, _ in self.pending)
 
     def pending_in(self, group_id: str) -> list[Place]:
-        """Where open transactions have offsets in a group, each place once."""
+        """Return the places of a group where open transactions have offsets, each once."""
         return list(dict.fromkeys(place for place, _, _ in self.pending if place.group == group_id))
 
     def life(self, place: Place) -> str:
-        """The state of a place by the machine of an offset's life."""
+        """Return the state of a place by the machine of an offset."""
         if self.is_pending(place):
             return PENDING if self.get(place) is None else PENDING_OVER
         return NO_OFFSET if self.get(place) is None else COMMITTED
@@ -75,7 +75,7 @@ class Past(NamedTuple):
 
 
 def stored(value: OffsetCommitValue, at: int) -> Stored:
-    """What a record keeps."""
+    """Return the entry of a record."""
     return Stored(
         value.offset,
         value.leader_epoch,
@@ -88,7 +88,7 @@ def stored(value: OffsetCommitValue, at: int) -> Stored:
 
 
 def replay(offsets: Offsets, record: Record, at: int) -> Offsets:
-    """The offsets after one more record of the log (F-REPLAY-02, 03, 05); those of groups change nothing."""
+    """Return the offsets after one more record of the log (F-REPLAY-02, 03, 05). Records of groups change nothing."""
     key, value = record.key, record.value
     if isinstance(key, ControlKey):
         return offsets if record.producer is None else _ended(offsets, record.producer.producer_id, key.committed)
@@ -113,7 +113,7 @@ def _put(rows: tuple[tuple[Place, Stored], ...], place: Place, entry: Stored) ->
 
 
 def _removed(offsets: Offsets, place: Place) -> Offsets:
-    """O-TXN-10: what is committed goes, and all that is pending there."""
+    """Remove the committed offset of a place and all pending ones (O-TXN-10)."""
     return Offsets(
         tuple([row for row in offsets.committed if row[0] != place]),
         tuple([row for row in offsets.pending if row[0] != place]),
@@ -121,7 +121,7 @@ def _removed(offsets: Offsets, place: Place) -> Offsets:
 
 
 def _ended(offsets: Offsets, producer: int, committed: bool) -> Offsets:
-    """O-TXN-08: each offset of the producer takes its place, unless a later record has it, or is dropped."""
+    """End the producer's transaction: each offset is committed, unless a later record is, or is dropped (O-TXN-08)."""
     rows = dict(offsets.committed)
     for place, owner, entry in offsets.pending:
         if owner == producer and committed:

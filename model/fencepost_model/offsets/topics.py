@@ -1,4 +1,4 @@
-"""What the broker finds out about topics before it asks the coordinator (O-COMMIT-02, 03, O-FETCH-13, 14, O-DEL-01)."""
+"""The broker's checks of topics before the coordinator is asked (O-COMMIT-02, 03, O-FETCH-13, 14, O-DEL-01)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from ..consumer.derive import by_id, topics_by_name
 from ..consumer.state import Image
 from .rows import Row
 
-#: From which version on OffsetCommit and OffsetFetch name topics by id (G-WIRE-05, 06).
+#: The first version in which OffsetCommit and OffsetFetch name topics by id (G-WIRE-05, 06).
 IDS_SINCE = 10
 #: The same for TxnOffsetCommit (G-WIRE-08).
 IDS_IN_TRANSACTIONS_SINCE = 6
 
 
 class Asked(NamedTuple):
-    """A partition of a request that reaches the coordinator: as the request named its topic, and what it is really."""
+    """A partition of a request that reaches the coordinator: its topic as the request named it, and the real name and
+    id."""
 
     row: Row
     name: str
@@ -41,7 +42,7 @@ class Sifted(NamedTuple):
 
 
 def known(image: Image, name: str, topic_id: bytes, *, with_ids: bool) -> tuple[str, bytes] | None:
-    """Name and id of a topic, from what the request has of it; None if the broker does not know it."""
+    """Return name and id of the topic that the request names, or None if the broker does not know it."""
     found = by_id(image).get(topic_id) if with_ids else topics_by_name(image).get(name)
     return None if found is None else (found.name, found.topic_id)
 
@@ -52,7 +53,7 @@ def sifted(
     version: int,
     denied: frozenset[str],
 ) -> Sifted:
-    """What of a request for a commit or a deletion reaches the coordinator."""
+    """Split a commit or a deletion into refused partitions and those that reach the coordinator."""
     if isinstance(body, OffsetDeleteRequest):
         topics = tuple(
             OffsetCommitRequestTopic(
@@ -71,7 +72,7 @@ def sifted(
 def _sift(
     image: Image, topics: Iterable[OffsetCommitRequestTopic], denied: frozenset[str], *, with_ids: bool
 ) -> Sifted:
-    """O-COMMIT-02, O-COMMIT-03, O-TXN-01, O-DEL-01, for each partition in the order of the request."""
+    """Check each partition in the order of the request (O-COMMIT-02, O-COMMIT-03, O-TXN-01, O-DEL-01)."""
     refused: list[Row] = []
     asked: list[Asked] = []
     for topic in topics:
@@ -90,7 +91,7 @@ def _sift(
 
 
 def _of_topic(name: str, found: tuple[str, bytes] | None, denied: frozenset[str], *, with_ids: bool) -> ErrorCode:
-    """In this order: an id that nobody knows, no right, a name that nobody knows."""
+    """Return the error of a topic, in this order: unknown id, no right, unknown name."""
     if found is None and with_ids:
         return ErrorCode.UNKNOWN_TOPIC_ID
     if (name if found is None else found[0]) in denied:

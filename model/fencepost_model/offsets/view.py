@@ -8,7 +8,7 @@ from .state import Offsets, Place, Stored
 
 
 def view(offsets: Offsets) -> OffsetsView:
-    """What can be seen of all offsets."""
+    """Return the view of all offsets."""
     return OffsetsView(
         committed=tuple([_row(place, entry, None) for place, entry in offsets.committed]),
         pending=tuple([_row(place, entry, producer) for place, producer, entry in offsets.pending]),

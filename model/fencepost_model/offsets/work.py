@@ -36,12 +36,12 @@ from .topics import sifted
 if TYPE_CHECKING:
     from ..classic.work import Work
 
-#: The timer of the next run of expiry; it is of no group (O-EXP-26).
+#: The timer of the next expiry run; it belongs to no group (O-EXP-26).
 EXPIRY: Final = Timer(EXPIRY_KIND)
 
 
 def takes(work: Work, request: Request) -> bool:
-    """Takes the request if it is about offsets and writes, or waits for what is written."""
+    """Handle the request if it is about offsets and writes, or waits for writes. Returns whether it did."""
     body = request.body
     if isinstance(body, OffsetCommitRequest | TxnOffsetCommitRequest):
         _commit(work, request, body)
@@ -68,7 +68,7 @@ def _commit(work: Work, request: Request, body: OffsetCommitRequest | TxnOffsetC
     settings, now = work.sinks.settings, work.sinks.now
     done = commit(settings, work.profile, group, body, sift.asked, version=request.version, now=now)
     work.rules.extend(done.rules)
-    if done.error is not None:  # thrown, and so without waiting
+    if done.error is not None:  # thrown, so it does not wait
         work.replies.append((request.id, commit_answer(body, early.failed(done.error), request.version)))
         return
     if isinstance(group, Group) and isinstance(body, OffsetCommitRequest) and group.state in (STABLE, PREPARING):
@@ -84,7 +84,8 @@ def _commit(work: Work, request: Request, body: OffsetCommitRequest | TxnOffsetC
 
 
 def _simple(work: Work, group_id: str, records: int) -> None:
-    """O-COMMIT-20, O-TXN-03: a group that only holds offsets; in Kafka it stays if nothing is written (O-COMMIT-39)."""
+    """Create a group that only holds offsets (O-COMMIT-20, O-TXN-03). In Kafka it stays even if nothing is written
+    (O-COMMIT-39)."""
     if records:
         work.create(group_id)
         work.shadows = (*work.shadows, Shadow(work.undurable + records, group_id, None))
@@ -110,8 +111,8 @@ def _delete(work: Work, request: Request, body: OffsetDeleteRequest) -> None:
 
 
 def _fetch(work: Work, request: Request, body: OffsetFetchRequest) -> None:
-    """O-FETCH-08: read as it is now, answered when what is there is replicated. An error of a group is thrown; if all
-    groups have one, nothing waits."""
+    """Read the newest offsets and answer when they are replicated (O-FETCH-08). An error of a group is thrown; if all
+    groups have one, the answer does not wait."""
     groups = {group_id: slot.group for group_id, slot in work.slots.items()}
     found = read(work.profile, work.image, request, body, groups=groups, offsets=work.offsets, stable=True)
     work.rules.extend(found.rules)
@@ -123,7 +124,7 @@ def _fetch(work: Work, request: Request, body: OffsetFetchRequest) -> None:
 
 
 class Read(NamedTuple):
-    """An entry for each group that was asked for, and the rules that decided."""
+    """An entry for each requested group, and the rules that decided."""
 
     entries: tuple[Entry, ...]
     rules: tuple[str, ...]
@@ -139,7 +140,7 @@ def read(
     offsets: Offsets,
     stable: bool,
 ) -> Read:
-    """What an OffsetFetch finds (O-FETCH-01)."""
+    """Return the entries of an OffsetFetch (O-FETCH-01)."""
     found: list[Entry] = []
     rules: list[str] = []
     for group in body.groups:
@@ -156,7 +157,7 @@ def read(
 
 
 def _end(work: Work, request: Request, body: WriteTxnMarkerRequest) -> None:
-    """O-TXN-08, O-TXN-11: applied, and then appended."""
+    """End a transaction: apply the marker, then append it (O-TXN-08, O-TXN-11)."""
     work.rules.append("O-TXN-08")
     record = Record(
         ControlKey(body.committed),
@@ -168,7 +169,7 @@ def _end(work: Work, request: Request, body: WriteTxnMarkerRequest) -> None:
 
 
 def bury(work: Work, group_id: str, group: AnyGroup, records: list[Record]) -> None:
-    """Writes the tombstones of a group behind ``records``, and takes it out of memory (F-ORD-13, C-ADM-10)."""
+    """Write the tombstones of a group after ``records``, and remove it from memory (F-ORD-13, C-ADM-10)."""
     own = [Record(GroupMetadataKey(group_id), None)]
     records += of_group(group_id, group) if isinstance(group, ConsumerGroup) else own
     work.relist(group_id)
@@ -176,7 +177,7 @@ def bury(work: Work, group_id: str, group: AnyGroup, records: list[Record]) -> N
 
 
 def run_expiry(work: Work, operation: int) -> None:
-    """O-EXP-01...26: offsets that are too old go, and groups that nothing keeps. The next run is one interval away."""
+    """Remove expired offsets, and groups that nothing keeps (O-EXP-01...26). The next run is one interval later."""
     settings = work.sinks.settings
     work.rules.append("O-EXP-26")
     work.loose.append(("", {EXPIRY: settings.offsets_retention_check_interval_ms}))
@@ -208,8 +209,8 @@ def run_expiry(work: Work, operation: int) -> None:
 
 
 def topics_deleted(work: Work, before: Image, after: Image, operation: int) -> None:
-    """O-EXP-23: offsets of topics that are no more go. Its failure is only logged. A write that finds nothing waits for
-    earlier ones all the same (F-RT-16)."""
+    """Remove the offsets of deleted topics (O-EXP-23). A failure is only logged. A write without records still waits
+    for earlier ones (F-RT-16)."""
     kept = {topic.topic_id for topic in after.topics}
     gone = [topic for topic in before.topics if topic.topic_id not in kept]
     records = with_topics(work.profile, work.offsets, gone)
