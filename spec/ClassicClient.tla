@@ -21,7 +21,7 @@ Prepared(p) ==
   IF ~Cooperative \/ p.generation = -1
   THEN [p EXCEPT !.owned = {}, !.ownedGeneration = -1] ELSE p
 
-\* What a prepared client reports about itself (K-JOIN-12).
+\* The metadata that a prepared client sends (K-JOIN-12).
 MetadataOf(p) ==
   [owned |-> p.owned,
    generation |-> IF MetadataTellsGeneration THEN p.generation ELSE -1]
@@ -61,7 +61,7 @@ AfterSync(p, assignment) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* What the leader assigns. M is the member list of its JoinGroup answer.  *)
+(* The leader's assignment. M is the member list of its JoinGroup answer.  *)
 (***************************************************************************)
 IdsIn(M) == {l.memberId : l \in M}
 OwnedBy(M, m) == (CHOOSE l \in M : l.memberId = m).metadata

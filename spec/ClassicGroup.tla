@@ -144,7 +144,7 @@ AppendFails ==
           /\ Handled(SyncAppendFailed(GetSync(group, r, inst, unreplicated)), r)
   /\ UNCHANGED <<log, idsUsed, client>>
 
-\* What the log holds if the first k open records survive.
+\* The record in the log if the first k open records survive.
 Surviving(k) == IF k = 0 THEN log ELSE unreplicated[k].record
 
 \* Another broker becomes the coordinator. The first k open records survive

@@ -1,6 +1,6 @@
 -------------------------- MODULE ClassicProperties -------------------------
 (***************************************************************************)
-(* What the closed classic group promises. For each property there is a    *)
+(* The promises of the closed classic group. For each property there is a  *)
 (* configuration in which it holds, and one that removes a guard and in    *)
 (* which it fails (spec/manifest.json). The names are sentences.           *)
 (***************************************************************************)

@@ -39,7 +39,7 @@ Append1(w, cause, record, id) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Who is in the group.                                                    *)
+(* The members of a group.                                                 *)
 (***************************************************************************)
 Joined(g)  == {m \in DOMAIN g.members : g.members[m].awaitingJoin # "no"}
 Synced(g)  == {m \in DOMAIN g.members : g.members[m].awaitingSync # "no"}

@@ -226,9 +226,9 @@ RebalanceExpired(g, id, n) ==
   THEN Fenced(g, id, n)
   ELSE [g EXCEPT !.rebalanceTimers = Without(@, {id})]
 
-\* What a new coordinator loads: all session timers, and rebalance timers of
-\* unrevoked members (F-LOAD-01, M-TMR-02). The clock decides whether the
-\* interval runs; in an empty group it cannot.
+\* The group that a new coordinator loads: all session timers, and rebalance
+\* timers of unrevoked members (F-LOAD-01, M-TMR-02). The clock decides whether
+\* the interval runs; in an empty group it cannot.
 Loaded(h, blocked) ==
   [groupEpoch |-> h.groupEpoch, assignmentEpoch |-> h.assignmentEpoch,
    hashed |-> h.hashed, members |-> h.members, target |-> h.target,

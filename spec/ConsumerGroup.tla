@@ -180,7 +180,7 @@ LeaveIsNotStored ==
 \* run; it may run in a group with members that the fail-over brings back.
 MayBeBlocked == IF IsUnassigned(group) THEN {FALSE, Interval} ELSE {group.blocked}
 
-\* What the log holds if the first k open batches survive.
+\* The state in the log if the first k open batches survive.
 Surviving(k) == IF k = 0 THEN log ELSE unreplicated[k].hard
 
 \* Another broker becomes the coordinator. The first k open batches survive

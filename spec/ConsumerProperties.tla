@@ -1,6 +1,6 @@
 ------------------------- MODULE ConsumerProperties -------------------------
 (***************************************************************************)
-(* What the closed consumer group promises. For each property there is a   *)
+(* The promises of the closed consumer group. For each property there is a *)
 (* configuration in which it holds, and one that removes a guard and in    *)
 (* which it fails (spec/manifest.json). The names are sentences.           *)
 (***************************************************************************)
@@ -27,7 +27,7 @@ NoPartitionHasTwoHolders ==
   \A m, n \in Present :
     m # n => Holding(group.members[m]) \cap Holding(group.members[n]) = {}
 
-\* The same of all that clients in step may still believe to own.
+\* Clients in step own disjoint sets of partitions.
 NoPartitionHasTwoOwners ==
   \A c, d \in Clients :
     c # d /\ InStep(c) /\ InStep(d) => client[c].owned \cap client[d].owned = {}

@@ -68,7 +68,7 @@ IsMember(m) ==
   /\ IsHolding(m.assigned)                   \* A
   /\ IsHolding(m.revoking)                   \* R
 
-\* What the log holds of a group (F-REC-04..09).
+\* The logged state of a group (F-REC-04..09).
 IsHard(h) ==
   /\ h.groupEpoch \in Nat                    \* ge
   /\ h.assignmentEpoch \in Nat               \* ae

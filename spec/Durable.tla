@@ -1,8 +1,8 @@
 ------------------------------- MODULE Durable ------------------------------
 (***************************************************************************)
-(* What a coordinator may rely on, without saying how it is done: a state  *)
-(* is written batch by batch, and what is replicated is never lost. There  *)
-(* are no records, no offsets, no replicas.                                *)
+(* The guarantee that a coordinator relies on, without saying how it is    *)
+(* kept: a state is written batch by batch, and what is replicated is      *)
+(* never lost. There are no records, no offsets, no replicas.              *)
 (*                                                                         *)
 (* The next batch builds on a written batch at once, but until that batch  *)
 (* is replicated both may be lost. Only a tail is ever lost: a batch never *)

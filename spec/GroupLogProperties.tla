@@ -1,7 +1,8 @@
 ------------------------- MODULE GroupLogProperties -------------------------
 (***************************************************************************)
-(* What the log promises, and how it refines Durable. For each promise     *)
-(* there is a configuration that fails without one guard of GroupLog.      *)
+(* The promises of the log, and its refinement of Durable. For each        *)
+(* promise there is a configuration that fails without one guard of        *)
+(* GroupLog.                                                               *)
 (***************************************************************************)
 EXTENDS GroupLog
 

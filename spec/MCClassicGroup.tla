@@ -48,8 +48,8 @@ SameInstance == [c \in Clients |-> "i1"]  \* two processes, one instance id
 LastDynamic  == [c \in Clients |-> IF c = "c3" THEN "" ELSE "i1"]
 
 (***************************************************************************)
-(* What the environment may do. Risk of a short list: none of the other    *)
-(* faults combines with those listed.                                      *)
+(* The faults that the environment may cause. Risk of a short list: none   *)
+(* of the other faults combines with those listed.                         *)
 (***************************************************************************)
 StartsOnly == {"ClientStarts"}
 

@@ -41,8 +41,8 @@ NobodyChanges == [c \in Clients |-> ""]
 FirstChanges  == [c \in Clients |-> IF c = "c1" THEN "i2" ELSE ""]
 
 (***************************************************************************)
-(* What the environment may do. Risk of a short list: none of the other    *)
-(* faults combines with those listed.                                      *)
+(* The faults that the environment may cause. Risk of a short list: none   *)
+(* of the other faults combines with those listed.                         *)
 (***************************************************************************)
 StartsOnly == {"ClientStarts"}
 

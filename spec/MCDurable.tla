@@ -25,7 +25,7 @@ BoundedSpec == Init /\ [][BoundedNext]_durable
 -----------------------------------------------------------------------------
 IsPrefix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, 1, Len(s))
 
-\* What is replicated stays for ever.
+\* A replicated batch stays for ever.
 WhatIsStableStays == [][IsPrefix(stable, stable')]_durable
 
 \* A batch never survives one that was written before it.

@@ -22,8 +22,8 @@ OneValue  == {"x"}
 TwoValues == {"x", "y"}
 
 (***************************************************************************)
-(* What the environment may do. Risk of a short list: omitted faults do    *)
-(* not combine with the rest.                                              *)
+(* The faults that the environment may cause. Risk of a short list:        *)
+(* omitted faults do not combine with the rest.                            *)
 (***************************************************************************)
 WritesOnly == {"ClientWrites"}
 

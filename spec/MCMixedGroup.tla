@@ -44,8 +44,8 @@ LastOtherwise == [c \in Clients |-> IF c = "c3" THEN {"consumer"} ELSE {"classic
 AllRoll     == [c \in Clients |-> AnyProtocol]
 
 (***************************************************************************)
-(* What the environment may do. Risk of a short list: none of the other    *)
-(* faults combines with those listed.                                      *)
+(* The faults that the environment may cause. Risk of a short list: none   *)
+(* of the other faults combines with those listed.                         *)
 (***************************************************************************)
 StartsOnly == {"ClientStarts"}
 

@@ -67,9 +67,9 @@ ClaimsBefore(g, n, m, p) ==
      /\ \/ its.generation > mine.generation
         \/ its.generation = mine.generation /\ Classic!First({m, n}) = n
 
-\* What m may still own beyond its assignment (X-UP-05 fixed). The assignment
-\* lacks what m is about to give up in a cooperative rebalance, and C-JOIN-42
-\* blanks it.
+\* Partitions that m may still own beyond its assignment (X-UP-05 fixed). The
+\* assignment lacks what m is about to give up in a cooperative rebalance, and
+\* C-JOIN-42 blanks it.
 TakenOver(g, m) ==
   {p \in g.members[m].metadata.owned :
      \A n \in DOMAIN g.members \ {m} :

@@ -299,7 +299,7 @@ CanHaveMore(g, m) ==
 IsToRejoin(g, m) ==
   Lags(g, m) \/ g.consumer.members[m].state = "UNREVOKED" \/ CanHaveMore(g, m)
 
-\* What a SyncGroup returns to a classic member: A (X-SYNC-06).
+\* The partitions that SyncGroup returns to a classic member: A (X-SYNC-06).
 Granted(g, m) == DOMAIN g.consumer.members[m].assigned
 
 \* A SyncGroup is refused, told to rejoin, or answered with A (X-SYNC-01..06).
@@ -372,7 +372,7 @@ SyncExpired(g, m) ==
   IF m \in DOMAIN g.consumer.members THEN Gone(g, m)
   ELSE World([g EXCEPT !.syncTimers = @ \ {m}])
 
-\* What a new coordinator loads; join and sync timers are not restored
+\* The group that a new coordinator loads; join and sync timers are not restored
 \* (F-LOAD-01, X-TMR-04).
 Loaded(l, blocked) ==
   IF l.protocol = "classic" THEN ClassicGroup(Classic!Loaded(l.classic))

@@ -24,8 +24,8 @@ Member(m) == group.consumer.members[m]
 
 IdOf(c) == IF RunsConsumer(c) THEN consumer[c].memberId ELSE classic[c].memberId
 
-\* What the application of c believes to own. Only one of the two processes
-\* runs.
+\* The partitions that the application of c believes to own. Only one of the two
+\* processes runs.
 Owned(c) == classic[c].owned \cup consumer[c].owned
 
 (***************************************************************************)

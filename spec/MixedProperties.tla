@@ -1,6 +1,6 @@
 -------------------------- MODULE MixedProperties ---------------------------
 (***************************************************************************)
-(* What the closed mixed group promises. For each property there is a      *)
+(* The promises of the closed mixed group. For each property there is a    *)
 (* configuration in which it holds, and one that removes a guard and in    *)
 (* which it fails (spec/manifest.json). The names are sentences.           *)
 (***************************************************************************)
@@ -44,8 +44,8 @@ NoPartitionHasTwoHolders ==
   \A m, n \in Present :
     m # n => Consumer!Holding(Member(m)) \cap Consumer!Holding(Member(n)) = {}
 
-\* The same of all that clients of both protocols in step may still believe to
-\* own.
+\* Clients in step own disjoint sets of partitions, whichever protocol they
+\* speak.
 NoPartitionHasTwoOwners ==
   \A c, d \in Clients :
     c # d /\ InStep(c) /\ InStep(d) => Owned(c) \cap Owned(d) = {}
@@ -96,7 +96,7 @@ NoPartitionHasTwoCommitters ==
   \A c, d \in Clients : \A p \in Owned(c) \cap Owned(d) :
     CommitIsAccepted(c, p) /\ CommitIsAccepted(d, p) => c = d
 
-\* What the log grants the member of c.
+\* The partitions that the log grants the member of c.
 GrantedTo(c) ==
   IF log.protocol = "classic"
   THEN UNION {l.assignment : l \in {n \in log.classic.members : n.memberId = IdOf(c)}}
@@ -153,12 +153,13 @@ AJoinAnswerIsNoTrap ==
 (* Conversions.                                                            *)
 (***************************************************************************)
 
-\* What the members of the classic group g may own: X-UP-05, written again.
+\* The partitions that member m of the classic group g may own: X-UP-05, written
+\* again.
 MayOwn(g, m) == g.members[m].assignment \cup g.members[m].metadata.owned
 
-\* What is converted with m: its assignment, and each claim of m, unless the
-\* partition is assigned to another member, or claimed by one whose generation
-\* is not older.
+\* The partitions converted with m: its assignment, and each claim of m, unless
+\* the partition is assigned to another member, or claimed by one whose
+\* generation is not older.
 ComesWith(g, m, held) ==
   /\ g.members[m].assignment \subseteq held
   /\ held \subseteq MayOwn(g, m)

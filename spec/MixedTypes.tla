@@ -1,7 +1,7 @@
 ----------------------------- MODULE MixedTypes -----------------------------
 (***************************************************************************)
 (* Constants and value domains of the closed mixed group: clients of both  *)
-(* protocols, one group. What belongs to one protocol alone is in          *)
+(* protocols, one group. Definitions for one protocol alone are in         *)
 (* ClassicTypes and ConsumerTypes, under Classic! and Consumer!. The prose *)
 (* contract is docs/closed-system.md, part three.                          *)
 (***************************************************************************)
@@ -116,7 +116,7 @@ ConsumerGroup(g, subscriptions) ==
   [protocol |-> "consumer", classic |-> NoClassicGroup, consumer |-> g,
    subscriptions |-> subscriptions, joinTimers |-> {}, syncTimers |-> {}]
 
-\* What is replicated, for the group that exists. A conversion replaces the
+\* The replicated state, for the group that exists. A conversion replaces the
 \* other group with tombstones.
 IsLog(l) ==
   /\ l.protocol \in Protocol

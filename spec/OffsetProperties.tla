@@ -1,6 +1,6 @@
 -------------------------- MODULE OffsetProperties --------------------------
 (***************************************************************************)
-(* What is promised about offsets, and how Offsets refines Ownership and   *)
+(* The promises about offsets, and the refinement of Ownership and         *)
 (* Durable. For each promise there is a configuration that fails without   *)
 (* one guard.                                                              *)
 (***************************************************************************)

@@ -19,12 +19,13 @@ ASSUME "" \notin Holders
 Entry == [offset : 0..MaxOffset, producer : Holders \cup {""},
           number : 0..Transactions, pending : BOOLEAN]
 
-\* What a plain commit writes, and what a fetch returns if nothing is committed.
+\* The entry of a plain commit, and the one that a fetch returns if nothing is
+\* committed.
 Plain(offset) ==
   [offset |-> offset, producer |-> "", number |-> 0, pending |-> FALSE]
 Missing == Plain(0)
 
-\* What a commit in transaction n of h writes.
+\* The entry of a commit in transaction n of h.
 InTransaction(h, n, offset) ==
   [offset |-> offset, producer |-> h, number |-> n, pending |-> TRUE]
 

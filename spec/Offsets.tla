@@ -56,7 +56,7 @@ TypeMember == member \in [Holders ->
   [position : [Parts -> 0..Unknown], dirty : SUBSET Parts, waiting : BOOLEAN,
    begun : {"none", "open", "failed"}]]
 
-\* What the transaction coordinator knows of each producer: the last transaction
+\* The transaction coordinator's state of each producer: the last transaction
 \* and its state, the offsets that it knows to be written in it, and which
 \* transactions were aborted.
 VARIABLE txn
@@ -112,7 +112,7 @@ Init ==
 (***************************************************************************)
 Max(n, m) == IF n >= m THEN n ELSE m
 
-\* What the coordinator has in memory.
+\* The coordinator's memory.
 Newest == IF unreplicated = << >> THEN log
           ELSE unreplicated[Len(unreplicated)].store
 
@@ -129,8 +129,8 @@ Batch(store) == [store |-> store, answers |-> {}, ends |-> {},
 
 Highest(S) == CHOOSE n \in S : \A m \in S : n >= m
 
-\* What is promised of t once these answers are out: the highest acknowledged
-\* offset.
+\* The promised offset of t once these answers are out: the highest acknowledged
+\* one.
 PromisedWith(answers, t) ==
   Highest({promised[t]} \cup
           {y.entry.offset : y \in {z \in answers :
@@ -370,7 +370,8 @@ MarkerIsWritten(h) ==
      IN Writes([Batch(store) EXCEPT !.ends = {h}])
   /\ UNCHANGED <<decided, lease, member, txn, requests, faultsLeft>>
 
-\* What h knows to be written in its transaction once these answers are out.
+\* The highest offset that h knows to be written in its transaction once these
+\* answers are out.
 WrittenWith(answers, h, t) ==
   Highest({txn[h].offsets[t]} \cup
           {y.entry.offset : y \in {z \in answers :
@@ -446,7 +447,8 @@ TransactionTimesOut(h) ==
   /\ txn' = Aborting(h)
   /\ UNCHANGED <<decided, lease, stored, member, net, promised, faultsLeft>>
 
-\* What a new coordinator loads if the first k batches survive (F-LOAD-01).
+\* The offsets that a new coordinator loads if the first k batches survive
+\* (F-LOAD-01).
 Loaded(k) == IF k = 0 THEN log ELSE unreplicated[k].store
 
 \* Another broker becomes the coordinator; the first k batches survive. Waiting

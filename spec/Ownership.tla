@@ -1,6 +1,6 @@
 ------------------------------ MODULE Ownership -----------------------------
 (***************************************************************************)
-(* What a group coordinator is for, without saying how. It grants          *)
+(* The purpose of a group coordinator, without its means. It grants        *)
 (* partitions to holders, epoch by epoch, and fences the holder of a lease *)
 (* of an older epoch. There are no messages, no members, no timers.        *)
 (*                                                                         *)

@@ -1,4 +1,5 @@
-"""What is stored under a group id, what readers still see of it, and what a failed append restores."""
+"""The entries under group ids: the present ones, those that readers still see, and those that a failed append
+restores."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Slot(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What to restore if the records of the last step are not appended: the groups before it.
+    """The groups to restore if the records of the last step are not appended.
 
     ``cancelled``: the timers of consumer-group members that the step cancelled (M-HB-13). ``offsets``: all of them, if
     the step wrote any.

@@ -1,1 +1,2 @@
-"""The closed system of ``docs/closed-system.md``: the group machine, clients, the network and all that can go wrong."""
+"""The closed system of ``docs/closed-system.md``: the group machine, clients, the network and everything that can go
+wrong."""

@@ -48,12 +48,12 @@ def _makers(system: ClosedSystem) -> Makers:
 
 
 def abstract(system: ClosedSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """The values of the specification's variables in this state."""
+    """Return the values of the specification's variables in this state."""
     return values_in(_makers(system), state)
 
 
 def abstract_graph(system: ClosedSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """The explored graph over the specification's variables; needs the transitions."""
+    """Return the explored graph over the specification's variables. It needs the transitions."""
     return graph_over(_makers(system), graph, numbers)
 
 
@@ -113,7 +113,8 @@ def record_value(logged: Record) -> TlaValue:
 
 
 def unreplicated_value(state: GroupState, records: tuple[Record, ...]) -> TlaValue:
-    """Record number i is open until i + 1 more are replicated; an operation with a callback may wait for it."""
+    """Return the open records. Record number i is open until i + 1 more are replicated; an operation with a callback
+    may wait for it."""
     waiting = {operation.behind: operation.callback for operation in state.operations}
     causes = {Assigned: "sync", Replaced: "replace", NoneType: "empty"}
     found = []

@@ -1,4 +1,4 @@
-"""What a leader assigns (contract, section 5)."""
+"""The leader's assignment (contract, section 5)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Assignment = frozenset[tuple[str, Partitions]]
 
 
 def assignments(config: Config, members: Iterable[tuple[str, Metadata]]) -> Iterator[Assignment]:
-    """Every assignment that the leader may send for these members; one for each member."""
+    """Yield every assignment that the leader may send for these members, with an entry for each of them."""
     metadata = dict(members)
     ids = [member for member in config.member_ids if member in metadata]
     for target in targets(config, ids):
@@ -23,7 +23,7 @@ def assignments(config: Config, members: Iterable[tuple[str, Metadata]]) -> Iter
 
 
 def targets(config: Config, ids: list[str]) -> Iterator[dict[str, Partitions]]:
-    """Each way to give every partition to one member; ``range`` deals them out in turn."""
+    """Yield each way to give every partition to one member; ``range`` deals them out in turn."""
     owners: Iterable[tuple[str, ...]]
     if config.assignor == "any":
         owners = product(ids, repeat=len(config.partitions))
@@ -37,12 +37,13 @@ def targets(config: Config, ids: list[str]) -> Iterator[dict[str, Partitions]]:
 
 
 def _claimed_by_others(member: str, metadata: dict[str, Metadata]) -> Partitions:
-    """Partitions that another member validly claims, and which are therefore kept from this one (A-COOP-01)."""
+    """Return the partitions that another member validly claims, so this member does not get them (A-COOP-01)."""
     return frozenset(p for other in metadata if other != member for p in valid_claims(other, metadata))
 
 
 def valid_claims(member: str, metadata: dict[str, Metadata]) -> Partitions:
-    """A claim is void if another member claims the same with a generation as new or newer (A-COOP-05, A-STICKY-04)."""
+    """Return the valid claims of a member. A claim is void if another member claims the same with a generation as new
+    or newer (A-COOP-05, A-STICKY-04)."""
     own = metadata[member]
     return frozenset(
         p

@@ -1,4 +1,4 @@
-"""Check one configuration: explore it, or let TLC do so, and hold the result against what the manifest expects."""
+"""Check one configuration: explore it with the model or with TLC, and compare the result with the manifest."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Row:
-    """What came of one configuration. ``wrong`` says what is not as expected; ``stopped`` why the exploration ended
-    before its end, ``broken`` why it could not be done. All empty: everything is as expected."""
+    """The result for one configuration. ``wrong``: what differs from the manifest. ``stopped``: why the exploration
+    ended early. ``broken``: why it could not run. All empty: everything is as expected."""
 
     name: str
     engine: str
@@ -45,7 +45,7 @@ class Row:
     seconds: float
     violated: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    trace: list[str] = field(default_factory=list)  #: of the first violation, a line a step
+    trace: list[str] = field(default_factory=list)  #: of the first violation, one line per step
     compared: bool = False  #: the graph was compared with TLC's
     stopped: str = ""
     broken: str = ""
@@ -80,7 +80,7 @@ def explore_entry(
     transitions: bool = False,
     symmetry: bool = False,
 ) -> tuple[ClosedSystem | ConsumerSystem | MixedSystem | LogSystem | OffsetsSystem, Exploration]:
-    """Explore a configuration with all its properties, liveness included; ``profile`` overrides its switches."""
+    """Explore a configuration with all its properties, liveness included. ``profile`` overrides its switches."""
     problem = read_problem(entry)
     if profile is not None:
         problem = replace(problem, config=problem.config.with_profile(profile))
@@ -98,8 +98,11 @@ def explore_entry(
 def check_python(
     entry: Entry, *, profile: Profile | None = None, symmetry: bool = False, watch: Watch | None = None
 ) -> Row:
-    """Explore with the model. A profile other than the configuration's own is expected to hold or break nothing in
-    particular: what it breaks is then reported as found. With symmetry states are classes, and not pinned."""
+    """Explore with the model.
+
+    With a profile other than the configuration's, no particular result is expected: broken properties are only
+    reported. With symmetry, states are classes and their number is not pinned.
+    """
     began = time.monotonic()
     _, found = explore_entry(entry, profile=profile, symmetry=symmetry, watch=watch)
     row = Row(
@@ -135,8 +138,8 @@ def check_spark(
     copies: int = 1,
     watch: Callable[[int, int], None] | None = None,
 ) -> Row:
-    """Explore spread over Spark; ``watch`` gets (states, depth); ``copies``: executors that hold each part of what was
-    seen. Liveness is not checked this way: ValueError."""
+    """Explore on Spark. ``watch`` gets (states, depth); ``copies``: how many executors hold each part of the visited
+    states. Raises ValueError for liveness, which this engine does not check."""
     from .spread import spread  # noqa: PLC0415 — needs nothing of Spark, but only this engine needs it
 
     problem = read_problem(entry)
@@ -170,7 +173,7 @@ def _judge(row: Row, entry: Entry, trace: int | None, *, pinned: bool = True) ->
 
 
 def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], None] | None = None) -> Row:
-    """Run TLC, and where the manifest asks for it (E1) compare its graph with the model's.
+    """Run TLC, and if the manifest asks for it (E1), compare its graph with the model's.
 
     Raises TlcMissing, TlcBroke.
     """
@@ -208,7 +211,7 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
 
 
 def compare_with_model(entry: Entry, dump: Path) -> Comparison:
-    """Link E1: TLC's graph in ``dump`` against the graph of the model."""
+    """Compare TLC's graph in ``dump`` with the graph of the model: link E1."""
     problem = read_problem(entry)
     family = family_of(problem.config)
     left = read_dump(dump, family.variables)
@@ -219,7 +222,7 @@ def compare_with_model(entry: Entry, dump: Path) -> Comparison:
 
 
 def describe(trace: list[Step], loop: int | None = None) -> list[str]:
-    """A trace as one line a step: the label, and where a lasso's loop begins."""
+    """Return a trace with one line per step: the label, and where a lasso's loop begins."""
     lines = ["initial state"]
     lines += [" ".join(step.label or ()) for step in trace[1:]]
     if loop is not None:

@@ -1,6 +1,6 @@
 """The client's steps (contract, section 4): pure functions of a lane.
 
-DRIVEN here is only what the client does between messages; what the coordinator does is the group machine's.
+This module contains only what the client does between messages; what the coordinator does is in the group machine.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ UNJOINED: Final = Client("unjoined")
 
 
 def reset(client: Client, *, keep_id: bool = False) -> Client:
-    """K-ERR-04, and with the member id kept K-ERR-05: nothing is owned any more."""
+    """Return the client without its partitions (K-ERR-04), and if it keeps its member id, K-ERR-05."""
     return UNJOINED._replace(member_id=client.member_id if keep_id else "")
 
 
 def knows_its_generation(client: Client) -> bool:
-    """K-OFF-02: a commit goes out with the generation of the assignment, or not at all."""
+    """Return whether the client would send a commit: it carries the generation of the assignment, or is not sent
+    (K-OFF-02)."""
     return client.state in ("stable", "unjoined") and client.generation == client.owned_generation
 
 
 def join_request(config: Config, client: Client) -> JoinRequest:
-    """The JoinGroup that the client sends, or has under way."""
+    """Return the JoinGroup that the client sends or has sent."""
     told = client.generation if config.metadata_tells_generation else -1
     return JoinRequest("JoinGroup", True, client.member_id, Metadata(client.owned, told))
 
 
 def send_join(config: Config, lane: Lane) -> Lane | None:
-    """Prepare (K-CB-02…04) and send JoinGroup."""
+    """Prepare a join (K-CB-02…04) and send JoinGroup."""
     client = lane.client
     if client.state != "unjoined":
         return None
@@ -55,7 +56,7 @@ def send_join(config: Config, lane: Lane) -> Lane | None:
 
 
 def get_reply(config: Config, lane: Lane, reply: JoinReply | SyncReply) -> Iterator[Lane]:
-    """The lanes that may follow when the client gets this reply; several only if the leader may assign so or so."""
+    """Yield the lanes that may follow this reply; several only if the leader may choose its assignment."""
     lane = lane._replace(replies=lane.replies - {reply})
     if isinstance(reply, JoinReply):
         yield from _join_reply(config, lane, reply)
@@ -91,7 +92,7 @@ def _sync_reply(config: Config, client: Client, reply: SyncReply) -> Client:
         case "NONE":
             lost = client.owned - reply.assignment
             return client._replace(
-                # K-CB-06, C-REJ-06: what was given up becomes free for others by a second rebalance.
+                # K-CB-06, C-REJ-06: a second rebalance gives the revoked partitions to others.
                 state="unjoined" if config.cooperative and lost else "stable",
                 owned=reply.assignment,
                 owned_generation=client.generation if reply.assignment else -1,
@@ -109,7 +110,7 @@ def _sync_reply(config: Config, client: Client, reply: SyncReply) -> Client:
 
 
 def get_heartbeat_reply(client: Client, error: str) -> Client:
-    """K-HB: what the answer to a heartbeat makes of a stable client."""
+    """Return a stable client after the answer to its heartbeat (K-HB)."""
     match error:
         case "NONE":
             return client
@@ -126,13 +127,13 @@ def get_heartbeat_reply(client: Client, error: str) -> Client:
 
 
 def unheard(lane: Lane) -> Lane:
-    """The client waits for nothing any more; what it sent stays on its way."""
+    """Stop waiting; requests in flight stay in flight."""
     requests = frozenset(request._replace(heard=False) for request in lane.requests)
     return lane._replace(requests=requests, replies=frozenset())
 
 
 def give_up(lane: Lane) -> Lane | None:
-    """K-ERR-13: a request without an answer."""
+    """Give up a request without an answer (K-ERR-13)."""
     if lane.client.state not in ("joining", "syncing"):
         return None
     return unheard(lane)._replace(client=lane.client._replace(state="unjoined"))
@@ -145,7 +146,7 @@ def crash(lane: Lane) -> Lane | None:
 
 
 def leave(lane: Lane) -> Lane | None:
-    """Close: LeaveGroup is sent, and nobody waits for its answer (K-LEAVE-01)."""
+    """Close: send LeaveGroup, whose answer is not awaited (K-LEAVE-01)."""
     after = crash(lane)
     if after is None or not lane.client.member_id:
         return None
@@ -153,18 +154,19 @@ def leave(lane: Lane) -> Lane | None:
 
 
 def deliverable(config: Config, lane: Lane) -> tuple[Request, ...]:
-    """Requests that the coordinator may get next: an older, unheard one cannot be overtaken unless ``reorder``."""
+    """Return the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
+    ``reorder``."""
     any_late = not all(request.heard for request in lane.requests)
     may_come = [each for each in lane.requests if config.reorder or not each.heard or not any_late]
     return tuple(sorted(may_come, key=repr))
 
 
 def deliverable_syncs(config: Config, lane: Lane) -> tuple[SyncRequest, ...]:
-    """The SyncGroups among them, whose record may be refused."""
+    """Return the SyncGroups among them, whose record may be refused."""
     return tuple(request for request in deliverable(config, lane) if isinstance(request, SyncRequest))
 
 
 def held_ids(lane: Lane) -> frozenset[str]:
-    """Member ids that the client or a reply to it has: a session under one of them is not abandoned."""
+    """Return the member ids that the client or a reply to it has. A session under one of them is not abandoned."""
     ids = {reply.member_id for reply in lane.replies if isinstance(reply, JoinReply)}
     return frozenset(ids | {lane.client.member_id}) - {""}

@@ -1,11 +1,11 @@
 """The closed system as the explorer sees it: components, actions, updates.
 
 Components: 0 the group machine's state, 1 the log (last replicated record, records not yet replicated), 2 the counters
-(member ids handed out, faults left), then one lane a client. Actions that look at every client only to see which
-member ids are still held read a *view* of each lane instead of the lane, so that they too are functions of little.
+(member ids handed out, faults left), then one lane per client. An action that needs all clients only to know which
+member ids are still held reads a *view* of each lane instead of the lane. So it too depends on few values.
 
-Each action's effect on the group comes from ``Coordinator``, each effect on a client from ``client``; what is here is
-the guards of the contract, and who gets what.
+``Coordinator`` computes each action's effect on the group, ``client`` each effect on a client. This module has the
+guards of the contract and delivers the messages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Log(NamedTuple):
 
 
 def surviving(log: Log, survive: int) -> Record:
-    """What the log holds where so many open records survive (F-LOAD-01)."""
+    """Return what the log holds if so many open records survive (F-LOAD-01)."""
     return log.open[survive - 1] if survive else log.replicated
 
 
@@ -48,7 +48,7 @@ class Counters(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What fencing looks at: state, generation, and the members with their instance ids."""
+    """The values that fencing reads: state, generation, and the members with their instance ids."""
 
     state: str
     generation: int
@@ -61,7 +61,8 @@ def shape(state: GroupState) -> Shape:
 
 
 def told(lane: Lane) -> frozenset[tuple[str, int, frozenset[str]]]:
-    """Assignments on their way to the client, and the one it believes in: (member id, generation, partitions)."""
+    """Return the assignments on their way to the client, and the one it believes in: (member id, generation,
+    partitions)."""
     member = lane.client
     leases = {
         (member.member_id, member.generation, reply.assignment)
@@ -75,11 +76,11 @@ def told(lane: Lane) -> frozenset[tuple[str, int, frozenset[str]]]:
 
 FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
 STOPS: Final = {"ClientCrashes": clients.crash, "ClientLeaves": clients.leave, "ClientGivesUp": clients.give_up}
-UNUSED = "?"  # stands for the next member id where all are used up
+UNUSED = "?"  # stands for the next member id when all are used
 
 
 class ClosedSystem:
-    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+    """``explore.System`` for a configuration. ``properties``: those to check."""
 
     def __init__(self, config: Config, properties: Properties | None = None) -> None:
         self.config = config
@@ -149,7 +150,7 @@ class ClosedSystem:
     def _effects(
         self, result: Result, lane_tokens: dict[int, list[tuple[str, Any]]] | None = None
     ) -> tuple[tuple[tuple[int, Value], ...], tuple[tuple[int, Value], ...]]:
-        """Writes and updates that a coordinator step amounts to."""
+        """Return the writes and updates of a coordinator step."""
         tokens = lane_tokens or {}
         for to, reply in result.replies:
             tokens.setdefault(to, []).append(("reply", reply))
@@ -187,7 +188,8 @@ class ClosedSystem:
         return tuple(found)
 
     def _fault(self, name: str, reads: tuple[int, ...], step: Callable[..., Iterable[Outcome]]) -> Action:
-        """A fault that drives the group machine, asked for only where one is left: most groups come after the last."""
+        """Make a fault that drives the group machine. It is evaluated only while a fault is left: most groups occur
+        after the last."""
 
         def outcomes(may_fail: bool, *values: Any) -> Iterable[Outcome]:
             return step(*values) if may_fail else ()
@@ -202,7 +204,7 @@ class ClosedSystem:
         allowed = self.config.allowed
 
         def alone(step: Callable[[Lane], Iterable[tuple[Label, Lane]]], *more: tuple[int, Value]) -> Callable[..., Any]:
-            """The client's own step, which the group only has to allow."""
+            """Make an action of the client alone, which the group only has to allow."""
 
             def outcomes(group: bool, before: Lane) -> Iterator[Outcome]:
                 if group:
@@ -271,7 +273,7 @@ class ClosedSystem:
             yield self._outcome(label, result, tokens={number: [("heartbeat", result.heartbeat)]})
 
     def commit_is_taken(self, group: GroupState, number: int, member: Client) -> bool:
-        """What the model's own check says to a commit of the client, sent now."""
+        """Return what the model's check of commits decides for a commit of the client, sent now."""
         by = commits.committer(member.member_id, self.config.instance(number), member.generation)
         return commits.is_taken(self.config.profile, existing(group), by)
 
@@ -327,7 +329,7 @@ class ClosedSystem:
     def _timers(
         self, due: str, early: str, timers: Callable[[GroupState, frozenset[str]], Iterator[tuple[Timer, bool]]]
     ) -> Iterator[Action]:
-        """The action of a timer that is due, and, where allowed, of one that fires early."""
+        """Make the action of a timer that is due and, where allowed, of one that fires early."""
 
         def outcomes(may_fail: bool, group: GroupState, *held: frozenset[str]) -> Iterator[Outcome]:
             if not self._settled(group):
@@ -361,7 +363,7 @@ def _parked(number: int, group: GroupState) -> bool:
 
 
 def _alive(state: GroupState, held: Iterable[frozenset[str]]) -> frozenset[str]:
-    """Ids that are not abandoned: held by a client or a reply, or parked for a client that still waits."""
+    """Return the ids that are not abandoned: held by a client or a reply, or parked for a client that still waits."""
     waiting = {m.member_id for m in existing(state).members if (m.join or 0) > 0 or (m.sync or 0) > 0}
     return frozenset(waiting).union(*held)
 

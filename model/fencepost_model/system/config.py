@@ -40,7 +40,7 @@ class Config:
     clients: tuple[str, ...] = ("c1", "c2")
     member_ids: tuple[str, ...] = ("m1", "m2", "m3")
     partitions: tuple[str, ...] = ("p1", "p2")
-    instance_of: tuple[str, ...] = ()  #: by client; shorter than ``clients``: the rest is dynamic
+    instance_of: tuple[str, ...] = ()  #: by client; if shorter than ``clients``, the rest is dynamic
     cooperative: bool = False
     metadata_tells_generation: bool = False
     assignor: Literal["range", "any"] = "range"
@@ -74,7 +74,7 @@ class Config:
 
 
 def profile_of(constants: Mapping[str, Any]) -> Profile:
-    """``intended`` with the switches that the constants set. Raises ValueError for a switch unknown to it."""
+    """Return ``intended`` with the switches that the constants set. Raises ValueError for an unknown switch."""
     switches = {name: bool(value) for name, value in constants.items() if name.startswith(("fault_", "old_"))}
     if unknown := {*switches} - {*SWITCH_NAMES}:
         raise ValueError(f"not a switch of the profiles: {', '.join(sorted(unknown))}")
@@ -82,7 +82,7 @@ def profile_of(constants: Mapping[str, Any]) -> Profile:
 
 
 def from_constants(constants: Mapping[str, Any]) -> Config:
-    """The configuration that assigns these values to the specification's constants."""
+    """Return the configuration that assigns these values to the specification's constants."""
     clients = tuple(sorted(constants["Clients"]))
     instances = dict(constants["InstanceOf"])
     return Config(

@@ -1,11 +1,11 @@
-"""The group machine, spoken to in the closed system's messages.
+"""The group machine, driven by the closed system's messages.
 
-DRIVEN here is the real group machine (``fencepost_model.classic.GroupModel``): every change of the group is one of its
-steps. This module only translates: messages to requests and back, clients to request ids, and its state to one that
-holds no more than the closed system's future depends on (``settled``).
+It is the real group machine (``fencepost_model.classic.GroupModel``): every change of the group is one of its steps.
+This module only translates messages to requests and back, and clients to request ids. It also reduces the machine's
+state to what the closed system's future depends on (``settled``).
 
-Request ids: client number i waits under id i + 1; what nobody waits for has id ``LATE`` in the step in which it arrives
-and 0 from then on, and its answers are dropped.
+Request ids: client number i waits under id i + 1. A request for whose answer no client waits has id ``LATE`` in the
+step in which it arrives and 0 from then on; its answers are dropped.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ FIRST_RECORD: Final = Record(
 
 
 class Loaded(NamedTuple):
-    """Input beside those of the group machine: a new coordinator loads this record."""
+    """An input besides those of the group machine: a new coordinator loads this record."""
 
     record: Record
 
@@ -73,7 +73,7 @@ Stimulus: TypeAlias = tuple[str, Input | Loaded]
 
 
 class Result(NamedTuple):
-    """What a coordinator step gave: the machine's inputs, its next state, records, replies by client number."""
+    """The result of a coordinator step: the machine's inputs, its next state, records, replies by client number."""
 
     stimuli: tuple[Stimulus, ...]
     group: GroupState
@@ -82,7 +82,8 @@ class Result(NamedTuple):
     heartbeat: str | None = None
 
 
-#: Steps kept for actions that ask for the same one, as a SyncGroup that is handled and one whose append fails do.
+#: How many steps are kept for actions that need the same one, such as a SyncGroup that is handled and one whose append
+#: fails.
 _REMEMBERED: Final = 1 << 17
 
 
@@ -103,14 +104,14 @@ class Coordinator:
         return _machine(self.config)
 
     def load(self, record: Record) -> GroupState:
-        """The first choice of a load (C-ST-07)."""
+        """Return the first result of a load (C-ST-07)."""
         known = self._loaded.get(record)
         if known is None:
             known = self._loaded[record] = settled(self.machine.loaded((record,))[0].state)
         return known
 
     def request(self, client: int, request: Request, new_id: str) -> Arrive:
-        """The request as the group machine gets it."""
+        """Return the request in the group machine's form."""
         known = self._asked.get((client, request, new_id))
         if known is None:
             known = self._asked[client, request, new_id] = self._request(client, request, new_id)
@@ -154,7 +155,7 @@ class Coordinator:
         return "cooperative-sticky" if self.config.cooperative else "range"
 
     def step(self, group: GroupState, *inputs: Input) -> Result:
-        """One step of the machine for each input in turn, taking the first of its choices (contract, section 1)."""
+        """Run one step of the machine for each input in turn, taking the first of its choices (contract, section 1)."""
         known = self._known.get((group, inputs))
         if known is None:
             if len(self._known) >= _REMEMBERED:
@@ -181,7 +182,7 @@ class Coordinator:
         return self.step(group, self.request(client, request, new_id))
 
     def refuse_append(self, group: GroupState, client: int, request: Request) -> Result | None:
-        """The request is handled and its record then refused; None if it appends none."""
+        """Handle the request and refuse its record. Returns None if it appends none."""
         arrive = self.request(client, request, "")
         if not self.step(group, arrive).records:
             return None
@@ -201,7 +202,7 @@ class Coordinator:
         return self.step(group, Durable(1))
 
     def fail_over(self, group: GroupState, record: Record) -> Result:
-        """The old coordinator lets go of the group, a new one loads it from its last replicated record."""
+        """Fail over: the old coordinator unloads the group, a new one loads it from its last replicated record."""
         old = self.step(group, Lose())
         return old._replace(stimuli=(*old.stimuli, ("Loaded", Loaded(record))), group=self.load(record), records=())
 
@@ -211,7 +212,7 @@ def _is_future(body: ResponseBody) -> bool:
 
 
 def reply_of(body: ResponseBody) -> Reply:
-    """The answer as the contract has it: an error that is not NONE carries nothing but a new member id."""
+    """Return the answer in the contract's form: an error other than NONE carries nothing but a new member id."""
     if isinstance(body, JoinGroupResponse):
         error = body.error_code
         if error is ErrorCode.MEMBER_ID_REQUIRED:
@@ -230,11 +231,11 @@ def reply_of(body: ResponseBody) -> Reply:
 
 
 def settled(state: GroupState) -> GroupState:
-    """The state without what no later step of the closed system looks at.
+    """Return the state without values that no later step of the closed system reads.
 
-    Operations that only wait (their callback does nothing) are of no consequence as operations do not time out here; of
-    the others the request is not read again, and its id only as long as its answer is due. ``written`` is for an append
-    error in the same step. The previous state tells an initial rebalance and nothing else (C-ST-20).
+    Operations that only wait (their callback does nothing) are dropped, as operations do not time out here. Of the
+    others the request is not read again, and the id only while the answer is due. ``written`` is for an append error in
+    the same step. The previous state only marks an initial rebalance (C-ST-20).
     """
     group = existing(state)
     if group.previous != DEAD and not (group.state == PREPARING and group.previous == EMPTY):
@@ -258,7 +259,8 @@ def settled(state: GroupState) -> GroupState:
 
 
 def _is_due(group: Group, operation: Operation) -> bool:
-    """Whether the operation's answer is still to come and somebody waits for it: not if its member is gone again."""
+    """Return whether a client waits for the operation's answer, which is still to come: not if its member is gone
+    again."""
     callback = operation.callback
     return (
         isinstance(callback, Replaced)
@@ -269,18 +271,18 @@ def _is_due(group: Group, operation: Operation) -> bool:
 
 
 def parked(state: GroupState, client: int) -> bool:
-    """Whether the coordinator has a stored future of this client."""
+    """Return whether the coordinator has a stored future of this client."""
     return any(client + 1 in (member.join, member.sync) for member in existing(state).members)
 
 
 def knows(state: GroupState, member_id: str) -> bool:
-    """Whether the id is a member's or pending."""
+    """Return whether the id is a member's or pending."""
     group = existing(state)
     return member_id in group.pending_join or any(member.member_id == member_id for member in group.members)
 
 
 def forget(state: GroupState, client: int) -> GroupState:
-    """The client has given up on its parked future; the coordinator does not know and keeps it."""
+    """Note that the client has given up on its parked future; the coordinator does not know and keeps it."""
     if not parked(state, client):
         return state
     operations = tuple(
@@ -290,7 +292,7 @@ def forget(state: GroupState, client: int) -> GroupState:
 
 
 def renumbered(group: Group, request: int) -> Group:
-    """The group in which nobody waits for the request any more."""
+    """Return the group after no client waits for the request any more."""
     members = tuple(
         member._replace(
             join=NOBODY if member.join == request else member.join,
@@ -302,7 +304,7 @@ def renumbered(group: Group, request: int) -> Group:
 
 
 def existing(state: GroupState) -> Group:
-    """The group; the closed system never is without it."""
+    """Return the group, which always exists in the closed system."""
     if state.group is None:
         raise ValueError("the group does not exist")
     return state.group

@@ -1,5 +1,5 @@
-"""What a coordinator may rely on (``spec/Durable.tla``): a state written batch by batch, of which a replicated part is
-never lost."""
+"""The guarantee that a coordinator relies on (``spec/Durable.tla``): a state written batch by batch, whose replicated
+part is never lost."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ S = TypeVar("S")
 
 
 class Durable(NamedTuple, Generic[S]):
-    """The state that cannot be lost any more, and the state after each batch that is not yet replicated, in order."""
+    """The state that can no longer be lost, and the state after each batch that is not yet replicated, in order."""
 
     stable: S
     open: tuple[S, ...] = ()
 
 
 def follows(before: Durable[Any], after: Durable[Any]) -> bool:
-    """Whether a step may lead from one to the other: nothing, one batch more, some replicated, a tail lost."""
+    """Return whether a step may lead from one to the other: nothing, one more batch, some replicated, a tail lost."""
     if before.stable == after.stable and after.open[:-1] == before.open:
         return True  # written
     line = (before.stable, *before.open)

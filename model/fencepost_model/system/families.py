@@ -1,4 +1,4 @@
-"""The closed systems there are, and what is needed of each to read its configurations, explore and compare it (E1)."""
+"""The closed systems, with what is needed to read their configurations, explore them and compare them (E1)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from .problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """``modules``: those of the specification; ``definitions``: those that define the ``operators`` that configurations
-    assign to constants by name. ``build`` and the like take what ``from_constants`` gives."""
+    """A closed system. ``modules``: those of the specification. ``definitions``: those that define the ``operators``
+    that configurations assign to constants by name. ``build`` and the other functions take the result of
+    ``from_constants``."""
 
     modules: tuple[str, ...]
     definitions: tuple[str, ...]
@@ -109,7 +110,7 @@ FAMILIES: Final = (CLASSIC, CONSUMER, MIXED, LOG, OFFSETS)
 
 
 def family_of_module(module: str) -> Family:
-    """Raises KeyError for a module that is about no closed system."""
+    """Return the family of a module. Raises KeyError for a module without a closed system."""
     for family in FAMILIES:
         if module in family.modules:
             return family
@@ -117,12 +118,12 @@ def family_of_module(module: str) -> Family:
 
 
 def family_of(configuration: object) -> Family:
-    """The family of a configuration as its ``from_constants`` gives it."""
+    """Return the family of a configuration that its ``from_constants`` returned."""
     return next(family for family in FAMILIES if isinstance(configuration, family.config))
 
 
 def system_of(problem: Problem) -> Any:
-    """The system that a configuration describes, with its properties."""
+    """Return the system of a configuration, with its properties."""
     family = family_of(problem.config)
     system = family.build(problem.config)
     system.properties = family.properties_of(system, problem.properties, fair=problem.fair)

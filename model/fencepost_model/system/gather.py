@@ -17,7 +17,7 @@ def gather(
     catalogue: Mapping[str, Callable[[SystemT], Iterable[Part]]],
     fairness: tuple[Fairness, ...],
 ) -> Properties:
-    """All parts of the named properties. ValueError for a name that is not in the catalogue."""
+    """Return all parts of the named properties. Raises ValueError for a name that is not in the catalogue."""
     if unknown := [name for name in names if name not in catalogue]:
         raise ValueError(f"no property {', '.join(unknown)}; there are {', '.join(catalogue)}")
     parts = [part for name in names for part in catalogue[name](system)]

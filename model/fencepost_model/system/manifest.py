@@ -1,8 +1,8 @@
 """The configurations of ``spec/manifest.json``, read for the model: constants, properties, expected result.
 
 A TLC configuration assigns constants by name to operators of the module (``Clients <- TwoClients``). Those operators
-are plain values, unions of them, or a function of the clients, and only that much of TLA+ is understood here. An
-assignment that replaces an operator of the protocol itself is a mutant.
+are plain values, unions of them, or a function of the clients; this module understands no other TLA+. An assignment
+that replaces an operator of the protocol itself is a mutant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .problem import Problem
 
 
 class BadManifest(ValueError):
-    """The manifest or a configuration is not as expected; the message names the file and the place."""
+    """The manifest or a configuration cannot be read; the message names the file and the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def protocol(self) -> Literal["classic", "consumer", "mixed", "log", "offsets"]:
-        """What the groups speak that it is about; or that it is about their log, or their offsets."""
+        """The subject of the configuration: the protocol of its groups, or their log, or their offsets."""
         if "Offset" in self.module.stem:
             return "offsets"
         if "Log" in self.module.stem or "Durable" in self.module.stem:
@@ -53,12 +53,12 @@ class Entry:
 
     @property
     def has_model(self) -> bool:
-        """Whether it is about a closed system, which the model has too; ``Ownership`` alone is not."""
+        """Whether the model has this closed system too; ``Ownership`` alone is not one."""
         return any(self.module.stem in family.modules for family in FAMILIES)
 
 
 def read_manifest(spec: Path) -> list[Entry]:
-    """The entries of ``spec/manifest.json``. Raises BadManifest."""
+    """Return the entries of ``spec/manifest.json``. Raises BadManifest."""
     path = spec / "manifest.json"
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))["configurations"]
@@ -83,7 +83,7 @@ def read_manifest(spec: Path) -> list[Entry]:
 
 
 def read_problem(entry: Entry) -> Problem:
-    """The closed system that a configuration describes. Raises BadManifest."""
+    """Return the closed system of a configuration. Raises BadManifest."""
     try:
         return _problem(entry)
     except (OSError, KeyError, ParseError) as reason:
@@ -129,7 +129,7 @@ def _problem(entry: Entry) -> Problem:
 
 
 def read_definitions(module: Path) -> dict[str, str]:
-    """The definitions of a module, name to text without comments."""
+    """Return the definitions of a module, name to text without comments."""
     text = re.sub(r"\\\*[^\n]*|\(\*.*?\*\)", "", module.read_text(encoding="utf-8"), flags=re.DOTALL)
     parts = re.split(r"^(\w+)\s*==", text, flags=re.MULTILINE)
     return {name: " ".join(body.split()) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
@@ -139,7 +139,7 @@ _FUNCTION: Final = re.compile(r'\[c \\in Clients \|-> (?:IF c = ("\w*") THEN (.+
 
 
 def evaluate(text: str, definitions: Mapping[str, str], clients: Iterable[str] = ()) -> Any:
-    """A value, a name, a union of those, or a function of the clients. Raises ParseError for anything else."""
+    """Evaluate a value, a name, a union of those, or a function of the clients. Raises ParseError for anything else."""
     text = re.split(r"\s-{4,}|\s={4,}", text)[0].strip()
     if "\\cup" in text:
         return frozenset[Any]().union(*(evaluate(part.strip(), definitions) for part in text.split("\\cup")))

@@ -1,8 +1,8 @@
-"""One guard taken away at a time: what ``spec/MCMutants.tla`` overrides, done to the model.
+"""One guard removed at a time: the overrides of ``spec/MCMutants.tla``, applied to the model.
 
 Each mutant replaces functions of the model while a configuration is explored, so neither the group machine nor the
-closed system has a line for their sake. The configuration must then fail on its property; that shows the property
-checks something.
+closed system contains code for it. The configuration must then fail on its property; that shows the property checks
+something.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ Patches = list[tuple[Any, str, Any]]
 
 
 def _everywhere(name: str, replacement: Callable[..., Any]) -> Patches:
-    """The function in every module of the model that has it under its name."""
+    """Replace the function in every module of the model that has it under its name."""
     modules = (joining, live, rebalance, requests, sync, work)
     return [(module, name, replacement) for module in modules if hasattr(module, name)]
 
 
 def _same_generation() -> Patches:
-    """C-ST-21 forgotten."""
+    """The generation does not grow (C-ST-21)."""
     original = rebalance.complete
 
     def complete(d: Draft) -> None:
@@ -58,13 +58,13 @@ def _same_generation() -> Patches:
 
 
 def _commit_without_generation() -> Patches:
-    """O-COMMIT-25 without the generation."""
+    """The generation of a commit is not checked (O-COMMIT-25)."""
     original = checks._classic
     return [(checks, "_classic", lambda group, by: original(group, by._replace(epoch=group.generation)))]
 
 
 def _commit_while_preparing() -> Patches:
-    """O-COMMIT-27 taken too far: a rebalance refuses from its start."""
+    """A rebalance refuses commits from its start (O-COMMIT-27)."""
     original = checks._classic
 
     def checked(group: Group, by: Committer) -> Checked:
@@ -76,7 +76,7 @@ def _commit_while_preparing() -> Patches:
 
 
 def _sync_without_generation() -> Patches:
-    """C-SYNC-09 forgotten."""
+    """The generation of a SyncGroup is not checked (C-SYNC-09)."""
     original = sync.sync_error
 
     def sync_error(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
@@ -86,7 +86,7 @@ def _sync_without_generation() -> Patches:
 
 
 def _heartbeat_without_membership() -> Patches:
-    """C-HB-08 forgotten."""
+    """The identity in a heartbeat is not checked (C-HB-08)."""
 
     def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
         if d.state == EMPTY:
@@ -100,13 +100,13 @@ def _heartbeat_without_membership() -> Patches:
 
 
 def _loads_nothing() -> Patches:
-    """F-LOAD-01 forgotten: a coordinator that starts from nothing."""
+    """A new coordinator starts with an empty group (F-LOAD-01)."""
     original = Coordinator.load
     return [(Coordinator, "load", lambda self, record: original(self, FIRST_RECORD))]
 
 
 def _answers_early() -> Patches:
-    """F-RT-21 forgotten: the assignment is handed out before its record is replicated."""
+    """The assignment is handed out before its record is replicated (F-RT-21)."""
     original = Coordinator.step
 
     def step(self: Coordinator, group: GroupState, *inputs: Any) -> Result:
@@ -122,7 +122,7 @@ def _answers_early() -> Patches:
 
 
 def _no_succession() -> Patches:
-    """C-JOIN-76 forgotten: the leader may be gone."""
+    """The leader may be gone (C-JOIN-76)."""
     original = Draft.remove
 
     def remove(self: Draft, member_id: str) -> None:
@@ -134,7 +134,7 @@ def _no_succession() -> Patches:
 
 
 def _forgets_parked_syncs() -> Patches:
-    """C-JOIN-42 forgets whoever is parked."""
+    """Parked SyncGroups are not answered (C-JOIN-42)."""
     original = rebalance.propagate
 
     def propagate(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
@@ -145,12 +145,12 @@ def _forgets_parked_syncs() -> Patches:
 
 
 def _refuses_nobody() -> Patches:
-    """C-JOIN-21 and C-JOIN-22 forgotten."""
+    """There is no limit (C-JOIN-21, C-JOIN-22)."""
     return _everywhere("has_room", lambda d, body: True)
 
 
 def _does_not_rearm() -> Patches:
-    """C-JOIN-46 forgotten: the timer is not set again for absent static members."""
+    """The join timer is not set again for absent static members (C-JOIN-46)."""
     original = rebalance.complete
 
     def complete(d: Draft) -> None:
@@ -163,7 +163,7 @@ def _does_not_rearm() -> Patches:
 
 
 def _cancels_for_all() -> Patches:
-    """C-SYNC-16: the first SyncGroup cancels the timer for all."""
+    """The first SyncGroup cancels the timer for all (C-SYNC-16)."""
 
     def synced(d: Draft, member_id: str) -> None:
         d.pending_sync -= {member_id}
@@ -173,17 +173,17 @@ def _cancels_for_all() -> Patches:
 
 
 def _returning_is_late() -> Patches:
-    """C-STATIC-16: who has only just come back is late too."""
+    """A member that has just returned is late too (C-STATIC-16)."""
     return _everywhere("overdue", lambda d: d.pending_sync)
 
 
 def _expires_silently() -> Patches:
-    """C-TMR-07: a member goes without a rebalance."""
+    """A member is removed without a rebalance (C-TMR-07)."""
     return _everywhere("session_timer", lambda d, member_id: d.remove(member_id))
 
 
 def _undoes_when_lost() -> Patches:
-    """C-STATIC-06 where a partition goes: open replacements are undone first, whatever the member waits for by now."""
+    """A lost partition undoes open replacements first, whatever the member waits for by now (C-STATIC-06)."""
     original = static.not_replaced
 
     def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
@@ -193,12 +193,12 @@ def _undoes_when_lost() -> Patches:
 
 
 def _waits_for_ever() -> Patches:
-    """K-ERR-13 forgotten: a client never stops waiting."""
+    """A client never stops waiting (K-ERR-13)."""
     return [(closed, "parked", lambda group, client: True)]
 
 
 def _survives_only_if_open() -> Patches:
-    """What was replicated may be lost with what was not."""
+    """Replicated records may be lost with the others."""
 
     def record(log: closed.Log, survive: int) -> Record:
         return log.open[survive - 1] if survive else FIRST_RECORD
@@ -238,7 +238,7 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
 
 @contextmanager
 def mutated(*names: str) -> Iterator[None]:
-    """While the context is open the model behaves as the mutants say. KeyError for a name that there is not."""
+    """While the context is open, the model behaves as the mutants say. Raises KeyError for an unknown name."""
     with ExitStack() as stack:
         for name in names:
             for owner, attribute, replacement in MUTANTS[name]():

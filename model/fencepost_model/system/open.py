@@ -1,10 +1,10 @@
 """The group machine alone, in an environment that may do anything: the faults that the closed system leaves out.
 
-There are no clients. A bounded number of requests arrives, each any of a few; any armed timer fires, any open operation
-times out, any append fails. So a group comes into being and vanishes again (C-JOIN-16), operations are given up while
-their records stay in the log (F-RT-09), lists of protocols are odd (C-JOIN-72): what TLA+ has no counterpart for here.
-
-Under the profile of a Kafka release exploring finds the shortest way into each fault; under ``intended`` all holds.
+There are no clients. A bounded number of requests of a few kinds arrives. Any armed timer fires, any open operation
+times out, any append fails. So a group is created and removed again (C-JOIN-16), operations time out while their
+records stay in the log (F-RT-09), and lists of protocols are odd (C-JOIN-72). TLA+ has no counterpart for this. Under
+the profile of a Kafka release the exploration finds a shortest trace to each fault; under ``intended`` all properties
+hold.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from .coordinator import CLIENT_HOST, CLIENT_ID, GROUP_ID, PROTOCOL_TYPE
 
 
 class Open(NamedTuple):
-    """The group machine's state, and how many requests have come."""
+    """The group machine's state, and how many requests have arrived."""
 
     group: GroupState
     requests: int
 
 
 def _join(instance: str | None, *names: str) -> Callable[[GroupState], Iterable[RequestBody]]:
-    """JoinGroup without an id, and with each id that waits to be used."""
+    """Return a JoinGroup without an id, and one with each pending id."""
 
     def bodies(state: GroupState) -> Iterable[RequestBody]:
         group = state.group
@@ -65,7 +65,7 @@ def _leader_syncs(state: GroupState) -> Iterable[RequestBody]:
         )
 
 
-#: word of the label → the requests of that kind that may come now
+#: first word of the label → the requests of that kind that may arrive now
 REQUESTS: Final[dict[str, Callable[[GroupState], Iterable[RequestBody]]]] = {
     "Join": _join(None, "range"),
     "StaticJoin": _join("i1", "range"),
@@ -82,7 +82,7 @@ class OpenSystem:
     profile: Profile = INTENDED
     limit: int = 3
     kinds: tuple[str, ...] = ("Join", "StaticJoin", "JoinWithDoubledName", "LeaderSyncs")
-    names: tuple[str, ...] = ()  #: properties to check; none: all
+    names: tuple[str, ...] = ()  #: properties to check; empty: all
     machine: GroupModel = field(init=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +108,7 @@ class OpenSystem:
             yield "OperationTimesOut", str(operation)
 
     def stimulus(self, state: Open, label: Label) -> Input:
-        """What the group machine is given for this label."""
+        """Return the group machine's input for this label."""
         word = label[0]
         if word in REQUESTS:
             body = [*REQUESTS[word](state.group)][int(label[1])]
@@ -145,7 +145,7 @@ def _preparing_has_its_timer(state: Open) -> bool:
 
 
 def _time_out_is_no_undo(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-    """The group itself, as far as it is in the log or will be: not who is parked."""
+    """A time-out leaves state and leader as they are, as the log has them or will; parked requests may change."""
     old, new = before[0].group.group, after[0].group.group
     return bool(old is not None and new is not None and (old.state, old.leader) == (new.state, new.leader))
 

@@ -1,4 +1,4 @@
-"""What is asked of a closed system."""
+"""The problem that a configuration poses to a closed system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .offsets.config import OffsetsConfig
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a TLC configuration asks: a system, the names of properties, fairness, mutants."""
+    """The contents of a TLC configuration: a system, the names of properties, fairness, mutants."""
 
     config: Config | ConsumerConfig | LogConfig | OffsetsConfig
     properties: tuple[str, ...]

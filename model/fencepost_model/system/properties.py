@@ -1,7 +1,7 @@
-"""What the closed system promises: the properties of ``spec/ClassicProperties.tla``, under the same names.
+"""The promises of the closed system: the properties of ``spec/ClassicProperties.tla``, under the same names.
 
 Each function returns the parts of one property. A part reads as little as it can (one or two clients, a view of the
-group), so that it is evaluated once for each combination of what it reads rather than once a state.
+group), so that it is evaluated once per combination of these values instead of once per state.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def _each_client(system: ClosedSystem) -> Iterable[tuple[int, str, str]]:
 
 
 def _can_commit(system: ClosedSystem, group: GroupState, client: int, its: Client) -> bool:
-    """Whether the client would commit now (K-OFF-02), and the model's coordinator would accept it."""
+    """Return whether the client would commit now (K-OFF-02), and the model's coordinator would accept it."""
     return knows_its_generation(its) and system.commit_is_taken(group, client, its)
 
 
 def no_partition_has_two_owners_in_a_generation(system: ClosedSystem) -> Iterable[Part]:
-    """INV-OWN-01."""
+    """Two owners of one partition in the same generation are the same member (INV-OWN-01)."""
     for c, d in combinations(range(len(system.config.clients)), 2):
 
         def holds(mine: Client, other: Client, c: int = c, d: int = d) -> bool:
@@ -56,7 +56,7 @@ def no_partition_has_two_owners_in_a_generation(system: ClosedSystem) -> Iterabl
 
 
 def no_partition_has_two_committers(system: ClosedSystem) -> Iterable[Part]:
-    """Whatever clients believe (NOT-01), the coordinator accepts commits of one of them."""
+    """Whatever clients believe (NOT-01), the coordinator accepts commits of at most one of them."""
     for c, d in combinations(range(len(system.config.clients)), 2):
 
         def holds(group: GroupState, one: Client, two: Client, c: int = c, d: int = d) -> bool:
@@ -67,8 +67,8 @@ def no_partition_has_two_committers(system: ClosedSystem) -> Iterable[Part]:
 
 
 def only_a_holder_commits(system: ClosedSystem) -> Iterable[Part]:
-    """A commit that is accepted is one that ``Ownership`` allows: some lease of the last decision, believed or on its
-    way, is its client's and has the partition."""
+    """Every accepted commit is one that ``Ownership`` allows: its client has a lease of the last decision, believed or
+    in flight, with the partition."""
     numbers = range(len(system.config.clients))
     for c in numbers:
 
@@ -89,7 +89,7 @@ def only_a_holder_commits(system: ClosedSystem) -> Iterable[Part]:
 
 
 def who_holds_may_commit(system: ClosedSystem) -> Iterable[Part]:
-    """Who is a member, with an assignment of this generation, is not refused (O-COMMIT-25, O-COMMIT-28)."""
+    """A member with an assignment of this generation is not refused (O-COMMIT-25, O-COMMIT-28)."""
     for c in range(len(system.config.clients)):
 
         def holds(group: GroupState, mine: Client, c: int = c) -> bool:
@@ -103,7 +103,7 @@ def who_holds_may_commit(system: ClosedSystem) -> Iterable[Part]:
 
 
 def every_assignment_is_the_logged_one(system: ClosedSystem) -> Iterable[Part]:
-    """INV-SYNC-01, INV-SYNC-02."""
+    """A member's assignment is its part of the logged one, and comes after it (INV-SYNC-01, INV-SYNC-02)."""
     for number, _, _ in _each_client(system):
 
         def holds(record: Record, client: Client, number: int = number) -> bool:
@@ -120,7 +120,8 @@ def every_assignment_is_the_logged_one(system: ClosedSystem) -> Iterable[Part]:
 
 
 def is_stale(group: GroupState, member_id: str, instance: str, generation: int) -> bool:
-    """Whether the coordinator must refuse who says so: C-HB-08, C-SYNC-09, written again from the rules."""
+    """Return whether the coordinator must refuse this identity and generation: C-HB-08, C-SYNC-09, written again from
+    the rules."""
     members = {member.member_id: member for member in existing(group).members}
     return (
         member_id not in members
@@ -130,7 +131,7 @@ def is_stale(group: GroupState, member_id: str, instance: str, generation: int) 
 
 
 def a_stale_sync_changes_nothing(system: ClosedSystem) -> Iterable[Part]:
-    """INV-SYNC-03, INV-FENCE-01, INV-FENCE-02."""
+    """A stale SyncGroup neither changes the group nor gets an assignment (INV-SYNC-03, INV-FENCE-01, INV-FENCE-02)."""
     for number, name, instance in _each_client(system):
 
         def holds(
@@ -157,7 +158,7 @@ def a_stale_sync_changes_nothing(system: ClosedSystem) -> Iterable[Part]:
 
 
 def a_stale_heartbeat_fences_its_client(system: ClosedSystem) -> Iterable[Part]:
-    """INV-FENCE-02: a member that is gone learns it, and keeps nothing alive."""
+    """A removed member learns of it from its heartbeat, which keeps no session alive (INV-FENCE-02)."""
     for number, name, instance in _each_client(system):
 
         def holds(
@@ -173,7 +174,7 @@ def a_stale_heartbeat_fences_its_client(system: ClosedSystem) -> Iterable[Part]:
 
 
 def the_logged_generation_never_falls(system: ClosedSystem) -> Iterable[Part]:
-    """INV-GEN-02."""
+    """The generation in the log never falls (INV-GEN-02)."""
 
     def generation(record: Record) -> int:
         value = record.group_metadata
@@ -188,7 +189,7 @@ def the_logged_generation_never_falls(system: ClosedSystem) -> Iterable[Part]:
 
 
 def keeps_its_log(system: ClosedSystem) -> Iterable[Part]:
-    """The log is one as ``Durable`` has it."""
+    """The log behaves as ``Durable`` says."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         return follows(*(Durable(log.replicated, log.open) for (log,) in (before, after)))
@@ -197,7 +198,8 @@ def keeps_its_log(system: ClosedSystem) -> Iterable[Part]:
 
 
 def every_join_phase_ends_in_a_new_generation(system: ClosedSystem) -> Iterable[Part]:
-    """INV-GEN-01, C-ST-13, C-ST-14, C-ST-21. A new coordinator starts from the log."""
+    """Only the end of a join phase makes a new generation; a new coordinator starts from the log (INV-GEN-01, C-ST-13,
+    C-ST-14, C-ST-21)."""
 
     def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         old, new = existing(before[0]), existing(after[0])
@@ -232,7 +234,7 @@ def _pending_are_members(state: GroupState) -> bool:
 
 
 def no_more_join_than_fit(system: ClosedSystem) -> Iterable[Part]:
-    """C-JOIN-21, C-JOIN-22: absent static members may come on top of those who join."""
+    """Absent static members may come on top of those that join (C-JOIN-21, C-JOIN-22)."""
 
     def holds(state: GroupState) -> bool:
         group = existing(state)
@@ -252,7 +254,7 @@ def _waiting(client: Client) -> bool:
 
 
 def nobody_waits_for_nothing(system: ClosedSystem) -> Iterable[Part]:
-    """LIV-01 as safety, for networks that neither lose nor duplicate."""
+    """LIV-01 as a safety property, for networks that neither lose nor duplicate."""
     for number, _, _ in _each_client(system):
 
         def holds(group: GroupState, lane: Lane, number: int = number) -> bool:
@@ -262,7 +264,7 @@ def nobody_waits_for_nothing(system: ClosedSystem) -> Iterable[Part]:
 
 
 def a_returning_static_member_is_not_refused(system: ClosedSystem) -> Iterable[Part]:
-    """C-STATIC-15, C-JOIN-75: coming back needs no room."""
+    """A static member that returns needs no new room (C-STATIC-15, C-JOIN-75)."""
     for number, name, instance in _each_client(system):
         if not instance:
             continue
@@ -281,7 +283,7 @@ def a_returning_static_member_is_not_refused(system: ClosedSystem) -> Iterable[P
 
 
 def a_fail_over_fences_nobody(system: ClosedSystem) -> Iterable[Part]:
-    """F-UNLOAD-01: whoever waits is sent to the new coordinator."""
+    """Waiting clients are sent to the new coordinator (F-UNLOAD-01)."""
     for lane in system.lanes:
         yield StepInvariant("AFailOverFencesNobody", (lane,), _sent_elsewhere, frozenset({"CoordinatorFailsOver"}))
 
@@ -291,7 +293,7 @@ def _sent_elsewhere(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -
 
 
 def the_group_settles(system: ClosedSystem) -> Iterable[Part]:
-    """LIV-05, 06: under quiet, everybody is stable in the generation and every partition has an owner."""
+    """When faults end, all members are stable in the generation and every partition has an owner (LIV-05, 06)."""
 
     def content(shape: Shape, *clients: Client) -> bool:
         running = [client for client in clients if client.state not in ("down", "stopped")]
@@ -308,14 +310,15 @@ def the_group_settles(system: ClosedSystem) -> Iterable[Part]:
 
 
 def every_wait_ends(system: ClosedSystem) -> Iterable[Part]:
-    """LIV-01…04."""
+    """Every wait for an answer ends (LIV-01…04)."""
     for view in system.members:
         yield LeadsTo("EveryWaitEnds", (view,), _waiting, lambda client: not _waiting(client))
 
 
 def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
-    """Refinement of ``Ownership``: the last replicated record is the decision; what clients believe, and what answers
-    on their way tell them, are the leases. New leases are what the decision entitles to; decisions only move on."""
+    """Refinement of ``Ownership``: the last replicated record is the decision. The leases are what clients believe and
+    the assignments in replies in flight. A new lease is one that the decision gives, and decisions only move
+    forward."""
     count = len(system.config.clients)
 
     def grant(record: Record) -> tuple[int, dict[str, frozenset[str]]]:
@@ -360,17 +363,17 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
     "TheLoggedGenerationNeverFalls": the_logged_generation_never_falls,
     "TheGroupsLogIsDurable": keeps_its_log,
     "EveryJoinPhaseEndsInANewGeneration": every_join_phase_ends_in_a_new_generation,
-    # INV-MEM-03, INV-MEM-04
+    # INV-MEM-03, INV-MEM-04: a group past its join phase is led by a member; an Empty one has no members
     "AGroupPastJoiningHasALeader": _of_group("AGroupPastJoiningHasALeader", _has_leader),
-    # INV-MEM-06
+    # SyncGroups are parked only while Completing (INV-MEM-06).
     "ParkedSyncsExistOnlyWhileCompleting": _of_group(
         "ParkedSyncsExistOnlyWhileCompleting",
         lambda state: existing(state).state == COMPLETING or all(m.sync is None for m in existing(state).members),
     ),
-    # INV-MEM-07
+    # Every id in pending-sync is a member (INV-MEM-07).
     "EveryPendingSyncIsAMember": _of_group("EveryPendingSyncIsAMember", _pending_are_members),
     "NoMoreJoinThanFit": no_more_join_than_fit,
-    # G-DATA-09
+    # The flag newMemberAdded is about the current initial delay (G-DATA-09).
     "ANewcomerIsRememberedOnlyInTheDelay": _of_group(
         "ANewcomerIsRememberedOnlyInTheDelay",
         lambda state: (
@@ -379,7 +382,7 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
         ),
     ),
     "NobodyWaitsForNothing": nobody_waits_for_nothing,
-    # LIV-02
+    # Something always ends the join phase: the timer, or the last member that joins (LIV-02).
     "APreparingGroupHasItsTimer": _of_group(
         "APreparingGroupHasItsTimer", lambda state: existing(state).state != PREPARING or JOIN_TIMER in state.timers
     ),
@@ -387,7 +390,7 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
         "AJoinPhaseEndsWhenAllHaveJoined",
         lambda state: existing(state).state != PREPARING or existing(state).previous == EMPTY or not _all_joined(state),
     ),
-    # LIV-03
+    # A completing group with pending syncs has its sync timer (LIV-03).
     "ACompletingGroupHasItsTimer": _of_group(
         "ACompletingGroupHasItsTimer",
         lambda state: (
@@ -422,7 +425,7 @@ FAIRNESS: Final = of_system(SYSTEM)
 
 
 def properties_of(system: ClosedSystem, names: Sequence[str], *, fair: bool = False) -> Properties:
-    """The named properties for the system; ValueError for a name that there is not."""
+    """Return the named properties for the system. Raises ValueError for an unknown name."""
     from .witnesses import WITNESSES  # noqa: PLC0415
 
     return gather(system, names, {**CATALOGUE, **WITNESSES}, FAIRNESS if fair else ())

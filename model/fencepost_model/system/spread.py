@@ -1,13 +1,12 @@
-"""Exploration spread over Spark, for graphs that one machine does not hold.
+"""Exploration distributed over Spark, for graphs that do not fit on one machine.
 
-A state travels as the digests of its components (12 bytes of BLAKE2b each, so two different values are taken for one
-only by an accident of 2^-96); what a digest stands for travels once, by broadcast. States belong to partitions by their
-digests, and a partition keeps the states that it has seen. One level of the search is one round: each partition expands
-its frontier with tables of its own, sends successors to the partitions that they belong to, and these sort out what is
-new.
+A state is sent as the digests of its components (12 bytes of BLAKE2b each, so two different values are confused only
+with probability 2^-96). The value of a digest is sent once, by broadcast. States belong to partitions by their digests,
+and a partition keeps the states that it has seen. One level of the search is one round: each partition expands its
+frontier with its tables and sends successors to their partitions, which find out which are new.
 
-Invariants and step properties are checked; a violation is told with its depth. Traces and liveness need the whole graph
-in one place, which is what the other engines are for. Counts are the same as theirs.
+Invariants and step properties are checked; a violation is reported with its depth. Traces and liveness need the whole
+graph in one place; the other engines are for that. Counts are the same as theirs.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WIDTH: Final = 12
-Rows: TypeAlias = NDArray[np.uint8]  #: one state a row, ``WIDTH`` bytes a component
+Rows: TypeAlias = NDArray[np.uint8]  #: one state per row, ``WIDTH`` bytes per component
 
 
 def canonical(value: Any) -> bytes:
-    """Bytes that are equal exactly for equal values, in every process: sets in a fixed order, types by name."""
+    """Return bytes that are equal exactly for equal values, in every process: sets in a fixed order, types by name."""
     if isinstance(value, frozenset):
         return b"{" + b"".join(sorted(map(canonical, value))) + b"}"
     if isinstance(value, tuple):
@@ -56,7 +55,7 @@ def canonical(value: Any) -> bytes:
 
 
 class Report(NamedTuple):
-    """What a partition tells the driver about a level: values that may be new, transitions, broken properties."""
+    """The report of a partition to the driver about a level: values that may be new, transitions, broken properties."""
 
     values: dict[bytes, bytes]
     generated: int
@@ -65,7 +64,7 @@ class Report(NamedTuple):
 
 @dataclass(slots=True)
 class Spread:
-    """What a spread exploration found."""
+    """The result of a distributed exploration."""
 
     states: int = 0
     generated: int = 0
@@ -74,7 +73,7 @@ class Spread:
 
 
 class Worker:
-    """A system with its tables in one Python process, between digests and component numbers."""
+    """A system with its tables in one Python process. Converts between digests and component numbers."""
 
     def __init__(self, problem: Problem) -> None:
         self.system = system_of(problem)
@@ -89,7 +88,7 @@ class Worker:
         self.told: set[bytes] = set()
 
     def catch_up(self, component: int) -> dict[bytes, bytes]:
-        """Digest the values that the component has got since last time; them, pickled, by digest."""
+        """Digest the component's values that are new since the last call. Returns them pickled, by digest."""
         values = self.tables.components[component].values
         known = len(self.digests[component])
         found: dict[bytes, bytes] = {}
@@ -130,7 +129,7 @@ class Worker:
         return self.rows(columns)
 
     def expand(self, frontier: Rows, known: dict[bytes, bytes]) -> tuple[Rows, Report]:
-        """The distinct successors of these states, and the report."""
+        """Return the distinct successors of these states, and the report."""
         columns = self.columns(frontier, known)
         broken = {name for name, memo in self.invariants if not memo(self.tables.read(columns, memo.components)).all()}
         seen = self.tables.with_views(columns)
@@ -163,12 +162,12 @@ class Worker:
 
 @lru_cache(maxsize=1)
 def _worker(problem: Problem) -> Worker:
-    """This process's tables; Spark keeps its Python workers, so they last from level to level."""
+    """Return this process's tables. Spark keeps its Python workers, so they last from level to level."""
     return Worker(problem)
 
 
 def unique(rows: Rows) -> Rows:
-    """The distinct rows, sorted."""
+    """Return the distinct rows, sorted."""
     if not rows.size:
         return rows
     width = rows.shape[1]
@@ -177,7 +176,7 @@ def unique(rows: Rows) -> Rows:
 
 
 def without(rows: Rows, seen: Rows) -> Rows:
-    """Those of the sorted rows that are not among the sorted rows ``seen``."""
+    """Return the sorted rows that are not among the sorted rows ``seen``."""
     if not rows.size or not seen.size:
         return rows
     kind = np.dtype((np.void, rows.shape[1]))
@@ -188,7 +187,7 @@ def without(rows: Rows, seen: Rows) -> Rows:
 
 
 def homes(rows: Rows, partitions: int) -> NDArray[np.int64]:
-    """The partition that each state belongs to."""
+    """Return the partition of each state."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
     for first in range(0, rows.shape[1], WIDTH):
         part = np.ascontiguousarray(rows[:, first : first + 8]).view(np.uint64).ravel()
@@ -212,9 +211,9 @@ def spread(
     copies: int = 1,
     watch: Callable[[int, int], None] | None = None,
 ) -> Spread:
-    """Explore on the session's cores; ``watch`` gets (states, depth) after each level.
+    """Explore on the session's cores. ``watch`` gets (states, depth) after each level.
 
-    What was seen is held by ``copies`` executors (1 or 2): with two, one that is lost costs its tasks only.
+    The visited states are held by ``copies`` executors (1 or 2): with two, a lost executor costs only its tasks.
     """
     from pyspark import StorageLevel  # noqa: PLC0415 — Spark is optional
 
@@ -266,7 +265,7 @@ def spread(
 
 
 def _merge(element: tuple[tuple[Rows, Rows], Iterable[Rows] | None]) -> tuple[Rows, Rows]:
-    """(seen, frontier) of the next level from (seen, frontier) of this one and the rows that came."""
+    """Return (seen, frontier) of the next level, from those of this one and the rows that arrived."""
     (seen, _), arrived = element
     if arrived is None:
         return seen, seen[:0]

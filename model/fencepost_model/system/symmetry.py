@@ -1,7 +1,7 @@
 """Renamings under which the closed system looks the same.
 
-Clients with the same instance id (all dynamic ones, for example) differ in name alone; member ids do not, as they are
-handed out in order and the first one leads. Partitions differ in name alone where a leader may assign in any way.
+Clients with the same instance id (all dynamic ones, for example) differ only in name. Member ids do not, as they are
+handed out in order and the first one leads. Partitions differ only in name if a leader may assign in any way.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Names = Mapping[str, str]
 
 
 def renamings(config: Config, group: int, log: int, first_lane: int) -> Iterator[Permutation]:
-    """All but the identity; ``group``, ``log`` and ``first_lane`` are component numbers."""
+    """Yield all renamings except the identity. ``group``, ``log`` and ``first_lane`` are component numbers."""
     count = len(config.clients)
     own = tuple(range(count))
     alike = [

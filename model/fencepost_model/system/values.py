@@ -17,7 +17,7 @@ NO_PARTITIONS: Final[Partitions] = frozenset()
 
 
 class Metadata(NamedTuple):
-    """What a member tells of itself in JoinGroup; bytes to the coordinator."""
+    """The metadata that a member sends in JoinGroup; bytes to the coordinator."""
 
     owned: Partitions
     generation: int
@@ -77,7 +77,7 @@ Reply: TypeAlias = JoinReply | SyncReply
 
 
 class Lane(NamedTuple):
-    """A client and what is under way from it and to it."""
+    """A client with its messages in flight."""
 
     client: Client = Client()
     requests: frozenset[Request] = frozenset()
@@ -87,11 +87,11 @@ class Lane(NamedTuple):
 # ---- the bytes of messages, as consumers write them (10.1) ----------------------------------------------------------
 
 TOPIC: Final = "t"  #: the one topic that all read
-_VERSION: Final = 2  #: of all: the first of a subscription that has room for a generation (A-EMB-02)
+_VERSION: Final = 2  #: of all messages: the first version of a subscription with a generation (A-EMB-02)
 
 
 def number_of(partition: str) -> int:
-    """Partition "p1" is number 0."""
+    """Return the number of a partition; "p1" has number 0."""
     return int(partition[1:]) - 1
 
 
@@ -101,7 +101,7 @@ def named(number: int) -> str:
 
 @lru_cache
 def encode_partitions(partitions: Partitions) -> bytes:
-    """An assignment; none of nothing, as the coordinator has it of who was assigned nothing."""
+    """Encode an assignment; no bytes for no partitions, as the coordinator stores it for a member without any."""
     return embedded.encode_assignment(embedded.Assignment(_listed(partitions)), _VERSION) if partitions else b""
 
 
@@ -112,7 +112,7 @@ def decode_partitions(data: bytes) -> Partitions:
 
 @lru_cache
 def encode_metadata(metadata: Metadata) -> bytes:
-    """A subscription."""
+    """Encode a subscription."""
     subscription = embedded.Subscription((TOPIC,), None, _listed(metadata.owned), metadata.generation)
     return embedded.encode_subscription(subscription, _VERSION)
 

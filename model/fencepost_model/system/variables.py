@@ -1,4 +1,4 @@
-"""Explored states over the specification's variables, each made of a few components."""
+"""Explored states as the specification's variables, each made of a few components."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ..explore.graph import Graph
 from ..tlc.dump import LabelledGraph, ValueNumbers
 from ..tlc.values import TlaValue, function
 
-#: For each variable, in their order, the components it is made of, and how.
+#: For each variable, in order, the components that it is made of, and the function.
 Makers: TypeAlias = Mapping[str, tuple[tuple[int, ...], Callable[..., TlaValue]]]
 
 
 def values_in(makers: Makers, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """The values of the variables in a state."""
+    """Return the values of the variables in a state."""
     return {name: make(*(state[each] for each in reads)) for name, (reads, make) in makers.items()}
 
 
 def graph_over(makers: Makers, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """The explored graph over the variables; needs the transitions."""
+    """Return the explored graph over the variables. It needs the transitions."""
     if numbers.variables != tuple(makers):
         raise ValueError(f"numbers are for {numbers.variables}, not for {tuple(makers)}")
     columns = [column.view.tolist() for column in graph.columns]
@@ -41,12 +41,12 @@ def graph_over(makers: Makers, graph: Graph, numbers: ValueNumbers) -> LabelledG
 
 
 def each_client(names: Sequence[str], of: Callable[[Any], TlaValue]) -> Callable[..., TlaValue]:
-    """A variable that is a function of the clients, from their lanes."""
+    """Return the maker of a variable that is a function of the clients, from their lanes."""
     return lambda *lanes: function((name, of(lane)) for name, lane in zip(names, lanes, strict=True))
 
 
 def under_way(names: Sequence[str], what: str, of: Callable[[str, Any], TlaValue]) -> Callable[..., TlaValue]:
-    """A variable that is a set of messages, from those in the lanes."""
+    """Return the maker of a variable that is a set of messages, from those in the lanes."""
     return lambda *lanes: frozenset(
         of(name, message) for name, lane in zip(names, lanes, strict=True) for message in getattr(lane, what)
     )

@@ -1,7 +1,6 @@
-"""Invariants that must *not* hold: each says "never" of something that has to be reachable.
+"""Invariants that must *not* hold: each says "never" about something that must be reachable.
 
-They are those of ``spec/MCClassicGroup.tla``, with two more that speak of the bounds of a configuration and not of the
-protocol.
+They are those of ``spec/MCClassicGroup.tla``, and two more about the bounds of a configuration instead of the protocol.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def every_variable_has_its_type(system: ClosedSystem) -> Iterable[Part]:
 
 
 def every_join_finds_an_id(system: ClosedSystem) -> Iterable[Part]:
-    """No run of the configuration is cut off because member ids are used up."""
+    """No run of the configuration is cut off for lack of member ids."""
     for lane in system.lanes:
 
         def holds(counters: Counters, waiting: Lane) -> bool:
@@ -56,7 +55,7 @@ def every_join_finds_an_id(system: ClosedSystem) -> Iterable[Part]:
 
 
 def no_partition_is_ever_believed_twice(system: ClosedSystem) -> Iterable[Part]:
-    """NOT-01."""
+    """Two clients believe that they own a partition (NOT-01)."""
     for pair in combinations(system.members, 2):
         yield Invariant("NoPartitionIsEverBelievedTwice", pair, lambda one, two: not one.owned & two.owned)
 
@@ -73,7 +72,7 @@ def the_group_never_empties_again(system: ClosedSystem) -> Iterable[Part]:
 
 
 def no_static_leader_ever_skips_its_assignment(system: ClosedSystem) -> Iterable[Part]:
-    """C-STATIC-04."""
+    """A static leader that returns skips its assignment (C-STATIC-04)."""
     for lane in system.lanes:
 
         def holds(value: Lane) -> bool:
@@ -83,7 +82,7 @@ def no_static_leader_ever_skips_its_assignment(system: ClosedSystem) -> Iterable
 
 
 def no_delay_is_ever_extended(system: ClosedSystem) -> Iterable[Part]:
-    """C-JOIN-43."""
+    """A newcomer extends the initial delay (C-JOIN-43)."""
 
     def holds(state: GroupState) -> bool:
         initial = existing(state).state == PREPARING and existing(state).previous == EMPTY
@@ -94,7 +93,7 @@ def no_delay_is_ever_extended(system: ClosedSystem) -> Iterable[Part]:
 
 
 def nobody_ever_keeps_a_partition_while_joining(system: ClosedSystem) -> Iterable[Part]:
-    """K-CB-11."""
+    """A cooperative client keeps partitions while it joins (K-CB-11)."""
 
     def holds(client: Client) -> bool:
         return client.state not in ("joining", "syncing") or not client.owned
@@ -104,7 +103,7 @@ def nobody_ever_keeps_a_partition_while_joining(system: ClosedSystem) -> Iterabl
 
 
 def no_untold_assignment_is_ever_loaded(system: ClosedSystem) -> Iterable[Part]:
-    """F-SURV-05: a generation is loaded whose assignment nobody had been told."""
+    """A new coordinator loads a generation whose assignment no client had received (F-SURV-05)."""
 
     def holds(state: GroupState, shape: Shape, *clients: Client) -> bool:
         if shape.state != STABLE or shape.generation == 0 or existing(state).pending_sync:

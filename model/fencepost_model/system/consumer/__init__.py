@@ -1,6 +1,8 @@
 """The closed system of a consumer group (KIP-848): contract in ``docs/closed-system.md``, part two.
 
-``coordinator`` drives the group machine, ``translate`` knows its values and those of ``state``; ``client`` are the
-members; ``closed`` has the components and actions that the explorer sees; ``properties``, ``witnesses`` and ``mutants``
-what is promised and how it breaks; ``abstraction`` its states as the specification's variables.
+- ``coordinator`` drives the group machine; ``translate`` converts between its values and those of ``state``.
+- ``client`` has the members.
+- ``closed`` has the components and actions that the explorer sees.
+- ``properties``, ``witnesses`` and ``mutants``: what is promised and how it breaks.
+- ``abstraction``: its states as the specification's variables.
 """

@@ -40,12 +40,12 @@ def _makers(system: ConsumerSystem) -> Makers:
 
 
 def abstract(system: ConsumerSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """The values of the specification's variables in this state."""
+    """Return the values of the specification's variables in this state."""
     return values_in(_makers(system), state)
 
 
 def abstract_graph(system: ConsumerSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """The explored graph over the specification's variables; needs the transitions."""
+    """Return the explored graph over the specification's variables. It needs the transitions."""
     return graph_over(_makers(system), graph, numbers)
 
 

@@ -14,7 +14,7 @@ from .witnesses import WITNESSES
 
 
 def properties_of(system: ConsumerSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
-    """The named properties for the system; ValueError for a name that there is not."""
+    """Return the named properties for the system. Raises ValueError for an unknown name."""
     return gather(system, wanted, {**CATALOGUE, **WITNESSES}, FAIRNESS if fair else ())
 
 

@@ -13,17 +13,18 @@ RUNNING: Final = ("joining", "member")
 
 
 def starting(member_id: str, instance: str) -> Client:
-    """N-TR-01, N-TR-15."""
+    """Return a client that starts to join (N-TR-01, N-TR-15)."""
     return Client("joining", member_id, instance)
 
 
 def reported(config: ConsumerConfig, client: Client) -> Partitions:
-    """N-HB-05; with ``tells_what_comes`` also what is about to be taken."""
+    """Return the partitions that the client reports as owned (N-HB-05); with ``tells_what_comes`` also those about to
+    be taken."""
     return client.owned | client.assigned if config.tells_what_comes and client.reconciling else client.owned
 
 
 def next_beat(config: ConsumerConfig, client: Client) -> Beat:
-    """N-HB-02…05: what the next heartbeat holds."""
+    """Return the next heartbeat (N-HB-02…05)."""
     full = client.state == "joining" or client.unsure
     owned: Partitions | None = None
     if client.state == "joining":
@@ -34,22 +35,23 @@ def next_beat(config: ConsumerConfig, client: Client) -> Beat:
 
 
 def sent(client: Client) -> Client:
-    """N-TR-05: acknowledged when the request is built."""
+    """Return the client after sending: an assignment is acknowledged when the request is built (N-TR-05)."""
     return client._replace(waiting=True, unsure=False, unacknowledged=False)
 
 
 def reconciled(client: Client) -> Client:
-    """N-REC-06…08, INV-CL-05: callbacks done, the new assignment in force."""
+    """Return the client after its callbacks, with the new assignment in force (N-REC-06…08, INV-CL-05)."""
     return client._replace(owned=client.assigned, reconciling=False, unacknowledged=True)
 
 
 def silence(client: Client) -> Client:
-    """N-ERR-01, N-ERR-06, N-HB-04: it does not know what became of its request."""
+    """Return the client after a lost answer: it does not know whether its request was handled (N-ERR-01, N-ERR-06,
+    N-HB-04)."""
     return client._replace(waiting=False, unsure=client.state == "member")
 
 
 def get_reply(client: Client, reply: Reply) -> Client:
-    """N-TR-02…06, N-ERR-01…05."""
+    """Return the client after an answer (N-TR-02…06, N-ERR-01…05)."""
     match reply.error:
         case "NONE":
             told = reply.assignment
@@ -72,7 +74,7 @@ def get_reply(client: Client, reply: Reply) -> Client:
 
 
 def deaf(lane: Lane, client: Client, *more: Beat) -> Lane:
-    """The client waits for nothing any more; what it sent stays on its way."""
+    """Stop waiting; requests in flight stay in flight."""
     requests = frozenset(beat._replace(heard=False) for beat in lane.requests)
     return Lane(client, requests | {*more})
 
@@ -90,19 +92,19 @@ def crash(lane: Lane, _: str) -> Lane | None:
 
 
 def leave(lane: Lane, _: str) -> Lane | None:
-    """N-TR-07, N-HB-09: a dynamic member for good, a static one for a while."""
+    """Leave: a dynamic member permanently, a static one for a while (N-TR-07, N-HB-09)."""
     client = lane.client
     return deaf(lane, Client(), leaving(client, AWAY if client.instance else -1)) if client.state in RUNNING else None
 
 
 def quit_(lane: Lane, _: str) -> Lane | None:
-    """N-HB-09: a static member for good."""
+    """Leave permanently as a static member (N-HB-09)."""
     client = lane.client
     return deaf(lane, Client(), leaving(client, -1)) if client.state in RUNNING and client.instance else None
 
 
 def change_instance(lane: Lane, new: str) -> Lane | None:
-    """M-STATIC-01: the same member id under another instance id."""
+    """Change the instance id under the same member id (M-STATIC-01)."""
     client = lane.client
     if client.state not in RUNNING or new in ("", client.instance):
         return None
@@ -110,7 +112,8 @@ def change_instance(lane: Lane, new: str) -> Lane | None:
 
 
 def deliverable(config: ConsumerConfig, requests: frozenset[Beat]) -> Iterator[Beat]:
-    """Requests that the coordinator may get next: an older, unheard one cannot be overtaken unless ``reorder``."""
+    """Yield the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
+    ``reorder``."""
     late = not all(beat.heard for beat in requests)
     for beat in sorted(requests, key=repr):
         if config.reorder or not beat.heard or not late:

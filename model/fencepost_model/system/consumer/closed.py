@@ -1,8 +1,8 @@
 """The closed consumer group as the explorer sees it: components, actions, updates.
 
-Components: 0 the group, 1 the log (what is replicated, and the batches that are not yet, with the answers that wait for
-them), 2 the counters (ids made, faults left, partitions that exist), then one lane a client. What the coordinator does
-is ``coordinator``'s, what a member does ``client``'s; here are the guards of the contract, and who gets what.
+Components: 0 the group, 1 the log (what is replicated, and the open batches with the answers that wait for them), 2 the
+counters (ids made, faults left, existing partitions), then one lane per client. ``coordinator`` has the coordinator's
+steps, ``client`` the member's. This module has the guards of the contract and delivers the messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
 FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
 Updates = tuple[tuple[int, Value], ...]
 
-#: What a client does of its own accord or by force: action, and the lane afterwards.
+#: How a client stops or is stopped: action, and the lane afterwards.
 STOPS: Final[dict[str, Callable[[Lane, str], Lane | None]]] = {
     "ClientGivesUp": clients.give_up,
     "ClientCrashes": clients.crash,
@@ -33,12 +33,12 @@ STOPS: Final[dict[str, Callable[[Lane, str], Lane | None]]] = {
 
 
 def at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, Reply]]:
-    """Of the answers to what was appended, those that do not wait (M-HB-11): none."""
+    """Return the answers to an append that do not wait for it (M-HB-11): none."""
     return frozenset()
 
 
 def awaited(number: int, log: Log) -> bool:
-    """Whether an answer to the client waits for a batch."""
+    """Return whether an answer to the client waits for a batch."""
     return any(to == number for batch in log.open for to, _ in batch.answers)
 
 
@@ -47,17 +47,17 @@ def is_open(log: Log) -> bool:
 
 
 def expecting(lane: Lane, waits_for_batch: bool) -> bool:
-    """Somebody could still answer the client."""
+    """Return whether an answer to the client may still come."""
     return waits_for_batch or bool(lane.replies) or any(beat.heard for beat in lane.requests)
 
 
 def surviving(log: Log, survive: int) -> Hard:
-    """What the log holds where so many open batches survive (F-LOAD-01)."""
+    """Return what the log holds if so many open batches survive (F-LOAD-01)."""
     return log.open[survive - 1].hard if survive else log.replicated
 
 
 class ConsumerSystem:
-    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+    """``explore.System`` for a configuration. ``properties``: those to check."""
 
     def __init__(self, config: ConsumerConfig, properties: Properties | None = None) -> None:
         self.config = config
@@ -91,7 +91,7 @@ class ConsumerSystem:
 
     @property
     def symmetry(self) -> Sequence[Permutation]:
-        """None is used: member ids are made in the order in which clients start."""
+        """There is none: member ids are made in the order in which clients start."""
         return ()
 
     # ---- updates ------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class ConsumerSystem:
         taken: tuple[int, Beat] | None = None,
         answers: frozenset[tuple[int, Reply]] = frozenset(),
     ) -> Outcome:
-        """The memory becomes that of the result; answers are released in due time (F-RT-04, F-RT-07, F-RT-16)."""
+        """Set the memory to that of the result; answers are released as F-RT-04, F-RT-07 and F-RT-16 say."""
         after = result.group
         updates: list[tuple[int, Value]] = [*more]
         now = answers
@@ -171,7 +171,7 @@ class ConsumerSystem:
         config, lane, name = self.config, self.lanes[number], self.config.clients[number]
 
         def own(action: str, step: Callable[[Lane], Iterable[Lane]], *more: tuple[int, Value]) -> Action:
-            """The client's own step, or the network's on what is under way to and from it."""
+            """Make an action of the client, or of the network on the client's messages."""
             return Action(
                 action,
                 (lane,),
@@ -202,7 +202,7 @@ class ConsumerSystem:
     # ---- members ------------------------------------------------------------------------------------------------
 
     def _brings_news(self, group: Group, existing: int, client: Client, beat: Beat) -> bool:
-        """Whether a heartbeat that tells nothing would change or bring anything now."""
+        """Return whether a bare heartbeat would change something or bring news now."""
         return any(
             result.reply.error != "NONE"
             or result.reply.assignment is not None
@@ -246,7 +246,7 @@ class ConsumerSystem:
         return Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*deaf, *more))
 
     def commit_is_taken(self, hard: Hard, client: Client, partition: str) -> bool:
-        """What the model's own check says to a commit of the client for the partition, sent now."""
+        """Return what the model's check of commits decides for a commit of the client for the partition, sent now."""
         return self.coordinator.takes_commit(hard, client.member_id, client.instance, client.epoch, partition)
 
     def _commit(self, number: int, hard: Hard, client: Client) -> Iterator[Outcome]:
@@ -273,7 +273,7 @@ class ConsumerSystem:
     def _refuse(
         self, number: int, action: str, group: Group, existing: int, requests: frozenset[Beat]
     ) -> Iterator[Outcome]:
-        """The log refuses what the request would write: AppendFails a heartbeat's, LeaveIsNotStored a leave's."""
+        """Refuse the records of a request: AppendFails those of a heartbeat, LeaveIsNotStored those of a leave."""
         leaves = action == "LeaveIsNotStored"
         for beat in clients.deliverable(self.config, requests):
             if (beat.epoch < 0) != leaves:
@@ -293,7 +293,8 @@ class ConsumerSystem:
 
     def _fail_over(self, group: Group, log: Log) -> Iterator[Outcome]:
         answers = {(to, Reply("NOT_COORDINATOR")) for batch in log.open for to, _ in batch.answers}
-        # Where the group is empty nobody looks at the clock; it may still run for one that was not, if that comes back.
+        # The interval does not matter in an empty group. It may still run in a group with members that the fail-over
+        # restores.
         clock = {False, self.config.interval} if self.coordinator.is_unassigned(group.hard) else {group.blocked}
         for survive in range(len(log.open) + 1):
             hard = surviving(log, survive)

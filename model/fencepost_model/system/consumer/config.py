@@ -38,7 +38,7 @@ class ConsumerConfig:
     clients: tuple[str, ...] = ("c1", "c2")
     member_ids: tuple[str, ...] = ("m1", "m2")
     partitions: tuple[str, ...] = ("p1", "p2")
-    instance_of: tuple[str, ...] = ()  #: by client; shorter than ``clients``: the rest is dynamic
+    instance_of: tuple[str, ...] = ()  #: by client; if shorter than ``clients``, the rest is dynamic
     new_instance_of: tuple[str, ...] = ()
     assignor: Literal["range", "uniform"] = "range"
     first_parts: int = 2
@@ -65,7 +65,7 @@ class ConsumerConfig:
 
 
 def from_constants(constants: Mapping[str, Any]) -> ConsumerConfig:
-    """The configuration that assigns these values to the specification's constants."""
+    """Return the configuration that assigns these values to the specification's constants."""
     clients = tuple(sorted(constants["Clients"]))
     instances, new = dict(constants["InstanceOf"]), dict(constants["NewInstanceOf"])
     return ConsumerConfig(

@@ -1,8 +1,8 @@
 """The group machine (``fencepost_model.consumer``) in the closed system: every change of a group is one of its steps.
 
-The machine is a pure function of a group, a step and what is around. Around are one topic, a clock that stands still
-(``translate.NOW``) and an assignor that answers as it is told: with ``uniform`` each answer that the properties of the
-assignor allow is tried. Timers, which the machine only asks for, are kept here.
+The machine is a pure function of a group, a step and its surroundings. The surroundings are one topic, a clock that
+stands still (``translate.NOW``) and an assignor with given answers: with ``uniform``, each answer that the assignor's
+properties allow is tried. The machine only requests timers; they are kept here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INTERVAL_MS = 1_000
 
 
 class Result(NamedTuple):
-    """What came of a step: the group, the answer if it was a request, and what the machine was given."""
+    """The result of a step: the group, the answer if it was a request, and the machine's input."""
 
     group: Group
     reply: Reply
@@ -35,7 +35,7 @@ class Result(NamedTuple):
 
 
 class Told:
-    """An assignor and a hash for the machine. The hash of the metadata is how many partitions there are."""
+    """An assignor and a hash for the machine. The metadata hash is the number of partitions."""
 
     def __init__(self, answer: Mapping[str, Target] | None = None) -> None:
         self._answer = answer
@@ -53,7 +53,7 @@ class Told:
 
 
 def answers(ask: Ask) -> Iterator[Mapping[str, Target]]:
-    """Every target that the assignor may give (NOT-10)."""
+    """Yield every target that the assignor may give (NOT-10)."""
     names = [wish.member_id for wish in ask.members]
     for owners in product(names, repeat=ask.partitions[TOPIC_ID]):
         target = {name: tuple((TOPIC_ID, p) for p, owner in enumerate(owners) if owner == name) for name in names}
@@ -92,7 +92,7 @@ class Coordinator:
                 yield from successors(Told(answer))
 
     def _after(self, before: Group, found: Successor) -> Group:
-        """The group in memory: what the machine says, and the timers it asks for."""
+        """Return the group in memory: the machine's group, with the timers that it requested."""
         if found.group is None:
             raise ValueError("the group of the closed system never vanishes")
         hard = self._translation.hard(found.group)
@@ -103,12 +103,12 @@ class Coordinator:
             elif timer.kind == REBALANCE:
                 rebalance.pop(timer.member_id, None)
         rebalance |= dict(found.alarms)
-        # A session timer of a member that was replaced would find nobody (M-TMR-09).
+        # The session timer of a replaced member would find no member (M-TMR-09).
         alive = frozenset(name for name, _ in hard.members)
         return Group(hard, pairs(rebalance), alive & sessions, self._interval and found.group.timestamp == NOW)
 
     def get(self, group: Group, beat: Beat, existing: int) -> Iterator[Result]:
-        """A heartbeat, or a leave. One result for each target the assignor may choose, if it is asked."""
+        """Yield the results of a heartbeat or a leave: one for each target the assignor may choose, if it is asked."""
         step = MachineBeat(self._translation.body(beat))
         key = (group.hard, group.blocked, beat._replace(heard=True), existing)
         found = self._known.get(key)
@@ -120,16 +120,16 @@ class Coordinator:
             yield Result(self._after(group, each), self._translation.reply(each.reply), step)
 
     def takes_commit(self, hard: Hard, member_id: str, instance: str, epoch: int, partition: str) -> bool:
-        """Whether a commit with this epoch would be accepted for the partition (O-COMMIT-30 to 33)."""
+        """Return whether a commit with this epoch would be accepted for the partition (O-COMMIT-30 to 33)."""
         by = commits.committer(member_id, instance, epoch, self._translation.place(partition))
         return commits.is_taken(self._profile, self._translation.group(hard, False), by)
 
     def expire_session(self, group: Group, member_id: str, existing: int) -> Result:
-        """M-TMR-01, M-LEAVE-07."""
+        """Expire a session timer (M-TMR-01, M-LEAVE-07)."""
         return self._expire(group, Expire(SESSION, member_id), existing)
 
     def expire_rebalance(self, group: Group, member_id: str, existing: int) -> Result:
-        """M-TMR-02: only while the epoch is the one at arming."""
+        """Expire a rebalance timer, which acts only if the epoch is still that at arming (M-TMR-02)."""
         timers = dict(group.rebalance_timers)
         fired = group._replace(rebalance_timers=_without(group.rebalance_timers, member_id))
         return self._expire(fired, Expire(REBALANCE, member_id, timers[member_id]), existing)
@@ -139,18 +139,19 @@ class Coordinator:
         return Result(self._after(group, found), Reply("NONE"), step)
 
     def is_unassigned(self, hard: Hard) -> bool:
-        """M-LEAVE-08: nobody is there, and nothing was computed since: no interval runs. So it is in a new group."""
+        """Return whether no interval runs, because the group has no members and no target was computed since
+        (M-LEAVE-08). A new group is the same."""
         return not hard.members and not self._keeps_target_epoch
 
     def load(self, hard: Hard, blocked: bool) -> Group:
-        """F-LOAD-01, F-LOAD-05, M-TMR-01, M-TMR-02. Whether the interval runs is a matter of the clock, but for a group
-        in which none can."""
+        """Load the group (F-LOAD-01, F-LOAD-05, M-TMR-01, M-TMR-02). The clock decides whether the interval runs; in an
+        empty group it cannot."""
         blocked = blocked and not self.is_unassigned(hard)
         unrevoked = {name: member.epoch for name, member in hard.members if member.state == "UNREVOKED"}
         return Group(hard, pairs(unrevoked), frozenset(name for name, _ in hard.members), blocked)
 
     def revert(self, before: Group, after: Group) -> Group:
-        """A refused append: all as before (INV-ATOM-01); in Kafka, timers as set since (M-HB-13)."""
+        """Return the group after a refused append: as before (INV-ATOM-01); in Kafka the new timers stay (M-HB-13)."""
         if not self._loses_timers:
             return before
         known = frozenset(name for name, _ in before.hard.members)

@@ -1,4 +1,4 @@
-"""One guard taken away at a time: what ``spec/MCConsumerMutants.tla`` overrides, done to the model."""
+"""One guard removed at a time: the overrides of ``spec/MCConsumerMutants.tla``, applied to the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> Callable[[
 
 
 def _reconciles(change: Callable[[Reconcile, Desk, Member, Aim], Member]) -> Callable[[], Patches]:
-    """Reconciliation (7.6) done another way; ``change`` gets the right one."""
+    """Change reconciliation (7.6); ``change`` gets the right one."""
 
     def patches() -> Patches:
         return [(heartbeats, "reconcile", lambda desk, member, aim: change(reconcile, desk, member, aim))]
@@ -47,7 +47,7 @@ def _nobody_must_revoke(right: Reconcile, desk: Desk, member: Member, aim: Aim) 
 
 def _anything_confirms(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
     if member.state == machines.C_UNREVOKED:
-        member = member._replace(state=machines.C_UNRELEASED)  # goes on whatever is told (M-REC-05)
+        member = member._replace(state=machines.C_UNRELEASED)  # advances whatever is reported (M-REC-05)
     return right(desk, member, aim)
 
 
@@ -62,7 +62,7 @@ def _revokes_for_ever(right: Reconcile, desk: Desk, member: Member, aim: Aim) ->
 
 
 def _at_group_epoch(change: Callable[[Reconcile, int, Desk, Member, Aim], Member]) -> Callable[[], Patches]:
-    """Reconciliation that knows the group epoch, which it must not look at."""
+    """Change a reconciliation that knows the group epoch, which it must not use."""
 
     def patches() -> Patches:
         bump = heartbeats.bump_epoch
@@ -93,7 +93,7 @@ def _granted_at_group_epoch(right: Reconcile, epoch: int, desk: Desk, member: Me
 
 
 def _tells_who_asks() -> Patches:
-    """M-RSP-01 for full requests only."""
+    """Answer only full requests with the assignment (M-RSP-01)."""
 
     def heartbeat(t: Turn, beat: MachineBeat) -> ConsumerGroupHeartbeatResponse:
         answer = heartbeats.heartbeat(t, beat)
@@ -103,7 +103,7 @@ def _tells_who_asks() -> Patches:
 
 
 def _goes_silently() -> Patches:
-    """M-EPOCH-04 forgotten: a member goes without a bump."""
+    """Remove a member without a bump (M-EPOCH-04)."""
     right = Coordinator.expire_session
 
     def expire(self: Coordinator, group: Group, member_id: str, existing: int) -> Result:

@@ -1,7 +1,7 @@
-"""What the closed consumer group promises: the properties of ``spec/ConsumerProperties.tla``, under the same names.
+"""The promises of the closed consumer group: the properties of ``spec/ConsumerProperties.tla``, under the same names.
 
-Each function returns the parts of one property. A part reads as little as it can, so that it is evaluated once for each
-combination of what it reads rather than once a state.
+Each function returns the parts of one property. A part reads as little as it can, so that it is evaluated once per
+combination of these values instead of once per state.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def holding(member: Member) -> Partitions:
 
 
 def live(hard: Hard) -> list[tuple[str, Member]]:
-    """Members that are not away."""
+    """Return the members that are not away."""
     return [(name, member) for name, member in hard.members if member.epoch >= 0]
 
 
 def of_client(hard: Hard, client: Client) -> Member | None:
-    """The member of a client that runs, if nobody has fenced it."""
+    """Return the member of a running client, if it has not been fenced."""
     return dict(hard.members).get(client.member_id) if client.state in RUNNING else None
 
 
 def in_step(hard: Hard, client: Client) -> bool:
-    """The epoch that the client has would pass: M-FENCE-04, 06, written again from the rules."""
+    """Return whether the client's epoch would pass: M-FENCE-04, 06, written again from the rules."""
     member = of_client(hard, client)
     return member is not None and (
         client.epoch == member.epoch or (client.epoch == member.previous and client.owned <= names(member.assigned))
@@ -43,7 +43,7 @@ def in_step(hard: Hard, client: Client) -> bool:
 
 
 def can_commit(system: ConsumerSystem, hard: Hard, client: Client, partition: str) -> bool:
-    """Whether the client could commit now, and the model's coordinator would accept it for the partition."""
+    """Return whether the client could commit now, and the model's coordinator would accept it for the partition."""
     return client.state in RUNNING and client.epoch > 0 and system.commit_is_taken(hard, client, partition)
 
 
@@ -71,7 +71,7 @@ def _two_holders(hard: Hard) -> bool:
 
 
 def no_partition_has_two_owners(system: ConsumerSystem) -> Iterable[Part]:
-    """Over all that members may still believe to own."""
+    """Clients in step own disjoint sets of partitions."""
     for c, d in combinations(system.members, 2):
 
         def holds(hard: Hard, one: Client, two: Client) -> bool:
@@ -81,7 +81,7 @@ def no_partition_has_two_owners(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def no_partition_is_given_before_it_is_given_up(system: ConsumerSystem) -> Iterable[Part]:
-    """INV-KIP-09, for the world outside."""
+    """A partition assigned to one member is owned by no other client that was not fenced (INV-KIP-09)."""
 
     def holds(hard: Hard, client: Client) -> bool:
         return of_client(hard, client) is None or all(
@@ -93,7 +93,7 @@ def no_partition_is_given_before_it_is_given_up(system: ConsumerSystem) -> Itera
 
 
 def no_partition_has_two_committers(system: ConsumerSystem) -> Iterable[Part]:
-    """Whatever clients believe (NOT-01), the coordinator accepts commits of one of them."""
+    """Whatever clients believe (NOT-01), the coordinator accepts commits of at most one of them."""
 
     def holds(hard: Hard, one: Client, two: Client) -> bool:
         return not any(
@@ -106,7 +106,7 @@ def no_partition_has_two_committers(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def only_a_holder_commits(system: ConsumerSystem) -> Iterable[Part]:
-    """A commit that is accepted is for what the log grants."""
+    """Every accepted commit is for a partition that the log grants."""
 
     def holds(hard: Hard, replicated: Hard, client: Client) -> bool:
         member = dict(replicated.members).get(client.member_id)
@@ -118,7 +118,7 @@ def only_a_holder_commits(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def who_holds_may_commit(system: ConsumerSystem) -> Iterable[Part]:
-    """Who is in step is not refused, with the epoch of before either (M-PE-08)."""
+    """A client in step is not refused, with the previous epoch either (M-PE-08)."""
 
     def holds(hard: Hard, client: Client) -> bool:
         if not in_step(hard, client) or client.epoch <= 0:
@@ -138,7 +138,7 @@ def _epochs_in_order(hard: Hard) -> bool:
 
 
 def no_epoch_falls(system: ConsumerSystem) -> Iterable[Part]:
-    """INV-KIP-04, of what is replicated."""
+    """No replicated epoch falls (INV-KIP-04)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         (old,), (new,) = before, after
@@ -156,7 +156,7 @@ def no_epoch_falls(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def no_member_is_between_epochs(system: ConsumerSystem) -> Iterable[Part]:
-    """M-REC-19."""
+    """A member that confirms a revocation moves to the assignment epoch or stays (M-REC-19)."""
 
     def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         known = dict(before[0].members)
@@ -170,7 +170,7 @@ def no_member_is_between_epochs(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def who_comes_first_need_not_wait(system: ConsumerSystem) -> Iterable[Part]:
-    """M-LEAVE-08: an interval that others began keeps nobody waiting who is alone."""
+    """The first member of an empty group does not wait for an interval that earlier members began (M-LEAVE-08)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         comes = after[0].members and not before[0].members
@@ -211,7 +211,7 @@ def _taken(before: Lane, after: Lane) -> frozenset[Beat]:
 
 
 def is_stale(hard: Hard, beat: Beat) -> bool:
-    """Whether the coordinator must refuse it: M-FENCE-01, 03, 05, written again from the rules."""
+    """Return whether the coordinator must refuse the heartbeat: M-FENCE-01, 03, 05, written again from the rules."""
     member = dict(hard.members).get(beat.member_id)
     if member is None or member.epoch == AWAY:
         return True
@@ -220,7 +220,7 @@ def is_stale(hard: Hard, beat: Beat) -> bool:
 
 
 def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
-    """M-FENCE-01, 03, 05, INV-KIP-17."""
+    """A stale heartbeat changes nothing and is refused (M-FENCE-01, 03, 05, INV-KIP-17)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         (group, log, lane), (group2, log2, lane2) = before, after
@@ -234,7 +234,7 @@ def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def an_answer_tells_what_is_replicated(system: ConsumerSystem) -> Iterable[Part]:
-    """INV-KIP-10."""
+    """The epoch in an answer NONE is stored and replicated (INV-KIP-10)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         new = [reply for reply in after[1].replies - before[1].replies if reply.error == "NONE"]
@@ -246,12 +246,12 @@ def an_answer_tells_what_is_replicated(system: ConsumerSystem) -> Iterable[Part]
 
 
 def _answers(number: int, log: Log, lane: Lane) -> frozenset[Reply]:
-    """Answers to the client, released or not."""
+    """Return the answers to the client, released or not."""
     return lane.replies | {reply for batch in log.open for to, reply in batch.answers if to == number}
 
 
 def what_is_not_told_did_not_change(system: ConsumerSystem) -> Iterable[Part]:
-    """INV-KIP-15."""
+    """An answer without assignment means that A did not change (INV-KIP-15)."""
     for number, lane in enumerate(system.lanes):
 
         def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...], number: int = number) -> bool:
@@ -267,7 +267,7 @@ def what_is_not_told_did_not_change(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool]) -> Property:
-    """No request of the kind is answered with the error."""
+    """Make the property that no such request is answered with the error."""
 
     def parts(system: ConsumerSystem) -> Iterable[Part]:
         def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -295,7 +295,8 @@ def _holds_the_instance(hard: Hard, beat: Beat) -> bool:
 
 
 def the_group_converges(system: ConsumerSystem) -> Iterable[Part]:
-    """LIV-07, LIV-08: in parts that all hold for ever from some point on."""
+    """All members reach their targets and stay there (LIV-07, LIV-08), in parts that each hold for ever from some point
+    on."""
 
     def reached(group: Group, client: Client) -> bool:
         if client.state not in RUNNING:
@@ -329,7 +330,7 @@ def every_wait_ends(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def keeps_its_log(system: ConsumerSystem) -> Iterable[Part]:
-    """The log is one as ``Durable`` has it."""
+    """The log behaves as ``Durable`` says."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         logs = (Durable(log.replicated, tuple(batch.hard for batch in log.open)) for (log,) in (before, after))

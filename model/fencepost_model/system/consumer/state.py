@@ -1,7 +1,7 @@
 """The values of the closed consumer group: the group, its members, clients, heartbeats and answers.
 
-Everything is hashable and flat. What a member holds is a set of (partition, assignment epoch) (M-PE-06). Mappings are
-tuples of pairs, sorted by key.
+Everything is hashable and flat. The partitions that a member holds are a set of (partition, assignment epoch)
+(M-PE-06). Mappings are tuples of pairs, sorted by key.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MemberState: TypeAlias = Literal["STABLE", "UNREVOKED", "UNRELEASED"]
 
 
 class Member(NamedTuple):
-    """e, previous e, state, A and R of section 7."""
+    """A member: e, previous e, state, A and R of section 7."""
 
     instance: str
     epoch: int = 0
@@ -43,7 +43,7 @@ class Member(NamedTuple):
 
 
 class Hard(NamedTuple):
-    """What the log holds of the group. ``hashed``: over how many partitions the metadata hash is (M-META-07)."""
+    """The state of the group in the log. ``hashed``: the number of partitions under the metadata hash (M-META-07)."""
 
     group_epoch: int = 1
     assignment_epoch: int = 1
@@ -78,7 +78,7 @@ class Client(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """A heartbeat. ``owned`` None: not told. A negative epoch leaves."""
+    """A heartbeat. ``owned`` None: not reported. A negative epoch leaves."""
 
     heard: bool
     member_id: str
@@ -89,7 +89,7 @@ class Beat(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """``assignment`` None: the answer holds none (M-RSP-01)."""
+    """An answer. ``assignment`` None: the answer holds none (M-RSP-01)."""
 
     error: str
     epoch: int = 0
@@ -97,7 +97,7 @@ class Reply(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A client and what is under way from it and to it."""
+    """A client with its messages in flight."""
 
     client: Client = Client()
     requests: frozenset[Beat] = frozenset()
@@ -105,7 +105,8 @@ class Lane(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Appended, not yet replicated: what the log will hold, and (client, answer) that wait for it (M-HB-11)."""
+    """A batch that is appended, not yet replicated: the log's state after it, and (client, answer) that wait for it
+    (M-HB-11)."""
 
     hard: Hard
     answers: frozenset[tuple[int, Reply]] = frozenset()

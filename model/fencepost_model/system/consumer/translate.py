@@ -1,7 +1,8 @@
-"""The closed system's values and those of the group machine: one topic, whose partitions are numbered in their order.
+"""Translation between the closed system's values and those of the group machine: one topic, with partitions numbered in
+their order.
 
-What every member of the closed system has in common (its subscription, its rebalance timeout) is filled in here; it is
-the same for all and never changes.
+Values that all members of the closed system share (the subscription, the rebalance timeout) are filled in here; they
+never change.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .state import Beat, Hard, Holding, Member, MemberState, Partitions, Reply
 TOPIC_ID: Final = bytes(15) + b"\x01"
 NAMES: Final = ("t",)
 REBALANCE_MS: Final = 300_000
-#: The one moment at which everything happens. A target computed just now has this timestamp; any other has 0, which
+#: The single time at which everything happens. A target computed just now has this timestamp; any other has 0, which
 #: allows a computation (M-TGT-08).
 NOW: Final = 1_000_000
 
@@ -37,7 +38,7 @@ _NAMES: Final[dict[str, MemberState]] = {state: name for name, state in _STATES.
 
 
 class Translation:
-    """Between the two, for the partitions of a configuration."""
+    """The translation for the partitions of a configuration."""
 
     def __init__(self, partitions: tuple[str, ...], rebalance_ms: int = REBALANCE_MS) -> None:
         self._names = partitions
@@ -54,7 +55,7 @@ class Translation:
         return frozenset((self._names[number], epoch) for _, number, epoch in held)
 
     def place(self, partition: str) -> tuple[bytes, int]:
-        """Topic id and number of a partition."""
+        """Return topic id and number of a partition."""
         return TOPIC_ID, self._numbers[partition]
 
     def partitions(self, target: tuple[tuple[bytes, int], ...]) -> Partitions:
@@ -65,7 +66,7 @@ class Translation:
         return (TopicPartitions(TOPIC_ID, numbers),) if numbers else ()
 
     def group(self, hard: Hard, blocked: bool) -> ConsumerGroup:
-        """The group as the machine has it."""
+        """Return the group in the machine's values."""
         return ConsumerGroup(
             epoch=hard.group_epoch,
             assignment_epoch=hard.assignment_epoch,
@@ -93,7 +94,7 @@ class Translation:
         )
 
     def hard(self, group: ConsumerGroup) -> Hard:
-        """What the log holds of the group, in the closed system's values."""
+        """Return the logged state of the group in the closed system's values."""
         return Hard(
             group_epoch=group.epoch,
             assignment_epoch=group.assignment_epoch,

@@ -1,4 +1,4 @@
-"""Invariants that must *not* hold: those of ``spec/MCConsumerGroup.tla``, each "never" of something to be reached."""
+"""Invariants that must *not* hold, from ``spec/MCConsumerGroup.tla``: each says "never" about something reachable."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def every_variable_has_its_type(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def no_partition_is_ever_believed_twice(system: ConsumerSystem) -> Iterable[Part]:
-    """NOT-01."""
+    """Two clients believe that they own a partition (NOT-01)."""
     for pair in combinations(system.members, 2):
         yield Invariant("NoPartitionIsEverBelievedTwice", pair, lambda one, two: not one.owned & two.owned)
 
@@ -59,7 +59,7 @@ def _no_member(name: str, state: str) -> Property:
 
 
 def nobody_ever_returns_to_its_partitions(system: ConsumerSystem) -> Iterable[Part]:
-    """M-STATIC-03, M-PE-07."""
+    """A static member returns to its partitions (M-STATIC-03, M-PE-07)."""
 
     def holds(hard: Hard) -> bool:
         return all(epoch > 0 for _, member in live(hard) for _, epoch in member.assigned)
@@ -68,7 +68,7 @@ def nobody_ever_returns_to_its_partitions(system: ConsumerSystem) -> Iterable[Pa
 
 
 def no_bump_ever_waits(system: ConsumerSystem) -> Iterable[Part]:
-    """M-TGT-09."""
+    """A bump waits for the assignment interval (M-TGT-09)."""
 
     def holds(group: Group) -> bool:
         return not group.blocked or group.hard.assignment_epoch == group.hard.group_epoch
@@ -77,7 +77,7 @@ def no_bump_ever_waits(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def no_lost_answer_is_ever_forgiven(system: ConsumerSystem) -> Iterable[Part]:
-    """M-FENCE-04."""
+    """A lost answer does no harm (M-FENCE-04)."""
 
     def holds(group: Group, existing: int, lane: Lane) -> bool:
         members = dict(group.hard.members)

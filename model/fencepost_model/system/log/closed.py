@@ -1,6 +1,7 @@
-"""The closed log as the explorer sees it: a component for each broker, one for the cluster, one for what clients know.
+"""The closed log as the explorer sees it: one component per broker, one for the cluster, one for the acknowledged
+writes.
 
-Each action reads as little as it can: of brokers that are not its own mostly how far their copies reach.
+Each action reads as little as it can; of other brokers mostly the ends of their copies.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from . import rules
 from .config import LogConfig
 from .state import GONE, Broker, Cluster, Contents, Copy, Election, Mind, Row, below, place, replay
 
-#: Of each key the last replicated write whose client was told so.
+#: For each key the last replicated write, if its client received an answer.
 Told: TypeAlias = tuple[Row | None, ...]
 NOBODY: Final[frozenset[int]] = frozenset()
 
 
 class LogSystem:
-    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+    """``explore.System`` for a configuration. ``properties``: those to check."""
 
     def __init__(self, config: LogConfig, properties: Properties | None = None) -> None:
         self.config = config
@@ -116,7 +117,7 @@ class LogSystem:
         for row in below(copy.rows, mark)[place(copy.rows, copy.mark) :]:
             last = now[row.key]
             if last is None or last.offset < row.offset:
-                now[row.key] = row if row.offset in mind.owes else None  # replicated, though nobody was told
+                now[row.key] = row if row.offset in mind.owes else None  # replicated, but not acknowledged
         owes = frozenset(offset for offset in mind.owes if offset >= mark)
         after = broker._replace(copy=copy._replace(mark=mark), mind=mind._replace(owes=owes))
         yield Outcome(self._label("HighWatermarkRises", b), ((b, after), (self.told, tuple(now))))

@@ -21,7 +21,7 @@ ENVIRONMENT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Names as in the contract, in snake case. Nothing of a log depends on a profile."""
+    """Names as in the contract, in snake case. The log does not depend on a profile."""
 
     brokers: tuple[str, ...] = ("b1", "b2")  #: the first leads at the start
     keys: tuple[str, ...] = ("k1",)
@@ -36,12 +36,12 @@ class LogConfig:
             raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
 
     def with_profile(self, profile: Profile) -> LogConfig:
-        """The same: no switch of a profile is about the log itself."""
+        """Return the same: no switch of a profile is about the log itself."""
         return self
 
 
 def from_constants(constants: Mapping[str, Any]) -> LogConfig:
-    """The configuration that assigns these values to the specification's constants."""
+    """Return the configuration that assigns these values to the specification's constants."""
     return LogConfig(
         brokers=tuple(sorted(constants["Brokers"])),
         keys=tuple(sorted(constants["Keys"])),

@@ -1,4 +1,4 @@
-"""The closed log with one guard taken away at a time, under the names of ``spec/MCGroupLogMutants.tla``."""
+"""The closed log with one guard removed at a time, under the names of ``spec/MCGroupLogMutants.tla``."""
 
 from __future__ import annotations
 

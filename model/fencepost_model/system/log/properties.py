@@ -1,4 +1,4 @@
-"""What the closed log promises: the properties of ``spec/GroupLogProperties.tla``, under the same names, and the
+"""The promises of the closed log: the properties of ``spec/GroupLogProperties.tla``, under the same names, and the
 witnesses of ``MCGroupLog``."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Part: TypeAlias = Invariant | StepInvariant
 
 
 def has_types(system: LogSystem) -> Iterable[Part]:
-    """What a value may be; the shape of values is the type checker's affair."""
+    """The range of each value; the type checker covers the shapes."""
     ends, known = system.config.ends, {*system.config.values, GONE}
 
     def of_broker(broker: Broker) -> bool:
@@ -39,7 +39,7 @@ def has_types(system: LogSystem) -> Iterable[Part]:
 
 
 def keeps_what_is_acknowledged(system: LogSystem) -> Iterable[Part]:
-    """INV-COMMIT-03: whoever is elected has every write that a client was told is done, or a later one of its key."""
+    """Any elected leader has every acknowledged write, or a later one of its key (INV-COMMIT-03)."""
 
     def holds(head: tuple[int, Election], told: Told, *copies: Copy) -> bool:
         copy = copies[head[1].leader]
@@ -56,7 +56,7 @@ def keeps_what_is_acknowledged(system: LogSystem) -> Iterable[Part]:
 
 
 def agrees_on_what_is_replicated(system: LogSystem) -> Iterable[Part]:
-    """Nobody takes for replicated what later leaders have otherwise (F-RT-11, F-CONS-07)."""
+    """No broker takes for replicated what later leaders have differently (F-RT-11, F-CONS-07)."""
 
     def holds(broker_copy: Copy, cluster: Cluster) -> bool:
         starts = [each.start for each in cluster.elections]
@@ -68,7 +68,7 @@ def agrees_on_what_is_replicated(system: LogSystem) -> Iterable[Part]:
 
 
 def has_in_memory_what_is_in_the_log(system: LogSystem) -> Iterable[Part]:
-    """INV-REPLAY-01: another coordinator would load from the log what this one has."""
+    """Another coordinator would load the state of this one from the log (INV-REPLAY-01)."""
 
     def holding(number: int) -> Callable[[Broker, Cluster], bool]:
         def holds(broker: Broker, cluster: Cluster) -> bool:
@@ -82,8 +82,8 @@ def has_in_memory_what_is_in_the_log(system: LogSystem) -> Iterable[Part]:
 
 
 def durable(system: LogSystem, leader: int, copies: Sequence[Copy]) -> Durable[Contents]:
-    """The log as ``Durable`` has it: what the leader's records before the highest watermark amount to, then each
-    further one."""
+    """Return the log in terms of ``Durable``: the state that the leader's records before the highest watermark give,
+    then the state after each further record."""
     copy = copies[leader]
     mark = max(each.mark for each in copies)
     at = replay(below(copy.rows, mark), system.empty)
@@ -97,7 +97,8 @@ def durable(system: LogSystem, leader: int, copies: Sequence[Copy]) -> Durable[C
 
 
 def is_durable(system: LogSystem) -> Iterable[Part]:
-    """The refinement of ``Durable``: cleaning, fetching, loading and all that an old coordinator does are no steps."""
+    """The refinement of ``Durable``: cleaning, fetching, loading and everything that an old coordinator does are
+    stuttering steps."""
     reads = (system.head, *system.copies)
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -111,7 +112,7 @@ def is_durable(system: LogSystem) -> Iterable[Part]:
 
 
 def no_write_survives(system: LogSystem) -> Iterable[Part]:
-    """F-RT-09: a write of which the client was told nothing is replicated in the end."""
+    """A write whose client got no answer is replicated eventually (F-RT-09)."""
 
     def holds(head: tuple[int, Election], told: Told, *copies: Copy) -> bool:
         copy = copies[head[1].leader]
@@ -122,7 +123,7 @@ def no_write_survives(system: LogSystem) -> Iterable[Part]:
 
 
 def one_answers(system: LogSystem) -> Iterable[Part]:
-    """F-CONS-07: two coordinators have loaded."""
+    """Two coordinators have loaded (F-CONS-07)."""
 
     def holds(cluster: Cluster, *brokers: Broker) -> bool:
         return sum(cluster.led_by(b, each) and rules.has_loaded(each) for b, each in enumerate(brokers)) < 2
@@ -131,7 +132,7 @@ def one_answers(system: LogSystem) -> Iterable[Part]:
 
 
 def reads_what_is_stable(system: LogSystem) -> Iterable[Part]:
-    """Even the newest coordinator reads from the past, where its high watermark is behind."""
+    """Even the newest coordinator reads from the past while its high watermark is behind."""
 
     def holds(cluster: Cluster, *brokers: Broker) -> bool:
         leader = brokers[cluster.leader]
@@ -155,5 +156,6 @@ CATALOGUE: Final[Mapping[str, Callable[[LogSystem], Iterable[Part]]]] = {
 
 
 def properties_of(system: LogSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
-    """The named properties for the system; ValueError for a name that there is not. No liveness is asked of a log."""
+    """Return the named properties for the system. Raises ValueError for an unknown name. A log has no liveness
+    properties."""
     return gather(system, wanted, CATALOGUE, ())

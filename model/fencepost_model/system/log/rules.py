@@ -1,4 +1,4 @@
-"""What a log must heed, guard by guard; each can be taken away alone to see what it is for (``mutants``)."""
+"""The guards of a log as functions; ``mutants`` removes each alone to show its purpose."""
 
 from __future__ import annotations
 
@@ -8,52 +8,53 @@ from .state import Broker, Cluster, Contents, Copy, Row, below
 
 
 def held_by_all(own: int, others: Iterable[int]) -> int:
-    """The high watermark that a leader may set, from the ends of its own copy and of others that count (F-RT-04)."""
+    """Return the high watermark that a leader may set, from the end of its copy and of others that count (F-RT-04)."""
     return min((own, *others))
 
 
 def may_replicate(number: int, broker: Broker, cluster: Cluster) -> bool:
-    """Whether other copies follow this leader: only the last one elected, and not one that is out of office
+    """Return whether other copies follow this leader: only the last one elected, not one that was replaced
     (F-CONS-07)."""
     return broker.knows == cluster.epoch and cluster.leader == number
 
 
 def caught_up(end: int, leaders_mark: int, start: int) -> bool:
-    """Whether a copy that ends there may count again: it reaches the leader's high watermark and the place where that
-    leader began, as its high watermark may be behind (KAFKA-7128)."""
+    """Return whether a copy with this end may count again: it reaches the leader's high watermark and the place where
+    that leader began, as its high watermark may be behind (KAFKA-7128)."""
     return end >= max(leaders_mark, start)
 
 
 def parting(broker: Broker, cluster: Cluster) -> int:
-    """Where the broker's copy parts from those of leaders that it has not heard of yet; all after that is cut off."""
+    """Return where the broker's copy diverges from those of leaders that it does not know yet; everything after that is
+    truncated."""
     unheard = cluster.elections[broker.knows :]
     return min([broker.copy.end, *(each.start for each in unheard)])
 
 
 def superseded(copy: Copy, row: Row) -> bool:
-    """Whether a later record of the key is replicated, so that the cleaner may drop this one."""
+    """Return whether a later record of the key is replicated, so that the cleaner may drop this one."""
     return any(each.key == row.key and each.offset > row.offset for each in below(copy.rows, copy.mark))
 
 
 def takes_nothing_away(copy: Copy, row: Row) -> bool:
-    """Whether no record of the tombstone's key is left before it (F-REPLAY-14)."""
+    """Return whether no record of the tombstone's key is left before it (F-REPLAY-14)."""
     return all(each.key != row.key for each in below(copy.rows, row.offset))
 
 
 def seen_by_all(row: Row, upto: Sequence[tuple[int, int]], epoch: int, loading: int | None) -> bool:
-    """Whether nobody has yet to see the tombstone, which is what delete.retention.ms is for. ``upto``: of each broker
-    the election that it knows and the end of its copy; ``loading``: where the own coordinator reads, if there is one
-    (F-REPLAY-18)."""
+    """Return whether every broker has seen the tombstone; delete.retention.ms ensures that. ``upto``: for each broker
+    the election that it knows and the end of its copy. ``loading``: where the broker's own coordinator reads, if there
+    is one (F-REPLAY-18)."""
     followed = all(knows == epoch and end > row.offset for knows, end in upto)
     return followed and (loading is None or loading > row.offset)
 
 
 def after_time_out(broker: Broker, offset: int) -> Contents:
-    """The contents after the client of that write was told of a time-out: as before, since it stays in the log
+    """Return the contents after the write at the offset timed out: unchanged, since the record stays in the log
     (F-RT-09)."""
     return broker.mind.contents
 
 
 def has_loaded(broker: Broker) -> bool:
-    """Whether the coordinator has read its log to the end, not only to the high watermark (F-LOAD-01)."""
+    """Return whether the coordinator has read its log to the end, not only to the high watermark (F-LOAD-01)."""
     return broker.mind.upto == broker.copy.end

@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
-GONE: Final = ""  #: the value of a tombstone, and of a key that has none
+GONE: Final = ""  #: the value of a tombstone, and of a key without a record
 
-#: What records amount to: a value for each key, in the order of the configuration's keys.
+#: The result of all records: a value for each key, in the order of the configuration's keys.
 Contents: TypeAlias = tuple[str, ...]
 
 
@@ -21,7 +21,7 @@ class Row(NamedTuple):
     value: str
 
 
-Rows: TypeAlias = tuple[Row, ...]  #: by offset, with gaps where a cleaner was
+Rows: TypeAlias = tuple[Row, ...]  #: by offset, with gaps where a cleaner removed records
 
 
 class Copy(NamedTuple):
@@ -49,14 +49,14 @@ class Broker(NamedTuple):
 
 
 class Election(NamedTuple):
-    """Who won (the broker's number), and the offset at which its records begin."""
+    """The winner (the broker's number), and the offset at which its records begin."""
 
     leader: int
     start: int
 
 
 class Cluster(NamedTuple):
-    """What the controller knows: all elections, and whose copies count."""
+    """The controller's knowledge: all elections, and whose copies count."""
 
     elections: tuple[Election, ...]
     insync: frozenset[int]
@@ -70,22 +70,22 @@ class Cluster(NamedTuple):
         return self.elections[-1].leader
 
     def led_by(self, number: int, broker: Broker) -> bool:
-        """Whether the broker coordinates, for all that it knows."""
+        """Return whether the broker coordinates, as far as it knows."""
         return self.elections[broker.knows - 1].leader == number
 
 
 def place(rows: Rows, offset: int) -> int:
-    """The place of the first record at the offset or after it."""
+    """Return the place of the first record at the offset or after it."""
     return bisect_left(rows, (offset,))
 
 
 def below(rows: Rows, offset: int) -> Rows:
-    """The records before the offset."""
+    """Return the records before the offset."""
     return rows[: place(rows, offset)]
 
 
 def replay(rows: Iterable[Row], contents: Contents) -> Contents:
-    """The contents after these records, read in order upon those before."""
+    """Return the contents after these records, applied in order."""
     found = [*contents]
     for row in rows:
         found[row.key] = row.value

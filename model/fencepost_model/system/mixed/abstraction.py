@@ -1,7 +1,7 @@
 """The closed mixed group's states as the specification's variables: the abstraction under which E1 compares.
 
-Of the two groups that the specification has side by side one exists; the other has its resting value. What is of one
-kind alone is the abstraction of that kind's own closed system.
+The specification has both groups side by side; one exists, the other has its resting value. Values of one kind alone
+use the abstraction of that kind's closed system.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def _makers(system: MixedSystem) -> Makers:
 
 
 def abstract(system: MixedSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """The values of the specification's variables in this state."""
+    """Return the values of the specification's variables in this state."""
     return values_in(_makers(system), state)
 
 
 def abstract_graph(system: MixedSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """The explored graph over the specification's variables; needs the transitions."""
+    """Return the explored graph over the specification's variables. It needs the transitions."""
     return graph_over(_makers(system), graph, numbers)
 
 
@@ -91,7 +91,7 @@ def _ids(memory: Memory, kind: TimerKind) -> frozenset[str]:
 
 
 def subscriptions(group: Group | ConsumerGroup) -> TlaValue:
-    """Of the classic members of a consumer group."""
+    """Return the subscriptions of the classic members of a consumer group."""
     if isinstance(group, Group):
         return function({})
     return function(
@@ -102,7 +102,7 @@ def subscriptions(group: Group | ConsumerGroup) -> TlaValue:
 
 
 def log_value(translation: Translation, log: Log) -> TlaValue:
-    """What is replicated, read as a coordinator that loads it would."""
+    """Return the replicated state, as a coordinator would load it."""
     group = (load_groups(INTENDED, log) or {}).get(GROUP_ID)
     if isinstance(group, ConsumerGroup):
         logged, hard = FIRST_RECORD, translation.hard(group)

@@ -1,7 +1,7 @@
-"""The clients (contract, part three): those of the two other closed systems, in one lane.
+"""The clients (contract, part three): those of the other two closed systems, in one lane.
 
-A process speaks one protocol from start to end. What it does is said in ``..client`` and ``..consumer.client``; here a
-lane is shown to them as theirs, and what they make of it is put back.
+A process speaks one protocol from start to end. Its steps are in ``..client`` and ``..consumer.client``. This module
+passes them a lane in their form and takes the result back.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def waits(lane: Lane) -> bool:
 
 
 def expecting(lane: Lane, is_parked: bool) -> bool:
-    """Somebody could still answer the client."""
+    """Return whether an answer to the client may still come."""
     return is_parked or bool(lane.replies) or any(request.heard for request in lane.requests)
 
 
 def held_ids(lane: Lane) -> frozenset[str]:
-    """Member ids that the client or an answer to it has: a timer of one of them is early."""
+    """Return the member ids that the client or an answer to it has. A timer of one of them fires early."""
     ids = {reply.member_id for reply in lane.replies if isinstance(reply, JoinReply)}
     return frozenset(ids | {lane.classic.member_id, lane.consumer.member_id}) - {""}
 
@@ -46,7 +46,7 @@ def held_ids(lane: Lane) -> frozenset[str]:
 
 
 def _classic(lane: Lane) -> values.Lane:
-    messages: Any = (lane.requests, lane.replies)  # those of the other protocol are only kept
+    messages: Any = (lane.requests, lane.replies)  # messages of the other protocol are only kept
     return values.Lane(lane.classic, *messages)
 
 
@@ -60,7 +60,7 @@ def send_join(config: Config, lane: Lane) -> Lane | None:
 
 
 def get_reply(config: Config, lane: Lane, reply: Reply) -> Iterator[Lane]:
-    """The lanes that may follow when the client gets this reply."""
+    """Yield the lanes that may follow this reply."""
     if isinstance(reply, JoinReply | SyncReply):
         for after in classic.get_reply(config, _classic(lane), reply):
             yield _with_classic(lane, after)
@@ -73,7 +73,7 @@ def get_heartbeat_reply(lane: Lane, error: str) -> Lane:
 
 
 def next_beat(config: ConsumerConfig, lane: Lane) -> Beat | None:
-    """What the client would send, were there news."""
+    """Return the heartbeat that the client would send if there were news."""
     client = lane.consumer
     if client.state not in consumer.RUNNING or client.waiting:
         return None
@@ -81,7 +81,7 @@ def next_beat(config: ConsumerConfig, lane: Lane) -> Beat | None:
 
 
 def has_settled(client: state.Client) -> bool:
-    """It has nothing to tell of its own (N-HB-02…05)."""
+    """Return whether the client has nothing to report (N-HB-02…05)."""
     return client.state == "member" and not client.unsure and not client.unacknowledged
 
 
@@ -106,13 +106,13 @@ def start_consumer(lane: Lane, member_id: str, instance: str) -> Lane:
 
 
 def _deaf(lane: Lane, more: Iterable[Request] = ()) -> Lane:
-    """The client waits for nothing any more; what it sent stays on its way."""
+    """Stop waiting; requests in flight stay in flight."""
     requests: set[Request] = {request._replace(heard=False) for request in lane.requests}
     return lane._replace(requests=frozenset(requests | {*more}), replies=frozenset())
 
 
 def give_up(lane: Lane, _: str = "") -> Lane | None:
-    """K-ERR-13, N-ERR-06."""
+    """Give up waiting (K-ERR-13, N-ERR-06)."""
     if not waits(lane):
         return None
     after = _deaf(lane)
@@ -128,7 +128,7 @@ def crash(lane: Lane, _: str) -> Lane | None:
 
 
 def leave(lane: Lane, instance: str) -> Lane | None:
-    """K-LEAVE-01, N-TR-07, N-HB-09: whoever has something to say says it and ends."""
+    """Send a leave request and end, if the client has one to send (K-LEAVE-01, N-TR-07, N-HB-09)."""
     farewell: Request
     if lane.consumer.state in consumer.RUNNING:
         farewell = consumer.leaving(lane.consumer, AWAY if instance else -1)
@@ -147,7 +147,8 @@ STOPS: Final[dict[str, Callable[[Lane, str], Lane | None]]] = {
 
 
 def deliverable(reorder: bool, lane: Lane) -> tuple[Request, ...]:
-    """Requests that the coordinator may get next: an older, unheard one cannot be overtaken unless ``reorder``."""
+    """Return the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
+    ``reorder``."""
     late = not all(request.heard for request in lane.requests)
     may_come = [each for each in lane.requests if reorder or not each.heard or not late]
     return tuple(sorted(may_come, key=repr))

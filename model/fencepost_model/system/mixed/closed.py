@@ -1,8 +1,8 @@
 """The closed mixed group as the explorer sees it: components, actions, updates.
 
-Components: 0 the coordinator's memory, 1 the log, 2 the counters (ids taken, faults left), then one lane a client. What
-the coordinator does is ``coordinator``'s, what a client does ``client``'s; here are the guards of the contract, and who
-gets what.
+Components: 0 the coordinator's memory, 1 the log, 2 the counters (ids taken, faults left), then one lane per client.
+``coordinator`` has the coordinator's steps, ``client`` the client's. This module has the guards of the contract and
+delivers the messages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ACTIONS: Final[dict[type, str]] = {
 
 
 class MixedSystem:
-    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+    """``explore.System`` for a configuration. ``properties``: those to check."""
 
     def __init__(self, config: MixedConfig, properties: Properties | None = None) -> None:
         self.config = config
@@ -80,7 +80,7 @@ class MixedSystem:
 
     @property
     def symmetry(self) -> Sequence[Permutation]:
-        """None is used: member ids are taken in the order in which clients come."""
+        """There is none: member ids are taken in the order in which clients come."""
         return ()
 
     # ---- updates ------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class MixedSystem:
         *more: tuple[int, Value],
         tokens: dict[int, list[tuple[str, Any]]] | None = None,
     ) -> Outcome:
-        """The coordinator did this: what it wrote is replicated, what it answered is under way."""
+        """Make the outcome of a coordinator step: its records are replicated, its answers are in flight."""
         tokens = tokens or {}
         for to, reply in done.replies:
             tokens.setdefault(to, []).append(("reply", reply))
@@ -139,7 +139,7 @@ class MixedSystem:
         config, lane, name = self.config, self.lanes[number], self.config.clients[number]
 
         def own(action: str, step: Callable[[Lane], Iterable[Lane | None]], *more: tuple[int, Value]) -> Action:
-            """The client's own step, or the network's on what is under way to and from it."""
+            """Make an action of the client, or of the network on the client's messages."""
 
             def outcomes(before: Lane) -> Iterator[Outcome]:
                 for after in step(before):
@@ -179,7 +179,7 @@ class MixedSystem:
                 yield Outcome(label, ((self.lanes[number], after),))
 
     def _heartbeat(self, number: int, memory: Memory, client: ClassicClient) -> Iterator[Outcome]:
-        """A whole heartbeat of the classic protocol, if it changes anything."""
+        """Yield a whole heartbeat of the classic protocol, if it changes anything."""
         if client.state != "stable":
             return
         done, error = self.coordinator.heartbeat(memory, number, client)
@@ -194,8 +194,8 @@ class MixedSystem:
             yield Outcome(label, ((self.lanes[number], clients.send_beat(lane, beat)),))
 
     def _brings_news(self, number: int, memory: Memory, lane: Lane, beat: Beat) -> bool:
-        """Whether the heartbeat, handled now, would bring or change anything. A join that is only told to try again
-        would not (N-ERR-03)."""
+        """Return whether the heartbeat, handled now, would bring news or change anything. A join that is only told to
+        try again would do neither (N-ERR-03)."""
         for done in self.coordinator.get(memory, number, beat, ""):
             answer = dict(done.replies)[number]
             if clients.has_settled(lane.consumer):
@@ -232,19 +232,20 @@ class MixedSystem:
             yield Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*forgotten, *more))
 
     def would_join(self, memory: Memory, number: int, client: ClassicClient) -> bool:
-        """Whether the coordinator would not refuse the JoinGroup of the client, under way or sent again."""
+        """Return whether the coordinator would accept the client's JoinGroup, in flight or sent again."""
         request = classic_clients.join_request(self._classic, client)
         steps = self.coordinator.get(memory, number, request, "")
         return all(reply.error == "NONE" for done in steps for to, reply in done.replies if to == number)
 
     def sends_commits(self, process: Process) -> bool:
-        """K-OFF-02, N-CMT-01: it commits with the generation or epoch of its assignment, or not at all."""
+        """Return whether the client would send a commit: with the generation or epoch of its assignment, or not at all
+        (K-OFF-02, N-CMT-01)."""
         if process.runs_classic:
             return classic_clients.knows_its_generation(process.classic)
         return process.runs_consumer and process.consumer.epoch > 0
 
     def commit_is_taken(self, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
-        """What the model's own check says to a commit of the client for the partition, sent now."""
+        """Return what the model's check of commits decides for a commit of the client for the partition, sent now."""
         epoch = process.classic.generation if process.runs_classic else process.consumer.epoch
         place = (TOPIC_ID, self.config.partitions.index(partition))
         by = commits.committer(process.member_id, self.config.instance(number), epoch, place)

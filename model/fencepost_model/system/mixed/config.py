@@ -31,7 +31,7 @@ ENVIRONMENT: Final = (
     "CoordinatorFailsOver",
 )
 
-#: The faults that only a group of both protocols shows; those of one alone are shown in its own closed system.
+#: Faults that only a group of both protocols shows. Faults of one protocol alone are covered by its closed system.
 SWITCHES: Final = (
     "fault_upgrade_without_protocol",
     "fault_upgrade_answers_before_checks",
@@ -54,8 +54,9 @@ class MixedConfig:
     clients: tuple[str, ...] = ("c1", "c2")
     member_ids: tuple[str, ...] = ("m1", "m2")
     partitions: tuple[str, ...] = ("p1", "p2")
-    instance_of: tuple[str, ...] = ()  #: by client; shorter than ``clients``: the rest is dynamic
-    starts_as: tuple[frozenset[str], ...] = ()  #: by client; shorter than ``clients``: the rest speaks either protocol
+    instance_of: tuple[str, ...] = ()  #: by client; if shorter than ``clients``, the rest is dynamic
+    #: by client; if shorter than ``clients``, the rest speaks either protocol
+    starts_as: tuple[frozenset[str], ...] = ()
     cooperative: bool = False
     metadata_tells_generation: bool = False
     assignor: Literal["range", "uniform"] = "range"
@@ -77,13 +78,13 @@ class MixedConfig:
         return self.starts_as[client] if client < len(self.starts_as) else frozenset({"classic", "consumer"})
 
     def with_profile(self, profile: Profile) -> MixedConfig:
-        """Of the profile's switches those that are about groups of both protocols: the others are left as intended."""
+        """Set the profile's switches that are about groups of both protocols; the others stay as intended."""
         switches = {name: getattr(profile, name) for name in SWITCHES}
         return replace(self, profile=replace(INTENDED, name=profile.name, **switches))
 
     @property
     def classic(self) -> Config:
-        """What a client of the classic protocol has to know."""
+        """The configuration for a client of the classic protocol."""
         return Config(
             clients=self.clients,
             member_ids=self.member_ids,
@@ -97,7 +98,7 @@ class MixedConfig:
 
     @property
     def consumer(self) -> ConsumerConfig:
-        """What a client of the consumer protocol has to know."""
+        """The configuration for a client of the consumer protocol."""
         return ConsumerConfig(
             clients=self.clients,
             member_ids=self.member_ids,
@@ -109,7 +110,7 @@ class MixedConfig:
 
 
 def from_constants(constants: Mapping[str, Any]) -> MixedConfig:
-    """The configuration that assigns these values to the specification's constants."""
+    """Return the configuration that assigns these values to the specification's constants."""
     clients = tuple(sorted(constants["Clients"]))
     instances, speaks = dict(constants["InstanceOf"]), dict(constants["StartsAs"])
     return MixedConfig(

@@ -1,4 +1,5 @@
-"""The coordinator in the closed system's messages: requests to events, answers back, timers and when they are due."""
+"""The coordinator, driven by the closed system's messages: requests to events, answers back, timers and when they are
+due."""
 
 from __future__ import annotations
 
@@ -34,8 +35,7 @@ HEARTBEAT_VERSION, BEAT_VERSION = 4, 1
 
 
 class Done(NamedTuple):
-    """What a step of the coordinator came to: its memory, what it wrote, the answers by client number, and what it was
-    given."""
+    """The result of a coordinator step: its memory, its records, the answers by client number, and its input."""
 
     memory: Memory
     records: tuple[Record, ...]
@@ -53,7 +53,7 @@ class Coordinator:
         self._translation = Translation(config.partitions, config.classic.rebalance_timeout_ms)
 
     def get(self, memory: Memory, client: int, request: state.Request, new_id: str) -> Iterator[Done]:
-        """A request arrives."""
+        """Yield the results of a request."""
         version: int
         body: RequestBody
         if isinstance(request, Beat):
@@ -72,11 +72,11 @@ class Coordinator:
         return (self._done(result) for result in self.machine.step(memory, event, new_id))
 
     def heartbeat(self, memory: Memory, client: int, member: ClassicClient) -> tuple[Done, str]:
-        """A heartbeat of the classic protocol, and what it is told."""
+        """Return the result of a classic heartbeat, and its answer."""
         return self._heartbeat(memory, member.member_id, self.config.instance(client), member.generation)
 
     def tells_to_rejoin(self, memory: Memory, member_id: str, epoch: int) -> bool:
-        """Whether a heartbeat of the classic member, sent now, would tell it to rejoin (X-HB-03)."""
+        """Return whether a heartbeat of the classic member, sent now, would ask it to rejoin (X-HB-03)."""
         return self._heartbeat(memory, member_id, "", epoch)[1] == "REBALANCE_IN_PROGRESS"
 
     def _heartbeat(self, memory: Memory, member_id: str, instance: str, generation: int) -> tuple[Done, str]:
@@ -91,7 +91,7 @@ class Coordinator:
         return self._done(result), error
 
     def fire(self, memory: Memory, kind: TimerKind, member_id: str) -> Iterator[Done]:
-        """A timer runs out."""
+        """Expire a timer."""
         return (self._done(result) for result in self.machine.fire(memory, kind, member_id))
 
     def fail_over(self, memory: Memory, log: Log) -> Done:
@@ -111,7 +111,7 @@ class Coordinator:
 
 
 def needs_id(config: MixedConfig, memory: Memory, request: JoinRequest) -> bool:
-    """Whether answering the request uses up a member id."""
+    """Return whether answering the request uses up a member id."""
     asked = isinstance(memory.group, ConsumerGroup) and memory.group.members
     return not request.member_id and not (asked and config.policy is MigrationPolicy.DISABLED)
 
@@ -120,13 +120,15 @@ def needs_id(config: MixedConfig, memory: Memory, request: JoinRequest) -> bool:
 
 
 def armed(memory: Memory, kind: TimerKind) -> list[tuple[TimerKind, str]]:
-    """The timers of a kind that run. The session of a member is one timer or the other, by the kind of the group."""
+    """Return the running timers of a kind. The session of a member is one timer or the other, by the kind of the
+    group."""
     kinds = {kind, TimerKind.CONSUMER_SESSION} if kind is TimerKind.SESSION else {kind}
     return sorted((timer for timer in memory.timers if timer[0] in kinds), key=lambda timer: timer[1])
 
 
 def is_due(memory: Memory, kind: TimerKind, name: str, held: frozenset[str]) -> bool:
-    """Whether a timer is bound to fire: all whom it is about are abandoned. ``held``: ids that clients know of."""
+    """Return whether a timer is sure to fire: all members that it concerns are abandoned. ``held``: ids that clients
+    know."""
     group = memory.group
     alive = held
     if isinstance(group, Group):

@@ -1,13 +1,12 @@
-"""The coordinator of one group of either kind, as a function of flat values: what the closed mixed group drives.
+"""The coordinator of one group of either kind, as a function of flat values. It drives the closed mixed group.
 
-DRIVEN here is ``fencepost_model.classic.coordinator.CoordinatorModel``: every change of the group, from one kind to the
-other as well, is one of its steps. It is given one group, one topic, a clock that stands still, and a log that takes
-everything at once: each step that writes is followed by the event that its records are replicated. What is kept between
-steps is a ``Memory``, which holds no more than the future depends on (``settled``). Timers, which the coordinator only
-asks for, are kept there as a set.
+It is ``fencepost_model.classic.coordinator.CoordinatorModel``: every change of the group, including conversions, is one
+of its steps. It gets one group, one topic, a clock that stands still, and a log that accepts everything at once: after
+each step that writes comes the event that its records are replicated. Between steps a ``Memory`` is kept, which holds
+only what the future depends on (``settled``). The coordinator only requests timers; they are kept there as a set.
 
-Request ids: client number i waits under id i + 1; what nobody waits for has id ``LATE`` in the step in which it arrives
-and 0 from then on, and its answers are dropped.
+Request ids: client number i waits under id i + 1. A request for whose answer no client waits has id ``LATE`` in the
+step in which it arrives and 0 from then on; its answers are dropped.
 """
 
 from __future__ import annotations
@@ -51,10 +50,10 @@ MEMBER_TIMERS: Final = frozenset({TimerKind.CONSUMER_JOIN, TimerKind.CONSUMER_SY
 
 
 class Memory(NamedTuple):
-    """What the coordinator has of the group between two steps.
+    """The coordinator's state of the group between two steps.
 
-    ``delay``: what the join timer of a classic group stands for (C-JOIN-43). ``timers``: (kind, member id, or "" of a
-    group's own). ``alarms``: (member id, its epoch as its rebalance timer was armed) (M-TMR-02).
+    ``delay``: the purpose of a classic group's join timer (C-JOIN-43). ``timers``: (kind, member id, or "" for a timer
+    of the group). ``alarms``: (member id, its epoch when its rebalance timer was armed) (M-TMR-02).
     """
 
     group: Group | ConsumerGroup
@@ -63,7 +62,7 @@ class Memory(NamedTuple):
     alarms: tuple[tuple[str, int], ...] = ()
 
 
-#: What is replicated: of each key the last record, in the order of ``_rank``.
+#: The replicated log: the last record of each key, in the order of ``_rank``.
 Log = tuple[Record, ...]
 
 #: The record of the group as it was created before the system starts.
@@ -76,8 +75,7 @@ FIRST_LOG: Final[Log] = (
 
 
 class Result(NamedTuple):
-    """What a step came to: the memory, what was replicated, the answers by request id, and what the coordinator was
-    given."""
+    """The result of a step: the memory, what was replicated, the answers by request id, and the coordinator's input."""
 
     memory: Memory
     records: tuple[Record, ...]
@@ -107,8 +105,8 @@ class Machine:
     # ---- steps --------------------------------------------------------------------------------------------------
 
     def step(self, memory: Memory, event: Event, new_id: str = "") -> tuple[Result, ...]:
-        """What may come of a request or of a timer that runs out: one result for each target that the assignor may
-        choose. Of other choices the first is taken (contract, section 1)."""
+        """Return the results of a request or of a timer: one for each target that the assignor may choose. Of other
+        choices the first is taken (contract, section 1)."""
         key = (memory, event, new_id)
         found = self._known.get(key)
         if found is None:
@@ -117,19 +115,19 @@ class Machine:
         return found
 
     def fire(self, memory: Memory, kind: TimerKind, member_id: str = "") -> tuple[Result, ...]:
-        """A timer runs out."""
+        """Expire a timer."""
         fired = memory._replace(timers=memory.timers - {(kind, member_id)})
         return self.step(fired, TimerFired(NOW, TimerKey(kind, GROUP_ID, member_id)))
 
     def fail_over(self, memory: Memory, log: Log) -> Result:
-        """The old coordinator lets go of the group, a new one loads it (F-UNLOAD-01, F-LOAD-01)."""
+        """Fail over: the old coordinator unloads the group, a new one loads it (F-UNLOAD-01, F-LOAD-01)."""
         unload, load = Unload(NOW, leader_epoch=None), Load(NOW, leader_epoch=1, records=log)
         old = self._model.successors(self._state(memory), unload)[0]
         replies = tuple((reply.request_id, reply.body) for reply in old.outcome.replies)
         return Result(self.load(log, blocked=blocked(memory)), (), replies, (unload, load))
 
     def load(self, log: Log, *, blocked: bool = False) -> Memory:
-        """What a new coordinator makes of the log. Whether the interval runs is a matter of the clock."""
+        """Return the memory of a new coordinator that loads the log. The clock decides whether the interval runs."""
         start = CoordinatorState(phase=LOADING, around=self._around)
         step = self._model.successors(start, Load(NOW, leader_epoch=1, records=log))[0]
         timers = frozenset((c.key.kind, c.key.member_id) for c in step.outcome.timers if isinstance(c, SetTimer))
@@ -139,7 +137,7 @@ class Machine:
         return memory
 
     def _targets(self) -> Iterator[Seen]:
-        """What the assignor might be seen to choose. Where it may not, or is not asked, this is not looked at."""
+        """Yield the observations of targets that the assignor may choose. They are ignored where it is not asked."""
         if self._config.assignor == "range":
             yield UNSEEN
             return
@@ -181,11 +179,11 @@ class Machine:
         return CoordinatorState(phase=ACTIVE, leader_epoch=1, slots=slots, around=around, hashes=self._hashes)
 
     def _settled(self, state: CoordinatorState, timers: Timers) -> Memory:
-        """The state without what no later step looks at.
+        """Return the state without values that no later step reads.
 
-        A group that is converted leaves timers behind which find nobody: those of a classic group act on an object that
-        is gone, those of a member's session are set again, or about nobody. Only join and sync timers of classic
-        members may be met again (X-DOWN-33).
+        A converted group leaves timers behind that find no member. Those of a classic group act on an object that is
+        gone; those of a member's session are set again, or have no member. Only join and sync timers of classic members
+        may find one again (X-DOWN-33).
         """
         group = state.any_group(GROUP_ID)
         if group is None or state.operations or state.undurable:
@@ -198,9 +196,9 @@ class Machine:
             running = self._config.interval and group.timestamp == NOW
             return Memory(group._replace(refresh=None, timestamp=NOW if running else 0), None, kept, alarms)
         if group.previous != DEAD and not (group.state == PREPARING and group.previous == EMPTY):
-            group = group._replace(previous=DEAD)  # it tells an initial rebalance and nothing else (C-ST-20)
+            group = group._replace(previous=DEAD)  # it only marks an initial rebalance (C-ST-20)
         if group.state == EMPTY:
-            group = group._replace(protocol_type=None)  # who comes first says what it is (C-JOIN-40, C-JOIN-60)
+            group = group._replace(protocol_type=None)  # the first member sets it (C-JOIN-40, C-JOIN-60)
         bare = tuple(member._replace(assignment=_bare(member.assignment)) for member in group.members)
         group = renumbered(group._replace(members=bare), LATE)
         kept = frozenset(timer for timer in timers if timer[0] in CLASSIC_TIMERS | MEMBER_TIMERS)
@@ -209,7 +207,7 @@ class Machine:
 
 
 def _may_act(timer: tuple[TimerKind, str], members: dict[str, bool]) -> bool:
-    """Whether the timer of a consumer group could find somebody. ``members``: by id whether they are classic."""
+    """Return whether the timer of a consumer group can find a member. ``members``: by id whether they are classic."""
     kind, name = timer
     if kind is TimerKind.CONSUMER_REBALANCE:
         return True
@@ -219,7 +217,7 @@ def _may_act(timer: tuple[TimerKind, str], members: dict[str, bool]) -> bool:
 
 
 def _bare(assignment: bytes) -> bytes:
-    """An assignment of nothing is none."""
+    """Return the assignment, or no bytes if it has no partitions."""
     return b"" if decode_partitions(assignment) == NO_PARTITIONS else assignment
 
 
@@ -231,7 +229,7 @@ def _target_records(names: Iterable[str], owners: tuple[str, ...]) -> Iterator[R
 
 
 def blocked(memory: Memory) -> bool:
-    """M-TGT-08: the assignment interval runs."""
+    """Return whether the assignment interval runs (M-TGT-08)."""
     return isinstance(memory.group, ConsumerGroup) and memory.group.timestamp == NOW
 
 
@@ -242,26 +240,26 @@ def interval_passes(memory: Memory) -> Memory | None:
 
 
 def parked(memory: Memory, client: int) -> bool:
-    """Whether the coordinator has a stored future of this client."""
+    """Return whether the coordinator has a stored future of this client."""
     return isinstance(memory.group, Group) and any(client + 1 in (m.join, m.sync) for m in memory.group.members)
 
 
 def forget(memory: Memory, client: int) -> Memory:
-    """The client has given up on its parked future; the coordinator does not know and keeps it."""
+    """Note that the client has given up on its parked future; the coordinator does not know and keeps it."""
     if not isinstance(memory.group, Group) or not parked(memory, client):
         return memory
     return memory._replace(group=renumbered(memory.group, client + 1))
 
 
 def compacted(log: Log, records: Iterable[Record]) -> Log:
-    """The log with these records behind it, of each key only the last; no tombstones."""
+    """Return the log after these records, with only the last of each key, and without tombstones."""
     kept = {record.key: record for record in (*log, *records)}
     return tuple(sorted((_plain(record) for record in kept.values() if record.value is not None), key=_rank))
 
 
 def _plain(record: Record) -> Record:
-    """The record without what makes no difference: whether the interval runs is a matter of the clock, and who comes
-    first to a group without members says what its protocol type is."""
+    """Return the record without values that make no difference: the clock decides whether the interval runs, and the
+    first member of an empty group sets its protocol type."""
     value = record.value
     if isinstance(value, ConsumerGroupTargetAssignmentMetadataValue):
         return replace(record, value=replace(value, assignment_timestamp=0))

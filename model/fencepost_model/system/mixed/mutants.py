@@ -1,4 +1,4 @@
-"""One guard taken away at a time: what ``spec/MCMixedMutants.tla`` overrides, done to the model."""
+"""One guard removed at a time: the overrides of ``spec/MCMixedMutants.tla``, applied to the model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> Callable[[
 
 
 def _told_its_target() -> Patches:
-    """X-SYNC-06 with what is meant for the member, held by others or not."""
+    """SyncGroup returns the target, even if others hold parts of it (X-SYNC-06)."""
     right = Coordinator.get
 
     def get(self: Coordinator, memory: Memory, client: int, request: Request, new_id: str) -> Iterator[Done]:
@@ -54,7 +54,7 @@ def _told_its_target() -> Patches:
 
 
 def _nothing_is_owned() -> Patches:
-    """X-JOIN-11: every join counts as that of an eager member."""
+    """Every join counts as that of an eager member (X-JOIN-11)."""
     right = joining.confirmed
 
     def confirmed(t: Turn, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
@@ -64,19 +64,19 @@ def _nothing_is_owned() -> Patches:
 
 
 def _any_generation() -> Patches:
-    """X-SYNC-03 and X-HB-01 without the generation."""
+    """The generation is not checked (X-SYNC-03, X-HB-01)."""
     right = requests.spoken
     return [(requests, "spoken", lambda found, generation: right(found, found.epoch))]
 
 
 def _brings_nothing() -> Patches:
-    """X-UP-05: a member comes with empty hands."""
+    """A member is converted without its partitions (X-UP-05)."""
     right = upgrade._converted
     return [(upgrade, "_converted", lambda *asked: right(*asked)._replace(assigned=(), claims=frozenset()))]
 
 
 def _no_timers() -> Patches:
-    """X-UP-08 forgotten."""
+    """An upgrade starts no session timers (X-UP-08)."""
 
     def upgraded(t: Turn, draft: Draft) -> None:
         upgrade.upgrade(t, draft)
@@ -86,7 +86,7 @@ def _no_timers() -> Patches:
 
 
 def _goes(change: Callable[[GroupMetadataValue], GroupMetadataValue]) -> Callable[[], Patches]:
-    """A downgrade when members go whose record is another one, and so its group."""
+    """Change the record, and so the group, of a downgrade when members leave."""
 
     def patches() -> Patches:
         def going(t: Turn, group: ConsumerGroup, gone: Collection[str], joiner: Any) -> None:
@@ -106,12 +106,12 @@ def _goes(change: Callable[[GroupMetadataValue], GroupMetadataValue]) -> Callabl
 
 
 def _with_nothing(value: GroupMetadataValue) -> GroupMetadataValue:
-    """X-DOWN-04 forgotten."""
+    """A member is converted without an assignment (X-DOWN-04)."""
     return replace(value, members=tuple(replace(member, assignment=b"") for member in value.members))
 
 
 def _stays_stable() -> Patches:
-    """X-DOWN-06 forgotten."""
+    """The group stays Stable after a downgrade (X-DOWN-06)."""
     right = leaving.fence
 
     def fence(t: Turn, leavers: Any) -> None:
@@ -122,7 +122,7 @@ def _stays_stable() -> Patches:
 
 
 def _always_may() -> Patches:
-    """X-POL forgotten for downgrades."""
+    """The policy of downgrades is not asked (X-POL)."""
 
     def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
         settings = t.settings
@@ -136,7 +136,7 @@ def _always_may() -> Patches:
 
 
 def _any_epoch_commits() -> Patches:
-    """O-COMMIT-32 forgotten: of a consumer group every member commits."""
+    """Every member of a consumer group may commit (O-COMMIT-32)."""
     original = checks._consumer
 
     def checked(profile: Profile, group: ConsumerGroup, by: Committer) -> Checked:
@@ -161,5 +161,5 @@ MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "MayDowngrade <- AlwaysMay": _always_may,
 }
 
-#: What takes the place of ``Expecting`` here; in the other closed systems it has the same name.
+#: The replacement of ``Expecting`` here; it has the same name in the other closed systems.
 EXPECTS_FOR_EVER: Final[Patches] = [(client, "expecting", lambda lane, is_parked: True)]

@@ -1,7 +1,7 @@
-"""What the closed mixed group promises: the properties of ``spec/MixedProperties.tla``, under the same names.
+"""The promises of the closed mixed group: the properties of ``spec/MixedProperties.tla``, under the same names.
 
-Here are those of states, and liveness; those of steps are in ``steps``. A part reads as little as it can, so that it is
-evaluated once for each combination of what it reads rather than once a state.
+This module has those of states, and liveness; those of steps are in ``steps``. A part reads as little as it can, so
+that it is evaluated once per combination of these values instead of once per state.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def holding(member: Member) -> Partitions:
 
 
 def present(group: AnyGroup) -> Mapping[str, Member]:
-    """Members of a consumer group, of either protocol."""
+    """Return the members of a consumer group, of either protocol, by id."""
     return {member.member_id: member for member in group.members if isinstance(member, Member)}
 
 
 def in_step(group: AnyGroup, process: Process) -> bool:
-    """What the client owns came with the epoch that its member has now, so its next request is not refused for its age:
-    C-HB-08, X-HB-01, M-FENCE-04, 06, written again from the rules."""
+    """Return whether the client's partitions came with the current epoch of its member, so that its next request is not
+    refused for its age: C-HB-08, X-HB-01, M-FENCE-04, 06, written again from the rules."""
     if process.runs_classic:
         client = process.classic
         if not client.owned:
@@ -72,8 +72,8 @@ def in_step(group: AnyGroup, process: Process) -> bool:
 
 
 def belongs(system: MixedSystem, memory: Memory, number: int, lane: Lane) -> bool:
-    """Whether it is a client of the consumer group, which has not fenced it. A classic one is fenced by its generation,
-    and while it joins if it is not let in (X-JOIN-12)."""
+    """Return whether it is a client of the consumer group that has not been fenced. For a classic client its generation
+    decides, and while it joins, whether it is let in (X-JOIN-12)."""
     process, client = lane.process, lane.classic
     member = present(memory.group).get(process.member_id)
     if member is None or not process.runs:
@@ -87,7 +87,7 @@ def belongs(system: MixedSystem, memory: Memory, number: int, lane: Lane) -> boo
 
 
 def _was_let_in(lane: Lane, member: Member) -> bool:
-    """The answer to its JoinGroup is under way, and its SyncGroup would not be refused."""
+    """Return whether the answer to its JoinGroup is in flight, and its SyncGroup would not be refused."""
     return any(
         isinstance(reply, JoinReply) and reply.error == "NONE" and reply.generation == member.epoch
         for reply in lane.replies
@@ -110,7 +110,7 @@ def _two_holders(group: AnyGroup) -> bool:
 
 
 def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
-    """Over all that members of both protocols may still believe to own."""
+    """Clients in step own disjoint sets of partitions, whichever protocol they speak."""
 
     def holds(group: AnyGroup, one: Process, two: Process) -> bool:
         return not one.owned & two.owned or not (in_step(group, one) and in_step(group, two))
@@ -120,7 +120,7 @@ def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
 
 
 def no_partition_is_given_before_it_is_given_up(system: MixedSystem) -> Iterable[Part]:
-    """INV-KIP-09, for the world outside."""
+    """A partition assigned to one member is owned by no other client that was not fenced (INV-KIP-09)."""
 
     for number, lane in enumerate(system.lanes):
 
@@ -149,12 +149,13 @@ def _is_given_nobody_else(group: AnyGroup, process: Process) -> bool:
 
 
 def _can_commit(system: MixedSystem, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
-    """Whether the client would commit now (K-OFF-02), and the model's coordinator would accept it for the partition."""
+    """Return whether the client would commit now (K-OFF-02), and the model's coordinator would accept it for the
+    partition."""
     return system.sends_commits(process) and system.commit_is_taken(group, number, process, partition)
 
 
 def no_partition_has_two_committers(system: MixedSystem) -> Iterable[Part]:
-    """Whatever clients believe (NOT-01), the coordinator accepts commits of one of them."""
+    """Whatever clients believe (NOT-01), the coordinator accepts commits of at most one of them."""
     for c, d in combinations(range(len(system.lanes)), 2):
 
         def holds(group: AnyGroup, one: Process, two: Process, c: int = c, d: int = d) -> bool:
@@ -167,8 +168,7 @@ def no_partition_has_two_committers(system: MixedSystem) -> Iterable[Part]:
 
 
 def granted_by(log: Log) -> Mapping[str, Partitions]:
-    """What the log grants each member: its assignment in a classic group; what it has, and what it is to give up, in a
-    consumer group."""
+    """Return what the log grants each member: its assignment in a classic group, A and R in a consumer group."""
     granted: dict[str, Partitions] = {}
     for record in log:
         value = record.value
@@ -183,7 +183,7 @@ def granted_by(log: Log) -> Mapping[str, Partitions]:
 
 
 def only_a_holder_commits(system: MixedSystem) -> Iterable[Part]:
-    """A commit that is accepted is for what the log grants, over every conversion."""
+    """Every accepted commit is for a partition that the log grants, across all conversions."""
     for number, view in enumerate(system.processes):
 
         def holds(group: AnyGroup, log: Log, process: Process, number: int = number) -> bool:
@@ -194,7 +194,7 @@ def only_a_holder_commits(system: MixedSystem) -> Iterable[Part]:
 
 
 def who_holds_may_commit(system: MixedSystem) -> Iterable[Part]:
-    """Who is in step is not refused, over every conversion."""
+    """A client in step is not refused, across all conversions."""
     for number, view in enumerate(system.processes):
 
         def holds(group: AnyGroup, process: Process, number: int = number) -> bool:
@@ -215,7 +215,7 @@ def _epochs_in_order(group: AnyGroup) -> bool:
 
 
 def nobody_is_refused_without_a_reason(system: MixedSystem) -> Iterable[Part]:
-    """X-UP-07 mended."""
+    """A client that comes during the group's first rebalance is asked to wait (X-UP-07 fixed)."""
 
     def holds(lane: Lane) -> bool:
         return all(reply.error != "UNKNOWN_SERVER_ERROR" for reply in lane.replies)
@@ -224,7 +224,7 @@ def nobody_is_refused_without_a_reason(system: MixedSystem) -> Iterable[Part]:
 
 
 def nobody_waits_for_nothing(system: MixedSystem) -> Iterable[Part]:
-    """LIV-01 as safety, for networks that neither lose nor duplicate."""
+    """LIV-01 as a safety property, for networks that neither lose nor duplicate."""
 
     def holds(is_parked: bool, lane: Lane) -> bool:
         return not clients.waits(lane) or clients.expecting(lane, is_parked)
@@ -234,7 +234,7 @@ def nobody_waits_for_nothing(system: MixedSystem) -> Iterable[Part]:
 
 
 def ids(memory: Memory, kind: TimerKind) -> set[str]:
-    """Whose timers of the kind run."""
+    """Return the members whose timers of the kind run."""
     return {name for each, name in memory.timers if each is kind}
 
 
@@ -243,7 +243,8 @@ def _every_session_has_its_timer(memory: Memory) -> bool:
 
 
 def only_who_is_to_join_again_has_a_join_timer(system: MixedSystem) -> Iterable[Part]:
-    """X-TMR-02, X-HB-03: nobody is fenced for not doing what it was not told."""
+    """A member with a join timer was asked to rejoin, so none is fenced for ignoring what it never heard (X-TMR-02,
+    X-HB-03)."""
 
     def holds(memory: Memory) -> bool:
         known = present(memory.group)
@@ -264,7 +265,7 @@ def _only_who_is_to_sync(memory: Memory) -> bool:
 
 
 def settled(group: AnyGroup, process: Process) -> bool:
-    """The client has what it is to have, and is told nothing else."""
+    """Return whether the client is at rest with everything that it is to have."""
     if process.runs_classic:
         client = process.classic
         if client.state != "stable":
@@ -293,7 +294,7 @@ def settled(group: AnyGroup, process: Process) -> bool:
 
 
 def the_group_converges(system: MixedSystem) -> Iterable[Part]:
-    """LIV-05…08, X-ROLL-02."""
+    """All clients reach their targets and stay there (LIV-05…08, X-ROLL-02)."""
     partitions = {*system.config.partitions}
     converts = system.config.policy is MigrationPolicy.BIDIRECTIONAL
 
@@ -316,7 +317,7 @@ def the_group_converges(system: MixedSystem) -> Iterable[Part]:
 
 
 def cut_off(system: MixedSystem, memory: Memory, ids_used: int, lanes: Sequence[Lane]) -> bool:
-    """The bound on ids cuts off what would follow."""
+    """Return whether the bound on ids cuts off the rest of this run."""
     return ids_used == len(system.config.member_ids) and any(
         isinstance(request, JoinRequest) and needs_id(system.config, memory, request)
         for lane in lanes
@@ -337,7 +338,7 @@ def every_wait_ends(system: MixedSystem) -> Iterable[Part]:
 
 
 CATALOGUE: Final[dict[str, Property]] = {
-    # INV-KIP-01
+    # Members hold disjoint sets of partitions (INV-KIP-01).
     "NoPartitionHasTwoHolders": _of_group("NoPartitionHasTwoHolders", _two_holders),
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
     "NoPartitionIsGivenBeforeItIsGivenUp": no_partition_is_given_before_it_is_given_up,
@@ -345,14 +346,14 @@ CATALOGUE: Final[dict[str, Property]] = {
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
     "OnlyAHolderCommits": only_a_holder_commits,
     "WhoHoldsMayCommit": who_holds_may_commit,
-    # INV-KIP-03
+    # A member's epoch is at most the assignment epoch, which is at most the group epoch (INV-KIP-03).
     "EpochsKeepTheirOrder": _of_group("EpochsKeepTheirOrder", _epochs_in_order),
     "NobodyIsRefusedWithoutAReason": nobody_is_refused_without_a_reason,
     "NobodyWaitsForNothing": nobody_waits_for_nothing,
-    # M-TMR-01, X-TMR-01
+    # Every member has its session timer, and no other id has one (M-TMR-01, X-TMR-01).
     "EveryMemberHasItsSessionTimer": _of_memory("EveryMemberHasItsSessionTimer", _every_session_has_its_timer),
     "OnlyWhoIsToJoinAgainHasAJoinTimer": only_who_is_to_join_again_has_a_join_timer,
-    # X-TMR-03
+    # Only classic members have sync timers (X-TMR-03).
     "OnlyWhoIsToSyncHasASyncTimer": _of_memory("OnlyWhoIsToSyncHasASyncTimer", _only_who_is_to_sync),
     "TheGroupConverges": the_group_converges,
     "EveryWaitEnds": every_wait_ends,

@@ -1,4 +1,4 @@
-"""The values of the closed mixed group that are not the coordinator's: a client's two sides, and the counters."""
+"""The values of the closed mixed group that are not the coordinator's: a client's two halves, and the counters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Reply: TypeAlias = JoinReply | SyncReply | BeatReply
 
 
 class Process(NamedTuple):
-    """A client's process: it speaks one protocol, the other side is down."""
+    """A client's process: it speaks one protocol, and the half of the other one is down."""
 
     classic: ClassicClient
     consumer: ConsumerClient
@@ -38,12 +38,12 @@ class Process(NamedTuple):
 
     @property
     def owned(self) -> Partitions:
-        """What its application believes to own."""
+        """The partitions that its application believes to own."""
         return self.classic.owned | self.consumer.owned
 
 
 class Lane(NamedTuple):
-    """A client's two sides, and what is under way from it and to it."""
+    """A client's two halves, with its messages in flight."""
 
     classic: ClassicClient = ClassicClient()
     consumer: ConsumerClient = ConsumerClient()

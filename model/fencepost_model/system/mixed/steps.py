@@ -1,4 +1,4 @@
-"""What the closed mixed group promises of its steps: conversions, and what requests are answered."""
+"""The promises of the closed mixed group about its steps: conversions, and the answers to requests."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .closed import GROUP, MixedSystem
 from .properties import AnyGroup, Property, aimed_at, held, holding, present
 from .state import Lane
 
-#: What a conversion changes: the group before it, and after.
+#: A promise about a conversion: the system, the group before it and after it.
 Conversion = Callable[[MixedSystem, Any, Any], bool]
 
 
 def is_upgrade(before: AnyGroup, after: AnyGroup) -> bool:
-    """X-UP-01: a group with members becomes a consumer group."""
+    """Return whether a group with members becomes a consumer group (X-UP-01)."""
     return isinstance(before, Group) and bool(before.members) and isinstance(after, ConsumerGroup)
 
 
 def is_downgrade(before: AnyGroup, after: AnyGroup) -> bool:
-    """X-DOWN-01: a group with members becomes a classic group."""
+    """Return whether a group with members becomes a classic group (X-DOWN-01)."""
     return isinstance(before, ConsumerGroup) and bool(before.members) and isinstance(after, Group)
 
 
@@ -48,12 +48,13 @@ def _of_conversions(name: str, kinds: Iterable[Callable[[AnyGroup, AnyGroup], bo
 
 
 def _keeps_members(_: MixedSystem, before: Group, after: ConsumerGroup) -> bool:
-    """INV-CONV-01, X-UP-05. Who is replaced goes with its instance id (X-UP-13)."""
+    """An upgrade keeps every member and what it owns (INV-CONV-01, X-UP-05). A replaced member keeps its instance id
+    only (X-UP-13)."""
     given = {member.member_id: decode_partitions(member.assignment) for member in before.members}
     claims = {member.member_id: decode_metadata(member.protocols[0].metadata) for member in before.members}
 
     def belongs_to_another(partition: str, member_id: str) -> bool:
-        """It is assigned to another, or claimed by one that tells no older generation."""
+        """Return whether another member is assigned the partition, or claims it with a generation that is not older."""
         return any(
             partition in given[name]
             or (partition in claims[name].owned and claims[name].generation >= claims[member_id].generation)
@@ -61,7 +62,7 @@ def _keeps_members(_: MixedSystem, before: Group, after: ConsumerGroup) -> bool:
         )
 
     def is_brought(member_id: str, partitions: Partitions) -> bool:
-        """X-UP-05, written again: its assignment, and what it claims."""
+        """Return whether the partitions are its assignment and its claims: X-UP-05, written again."""
         may = given[member_id] | claims[member_id].owned
         missing = may - partitions
         return given[member_id] <= partitions <= may and all(belongs_to_another(each, member_id) for each in missing)
@@ -78,7 +79,7 @@ def _keeps_members(_: MixedSystem, before: Group, after: ConsumerGroup) -> bool:
 
 
 def _keeps_others(_: MixedSystem, before: ConsumerGroup, after: Group) -> bool:
-    """INV-CONV-01, X-DOWN-04: a member goes, or is replaced; the others stay with what they hold."""
+    """In a downgrade one member goes or is replaced; the others stay with what they hold (INV-CONV-01, X-DOWN-04)."""
     known, stay = present(before), {member.member_id: member for member in after.members}
     return len(known.keys() - stay.keys()) == 1 and all(
         stay[name].instance == known[name].instance
@@ -90,13 +91,14 @@ def _keeps_others(_: MixedSystem, before: ConsumerGroup, after: Group) -> bool:
 
 
 def _is_allowed(system: MixedSystem, before: AnyGroup, _: AnyGroup) -> bool:
-    """X-POL-01…04."""
+    """The policy allows the conversion (X-POL-01…04)."""
     policy = system.config.policy
     return policy.upgrades if isinstance(before, Group) else policy.downgrades
 
 
 def a_downgrade_at_rest_owes_nobody(system: MixedSystem) -> Iterable[Part]:
-    """X-DOWN-22: a classic group that is Stable at once asks nobody to join again, so everybody must have its share."""
+    """A classic group that is Stable at once asks no member to rejoin, so every member must have its target
+    (X-DOWN-22)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         (old, _process), (new, process) = before, after
@@ -119,7 +121,7 @@ def _new(before: Lane, after: Lane) -> frozenset[Any]:
 
 
 def a_classic_member_is_told_what_it_holds(system: MixedSystem) -> Iterable[Part]:
-    """X-SYNC-06."""
+    """SyncGroup returns to a classic member what it holds (X-SYNC-06)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         group, lane = before
@@ -134,7 +136,7 @@ def a_classic_member_is_told_what_it_holds(system: MixedSystem) -> Iterable[Part
 
 
 def a_join_answer_is_no_trap(system: MixedSystem) -> Iterable[Part]:
-    """X-JOIN-15, X-DOWN-23: with the generation that a JoinGroup is told, a SyncGroup would pass now."""
+    """The generation in a JoinGroup answer is one with which a SyncGroup would pass now (X-JOIN-15, X-DOWN-23)."""
 
     def fits(group: AnyGroup, reply: JoinReply) -> bool:
         if isinstance(group, Group):
@@ -151,7 +153,7 @@ def a_join_answer_is_no_trap(system: MixedSystem) -> Iterable[Part]:
 
 
 def a_refused_join_disturbs_nobody(system: MixedSystem) -> Iterable[Part]:
-    """X-UP-03 mended: who is refused has done nothing to anybody."""
+    """A refused join affects no other client (X-UP-03 fixed)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         new = [reply for lanes in zip(before[1:], after[1:], strict=True) for reply in _new(*lanes)]
@@ -163,13 +165,13 @@ def a_refused_join_disturbs_nobody(system: MixedSystem) -> Iterable[Part]:
 
 
 def is_stale(group: ConsumerGroup, request: SyncRequest) -> bool:
-    """Whether the coordinator must refuse it: X-SYNC-01 to 03, written again from the rules."""
+    """Return whether the coordinator must refuse the SyncGroup: X-SYNC-01 to 03, written again from the rules."""
     member = group.member(request.member_id)
     return member is None or member.classic is None or request.generation != member.epoch
 
 
 def a_stale_sync_changes_nothing(system: MixedSystem) -> Iterable[Part]:
-    """X-SYNC-01…03, INV-KIP-17."""
+    """A stale SyncGroup changes nothing and is refused (X-SYNC-01…03, INV-KIP-17)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         (memory, lane), (memory2, lane2) = before, after
@@ -184,13 +186,13 @@ def a_stale_sync_changes_nothing(system: MixedSystem) -> Iterable[Part]:
 
 
 STEPS: Final[dict[str, Property]] = {
-    # INV-CONV-01, X-UP-04, X-DOWN-03
+    # Generation and group epoch are one count (INV-CONV-01, X-UP-04, X-DOWN-03).
     "AConversionKeepsTheEpoch": _of_conversions(
         "AConversionKeepsTheEpoch",
         (is_upgrade, is_downgrade),
         lambda _, before, after: epoch_of(after) >= epoch_of(before),
     ),
-    # X-UP-15 mended
+    # An upgrade bumps (X-UP-15 fixed).
     "AnUpgradeMovesTheEpoch": _of_conversions(
         "AnUpgradeMovesTheEpoch", (is_upgrade,), lambda _, before, after: epoch_of(after) > epoch_of(before)
     ),

@@ -1,4 +1,4 @@
-"""Invariants that must *not* hold: those of ``spec/MCMixedGroup.tla``, each "never" of something to be reached."""
+"""Invariants that must *not* hold, from ``spec/MCMixedGroup.tla``: each says "never" about something reachable."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def every_variable_has_its_type(system: MixedSystem) -> Iterable[Part]:
 
 
 def no_group_is_ever_mixed(system: MixedSystem) -> Iterable[Part]:
-    """X-ROLL-02: members of both protocols own at the same time."""
+    """Members of both protocols own partitions at the same time (X-ROLL-02)."""
 
     def holds(group: AnyGroup, *pair: Process) -> bool:
         both = {process.runs_classic for process in pair} == {True, False} and all(process.runs for process in pair)
@@ -55,7 +55,7 @@ def no_group_is_ever_mixed(system: MixedSystem) -> Iterable[Part]:
 
 
 def no_classic_member_ever_has_to_revoke(system: MixedSystem) -> Iterable[Part]:
-    """X-JOIN-17."""
+    """A classic member of a consumer group has to revoke (X-JOIN-17)."""
 
     def holds(group: AnyGroup) -> bool:
         return all(member.classic is None or member.state != C_UNREVOKED for member in present(group).values())
@@ -64,7 +64,7 @@ def no_classic_member_ever_has_to_revoke(system: MixedSystem) -> Iterable[Part]:
 
 
 def no_group_is_ever_downgraded(system: MixedSystem) -> Iterable[Part]:
-    """X-DOWN-01."""
+    """A group is downgraded (X-DOWN-01)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         return not is_downgrade(*before, *after)

@@ -44,7 +44,7 @@ class _Values:
         return function(zip(self.config.parts, values, strict=True))
 
     def store(self, offsets: Offsets) -> TlaValue:
-        """By partition what counts, in the order of the log."""
+        """Return the entries that count of each partition, in the order of the log."""
         return self.by_part(
             tuple(entry_value(each) for each in entries(offsets, part)) for part in range(len(self.config.parts))
         )
@@ -121,10 +121,10 @@ def _makers(system: OffsetsSystem) -> Makers:
 
 
 def abstract(system: OffsetsSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """The values of the specification's variables in this state."""
+    """Return the values of the specification's variables in this state."""
     return values_in(_makers(system), state)
 
 
 def abstract_graph(system: OffsetsSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """The explored graph over the specification's variables; needs the transitions."""
+    """Return the explored graph over the specification's variables. It needs the transitions."""
     return graph_over(_makers(system), graph, numbers)

@@ -1,5 +1,5 @@
-"""The closed system of offsets as the explorer sees it: a component for the group's decision, the log, what is promised
-and the faults left, then a lane for each holder."""
+"""The closed system of offsets as the explorer sees it: components for the group's decision, the log, the promised
+offsets and the faults left, then one lane per holder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .machine import Machine
 from .state import Batch, Decision, Lane, Lease, Log, Producer, Reply, Request
 
 DECISION, LOG, PROMISED, FAULTS, FIRST_LANE = 0, 1, 2, 3, 4
-Promised: TypeAlias = tuple[int, ...]  #: by partition the highest offset that was told as committed, 0: none
+Promised: TypeAlias = tuple[int, ...]  #: by partition the highest offset that was acknowledged as committed, 0: none
 UNSTABLE: Final = "UNSTABLE_OFFSET_COMMIT"
 
 
 class Handled(NamedTuple):
-    """A request that has arrived: of which holder, and the holder's lane without it."""
+    """A request that has arrived: its holder, and the holder's lane without it."""
 
     number: int
     request: Request
@@ -30,7 +30,7 @@ class Handled(NamedTuple):
 
 
 class OffsetsSystem:
-    """``explore.System`` for a configuration; ``properties`` are those to check on it."""
+    """``explore.System`` for a configuration. ``properties``: those to check."""
 
     def __init__(self, config: OffsetsConfig, properties: Properties | None = None) -> None:
         self.config = config
@@ -75,7 +75,7 @@ class OffsetsSystem:
         name = config.holders[number]
 
         def alone(action: str, step: Callable[..., Lane | None], *more: int) -> Action:
-            """A step of one lane, which may look at more."""
+            """Make an action of one lane, which may read more."""
 
             def outcomes(before: Lane, *seen: Any) -> Iterator[Outcome]:
                 after = step(before, *seen)
@@ -146,7 +146,7 @@ class OffsetsSystem:
     # ---- the coordinator ----------------------------------------------------------------------------------------
 
     def _requests(self, number: int, lane: Lane, api: str) -> Iterator[tuple[Request, Lane]]:
-        """Requests that may arrive, and the lane without each."""
+        """Yield the requests that may arrive, and the lane without each."""
         for request in members.deliverable(self.config, lane, api):
             yield request, lane._replace(requests=lane.requests - {request})
 
@@ -157,7 +157,7 @@ class OffsetsSystem:
         return Outcome(label, ((self.lanes[number], after),))
 
     def _written(self, handled: Handled, log: Log, promised: Promised, offsets: Offsets, entry: Entry) -> Outcome:
-        """The request made these of the offsets; its answer waits in the batch."""
+        """Write these offsets for the request; its answer waits in the batch."""
         number, request, left = handled
         answers = frozenset({(number, Reply(request.api, request.part, "NONE", entry))} if request.heard else ())
         early = rules.at_once(answers)
@@ -199,7 +199,7 @@ class OffsetsSystem:
             found = self.machine.fetch(decision, number, request, log.newest if stable else log.stable)
             label = self._label("CoordinatorGetsFetch", number, "NONE")
             if found == UNSTABLE:
-                continue  # it is to come again, which is the same as to come later
+                continue  # it will be sent again, which is the same as a later fetch
             if isinstance(found, str):
                 yield self._refused(number, request, left, found)
                 continue
@@ -295,7 +295,7 @@ class OffsetsSystem:
 
 
 def _promised(promised: Promised, answers: Iterable[tuple[int, Reply]]) -> Promised:
-    """What is promised once these answers are out."""
+    """Return what is promised once these answers are out."""
     now = [*promised]
     for _, reply in answers:
         if reply.api == "Commit" and reply.error == "NONE":

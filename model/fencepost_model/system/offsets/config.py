@@ -19,7 +19,7 @@ ENVIRONMENT: Final = (
     "OffsetExpires",
 )
 
-#: What each holder is granted, in the order of the holders.
+#: The partitions granted to each holder, in the order of the holders.
 Grant = tuple[frozenset[str], ...]
 
 
@@ -50,7 +50,7 @@ class OffsetsConfig:
 
 
 def from_constants(constants: Mapping[str, Any]) -> OffsetsConfig:
-    """The configuration that assigns these values to the specification's constants."""
+    """Return the configuration that assigns these values to the specification's constants."""
     holders = tuple(sorted(constants["Holders"]))
     grants = (dict(each) for each in constants["Decisions"])
     decisions = {tuple(frozenset(grant[holder]) for holder in holders) for grant in grants}

@@ -1,9 +1,9 @@
-"""What the coordinator keeps, as the closed system tells of it: for each partition the offsets that count, in the order
-of their records in the log.
+"""The stored offsets in the closed system's values: for each partition those that count, in the order of their records
+in the log.
 
-The model keeps them by record offset. Of those only the order within a partition ever matters, so they are numbered
-anew after each change, which keeps the closed system finite. Where an offset comes from is written into its metadata,
-so that whoever reads it brings that along.
+The model stores them by record offset. Only their order within a partition matters, so they are numbered anew after
+each change, which keeps the closed system finite. The transaction of an offset is written into its metadata, so that
+every reader gets it too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TOPIC: Final = "t"
 
 
 class Entry(NamedTuple):
-    """An offset, the transaction it comes from ("" and 0: none), and whether that has yet to end."""
+    """An offset, its transaction ("" and 0: none), and whether that has yet to end."""
 
     offset: int = 0
     producer: str = ""
@@ -25,49 +25,49 @@ class Entry(NamedTuple):
     pending: bool = False
 
 
-MISSING: Final = Entry()  #: what is told where nothing is committed
+MISSING: Final = Entry()  #: what a fetch returns if nothing is committed
 
 
 def place(part: int) -> Place:
-    """The place of a partition."""
+    """Return the place of a partition."""
     return Place(GROUP, TOPIC, part)
 
 
 def tag(producer: str, number: int) -> str:
-    """The metadata of an offset in that transaction."""
+    """Return the metadata of an offset in that transaction."""
     return f"{producer}/{number}"
 
 
 def entry(offset: int, metadata: str, *, pending: bool = False) -> Entry:
-    """The entry of an offset with that metadata."""
+    """Return the entry of an offset with that metadata."""
     producer, _, number = metadata.partition("/")
     return Entry(offset, producer, int(number or 0), pending)
 
 
 def rows(offsets: Offsets, part: int) -> list[tuple[Stored, bool]]:
-    """What is kept of a partition, by record offset, and whether it is pending."""
+    """Return the stored offsets of a partition by record offset, each with whether it is pending."""
     found = [(kept, False) for where, kept in offsets.committed if where == place(part)]
     found += [(kept, True) for where, _, kept in offsets.pending if where == place(part)]
     return sorted(found, key=lambda row: row[0].at)
 
 
 def entries(offsets: Offsets, part: int) -> tuple[Entry, ...]:
-    """The same as entries."""
+    """Return the stored offsets of a partition as entries."""
     return tuple(entry(kept.offset, kept.metadata, pending=pending) for kept, pending in rows(offsets, part))
 
 
 def pending(offsets: Offsets, part: int) -> tuple[Entry, ...]:
-    """Those of open transactions."""
+    """Return the entries of open transactions."""
     return tuple(each for each in entries(offsets, part) if each.pending)
 
 
 def committed(offsets: Offsets, part: int) -> Entry:
-    """The one that is committed, or MISSING."""
+    """Return the committed entry, or MISSING."""
     return next((each for each in entries(offsets, part) if not each.pending), MISSING)
 
 
 def numbered(offsets: Offsets, parts: int) -> Offsets:
-    """The same with the records of each partition numbered from 0."""
+    """Return the offsets with the records of each partition numbered from 0."""
     at = {
         (place(part), kept.at): number for part in range(parts) for number, (kept, _) in enumerate(rows(offsets, part))
     }

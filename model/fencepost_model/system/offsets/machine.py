@@ -1,7 +1,7 @@
-"""Drives the model of offsets (``fencepost_model.offsets``): what the coordinator does with a request is done by it, to
+"""Drives the model of offsets (``fencepost_model.offsets``). It computes what the coordinator does with a request, for
 a consumer group that has the members, epochs and partitions of the last decision.
 
-Every decision gives all partitions anew, so that an older epoch never commits (O-COMMIT-36); a member that is granted
+Every decision grants all partitions anew, so an older epoch never commits (O-COMMIT-36). A member that is granted
 nothing subscribes to nothing.
 """
 
@@ -38,14 +38,14 @@ from .state import Decision, Request
 
 TOPIC_ID: Final = bytes(15) + b"\x01"
 NOBODY: Final[frozenset[str]] = frozenset()
-#: Versions that name topics; a producer of this one is told ILLEGAL_GENERATION (O-TXN-05).
+#: Versions that name topics. A producer of this version is answered ILLEGAL_GENERATION (O-TXN-05).
 COMMIT_VERSION, TXN_VERSION, FETCH_VERSION = 9, 5, 9
-#: When everything is written, and when what is too old is looked for.
+#: The time of all writes, and the time of expiry.
 NOW, LATER = 0, 1_000_000_000
 
 
 class Machine:
-    """The model of offsets for a configuration. What it is asked twice it works out once."""
+    """The model of offsets for a configuration. Repeated calls are computed once."""
 
     def __init__(self, config: OffsetsConfig) -> None:
         self.config = config
@@ -56,7 +56,7 @@ class Machine:
         self.fetch = cache(self._fetch)
 
     def _group(self, decision: Decision) -> ConsumerGroup:
-        """The group that has decided so."""
+        """Return the group after this decision."""
         granted = dict(zip(self.config.holders, decision.grant, strict=True))
         members = tuple(
             Member(
@@ -71,7 +71,7 @@ class Machine:
         return ConsumerGroup(decision.epoch, decision.epoch, members=members)
 
     def _after(self, offsets: Offsets, records: Iterable[Record]) -> Offsets:
-        """The offsets after these records, which come after all there are."""
+        """Return the offsets after these records, which follow all others."""
         for record in records:
             at = len(offsets.committed) + len(offsets.pending)
             offsets = numbered(replay(offsets, record, at), len(self.config.parts))
@@ -98,7 +98,7 @@ class Machine:
         return OffsetCommitRequest(GROUP, generation_id_or_member_epoch=request.epoch, member_id=name, topics=topics)
 
     def _commit(self, decision: Decision, number: int, request: Request, offsets: Offsets) -> Offsets | str:
-        """The offsets after a commit of either kind, or the error that refuses it (O-COMMIT-32, O-TXN-05)."""
+        """Return the offsets after a commit of either kind, or the error that refuses it (O-COMMIT-32, O-TXN-05)."""
         body = self._body(number, request)
         version = TXN_VERSION if request.api == "TxnCommit" else COMMIT_VERSION
         asked = sifted(self.image, body, version, NOBODY).asked
@@ -107,8 +107,7 @@ class Machine:
         return done.error.name if done.error is not None else self._after(offsets, done.records)
 
     def _fetch(self, decision: Decision, number: int, request: Request, offsets: Offsets) -> Entry | str:
-        """What a fetch is told, or the error that it is told: of the group, or UNSTABLE_OFFSET_COMMIT
-        (O-FETCH-05…08)."""
+        """Return the entry that a fetch gets, or its error: of the group, or UNSTABLE_OFFSET_COMMIT (O-FETCH-05…08)."""
         topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(request.part,))
         asked = OffsetFetchRequestGroup(
             GROUP, member_id=self.config.holders[number], member_epoch=request.epoch, topics=(topic,)
@@ -132,18 +131,19 @@ class Machine:
         return next(each for each in entries(offsets, request.part) if each._replace(pending=False) == found)
 
     def ended(self, offsets: Offsets, number: int, *, committed: bool) -> Offsets:
-        """The offsets after the marker of the holder's transaction (O-TXN-08)."""
+        """Return the offsets after the marker of the holder's transaction (O-TXN-08)."""
         return self._after(offsets, [Record(ControlKey(committed), ControlValue(0), Producer(number, 0))])
 
     def deleted(self, decision: Decision, offsets: Offsets, part: int) -> Offsets | None:
-        """The offsets after a partition's was deleted; None where that is refused, or there is nothing to delete
-        (O-DEL-05, 06)."""
+        """Return the offsets after the deletion of a partition's offset, or None if it is refused or there is nothing
+        to delete (O-DEL-05, 06)."""
         row = Row(TOPIC, TOPIC_ID, part)
         _, records = delete(self.group(decision), None, offsets, [(row, place(part))])
         return self._after(offsets, records) if records else None
 
     def expired(self, decision: Decision, offsets: Offsets, part: int) -> Offsets | None:
-        """The offsets after a partition's, which alone is old, expired; None where it does not (O-EXP-05, 10, 11)."""
+        """Return the offsets after the expiry of a partition's offset, the only old one, or None if it does not expire
+        (O-EXP-05, 10, 11)."""
         young = Offsets(
             tuple(
                 (where, kept if where == place(part) else kept._replace(commit_timestamp=LATER))

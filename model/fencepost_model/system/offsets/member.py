@@ -1,4 +1,4 @@
-"""The steps of a member that touch nothing but itself, its producer, and what is under way from it and to it."""
+"""The steps of a member that change only itself, its producer, and its messages in flight."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .state import UNKNOWN, Decision, Lane, Lease, Log, Member, Producer, Reply,
 
 
 def fresh(config: OffsetsConfig) -> Member:
-    """A member that knows nothing."""
+    """Return a member that knows nothing."""
     return Member((UNKNOWN,) * len(config.parts))
 
 
 def ready(member: Member) -> bool:
-    """Whether it can do something: it waits for nothing and has to clear up nothing."""
+    """Return whether the member can act: it waits for nothing and has no failed transaction to abort."""
     return not member.waiting and member.begun != "failed"
 
 
 def learned(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) -> Lane:
-    """After it heard of the last decision."""
+    """Return the lane after it learned of the last decision."""
     granted = decision.grant[number]
     kept = rules.keeps(lane.lease, decision, granted)
     member = lane.member
@@ -30,7 +30,7 @@ def learned(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) 
 
 
 def learns(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) -> Lane | None:
-    """The lane after ``MemberLearns``, None where that cannot be."""
+    """Return the lane after ``MemberLearns``, or None if that is not possible."""
     member = lane.member
     if lane.lease.epoch < decision.epoch and not member.waiting and member.begun == "none":
         return learned(config, number, lane, decision)
@@ -38,13 +38,14 @@ def learns(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) -
 
 
 def sent(lane: Lane, request: Request) -> Lane:
-    """The lane with the request under way."""
+    """Return the lane with the request in flight."""
     waiting = lane.member._replace(waiting=True)
     return lane._replace(member=waiting, requests=lane.requests | {request})
 
 
 def processed(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
-    """After one more record of the partition, None where there is none or nobody may."""
+    """Return the lane after one more record of the partition, or None if there is none or the member may not process
+    it."""
     member, name = lane.member, config.parts[part]
     at = member.positions[part]
     if not ready(member) or name not in lane.lease.things or at is UNKNOWN or at == config.max_offset:
@@ -54,7 +55,7 @@ def processed(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
 
 
 def fetches(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
-    """After it asked where to begin, None where it does not."""
+    """Return the lane after a fetch of the position, or None if the member does not need one."""
     member = lane.member
     if not ready(member) or config.parts[part] not in lane.lease.things or member.positions[part] is not UNKNOWN:
         return None
@@ -62,7 +63,7 @@ def fetches(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
 
 
 def commits(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
-    """After it sent a plain commit, None where it has nothing to commit."""
+    """Return the lane after a plain commit, or None if there is nothing to commit."""
     offset = lane.member.positions[part]
     if not ready(lane.member) or config.parts[part] not in lane.member.dirty or offset is None:
         return None
@@ -70,8 +71,8 @@ def commits(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
 
 
 def commits_in_transaction(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
-    """After it sent a commit in its transaction, which may begin with that; None where it has nothing to commit, or
-    its last transaction is not over, or it may begin no more."""
+    """Return the lane after a commit in its transaction, which that may begin. None if there is nothing to commit, its
+    last transaction is not over, or no transaction is left."""
     member, producer = lane.member, lane.producer
     offset = member.positions[part]
     if not ready(member) or config.parts[part] not in member.dirty or offset is None:
@@ -85,13 +86,14 @@ def commits_in_transaction(config: OffsetsConfig, lane: Lane, part: int) -> Lane
 
 
 def aborting(producer: Producer) -> Producer:
-    """A producer whose transaction is to be undone."""
+    """Return a producer whose transaction will be undone."""
     nothing = (0,) * len(producer.offsets)
     return producer._replace(state="aborting", offsets=nothing, aborted=producer.aborted | {producer.number})
 
 
 def aborts(config: OffsetsConfig, lane: Lane) -> Lane | None:
-    """After it aborted its transaction, or found it aborted, and forgot where it is; None where it is in none."""
+    """Return the lane after it aborted its transaction, or found it aborted, and lost its positions. None outside of a
+    transaction."""
     if lane.member.begun == "none" or lane.member.waiting:
         return None
     producer = aborting(lane.producer) if lane.producer.state == "open" else lane.producer
@@ -99,7 +101,8 @@ def aborts(config: OffsetsConfig, lane: Lane) -> Lane | None:
 
 
 def ends(lane: Lane) -> tuple[Lane, tuple[int, ...]] | None:
-    """After it committed its transaction, and what it then may count on; None where it may not."""
+    """Return the lane after it committed its transaction, and the offsets that are then promised. None if it may not
+    commit."""
     member, producer = lane.member, lane.producer
     if member.begun != "open" or member.waiting or producer.state != "open":
         return None
@@ -109,7 +112,7 @@ def ends(lane: Lane) -> tuple[Lane, tuple[int, ...]] | None:
 
 
 def answered(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) -> Iterator[tuple[Reply, Lane]]:
-    """Each answer that may come now, and the lane after it."""
+    """Yield each answer that may arrive now, and the lane after it."""
     for reply in sorted(lane.replies):
         member = lane.member._replace(waiting=False)
         if reply.error != "NONE":
@@ -127,7 +130,7 @@ def answered(config: OffsetsConfig, number: int, lane: Lane, decision: Decision)
 
 
 def unheard(lane: Lane, number: int, log: Log) -> tuple[Lane, Log]:
-    """The lane and the log once the member has stopped waiting: no answer reaches it any more."""
+    """Return lane and log after the member has stopped waiting: no answer reaches it any more."""
     requests = frozenset(request._replace(heard=False) for request in lane.requests)
     batches = tuple(
         batch._replace(answers=frozenset(each for each in batch.answers if each[0] != number)) for batch in log.open
@@ -136,7 +139,7 @@ def unheard(lane: Lane, number: int, log: Log) -> tuple[Lane, Log]:
 
 
 def deliverable(config: OffsetsConfig, lane: Lane, api: str) -> Iterator[Request]:
-    """Requests of that kind that may arrive now: one that is awaited comes after those given up."""
+    """Yield the requests of that kind that may arrive now. One whose answer is awaited comes after those given up."""
     late = any(not request.heard for request in lane.requests)
     for request in sorted(lane.requests):
         if request.api == api and (config.reorder or not request.heard or not late):

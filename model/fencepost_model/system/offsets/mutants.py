@@ -1,4 +1,4 @@
-"""The closed system of offsets with one guard taken away at a time, under the names of ``spec/MCOffsetMutants.tla``."""
+"""The closed system of offsets with one guard removed at a time, under the names of ``spec/MCOffsetMutants.tla``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _instead_of(owner: Any, name: str, replacement: Callable[..., Any]) -> Calla
 
 
 def _whatever_its_epoch() -> Patches:
-    """O-COMMIT-32, O-TXN-05 and O-FETCH-05 forgotten."""
+    """No epoch is checked (O-COMMIT-32, O-TXN-05, O-FETCH-05)."""
 
     def passes(*_: object) -> Checked:
         return Checked(None, ())
@@ -28,14 +28,15 @@ def _whatever_its_epoch() -> Patches:
 
 
 def _last_written(offsets: Offsets, place: Place) -> Stored | None:
-    """What is committed or pending there, the later of them."""
+    """Return the last written offset, committed or pending."""
     found = [kept for where, kept in offsets.committed if where == place]
     found += [kept for where, _, kept in offsets.pending if where == place]
     return max(found, key=lambda kept: kept.at, default=None)
 
 
 def _ends(*, counts: bool, first: bool) -> Callable[[], Patches]:
-    """How a transaction ends. ``counts``: whatever the marker says; ``first``: whatever was written later."""
+    """Change how a transaction ends. ``counts``: it commits, whatever the marker says. ``first``: its offsets count,
+    even if a later one is committed."""
 
     def patches() -> Patches:
         original = state._ended
@@ -54,7 +55,7 @@ def _ends(*, counts: bool, first: bool) -> Callable[[], Patches]:
 
 
 def _expires_anyway() -> Patches:
-    """O-EXP-11 forgotten."""
+    """A pending offset expires too (O-EXP-11)."""
 
     def expire(group_id: str, group: Any, topics: Any, offsets: Offsets, **options: Any) -> clean.Expired:
         return clean.expire(group_id, group, topics, offsets._replace(pending=()), **options)

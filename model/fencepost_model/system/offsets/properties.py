@@ -1,4 +1,4 @@
-"""What is promised of offsets: the properties of ``spec/OffsetProperties.tla``, under the same names, and the witnesses
+"""The promises about offsets: the properties of ``spec/OffsetProperties.tla``, under the same names, and the witnesses
 of ``MCOffsets``."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .state import Decision, Lane, Log, Reply
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 
-#: What the protocol does by itself.
+#: The actions of the protocol itself.
 SYSTEM: Final = frozenset(
     {
         "AppendSucceeds",
@@ -41,12 +41,13 @@ FAIRNESS: Final = of_system(SYSTEM)
 
 
 def may_commit(number: int, part: str, lane: Lane, decision: Decision) -> bool:
-    """Whether Ownership lets the holder commit there: it has a lease of the last decision with that partition."""
+    """Return whether Ownership lets the holder commit there: it has a lease of the last decision with that
+    partition."""
     return lane.lease.epoch == decision.epoch > 0 and part in lane.lease.things
 
 
 def has_types(system: OffsetsSystem) -> Iterable[Part]:
-    """What a value may be; the shape of values is the type checker's affair."""
+    """The range of each value; the type checker covers the shapes."""
     config = system.config
 
     def of_lane(lane: Lane) -> bool:
@@ -65,7 +66,7 @@ def has_types(system: OffsetsSystem) -> Iterable[Part]:
 
 
 def commits_are_owners(system: OffsetsSystem) -> Iterable[Part]:
-    """INV-COMMIT-01, INV-KIP-11: each commit that is accepted is by who may commit there."""
+    """Every accepted commit comes from a holder that may commit there (INV-COMMIT-01, INV-KIP-11)."""
 
     def holding(number: int) -> Callable[[Label, tuple[Any, ...], tuple[Any, ...]], bool]:
         def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -84,7 +85,8 @@ def commits_are_owners(system: OffsetsSystem) -> Iterable[Part]:
 
 
 def keeps_what_is_acknowledged(system: OffsetsSystem) -> Iterable[Part]:
-    """INV-COMMIT-03: what was told as committed is, or is in the hands of a transaction that will commit."""
+    """An offset acknowledged as committed is committed, or belongs to a transaction that will commit
+    (INV-COMMIT-03)."""
     holders = system.config.holders
 
     def holds(promised: Promised, log: Log, *lanes: Lane) -> bool:
@@ -104,7 +106,7 @@ def keeps_what_is_acknowledged(system: OffsetsSystem) -> Iterable[Part]:
 
 
 def goes_on_where_others_stopped(system: OffsetsSystem) -> Iterable[Part]:
-    """No owner is behind what an owner before it was told is committed."""
+    """No owner is behind an offset that was acknowledged to an earlier owner."""
 
     def holding(number: int) -> Callable[[Decision, Promised, Lane], bool]:
         def holds(decision: Decision, promised: Promised, lane: Lane) -> bool:
@@ -120,12 +122,12 @@ def goes_on_where_others_stopped(system: OffsetsSystem) -> Iterable[Part]:
 
 
 def telling(replies: Iterable[Reply]) -> Iterable[Entry]:
-    """What answers to fetches tell."""
+    """Return the entries in answers to fetches."""
     return (reply.entry for reply in replies if reply.api == "Fetch" and reply.error == "NONE")
 
 
 def _told(system: OffsetsSystem, name: str, holds: Callable[[Entry], bool]) -> Iterable[Part]:
-    """Something of each answer to a fetch, on its way or about to be."""
+    """Make a property of each answer to a fetch, in flight or waiting for replication."""
 
     def of_lane(lane: Lane) -> bool:
         return all(holds(entry) for entry in telling(lane.replies))
@@ -137,12 +139,12 @@ def _told(system: OffsetsSystem, name: str, holds: Callable[[Entry], bool]) -> I
 
 
 def tells_nothing_pending(system: OffsetsSystem) -> Iterable[Part]:
-    """INV-TXN-01: what is pending is told to nobody."""
+    """No answer contains a pending offset (INV-TXN-01)."""
     return _told(system, "NobodyIsToldWhatIsPending", lambda entry: not entry.pending)
 
 
 def waits_for_transactions(system: OffsetsSystem) -> Iterable[Part]:
-    """O-FETCH-08: who asks for stable offsets is told nothing while another offset is pending."""
+    """A fetch for stable offsets gets no offset while another one is pending (O-FETCH-08)."""
 
     def answers(number: int, lane: Lane, log: Log) -> set[Reply]:
         waiting = (reply for batch in log.open for to, reply in batch.answers if to == number)
@@ -162,7 +164,7 @@ def waits_for_transactions(system: OffsetsSystem) -> Iterable[Part]:
 
 
 def shows_nothing_aborted(system: OffsetsSystem) -> Iterable[Part]:
-    """INV-TXN-01: what was aborted is no committed offset, and no answer tells it."""
+    """An aborted offset is not committed, and no answer contains it (INV-TXN-01)."""
     holders = system.config.holders
 
     def holds(log: Log, *lanes: Lane) -> bool:
@@ -178,7 +180,7 @@ def shows_nothing_aborted(system: OffsetsSystem) -> Iterable[Part]:
 
 
 def pending_is_to_end(system: OffsetsSystem) -> Iterable[Part]:
-    """What is pending is of a transaction that is still to end (KIP-890)."""
+    """A pending offset belongs to a transaction that is still to end (KIP-890)."""
     holders = system.config.holders
 
     def holds(log: Log, *lanes: Lane) -> bool:
@@ -194,12 +196,12 @@ def pending_is_to_end(system: OffsetsSystem) -> Iterable[Part]:
     yield Invariant("WhatIsPendingIsStillToEnd", (LOG, *system.lanes), holds)
 
 
-# ---- what it stands on -----------------------------------------------------------------------------------------------
+# ---- refinements -----------------------------------------------------------------------------------------------------
 
 
 def keeps_ownership(system: OffsetsSystem) -> Iterable[Part]:
-    """The refinement of ``Ownership``: decisions follow each other, and a lease is given back or as the last decision
-    has it."""
+    """The refinement of ``Ownership``: decisions follow each other, and a lease either stays or becomes that of the
+    last decision."""
 
     def decides(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         (then,), (now,) = before, after
@@ -254,7 +256,7 @@ def ends_free(system: OffsetsSystem) -> Iterable[Part]:
 
 
 def nothing_stays_pending(system: OffsetsSystem) -> Iterable[Part]:
-    """Nothing is pending for ever."""
+    """No offset stays pending for ever."""
 
     def of(part: int, *, waits: bool) -> Callable[[Log], bool]:
         return lambda log: bool(pending(log.stable, part)) is waits
@@ -269,11 +271,11 @@ def waits_end(system: OffsetsSystem) -> Iterable[Part]:
         yield LeadsTo("EveryWaitEnds", (lane,), lambda lane: lane.member.waiting, lambda lane: not lane.member.waiting)
 
 
-# ---- witnesses: each says "never" of something that must be reachable ------------------------------------------------
+# ---- witnesses: each says "never" about something that must be reachable ---------------------------------------------
 
 
 def no_offset_is_told(system: OffsetsSystem) -> Iterable[Part]:
-    """An owner goes on where somebody has stopped."""
+    """An owner continues where another one has stopped."""
     for lane in system.lanes:
         yield Invariant(
             "NobodyIsToldAnOffset", (lane,), lambda lane: all(not entry.offset for entry in telling(lane.replies))
@@ -319,5 +321,5 @@ CATALOGUE: Final[Mapping[str, Callable[[OffsetsSystem], Iterable[Part]]]] = {
 
 
 def properties_of(system: OffsetsSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
-    """The named properties for the system; ValueError for a name that there is not."""
+    """Return the named properties for the system. Raises ValueError for an unknown name."""
     return gather(system, wanted, CATALOGUE, FAIRNESS if fair else ())

@@ -8,7 +8,7 @@ from ...offsets.state import Offsets
 from .config import Grant
 from .kept import MISSING, Entry
 
-UNKNOWN: Final = None  #: the position of a member that has not asked yet
+UNKNOWN: Final = None  #: the position before the first fetch
 Position: TypeAlias = int | None
 Positions: TypeAlias = tuple[Position, ...]  #: in the order of the configuration's partitions
 
@@ -21,14 +21,14 @@ class Decision(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The decision that a member last heard of, and what it got."""
+    """The decision that a member last learned of, and what it got."""
 
     epoch: int = 0
     things: frozenset[str] = frozenset()
 
 
 class Member(NamedTuple):
-    """Where a member is, by partition; what it has processed and not committed; its transaction."""
+    """The positions of a member; the partitions with processed, uncommitted records; its transaction."""
 
     positions: Positions
     dirty: frozenset[str] = frozenset()
@@ -37,8 +37,8 @@ class Member(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """What the coordinator of transactions has of a producer: its last transaction and what came of it, the offsets
-    that are known to be written in it (0: none), and which were aborted."""
+    """The transaction coordinator's state of a producer: its last transaction with its state, the offsets known to be
+    written in it (0: none), and the aborted ones."""
 
     number: int
     state: Literal["none", "open", "committing", "aborting"]
@@ -47,7 +47,7 @@ class Producer(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request of one partition. ``offset`` and ``number`` are 0 where its kind has none."""
+    """A request about one partition. ``offset`` and ``number`` are 0 if its kind has none."""
 
     api: Literal["Commit", "TxnCommit", "Fetch"]
     heard: bool
@@ -58,7 +58,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer; MISSING where it tells nothing."""
+    """An answer; MISSING if it contains no offset."""
 
     api: Literal["Commit", "TxnCommit", "Fetch"]
     part: int
@@ -67,7 +67,7 @@ class Reply(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A member, its lease, its producer's state, and what is under way from it and to it."""
+    """A member, its lease, its producer's state, and its messages in flight."""
 
     lease: Lease
     member: Member
@@ -77,8 +77,8 @@ class Lane(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Written and not yet replicated: the offsets then, the answers that wait (by the holder's number), the holder
-    whose marker it is, the partition whose offset expired or was deleted."""
+    """A batch written, not yet replicated: the offsets after it, the answers that wait (by the holder's number), the
+    holder whose marker it is, the partition whose offset expired or was deleted."""
 
     store: Offsets
     answers: frozenset[tuple[int, Reply]] = frozenset()
@@ -88,12 +88,12 @@ class Batch(NamedTuple):
 
 
 class Log(NamedTuple):
-    """The offsets as far as they are replicated, and what was written after that."""
+    """The replicated offsets, and the batches written after them."""
 
     stable: Offsets
     open: tuple[Batch, ...] = ()
 
     @property
     def newest(self) -> Offsets:
-        """What the coordinator has in memory."""
+        """The offsets in the coordinator's memory."""
         return self.open[-1].store if self.open else self.stable
