@@ -305,6 +305,20 @@ def test_a_time_to_sync_that_ends_before_a_sync_is_answered_may_end_the_member(a
     assert wire.verdict().outcome == outcome
 
 
+@pytest.mark.parametrize(("again_ms", "outcome"), [(8_900, "refused"), (9_100, "accepted")])
+def test_a_sync_that_has_to_join_again_arms_the_join_timer(again_ms: int, outcome: str) -> None:
+    """X-SYNC-05: with the rebalance timeout of c, 5 s. Its first SyncGroup stopped the sync timer."""
+    wire = mixed()
+    for at_ms, error in ((2_100, E.NONE), (4_000, E.REBALANCE_IN_PROGRESS), (again_ms, E.UNKNOWN_MEMBER_ID)):
+        if error is E.REBALANCE_IN_PROGRESS:
+            wire.beat(3_900, "b", 0, 4, ())
+        if error is E.UNKNOWN_MEMBER_ID:
+            wire.beat(again_ms - 100, "b", 4, 4)
+        body = m.SyncGroupRequest("g", generation_id=3, member_id="c")
+        wire.exchange(at_ms, 7, 14, 4, body, m.SyncGroupResponse(error))
+    assert wire.verdict().outcome == outcome
+
+
 @pytest.mark.parametrize(("instance", "outcome"), [("i", "accepted"), (None, "refused")])
 def test_a_join_that_downgrades_the_group_computes_no_target(instance: str | None, outcome: str) -> None:
     """X-DOWN-20, X-DOWN-21: a static member of KIP-848 that is the last one."""

@@ -187,7 +187,11 @@ def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResp
     member = known.members.get(body.member_id)
     if known.surely_consumer(op):
         _member_part(known, op, member, body, answer.error_code)
-    if answer.error_code is not E.NONE or member is None:
+    if member is None:
+        return
+    if answer.error_code is E.REBALANCE_IN_PROGRESS:  # X-SYNC-05
+        _has_to_join(known, op, member)
+    if answer.error_code is not E.NONE:
         return
     # its timers run on until earlier writes are replicated, and may have ended it since it was taken up (X-SYNC-06)
     ended = member.may_time_out(known.now, known.limits)
@@ -235,17 +239,20 @@ def heartbeat(known: Knowledge, op: Op, body: HeartbeatRequest, answer: Heartbea
         _member_part(known, op, member, body, error)
     if member is None:
         return
-    if not surely and error in (E.NONE, E.REBALANCE_IN_PROGRESS):
-        _stay(known, op, member)
-    elif error is E.REBALANCE_IN_PROGRESS:
-        if known.before[op.id].alone:
+    if error is E.REBALANCE_IN_PROGRESS:
+        if surely and known.before[op.id].alone:
             member.told_rebalance = body.generation_id
         _stay(known, op, member)
-        # only a JoinGroup stops this timer, a SyncGroup does not (X-TMR-02)
-        member.join_by_ms = min(member.join_by_ms, op.sent_ms + member.shortest_ms)
-        member.longest_ms = max(member.longest_ms, known.now + (member.rebalance_ms or 0))
+        _has_to_join(known, op, member)
     elif error is E.NONE:
         _stay(known, op, member)
+
+
+def _has_to_join(known: Knowledge, op: Op, member: Member) -> None:
+    """The coordinator removes the member if it does not join within its rebalance timeout (X-SYNC-05, X-HB-04). Only a
+    JoinGroup stops this timer, a SyncGroup does not (X-TMR-02)."""
+    member.join_by_ms = min(member.join_by_ms, op.sent_ms + member.shortest_ms)
+    member.longest_ms = max(member.longest_ms, known.now + (member.rebalance_ms or 0))
 
 
 def _member_part(
