@@ -84,7 +84,7 @@ def plan_of(text: str) -> Plan:
         return parse(json.loads(Path(text).read_text()))
     except OSError as wrong:
         raise CannotRun(f"--faults: {text} cannot be read: {wrong.strerror}; a number would draw a plan") from None
-    except ValueError as wrong:  # what is no JSON, and what is no plan
+    except ValueError as wrong:  # not JSON, or not a plan
         raise CannotRun(f"--faults: {text}: {wrong}") from None
 
 

@@ -134,8 +134,8 @@ def _process(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[s
 
 
 def _processor_seconds(pid: int) -> float:
-    """What the threads of a process have taken so far. Linux counts it in nanoseconds here, and else in hundredths of
-    a second."""
+    """The processor time of all threads of a process. Linux counts it in nanoseconds here, and elsewhere in hundredths
+    of a second."""
     taken = 0
     for each in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
