@@ -89,6 +89,7 @@ class GroupBroker(Calls):
         broker = host.initial_broker(count, self._settings, self._profile, functions=self._functions)
         engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
         engine.watchers = self._watchers
+        told = self._topics
         engine.tell(lambda: self._image(engine))
         try:
             await asyncio.gather(*[engine.lead(partition) for partition in range(count)])
@@ -96,6 +97,8 @@ class GroupBroker(Calls):
             await engine.drain()
             raise
         self._engine = engine
+        if self._topics is not told:  # ``set_topics`` was called meanwhile
+            engine.tell(lambda: self._image(engine))
 
     async def drain(self) -> None:
         """Wait until all that was asked for is durable and answered, then give the partitions up: who still waits, and
@@ -203,7 +206,7 @@ class GroupBroker(Calls):
 
     def set_topics(self, topics: Iterable[Topic]) -> None:
         """These are all topics from now on; consumer groups assign their partitions (M-META-03). Before the start, they
-        are those that it starts with.
+        are those that it starts with. During the start, the coordinators learn of them when they have loaded.
 
         Raises ``IllegalEvent`` for what is no topic."""
         rows = tuple(topics)

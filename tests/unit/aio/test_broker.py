@@ -530,6 +530,46 @@ async def _last(groups: GroupBroker) -> None:
     assert offsets(groups, "g") == [2_999]
 
 
+class LoadedLate(SharedMemoryStore):
+    """Elects, and then waits with the load until ``may_load`` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.may_load = asyncio.Event()
+
+    async def lead(self, partition: int) -> int:
+        epoch = await super().lead(partition)
+        await self.may_load.wait()
+        return epoch
+
+
+def test_topics_that_come_during_the_start_are_assigned() -> None:
+    """M-META-03."""
+
+    async def main() -> None:
+        store = LoadedLate()
+        groups = GroupBroker(store, topics=[TOPIC])
+        starts = asyncio.create_task(groups.start())
+        await asyncio.sleep(0)
+        groups.set_topics([TOPIC, Topic("u", bytes(15) + b"\2", 2)])
+        store.may_load.set()
+        await starts
+        joins = c.ConsumerGroupHeartbeatRequest(
+            "g",
+            member_id="ada",
+            member_epoch=0,
+            rebalance_timeout_ms=1_000,
+            subscribed_topic_names=("t", "u"),
+            topic_partitions=(),
+        )
+        answer = await groups.consumer_heartbeat(joins)
+        assert answer.assignment is not None
+        assert sum(len(each.partitions) for each in answer.assignment) == 6
+        await groups.stop()
+
+    asyncio.run(main())
+
+
 def test_misuse_is_named() -> None:
     async def main() -> None:
         with pytest.raises(TypeError, match="store has no methods"):
