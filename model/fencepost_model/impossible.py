@@ -25,9 +25,9 @@ def impossible(
     if isinstance(event, TaskDone):
         known = {task.group_id for task in state.around.tasks}
         if state.phase == ACTIVE and event.key.group_id not in known:  # one from before an unload is only late
-            return "NoSuchTask", f"the task {event.key} is not under way"
+            return "NoSuchTask", f"the task {event.key} is not running"
     if isinstance(event, AppendFailed) and state.written is None:
-        return "NothingToAppend", "nothing was written in the step before"
+        return "NothingToAppend", "the previous step wrote nothing"
     if isinstance(event, Appended):
         end = state.durable + state.undurable
         if event.offset > end:

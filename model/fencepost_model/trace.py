@@ -77,10 +77,10 @@ class Verdict:
         lines = [f"event {self.index} cannot be explained; rules {', '.join(self.rules) or 'none'}"]
         for alternative in self.alternatives[:SHOWN]:
             choice = f" ({alternative.step.choice})" if alternative.step.choice else ""
-            lines.append(f"  accepted would be{choice}:")
+            lines.append(f"  the model would accept{choice}:")
             lines += [f"    {m.part}: {m.expected}  instead of  {m.observed}" for m in alternative.mismatches]
         if len(self.alternatives) > SHOWN:
-            lines.append(f"  and {len(self.alternatives) - SHOWN} further from it")
+            lines.append(f"  and {len(self.alternatives) - SHOWN} more alternatives")
         return "\n".join(lines)
 
 
@@ -189,11 +189,11 @@ def _refused_wrongly(word: str, observed: Observed) -> str:
     """Return why a target may not have refused an event that way, or an empty string. ``word``: why the event cannot
     happen."""
     if observed.error != word:
-        return f"it was refused ({observed.error}), and {f'the reason is {word}' if word else 'it can happen'}"
+        return f"the target refused it ({observed.error}), but {f'the reason is {word}' if word else 'it can happen'}"
     if any(
         (observed.records, observed.replies, observed.timers, observed.groups, observed.consumer_groups, observed.tasks)
     ):
-        return f"it was refused ({observed.error}), and something changed all the same"
+        return f"the target refused it ({observed.error}), but its state changed"
     return ""
 
 

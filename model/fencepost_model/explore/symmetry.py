@@ -80,4 +80,4 @@ class Canonical:
                     concerned = not part.actions or outcome.label[0] in part.actions
                     if concerned and not part.holds(outcome.label, reads[0], reads[1]):
                         return Step(outcome.label, state)
-        raise ValueError(f"{name} tells states apart that the system's symmetry makes alike")
+        raise ValueError(f"{name} distinguishes states that the system's symmetry makes equivalent")

@@ -118,7 +118,7 @@ class MemberModel:
         """Expire a timer of the heartbeat thread. While the coordinator is unknown the thread only looks for it
         (K-HB-02)."""
         if not self.beats(d.now) or not d.now.coordinator:
-            raise ValueError("the heartbeat thread does not look at this timer now")
+            raise ValueError("the heartbeat thread does not check this timer now")
         if isinstance(step, SessionExpired):
             d.rule("K-HB-02")
             d.forget_coordinator()

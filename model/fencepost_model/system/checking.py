@@ -162,14 +162,14 @@ def _judge(row: Row, entry: Entry, trace: int | None, *, pinned: bool = True) ->
         if row.violated:
             row.wrong.append(f"{row.violated[0]} does not hold")
         elif pinned and not row.stopped and entry.distinct is not None and entry.distinct != row.states:
-            row.wrong.append(f"{entry.distinct:,} states are expected, {row.states:,} were found")
+            row.wrong.append(f"expected {entry.distinct:,} states, found {row.states:,}")
     elif not row.violated:
         if not row.stopped:
-            row.wrong.append(f"{entry.breaks} holds, and should not")
+            row.wrong.append(f"{entry.breaks} holds, but should fail")
     elif entry.breaks not in row.violated and row.violated != [UNNAMED]:
-        row.wrong.append(f"{row.violated[0]} is broken, and {entry.breaks} should be")
+        row.wrong.append(f"{row.violated[0]} failed, but {entry.breaks} should fail")
     elif pinned and entry.trace is not None and trace is not None and trace != entry.trace:
-        row.wrong.append(f"the shortest counter-example should have {entry.trace} states, it has {trace}")
+        row.wrong.append(f"expected a shortest counter-example of {entry.trace} states, found {trace}")
 
 
 def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], None] | None = None) -> Row:

@@ -227,7 +227,7 @@ def reply_of(body: ResponseBody) -> Reply:
         if body.error_code is not ErrorCode.NONE:
             return SyncReply("SyncGroup", body.error_code.name)
         return SyncReply("SyncGroup", "NONE", decode_partitions(body.assignment))
-    raise TypeError(f"nobody waits for {type(body).__name__}")
+    raise TypeError(f"no client waits for {type(body).__name__}")
 
 
 def settled(state: GroupState) -> GroupState:

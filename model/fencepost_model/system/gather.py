@@ -19,7 +19,7 @@ def gather(
 ) -> Properties:
     """Return all parts of the named properties. Raises ValueError for a name that is not in the catalogue."""
     if unknown := [name for name in names if name not in catalogue]:
-        raise ValueError(f"no property {', '.join(unknown)}; there are {', '.join(catalogue)}")
+        raise ValueError(f"unknown property {', '.join(unknown)}; known: {', '.join(catalogue)}")
     parts = [part for name in names for part in catalogue[name](system)]
     return Properties(
         invariants=tuple(part for part in parts if isinstance(part, Invariant)),

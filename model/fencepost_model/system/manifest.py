@@ -104,7 +104,7 @@ def _problem(entry: Entry) -> Problem:
         if head in _SECTIONS:
             section, words = head, rest.strip()
         if words and not section:
-            raise BadManifest(f"{entry.cfg}: {words!r} stands before any of {', '.join(_SECTIONS)}")
+            raise BadManifest(f"{entry.cfg}: {words!r} comes before any of {', '.join(_SECTIONS)}")
         if words:
             found[section].append(words)
     family = family_of_module(entry.module.stem)

@@ -92,7 +92,7 @@ class ClientModel:
                 d.forget_coordinator()
             case PollExpired():
                 if not self.may_expire(d.now):
-                    raise ValueError("the poll interval is not looked at")
+                    raise ValueError("the poll interval is not checked now")
                 background.expire(d)
             case Subscribe(topics):
                 d.rule("N-TR-14")

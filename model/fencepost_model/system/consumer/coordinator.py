@@ -94,7 +94,7 @@ class Coordinator:
     def _after(self, before: Group, found: Successor) -> Group:
         """Return the group in memory: the machine's group, with the timers that it requested."""
         if found.group is None:
-            raise ValueError("the group of the closed system never vanishes")
+            raise ValueError("the group of the closed system vanished")
         hard = self._translation.hard(found.group)
         rebalance, sessions = dict(before.rebalance_timers), {*before.session_timers}
         for timer, length in found.armed:

@@ -107,7 +107,7 @@ class Coordinator:
             return classic.reply_of(body)
         if isinstance(body, ConsumerGroupHeartbeatResponse):
             return self._translation.reply(body)
-        raise TypeError(f"nobody waits for {type(body).__name__}")
+        raise TypeError(f"no client waits for {type(body).__name__}")
 
 
 def needs_id(config: MixedConfig, memory: Memory, request: JoinRequest) -> bool:

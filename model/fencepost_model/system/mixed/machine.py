@@ -154,7 +154,7 @@ class Machine:
             told = Appended(NOW, offset=state.durable + state.undurable)
             after = self._model.successors(state, told)[0]
             if after.outcome.records:
-                raise ValueError("what was replicated makes the coordinator write more")
+                raise ValueError("the coordinator wrote more after its records were replicated")
             state, commands, events = after.state, (*commands, *after.outcome.timers), (*events, told)
             replies += after.outcome.replies
         timers = set(memory.timers)
@@ -187,7 +187,7 @@ class Machine:
         """
         group = state.any_group(GROUP_ID)
         if group is None or state.operations or state.undurable:
-            raise ValueError("the closed system is never without its group, and nothing waits for the log")
+            raise ValueError("the closed system lost its group, or an operation waits for the log")
         if isinstance(group, ConsumerGroup):
             members = {member.member_id: member.classic is not None for member in group.members}
             kept = frozenset(timer for timer in timers if _may_act(timer, members))
