@@ -120,7 +120,7 @@ def test_a_line_outside_of_every_section_is_named(tmp_path: Path) -> None:
     entry = read_manifest(SPEC)[0]
     broken = tmp_path / "Broken.cfg"
     broken.write_text("Clients <- Two\nCONSTANTS\n")
-    with pytest.raises(BadManifest, match=r"Broken\.cfg: 'Clients <- Two' stands before"):
+    with pytest.raises(BadManifest, match=r"Broken\.cfg: 'Clients <- Two' comes before"):
         read_problem(replace(entry, cfg=broken))
 
 
