@@ -1,4 +1,4 @@
-"""What clients of classic groups may do, as moves of a search (``shortest``), and a log to begin with."""
+"""Moves that clients of classic groups may make in a search (``shortest``), and logs to start from."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ ROUND: Final = Fire(TimerKind.JOIN)
 TIMED_OUT: Final = Fire(TimerKind.OPERATION)
 DELETE: Final = Ask(DeleteGroupsRequest(("g",)))
 LIST: Final = Ask(ListGroupsRequest())
-#: The ids that the first and the second member of a trace get, by instance id.
+#: The ids of the first and the second member of a trace, by instance id.
 I1, I2 = member_id("i1", 0), member_id("i2", 1)
 
 
 def joins(member: str, *protocols: Protocol, instance: str | None = None, timeout: int = 60_000) -> Ask:
-    """A JoinGroup; ``timeout``: the rebalance timeout, in ms."""
+    """Return a JoinGroup; ``timeout`` is the rebalance timeout in ms."""
     return Ask(
         JoinGroupRequest(
             "g",
@@ -61,7 +61,7 @@ def joins(member: str, *protocols: Protocol, instance: str | None = None, timeou
 
 
 def syncs(member: str, generation: int, *partitions: int) -> Ask:
-    """A SyncGroup that gives these partitions of topic ``t`` to its sender, if that is the leader."""
+    """Return a SyncGroup that assigns these partitions of topic ``t`` to its sender, if the sender is the leader."""
     share = embedded.Assignment(tuple(TopicPartition("t", number) for number in partitions), None)
     rows = (SyncGroupAssignment(member, embedded.encode_assignment(share)),)
     return Ask(

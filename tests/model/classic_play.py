@@ -1,4 +1,4 @@
-"""One classic group of the model that is played with, for tests: input by input, and what was answered."""
+"""Drive one classic group of the model in tests: feed inputs, and get the answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JOIN, SYNC = Timer("join"), Timer("sync")
 
 
 class Play:
-    """A group that is played with: each call returns the answers, by request id."""
+    """A group under test: each call returns the answers, by request id."""
 
     def __init__(self, profile: Profile = INTENDED, *, instant: bool = True, **settings: int) -> None:
         settings.setdefault("group_initial_rebalance_delay_ms", 0)
@@ -66,7 +66,7 @@ class Play:
     def ask(
         self, body: object, new_id: str = "", *, version: int = 9, choice: str | None = None
     ) -> ResponseBody | None:
-        """A request's own answer, None while there is none."""
+        """Send a request and return its own answer, or None if there is none yet."""
         self.asked += 1
         return self.do(Arrive(self.asked, version, "c", "/h", body, new_id), choice).get(self.asked)  # type: ignore[arg-type]
 
@@ -113,14 +113,14 @@ class Play:
         )
 
     def newcomer(self, member_id: str) -> None:
-        """A dynamic member comes with an id that it was given."""
+        """Let a dynamic member join with the id that the coordinator gave it."""
         answer = self.join(new_id=member_id)
         assert isinstance(answer, JoinGroupResponse)
         assert answer.error_code is ErrorCode.MEMBER_ID_REQUIRED
         assert self.join(member_id) is None
 
     def completing(self, *members: str) -> Play:
-        """Dynamic members in their first generation, the first of them the leader."""
+        """Bring dynamic members into their first generation; the first one is the leader."""
         for member_id in members:
             self.newcomer(member_id)
         while self.state.delay is not None:
@@ -139,7 +139,7 @@ class Play:
         return self
 
     def static(self, member_id: str, instance: str) -> Play:
-        """One static member, Stable."""
+        """Bring a group with one static member to Stable."""
         self.join(new_id=member_id, instance=instance)
         self.do(Fire(JOIN))
         self.sync(member_id, 1, member_id)

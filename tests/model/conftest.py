@@ -1,4 +1,4 @@
-"""What the tests of the model share."""
+"""Fixtures that the tests of the model share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fencepost_model.tlc.run import TlcMissing, find_jar, find_java
 
 @pytest.fixture(scope="module")
 def tlc() -> None:
-    """Skips what needs TLC where it cannot run."""
+    """Skip a test that needs TLC where TLC cannot run."""
     try:
         find_jar()
         find_java()

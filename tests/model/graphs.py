@@ -1,4 +1,4 @@
-"""Graphs to compare (E1): TLC's of a changed configuration, and the model's with mutants in place."""
+"""Graphs to compare (E1): TLC's graph of a changed configuration, and the model's with mutants in place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPEC: Final = Path(__file__).parents[2] / "spec"
 
 
 def dumped(tmp_path: Path, entry: Entry, *overrides: str) -> Path:
-    """TLC's graph of the configuration with constants and operators overridden on the specification's side."""
+    """Return TLC's graph of the configuration, with constants and operators overridden in the specification only."""
     names = {line.split()[0] for line in overrides}
     lines = entry.cfg.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not line.strip() or line.split()[0] not in names]
@@ -31,13 +31,13 @@ def dumped(tmp_path: Path, entry: Entry, *overrides: str) -> Path:
 
 
 def compared(dump: Path, entry: Entry, *mutants: str) -> Comparison:
-    """The dump against the graph of the model that lacks these guards."""
+    """Compare the dump with the graph of the model without these guards."""
     with mutated(*mutants):
         return compare_with_model(entry, dump)
 
 
 def check_changes_of_the_model(tmp_path: Path, entry: Entry, *mutants: str) -> None:
-    """Each guard taken away in the model alone is told, with a way to it."""
+    """Check that each guard that is removed from the model alone is reported, with a path to the difference."""
     dump = dumped(tmp_path, entry)
     assert compared(dump, entry).equal
     for mutant in mutants:
@@ -47,7 +47,7 @@ def check_changes_of_the_model(tmp_path: Path, entry: Entry, *mutants: str) -> N
 
 
 def sides_of_a_changed_specification(tmp_path: Path, entry: Entry, *overrides: str) -> set[str]:
-    """Whose states and transitions the other lacks, when the specification alone is changed; never nobody's."""
+    """Change the specification alone, and return the sides that have states or transitions of their own."""
     comparison = compared(dumped(tmp_path, entry, *overrides), entry)
     assert not comparison.equal
     return {each.side for each in comparison.differences}

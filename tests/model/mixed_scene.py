@@ -1,4 +1,4 @@
-"""A coordinator of the model with one group ``g``, and its clock, log and timers, for tests of mixed groups."""
+"""A coordinator of the model with one group ``g``, its clock, its log and its timers, for tests of mixed groups."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ KINDS = {
 
 
 def kinds(records: Iterable[Record]) -> list[str]:
-    """What was written: kind and member, ``-`` before a tombstone."""
+    """Return the records written as kind and member, with ``-`` before a tombstone."""
     shown = []
     for record in records:
         key: Any = record.key
@@ -93,12 +93,12 @@ def subscription(
 
 
 def assignment(*rows: tuple[str, list[int]]) -> bytes:
-    """An assignment whose rows are written as they are listed."""
+    """Return an assignment with its rows in the given order."""
     return embedded.encode_topics(rows, 3)
 
 
 class Scene:
-    """Events in, answers out. ``deadlines``: the timers that run; ``log``: all that was appended."""
+    """A coordinator that takes events and answers. ``deadlines``: the timers that run; ``log``: all records."""
 
     def __init__(self, profile: Profile = KAFKA_4_3, log: tuple[Record, ...] = (), **settings: Any) -> None:
         settings = {"group_initial_rebalance_delay_ms": 0, "group_consumer_assignment_interval_ms": 0, **settings}
@@ -117,7 +117,7 @@ class Scene:
     # ---- events -----------------------------------------------------------------------------------------------------
 
     def step(self, event: Event, new_id: str = "") -> Step:
-        """The first of the results."""
+        """Apply an event and take the first of the possible results."""
         step = self.model.successors(self.state, event, new_id)[0]
         self.deadlines = after_step(self.deadlines, event, step).deadlines
         self.state = step.state
@@ -125,7 +125,7 @@ class Scene:
         return step
 
     def send(self, body: RequestBody, new_id: str = "", version: int | None = None) -> Step:
-        """A request whose records are not replicated yet; ``asked`` is its id."""
+        """Send a request, and leave its records unreplicated; ``asked`` is its id."""
         if version is None:
             version = 1 if isinstance(body, ConsumerGroupHeartbeatRequest) else 5
             version = 4 if isinstance(body, HeartbeatRequest | LeaveGroupRequest) else version
@@ -141,14 +141,14 @@ class Scene:
         return self.step(AppendFailed(self.now, error))
 
     def fire(self, kind: TimerKind, member: str = "", operation: int = 0) -> Step:
-        """The timer runs out when it is due."""
+        """Let the timer run out at its deadline."""
         group = "" if kind is TimerKind.OPERATION else "g"
         key = TimerKey(kind, group, member, operation)
         self.now = max(self.now, self.deadlines[key])
         return self.step(TimerFired(self.now, key))
 
     def ask(self, body: RequestBody, answer: type[Body], new_id: str = "", version: int | None = None) -> Body:
-        """The answer once everything is replicated. ``written`` holds the records."""
+        """Send a request, replicate all records, and return the answer. ``written`` holds the request's records."""
         step = self.send(body, new_id, version)
         self.written = step.outcome.records
         replies = {r.request_id: r.body for r in (*step.outcome.replies, *self.replicate().outcome.replies)}
@@ -225,7 +225,7 @@ class Scene:
         instances: dict[str, str] | None = None,
         data: dict[str, bytes] | None = None,
     ) -> Group:
-        """A classic group of these members at generation 1, each with its assignment; the leader is the first."""
+        """Return a Stable classic group of these members and assignments at generation 1; the first one leads."""
         self.forming(tuple(assigned), instances=instances, data=data)
         self.formed()
         leader = self.classic.leader or ""
@@ -237,19 +237,19 @@ class Scene:
     def forming(
         self, members: tuple[str, ...], *, instances: dict[str, str] | None = None, data: dict[str, bytes] | None = None
     ) -> None:
-        """All have joined, and the first rebalance has not ended."""
+        """Let all members join; the first rebalance is still open."""
         for member in members:
             body = self.join("", (instances or {}).get(member), data=(data or {}).get(member))
             self.send(body, new_id=member, version=3)
             self.replicate()
 
     def formed(self) -> None:
-        """The first rebalance ends; who joins later extends it once, by nothing (C-JOIN-43)."""
+        """End the first rebalance. A member that joined later extends the delay once, by zero (C-JOIN-43)."""
         while self.classic.state == "PreparingRebalance":
             self.fire(TimerKind.JOIN)
 
     def lead(self, leader: str, assigned: dict[str, bytes]) -> Step:
-        """The leader's SyncGroup, which is written and not replicated."""
+        """Send the leader's SyncGroup; its record is written but not replicated."""
         rows = tuple(SyncGroupAssignment(member, data) for member, data in assigned.items())
         instance = next(m.instance for m in self.classic.members if m.member_id == leader)
         generation = self.classic.generation
@@ -283,6 +283,6 @@ class Scene:
         return member
 
     def due(self, kind: TimerKind, member: str = "") -> int | None:
-        """When the timer runs out, in ms from now; None if it does not run."""
+        """Return when the timer runs out, in ms from now, or None if it does not run."""
         at = self.deadlines.get(TimerKey(kind, "g", member))
         return None if at is None else at - self.now

@@ -1,4 +1,4 @@
-"""Small systems with known state graphs, for the explorer's own tests."""
+"""Small systems with known state graphs, for the tests of the explorer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fencepost_model.explore.interface import (
 
 @dataclass(frozen=True)
 class Counters:
-    """Plain: a counter that goes 0…top by steps of one, or jumps from any value to 0 if it ``may_reset``."""
+    """A plain system: a counter goes from 0 to ``top`` in steps of one; if it ``may_reset``, it may jump to 0."""
 
     top: int
     may_reset: bool = False

@@ -1,9 +1,9 @@
-"""The shortest way of the whole coordinator to a property that breaks, as a trace that any coordinator can replay.
+"""Find the shortest run of the whole coordinator that breaks a property, as a trace that any coordinator can replay.
 
-Breadth first over the model of a coordinator that leads one partition, with a few moves: a request, a timer that runs
-out, a request whose records cannot be appended, are late, or stay open, the partition that is lost and won again. Time
-stands still but for timers. What is written is replicated at once, unless something before it is not. Where the model
-leaves a choice open, the first one is taken.
+The search goes breadth first over the model of a coordinator that leads one partition. There are a few moves: a
+request, a timer that runs out, a request whose records cannot be appended, are late, or stay open, and the loss and
+return of the partition. Only timers advance the clock. Records are replicated at once, unless an earlier record is not
+replicated. Where the model leaves a choice open, the search takes the first one.
 """
 
 from __future__ import annotations
@@ -42,16 +42,20 @@ from fencepost_conformance.trace.files import EventTrace, read_traces
 from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.classic.coordinator_state import CoordinatorState
 
-#: A target is computed at every bump (M-TGT-08).
+#: A zero interval: the coordinator computes a target at every bump (M-TGT-08).
 NOW = Settings(group_consumer_assignment_interval_ms=0)
 FINDINGS = Path(__file__).parents[2] / "docs" / "findings" / "consumer"
 TOPICS = (Topic("t", b"1" * 16, 2), Topic("u", b"2" * 16, 1))
 
 
 class Ask(NamedTuple):
-    """A request. ``fails``: its records cannot be appended. ``late``: they are replicated only after its operation has
-    timed out (F-RT-09). ``later``: how long before it, in ms. ``open``: its records are not replicated yet, nor is
-    anything that is written before ``Replicate``."""
+    """A request.
+
+    - ``fails``: its records cannot be appended.
+    - ``late``: its records are replicated only after its operation has timed out (F-RT-09).
+    - ``later``: how many ms pass before the request.
+    - ``open``: neither its records nor any later ones are replicated before ``Replicate``.
+    """
 
     body: RequestBody
     fails: bool = False
@@ -71,15 +75,15 @@ class Resolve(NamedTuple):
 
 
 class Replicate(NamedTuple):
-    """All that was written is replicated."""
+    """All records written so far are replicated."""
 
 
 class Lose(NamedTuple):
-    """The partition is lost."""
+    """The coordinator loses the partition."""
 
 
 class Win(NamedTuple):
-    """And won again: all that was written is in the log."""
+    """The coordinator gets the partition back; the log holds all records written so far."""
 
 
 class Grow(NamedTuple):
@@ -90,8 +94,12 @@ Move = Ask | Fire | Resolve | Replicate | Lose | Win | Grow
 
 
 class Play(NamedTuple):
-    """A run so far. ``answers``: of the last move, by request; ``told``: the requests that have been answered at all.
-    ``ends``: how much of the log was replicated each time."""
+    """A run so far.
+
+    - ``answers``: the answers to the last move, by request.
+    - ``told``: the requests that have been answered so far.
+    - ``ends``: the replicated length of the log after each replication.
+    """
 
     state: CoordinatorState
     events: tuple[Event, ...]
@@ -107,21 +115,21 @@ class Play(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether something that was written is not replicated."""
+        """Whether some record is written but not replicated."""
         return self.ends[-1] != len(self.log)
 
     @property
     def situation(self) -> object:
-        """What the future depends on."""
+        """Everything on which the future depends."""
         return self.state._replace(handled=0), self.armed, self.drawn
 
     @property
     def last(self) -> Event:
-        """The last move."""
+        """The event of the last move."""
         return next(each for each in reversed(self.events) if not isinstance(each, Appended | AppendFailed))
 
     def answer(self) -> ResponseBody | None:
-        """To the request that was the last move."""
+        """Return the answer to the request that was the last move, if there is one."""
         return next((body for number, body in self.answers if number == self.asked), None)
 
 
@@ -129,7 +137,7 @@ Holds = Callable[["Search", Play], bool]
 
 
 class Search:
-    """``first``: what the log holds when the coordinator loads it."""
+    """A search. ``first``: the log when the coordinator loads it."""
 
     def __init__(
         self, settings: Settings, profile: Profile, moves: Iterable[Move], first: Sequence[Record] = ()
@@ -144,7 +152,7 @@ class Search:
         )
 
     def shortest(self, holds: Holds, depth: int) -> Play | None:
-        """The nearest run that breaks the property; None if there is none within so many moves."""
+        """Return the shortest run of at most ``depth`` moves that breaks the property, or None."""
         seen = {self.start.situation}
         level = [self.start]
         for _ in range(depth):
@@ -163,7 +171,7 @@ class Search:
         return None
 
     def take(self, play: Play, move: Move) -> Play | None:
-        """The run after one more move; None if it cannot be made."""
+        """Return the run after one more move, or None if the move is impossible."""
         play = play._replace(answers=(), moves=(*play.moves, move))
         if isinstance(move, Resolve):
             return self._written(play, TaskDone(play.now, TaskKey(TaskKind.REGEX, "g")), fails=False)
@@ -207,7 +215,7 @@ class Search:
         return self._event(after, Appended(after.now, offset=len(after.log)))
 
     def again(self, moves: Iterable[Move]) -> Play:
-        """The run of these moves. Raises ``ValueError`` if one of them cannot be made."""
+        """Return the run of these moves. Raise ``ValueError`` if one of them is impossible."""
         play = self.start
         for move in moves:
             after = self.take(play, move)
@@ -249,7 +257,7 @@ class Search:
         )
 
     def _new_id(self, play: Play, event: Event) -> str:
-        """The id that Kafka's harness would draw next (G-WIRE-28)."""
+        """Return the id that Kafka's harness would draw next (G-WIRE-28)."""
         if not isinstance(event, Request) or getattr(event.body, "member_id", None) != "":
             return ""
         if play.state.consumer_group(_group_of(event.body)) is not None:
@@ -295,9 +303,15 @@ def join(
 
 
 class Whole(NamedTuple):
-    """A switch, the trace in ``docs/findings/consumer``, the moves that clients may make, the property, and how many
-    moves break it. ``shown``: what makes it visible afterwards. ``first``: the log at the beginning. ``also``: another
-    switch that must be on. ``beyond``: how many moves more are searched without the fault."""
+    """A fault of Kafka that shows in the whole coordinator.
+
+    - ``switch``: the switch of the profile; ``also``: another switch that must be on.
+    - ``trace``: the name of its trace in ``docs/findings/consumer``.
+    - ``moves``, ``holds``: the moves that clients may make, and the property.
+    - ``length``: the number of moves that break it; ``beyond``: how many more moves are searched without the fault.
+    - ``shown``: the moves that make the fault visible afterwards.
+    - ``first``: the log at the beginning.
+    """
 
     switch: str
     trace: str
@@ -311,7 +325,7 @@ class Whole(NamedTuple):
     beyond: int = 1
 
     def beside(self) -> Profile:
-        """Everything mended, but for a fault without which this one cannot be met."""
+        """The profile with every fault fixed, except one that this fault needs (``also``)."""
         return replace(INTENDED, **{self.also: True}) if self.also else INTENDED  # type: ignore[arg-type]
 
     def alone(self) -> Profile:
@@ -321,8 +335,11 @@ class Whole(NamedTuple):
         return Search(self.settings, profile, self.moves, self.first)
 
     def is_found(self) -> None:
-        """Asserts that the model finds it with the one switch, in so many moves and no fewer, and with all of a release
-        that has it, not of one that has not, and that there is nothing to find without."""
+        """Assert that the model finds the fault.
+
+        The search must find it with the switch alone, in ``length`` moves and no fewer. It must find it under the
+        profile of a release that has the fault, and under no other profile.
+        """
         alone = self.search(self.alone())
         assert alone.shortest(self.holds, self.length) is not None
         assert alone.shortest(self.holds, self.length - 1) is None
@@ -332,7 +349,7 @@ class Whole(NamedTuple):
         assert self.search(self.beside()).shortest(self.holds, self.length + self.beyond) is None
 
     def events(self) -> tuple[Event, ...]:
-        """The shortest trace, and what shows it."""
+        """The events of the shortest trace and of the moves that make the fault visible."""
         play = self.search(self.alone()).shortest(self.holds, self.length)
         assert play is not None
         return self.search(KAFKA_4_3).again([*play.moves, *self.shown]).events

@@ -1,4 +1,4 @@
-"""Every combination of choices is taken once, also when later choices depend on earlier ones."""
+"""Every combination of choices is taken once, even if later choices depend on earlier ones."""
 
 from __future__ import annotations
 

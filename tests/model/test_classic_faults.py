@@ -1,4 +1,4 @@
-"""Kafka's faults of classic groups: the model finds each by itself, as in ``test_coordinator_faults``."""
+"""Kafka's faults of classic groups: a search in the model finds each of them, as in ``test_coordinator_faults``."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from fencepost_model.machines import EMPTY, PREPARING
 
 
 def a_join_phase_is_timed(search: Search, play: Play) -> bool:
-    """LIV-02: a group in PreparingRebalance has a timer that ends it."""
+    """A group in PreparingRebalance has a timer that ends the join phase (LIV-02)."""
     group = play.state.group("g")
     timed = any(key.kind is TimerKind.JOIN and key.group_id == "g" for key, _ in play.armed)
     return group is None or group.state != PREPARING or timed
 
 
 def a_delay_without_newcomers_is_the_last(search: Search, play: Play) -> bool:
-    """C-JOIN-43: who comes to an empty group as the only one is answered when the initial delay is over."""
+    """A member that joins an empty group alone is answered when the initial delay ends (C-JOIN-43)."""
     if len(play.moves) < 2 or play.moves[-1] != ROUND:
         return True
     before = search.again(play.moves[:-2]).state.group("g")
@@ -48,7 +48,7 @@ def a_delay_without_newcomers_is_the_last(search: Search, play: Play) -> bool:
 
 
 def nobody_waits_for_nobody(search: Search, play: Play) -> bool:
-    """C-JOIN-41: a join phase that all members have joined is over, but for its initial delay."""
+    """A join phase ends when all members have joined, unless the initial delay is still open (C-JOIN-41)."""
     group = play.state.group("g")
     if group is None or group.state != PREPARING or not group.members or group.pending_join:
         return True
@@ -57,7 +57,7 @@ def nobody_waits_for_nobody(search: Search, play: Play) -> bool:
 
 
 def who_is_a_member_has_room(search: Search, play: Play) -> bool:
-    """C-JOIN-20…22: a static member of the group is not refused for capacity."""
+    """A static member of the group is not refused because the group is full (C-JOIN-20…22)."""
     answer, move = play.answer(), play.moves[-1]
     if getattr(answer, "error_code", None) is not ErrorCode.GROUP_MAX_SIZE_REACHED or not isinstance(move, Ask):
         return True
@@ -67,13 +67,13 @@ def who_is_a_member_has_room(search: Search, play: Play) -> bool:
 
 
 def only_members_owe_a_sync(search: Search, play: Play) -> bool:
-    """G-DATA-09, C-SYNC-20: the sync timer waits for members of the group."""
+    """The sync timer waits only for members of the group (G-DATA-09, C-SYNC-20)."""
     group = play.state.group("g")
     return group is None or group.pending_sync <= {member.member_id for member in group.members}
 
 
 def who_offers_what_all_offer_is_let_in(search: Search, play: Play) -> bool:
-    """C-JOIN-31, G-DATA-08: a JoinGroup with a protocol that all members support is not refused for its protocols."""
+    """A JoinGroup with a protocol that all members support is not refused for its protocols (C-JOIN-31, G-DATA-08)."""
     answer, last = play.answer(), play.last
     if getattr(answer, "error_code", None) is not ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
         return True
@@ -83,7 +83,7 @@ def who_offers_what_all_offer_is_let_in(search: Search, play: Play) -> bool:
 
 
 def a_deletion_looks_once(search: Search, play: Play) -> bool:
-    """C-ADM-09: a group that was empty when its deletion was asked for is not refused as one with members."""
+    """A group that was empty when its deletion was requested is not refused as NON_EMPTY_GROUP (C-ADM-09)."""
     bodies = [move.body for move in play.moves if isinstance(move, Ask)]
     for number, body in play.answers:
         if isinstance(body, DeleteGroupsResponse) and isinstance(bodies[number - 1], DeleteGroupsRequest):
@@ -96,7 +96,7 @@ def a_deletion_looks_once(search: Search, play: Play) -> bool:
 
 
 def groups_are_listed_once(search: Search, play: Play) -> bool:
-    """C-ADM-05."""
+    """ListGroups lists each group once (C-ADM-05)."""
     answer = play.answer()
     names = [row.group_id for row in answer.groups] if isinstance(answer, ListGroupsResponse) else []
     return len(names) == len(set(names))
@@ -210,5 +210,5 @@ def test_fault_of_classic_groups_is_found(fault: Whole) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.trace)
 def test_the_trace_of_classic_groups_is_in_the_findings(fault: Whole) -> None:
-    """What Kafka did at each of its events is there, and is looked at again by other tests."""
+    """The trace in the findings has these events; other tests compare it with what Kafka did."""
     assert read_events(fault.trace) == (fault.settings, fault.events())

@@ -52,7 +52,7 @@ def test_first_generation() -> None:
 
 
 def test_initial_delay_windows() -> None:
-    """C-JOIN-43 with D = 3000, R = 10000 and a newcomer in every window: 3000, 3000, 3000, 1000."""
+    """The delays are 3000, 3000, 3000 and 1000 ms if D = 3000, R = 10000 and a new member joins in each (C-JOIN-43)."""
     play = Play(group_initial_rebalance_delay_ms=3_000)
     play.newcomer("a")
     spent = []
@@ -70,7 +70,7 @@ def test_initial_delay_windows() -> None:
 
 
 def test_leader_choice_is_a_branch() -> None:
-    """C-JOIN-76: any of the others may lead when the leader goes, and nothing but the leader differs."""
+    """Any other member may become leader when the leader leaves, and nothing else differs (C-JOIN-76)."""
     play = Play().stable("a", "b", "c")
     step = Arrive(99, 5, "c", "/h", LeaveGroupRequest("g", (LeaveGroupMember("a"),)))
     successors = play.model.successors(play.state, step)
@@ -81,7 +81,7 @@ def test_leader_choice_is_a_branch() -> None:
 
 
 def test_vote_tie_is_a_branch() -> None:
-    """C-JOIN-63."""
+    """A tie of votes leaves the choice of the protocol open (C-JOIN-63)."""
     play = Play()
     first, second = (Protocol("p", b""), Protocol("q", b"")), (Protocol("q", b""), Protocol("p", b""))
     for member_id, protocols in (("a", first), ("b", second)):
@@ -104,7 +104,7 @@ def test_rejoin_of_a_follower_with_the_same_protocols_changes_nothing() -> None:
 
 
 def test_failed_append_of_the_assignment() -> None:
-    """C-SYNC-22."""
+    """A failed append of the assignment answers every parked SyncGroup with the error (C-SYNC-22)."""
     play = Play(instant=False).completing("a", "b")
     play.do(Durable(play.state.undurable))
     play.sync("b", 1)
@@ -117,7 +117,7 @@ def test_failed_append_of_the_assignment() -> None:
 
 
 def test_load_gives_stable_with_session_timers_only() -> None:
-    """C-ST-07, F-LOAD-06, C-TMR-13; and a group over capacity rebalances at once."""
+    """A loaded group has session timers only, and rebalances if over capacity (C-ST-07, C-TMR-13, F-LOAD-06)."""
     play = Play().stable("a", "b")
     (successor,) = play.model.loaded(play.records)
     assert successor.state.group is not None
@@ -147,7 +147,7 @@ def test_illegal_inputs_are_refused() -> None:
 
 
 def test_heartbeat_is_never_ahead_of_the_log() -> None:
-    """F-RT-16: an answer that tells something waits; an error does not."""
+    """An answer that reveals new state waits for the log; an error does not (F-RT-16)."""
     play = Play(KAFKA_4_3, instant=False).stable("a")
     play.join(new_id="b")
     assert play.ask(HeartbeatRequest("g", generation_id=1, member_id="a"), version=4) is not None

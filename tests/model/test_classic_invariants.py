@@ -1,4 +1,4 @@
-"""Promises of the rule book that hold in every state of a group, whatever is sent to it (rule book, 12.1)."""
+"""Promises that hold in every state of a classic group, whatever requests arrive (rule book, 12.1)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LISTS = (("p",), ("p", "q"), ("q", "p"), ("q",))
 
 
 class Intended(RuleBasedStateMachine):
-    """Any requests, timers, append results and timeouts, in any order, on one group."""
+    """Drive one group with requests, timers, append results and timeouts in any order."""
 
     profile: Profile = INTENDED
 
@@ -72,7 +72,7 @@ class Intended(RuleBasedStateMachine):
     # ---- inputs -------------------------------------------------------------------------------------------------
 
     def one(self, number: int) -> str:
-        """Some member id: of a member, pending, or of nobody."""
+        """Return a member id: of a member, a pending one, or an unknown one."""
         group = self.group
         ids = sorted({m.member_id for m in group.members} | group.pending_join) if group else []
         return ids[number % len(ids)] if ids and number else "nobody"
@@ -175,7 +175,7 @@ class Intended(RuleBasedStateMachine):
     # ---- promises -----------------------------------------------------------------------------------------------
 
     def grown(self, before: Group | None, after: Group | None) -> None:
-        """INV-GEN-01: a generation is never lost, and one is used up at a time."""
+        """A generation is never lost, and grows by at most one at a time (INV-GEN-01)."""
         if before is not None and after is not None:
             assert after.generation - before.generation in (0, 1)
 
@@ -213,7 +213,7 @@ class Intended(RuleBasedStateMachine):
 
     @invariant()
     def parked(self) -> None:
-        """INV-MEM-05…07, INV-PROTO-01."""
+        """Check which requests are parked in which states, and the protocol (INV-MEM-05…07, INV-PROTO-01)."""
         group = self.group
         if group is None:
             return
@@ -239,7 +239,7 @@ class Intended(RuleBasedStateMachine):
 
     @invariant()
     def timers(self) -> None:
-        """LIV-02, LIV-03: what a group waits for has a timer."""
+        """Everything that a group waits for has a timer (LIV-02, LIV-03)."""
         group = self.group
         if group is None:
             return
@@ -256,15 +256,15 @@ class Intended(RuleBasedStateMachine):
 
 
 class Kafka(Intended):
-    """The same, with what Kafka 4.3 does not keep left out."""
+    """The same for Kafka 4.3, without the promises that it breaks."""
 
     profile = KAFKA_4_3
 
     def pending_sync(self, group: Group) -> None:
-        """C-STATIC-16."""
+        """Check nothing: a replacement leaves the old id in the pending-sync set (C-STATIC-16)."""
 
     def supported(self, group: Group) -> None:
-        """C-STATIC-18: wrong counts can select what not all support."""
+        """Check nothing: wrong counts can select a protocol that some member does not support (C-STATIC-18)."""
 
 
 TestIntended = Intended.TestCase

@@ -49,7 +49,7 @@ ALL = frozenset({("t", 0), ("t", 1)})
 
 
 class Driven:
-    """A member and what it did last."""
+    """A member and its last outputs."""
 
     def __init__(self, config: MemberConfig | None = None) -> None:
         self.model = MemberModel(config or MemberConfig())
@@ -63,7 +63,7 @@ class Driven:
         return self
 
     def sent(self, kind: type[T]) -> tuple[int, T]:
-        """The one request of this kind among the last outputs."""
+        """Return the only request of this kind among the last outputs."""
         found = [(o.request, o.body) for o in self.outputs if isinstance(o, Send) and isinstance(o.body, kind)]
         assert len(found) == 1, self.outputs
         return found[0]
@@ -79,7 +79,7 @@ class Driven:
     # ---- shortcuts ----------------------------------------------------------------------------------------------
 
     def joining(self) -> int:
-        """Up to the first JoinGroup; its request id."""
+        """Drive the member to its first JoinGroup, and return the id of that request."""
         self.do(MetadataChanged(TOPIC), Subscribe(frozenset({"t"})), Poll())
         assert self.outputs == (FindCoordinator(),)
         self.do(CoordinatorFound(), Poll())
@@ -177,7 +177,7 @@ def test_fenced_heartbeat_loses_everything(error: ErrorCode, kept: str, cooperat
 
 
 def test_answers_of_an_older_generation_reset_nothing() -> None:
-    """K-ST-15, for each of the two errors and for FENCED_INSTANCE_ID."""
+    """UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION and FENCED_INSTANCE_ID of an older generation reset nothing (K-ST-15)."""
     member = Driven().stable().do(HeartbeatDue())
     old = [member.sent(HeartbeatRequest)[0]]
     for _ in range(2):
@@ -205,7 +205,7 @@ def test_fenced_instance_id_is_thrown_once_and_then_joins_anew() -> None:
 
 
 def test_what_the_heartbeat_thread_died_of_waits_for_a_subscription() -> None:
-    """K-HB-10: a poll without one throws nothing."""
+    """A poll without a subscription does not throw the error that stopped the heartbeat thread (K-HB-10)."""
     member = Driven(MemberConfig(instance_id="i")).stable().do(HeartbeatDue())
     beat, _ = member.sent(HeartbeatRequest)
     member.do(Answer(beat, HeartbeatResponse(ErrorCode.FENCED_INSTANCE_ID)), Unsubscribe(), Poll())
@@ -230,7 +230,7 @@ def test_fatal_join_answers_are_thrown(error: ErrorCode) -> None:
 
 
 def test_sync_while_loading_by_profile() -> None:
-    """K-ERR-02: Kafka throws a passing condition at the application; the mended client tries again."""
+    """Kafka throws a temporary error at the application; the fixed client retries (K-ERR-02)."""
     for profile, thrown in ((KAFKA_4_3, ["KafkaException"]), (MemberConfig().profile, [])):
         member = Driven(MemberConfig(profile=profile))
         sync = member.syncing(member.joining())
@@ -243,7 +243,7 @@ def test_sync_while_loading_by_profile() -> None:
 
 
 def test_retry_after_a_failed_sync_claims_old_partitions_with_the_new_generation() -> None:
-    """K-ERR-16."""
+    """A retry without join prepare claims the old partitions with the new generation (K-ERR-16)."""
     member = Driven(MemberConfig(cooperative=True)).stable().do(EnforceRebalance(), Poll())
     sync = member.syncing(member.sent(JoinGroupRequest)[0], generation=2)
     member.do(Answer(sync, SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)), Poll())
@@ -252,7 +252,7 @@ def test_retry_after_a_failed_sync_claims_old_partitions_with_the_new_generation
 
 
 def test_reset_between_sync_and_join_complete() -> None:
-    """K-ST-16."""
+    """A reset between SyncGroup and join complete skips join complete, and the member joins again (K-ST-16)."""
     member = Driven()
     sync = member.syncing(member.joining())
     member.do(HeartbeatDue())
@@ -324,7 +324,7 @@ def test_callback_that_throws_at_complete_is_called_until_it_does_not() -> None:
 
 
 def test_commit_before_the_rebalance() -> None:
-    """K-CB-01: no JoinGroup while the commit is out; a retriable failure commits again."""
+    """The commit precedes the JoinGroup; after a retriable error the commit is repeated (K-CB-01)."""
     member = Driven(MemberConfig(auto_commit=True)).stable().do(EnforceRebalance(), Poll())
     (commit,) = (o for o in member.outputs if isinstance(o, Commit))
     assert (commit.generation, commit.partitions) == (1, ALL)
@@ -338,7 +338,7 @@ def test_commit_before_the_rebalance() -> None:
 
 
 def test_fenced_commit_loses_everything_even_when_the_generation_changed() -> None:
-    """K-OFF-13: the one answer of an older generation that resets newer state."""
+    """An OffsetCommit answer is the only one that resets newer state although its generation is older (K-OFF-13)."""
     member = Driven(MemberConfig(auto_commit=True)).stable().do(EnforceRebalance(), Poll())
     (commit,) = (o for o in member.outputs if isinstance(o, Commit))
     member.do(Answer(commit.request, CommitAnswer(ErrorCode.ILLEGAL_GENERATION)), Poll())
@@ -361,7 +361,7 @@ def test_leader_rejoins_on_new_metadata_follower_does_not() -> None:
 
 
 def test_who_led_watches_until_its_next_join_is_complete() -> None:
-    """K-JOIN-02: as a follower too, and what it sees makes it join once more."""
+    """A former leader watches as a follower too; a change of metadata makes it join once more (K-JOIN-02)."""
     member = Driven().stable().do(EnforceRebalance(), Poll())
     join, _ = member.sent(JoinGroupRequest)
     sync = member.syncing(join, generation=2, leader="other")
@@ -373,13 +373,13 @@ def test_who_led_watches_until_its_next_join_is_complete() -> None:
 
 
 def test_topics_of_nobody_are_not_watched() -> None:
-    """K-JOIN-18: a leader joins again for the topics of its group only."""
+    """A leader joins again only if the topics of its group change (K-JOIN-18)."""
     member = Driven().stable()
     assert member.do(MetadataChanged((*TOPIC, ("u", 1))), Poll()).outputs == ()
 
 
 def test_leader_that_skips_assignment_still_watches() -> None:
-    """K-JOIN-11."""
+    """A leader that gets SkipAssignment sends an empty SyncGroup and keeps watching the metadata (K-JOIN-11)."""
     member = Driven(MemberConfig(instance_id="i"))
     answer = JoinGroupResponse(
         ErrorCode.NONE,
@@ -397,7 +397,7 @@ def test_leader_that_skips_assignment_still_watches() -> None:
 
 
 def test_assignor_that_throws() -> None:
-    """K-JOIN-20: no SyncGroup, the exception from poll, and the next poll joins again with the new generation."""
+    """The poll throws the assignor's exception, no SyncGroup is sent, and the next poll joins again (K-JOIN-20)."""
     member = Driven()
     rows = (JoinGroupMember("m", metadata=b"not a subscription"),)
     answer = JoinGroupResponse(

@@ -1,4 +1,4 @@
-"""One classic group, input by input: what each switch of a profile changes."""
+"""One classic group, input by input: the effect of each switch of a profile."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def profile(faulty: bool, switch: str) -> Profile:
 
 @BOTH
 def test_new_member_added(faulty: bool) -> None:
-    """C-JOIN-71."""
+    """Kafka keeps ``newMemberAdded`` after the delay, so that a later delay is extended without reason (C-JOIN-71)."""
     play = Play(profile(faulty, "fault_new_member_added_survives"), group_initial_rebalance_delay_ms=3_000)
     for member_id in ("a", "b"):
         play.join(new_id=member_id)
@@ -61,7 +61,7 @@ def test_new_member_added(faulty: bool) -> None:
 
 @BOTH
 def test_refusal_of_the_last_one_missing(faulty: bool) -> None:
-    """C-JOIN-23."""
+    """Kafka refuses the last member that is missing, and does not end the join phase (C-JOIN-23)."""
     play = Play(profile(faulty, "fault_refusal_leaves_join_phase"), group_max_size=2).stable("a", "b")
     play.join(new_id="p")  # refused: the group is full and Stable
     smaller = GroupModel(Settings(group_initial_rebalance_delay_ms=0, group_max_size=1), play.model.profile)
@@ -74,7 +74,7 @@ def test_refusal_of_the_last_one_missing(faulty: bool) -> None:
 
 @BOTH
 def test_returning_static_member_at_capacity(faulty: bool) -> None:
-    """C-JOIN-75."""
+    """Kafka counts a returning static member as new, so that a full group refuses it (C-JOIN-75)."""
     play = Play(profile(faulty, "fault_static_return_counts_as_new"), group_max_size=1).static("s", "i")
     answer = play.join(new_id="s2", instance="i")
     assert error(answer) is (ErrorCode.GROUP_MAX_SIZE_REACHED if faulty else ErrorCode.NONE)
@@ -82,7 +82,7 @@ def test_returning_static_member_at_capacity(faulty: bool) -> None:
 
 @BOTH
 def test_protocol_listed_twice(faulty: bool) -> None:
-    """C-JOIN-72: in Kafka the generation is used up, and the group is left without a join timer."""
+    """In Kafka the generation is used up, and the group has no join timer (C-JOIN-72)."""
     play = Play(profile(faulty, "fault_duplicate_protocol_accepted"))
     answer = play.join(new_id="a", protocols=RANGE + RANGE, version=3)
     if not faulty:
@@ -95,7 +95,7 @@ def test_protocol_listed_twice(faulty: bool) -> None:
 
 @BOTH
 def test_parked_join_when_earlier_writes_are_late(faulty: bool) -> None:
-    """C-JOIN-70: Kafka tells the client that it failed, and counts it in."""
+    """Kafka answers the client with an error and still counts it as joined (C-JOIN-70)."""
     play = Play(profile(faulty, "fault_parked_fail_early"), instant=False)
     play.join(new_id="a")
     play.join("a")
@@ -108,7 +108,7 @@ def test_parked_join_when_earlier_writes_are_late(faulty: bool) -> None:
 
 @BOTH
 def test_replacement_of_a_member_that_had_not_synced(faulty: bool) -> None:
-    """C-STATIC-16."""
+    """In Kafka a replacement leaves the old id in the pending-sync set (C-STATIC-16)."""
     play = Play(profile(faulty, "fault_replacement_keeps_pending_sync"))
     for member_id, instance in (("a", "i"), ("b", "j")):
         play.join(new_id=member_id, instance=instance)
@@ -124,7 +124,7 @@ def test_replacement_of_a_member_that_had_not_synced(faulty: bool) -> None:
 
 @BOTH
 def test_second_replacement_while_the_first_is_open(faulty: bool) -> None:
-    """C-STATIC-18, both timing out: the support counts stay wrong."""
+    """If both replacements time out in Kafka, the counts of supported protocols stay wrong (C-STATIC-18)."""
     kafka = replace(INTENDED, fault_timeout_undoes_memory=True, fault_second_replacement_mixes_undo=faulty)
     play = Play(kafka, instant=False).static("s", "i")
     play.join(new_id="s2", instance="i", protocols=(*RANGE, Protocol("other", b"")))
@@ -139,7 +139,7 @@ def test_second_replacement_while_the_first_is_open(faulty: bool) -> None:
 
 @BOTH
 def test_leave_of_a_member_with_a_parked_sync(faulty: bool) -> None:
-    """C-LEAVE-24."""
+    """Kafka never answers the parked SyncGroup of a member that LeaveGroup removes (C-LEAVE-24)."""
     play = Play(profile(faulty, "fault_leave_forgets_parked_sync")).completing("a", "b")
     play.sync("b", 1)
     parked = play.asked
@@ -151,7 +151,7 @@ def test_leave_of_a_member_with_a_parked_sync(faulty: bool) -> None:
 
 @BOTH
 def test_second_sync_of_the_leader(faulty: bool) -> None:
-    """C-SYNC-19: live the first content counts, in Kafka's log the last."""
+    """Kafka's memory keeps the first assignment, but its log ends with the last one (C-SYNC-19)."""
     play = Play(profile(faulty, "fault_every_leader_sync_appends"), instant=False).completing("a")
     play.do(Durable(play.state.undurable))
     before = len(play.records)
@@ -166,7 +166,7 @@ def test_second_sync_of_the_leader(faulty: bool) -> None:
 
 @BOTH
 def test_timeout_of_the_assignment(faulty: bool) -> None:
-    """C-SYNC-33, F-RT-09: in Kafka memory and log part; mended, memory follows the log."""
+    """In Kafka memory and log differ after the timeout; with the fix, memory follows the log (C-SYNC-33, F-RT-09)."""
     play = Play(profile(faulty, "fault_timeout_undoes_memory"), instant=False).completing("a", "b")
     play.do(Durable(play.state.undurable))
     play.sync("b", 1)
@@ -184,7 +184,7 @@ def test_timeout_of_the_assignment(faulty: bool) -> None:
 
 @BOTH
 def test_timeout_of_a_replacement(faulty: bool) -> None:
-    """C-STATIC-06."""
+    """After a timeout Kafka puts the old member back; with the fix the new one stays (C-STATIC-06)."""
     play = Play(profile(faulty, "fault_timeout_undoes_memory"), instant=False).static("s", "i")
     play.join(new_id="s2", instance="i")
     assert error(play.do(TimeOut(play.asked))[play.asked]) is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -193,7 +193,7 @@ def test_timeout_of_a_replacement(faulty: bool) -> None:
 
 @BOTH
 def test_the_sync_timer_spares_who_has_just_come_back(faulty: bool) -> None:
-    """C-STATIC-16, C-SYNC-20: the entry that moved is of a member that is owed an answer itself."""
+    """The sync timer spares the new static member while its own JoinGroup is open (C-STATIC-16, C-SYNC-20)."""
     play = Play(profile(faulty, "fault_replacement_keeps_pending_sync"), instant=False)
     play.newcomer("a")
     play.join(new_id="s", instance="i")
@@ -216,11 +216,11 @@ def test_the_sync_timer_spares_who_has_just_come_back(faulty: bool) -> None:
 
 @BOTH
 def test_a_lost_partition_and_a_replacement_of_an_earlier_generation(faulty: bool) -> None:
-    """C-STATIC-06, F-UNLOAD-01: undoing the replacement first would fence a client that nobody displaced."""
+    """Undoing the replacement first would fence a client that no other client replaced (C-STATIC-06, F-UNLOAD-01)."""
     play = Play(profile(faulty, "fault_timeout_undoes_memory"), instant=False).static("s", "i")
     play.join(new_id="s2", instance="i")
     play.join(new_id="a")
-    play.join("a")  # the last that was missing
+    play.join("a")  # the last member that was missing
     assert (play.group.state, play.group.generation) == (COMPLETING, 2)
     play.sync("s2", 2, "s2", instance="i")
     waits = play.asked
@@ -242,7 +242,7 @@ def test_a_lost_partition_answers_a_later_join_of_a_replaced_member() -> None:
 
 @BOTH
 def test_timers_of_a_reverted_group(faulty: bool) -> None:
-    """C-TMR-12: the old delay timer ends a phase that never was, and a generation is used up."""
+    """The old delay timer ends a phase of a group that no longer exists, and uses up a generation (C-TMR-12)."""
     play = Play(profile(faulty, "fault_timers_outlive_reverted_group"), instant=False)
     play.join(new_id="s", instance="i")
     answers = play.do(AppendError(ErrorCode.NOT_ENOUGH_REPLICAS))
@@ -274,7 +274,7 @@ def test_subscription_that_cannot_be_read(faulty: bool) -> None:
 
 @BOTH
 def test_deletion_in_two_operations(faulty: bool) -> None:
-    """C-ADM-09: what is deleted is decided when the earlier writes are done."""
+    """In Kafka the groups to delete are chosen when the earlier writes are done (C-ADM-09)."""
     play = Play(profile(faulty, "fault_deletion_waits_twice"), instant=False)
     play.join(new_id="a")
     play.ask(DeleteGroupsRequest(("g",)), version=2)

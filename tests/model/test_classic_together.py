@@ -1,4 +1,4 @@
-"""Members and group, both from the model, joined by a network that loses nothing: they reach Stable by themselves."""
+"""Members and group of the model reach Stable without help, connected by a network that loses nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOPIC = (("t", 5),)
 
 
 class World:
-    """One group, its members, requests by (member, request), and who owns what."""
+    """One group, its members, its requests by (member, request), and the owners of partitions."""
 
     def __init__(self, profile: Profile, configs: list[MemberConfig], seed: int) -> None:
         self.rng = Random(seed)
@@ -95,8 +95,8 @@ class World:
 @pytest.mark.parametrize("cooperative", [False, True])
 @pytest.mark.parametrize("static", [False, True])
 def test_everybody_gets_a_share(profile: Profile, cooperative: bool, static: bool) -> None:
-    """LIV-05, LIV-06, INV-OWN-01: Stable, every partition owned once, and nothing more happens."""
-    # The type is not "consumer": Kafka would try to read the plain bytes as a consumer's (subscription.py).
+    """The group becomes Stable, each partition has one owner, and nothing else happens (LIV-05, LIV-06, INV-OWN-01)."""
+    # The type is not "consumer": Kafka would try to decode these plain bytes as a subscription (subscription.py).
     for seed in range(8):
         configs = [
             MemberConfig(

@@ -1,4 +1,4 @@
-"""Following traces: what the core and Kafka do is accepted, and what they did not do is refused where it happens."""
+"""The follower accepts what the core and Kafka do, and refuses each false observation at its step."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.trace import Follower
 
 PROFILES = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3, KAFKA_4_4], ids=lambda profile: profile.name)
-#: What a target says when a trace asks for something impossible; the trace ends there.
+#: Errors of a target when a trace asks for something impossible; the trace ends there.
 IMPOSSIBLE = ("NoSuchTimer", "OffsetBeyondLog", "NothingToAppend")
 
 
 def follow(trace: Generated, observations: list[Observation], profile: Profile) -> int:
-    """How many steps were accepted; fails with the verdict at the first that is not."""
+    """Return how many steps were accepted; fail with the verdict at the first refused one."""
     follower = Follower(trace.settings, profile)
     for step, (event, seen) in enumerate(zip(trace.events, observations, strict=False)):
         if seen.error in IMPOSSIBLE:
@@ -53,7 +53,10 @@ def follow(trace: Generated, observations: list[Observation], profile: Profile) 
 
 
 def test_who_leads_is_asked_once_however_many_go(kept: Callable[..., list[Generated]]) -> None:
-    """C-JOIN-76: each of those that go might have led meanwhile, in ten factorial ways; nobody sees that."""
+    """The choice of a leader branches once, however many members leave together (C-JOIN-76).
+
+    Each of the leaving members might have been leader in between, in ten factorial ways, but no answer shows which.
+    """
     (trace,) = kept(GroupProtocol.MIXED, KAFKA_4_3, 7400040599)
     follower = Follower(trace.settings, KAFKA_4_3)
     ways = [len(follower.feed(*each).taken) for each in zip(trace.events, trace.observations, strict=True)]
@@ -175,7 +178,7 @@ def test_a_false_observation_is_refused_there(
 
 
 def test_what_is_not_observed_is_not_judged() -> None:
-    """With answers alone a trace is still followed, as long as a member id that was made shows in one."""
+    """The follower needs only the answers, as long as each new member id appears in one of them."""
 
     class Answers:
         records = None
@@ -196,7 +199,7 @@ def test_what_is_not_observed_is_not_judged() -> None:
 
 
 def _dynamic_traces() -> Iterator[Generated]:
-    """Traces in which each new id is told with MEMBER_ID_REQUIRED, and no leader is chosen."""
+    """Yield traces in which an answer MEMBER_ID_REQUIRED shows each new id, and no leader is chosen."""
     found = 0
     for seed in range(200):
         trace = generate(seed, INTENDED, 60)
@@ -262,13 +265,13 @@ def test_a_refusal_names_what_would_have_been_accepted() -> None:
     verdict = follower.feed(beat, Observation(replies=(Reply(1, HeartbeatResponse(ErrorCode.NONE)),)))
     assert verdict.rules == ("C-HB-05",)
     assert "UNKNOWN_MEMBER_ID" in str(verdict)
-    assert follower.index == 1  # it stays where it was
+    assert follower.index == 1  # the follower does not advance
     assert follower.feed(beat, Observation(replies=(Reply(1, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID)),))).ok
 
 
 @pytest.mark.parametrize("faulty", [False, True], ids=["mended", "kafka"])
 def test_a_deletion_that_failed_lists_the_group_twice(faulty: bool) -> None:
-    """C-ADM-05 as Kafka has it: until the high watermark moves."""
+    """Kafka lists the group twice until the high watermark moves (C-ADM-05)."""
     model = CoordinatorModel(Settings(), replace(INTENDED, fault_failed_deletion_lists_twice=faulty))
     state = model.initial()
     listed: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Views are compared field by field without being made: each field must count."""
+"""The comparison of views compares fields without building the views: each field must count."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SEEN = GroupView(
 
 
 def other(value: Any) -> Any:
-    """Another value of the same kind."""
+    """Return another value of the same kind."""
     match value:
         case bool():
             return not value

@@ -1,4 +1,4 @@
-"""Commits in the closed groups: where the model's own check accepts one, the specification does too (E1)."""
+"""Commits in the closed groups: the specification accepts each commit that the model's own check accepts (E1)."""
 
 from __future__ import annotations
 

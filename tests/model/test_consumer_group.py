@@ -50,7 +50,7 @@ def _matcher(regex: str) -> Callable[[str], bool] | None:
 
 
 class Run:
-    """A group and what is done with it, one step after the other."""
+    """A group and the steps applied to it, one after the other."""
 
     def __init__(self, profile: Profile = INTENDED, settings: Settings = AT_ONCE, image: Image = IMAGE) -> None:
         self.model = ConsumerGroupModel(settings, profile)
@@ -66,7 +66,7 @@ class Run:
         return self.last
 
     def beat(self, member_id: str, epoch: int, *, owned: str | None = None, **fields: object) -> Member:
-        """A heartbeat that must succeed; ``owned`` as digits of t1, and of t2 after a slash."""
+        """Send a heartbeat that must succeed. ``owned``: digits of partitions of t1, and of t2 after a slash."""
         body = self.ask(member_id, epoch, owned=owned, **fields)
         assert body.error_code is ErrorCode.NONE
         return self.member(member_id) if epoch >= 0 else Member(member_id)
@@ -114,7 +114,7 @@ def _digits(member: Member) -> str:
 
 @pytest.mark.parametrize(("profile", "first"), [(KAFKA_4_3, 2), (INTENDED, 2), (KAFKA_4_2, 1), (KAFKA_4_0, 1)])
 def test_first_member(profile: Profile, first: int) -> None:
-    """M-VAL-21, V-30: the epoch that the first member of a group gets."""
+    """The first member of a group gets this epoch (M-VAL-21, V-30)."""
     run = Run(profile)
     member = run.beat("m1", 0)
     assert (member.epoch, run.now_group.epoch, run.now_group.assignment_epoch) == (first, first, first)
@@ -125,20 +125,20 @@ def test_first_member(profile: Profile, first: int) -> None:
 
 @pytest.mark.parametrize(("profile", "writes"), [(KAFKA_4_3, False), (KAFKA_4_2, True)])
 def test_first_member_without_topics(profile: Profile, *, writes: bool) -> None:
-    """M-VAL-21, V-31: no bump and no GroupEpoch for a first member that subscribes to nothing."""
+    """A first member that subscribes to nothing causes no bump and no GroupEpoch record (M-VAL-21, V-31)."""
     run = Run(profile)
     assert run.beat("m1", 0, subscribed_topic_names=()).epoch == 1
     assert any(isinstance(record.key, ConsumerGroupMetadataKey) for record in run.last.records) is writes
 
 
 def test_unknown_group() -> None:
-    """M-VAL-20, M-LEAVE-01."""
+    """A request for an unknown group gets GROUP_ID_NOT_FOUND (M-VAL-20, M-LEAVE-01)."""
     assert Run().ask("m1", 3).error_code is ErrorCode.GROUP_ID_NOT_FOUND
     assert Run().ask("m1", -1).error_code is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_full_group() -> None:
-    """M-VAL-25, 28, 30, V-120: nobody new; known ones pass, and a static member that returns under another id."""
+    """A full group admits no new member, only known ones and a returning static member (M-VAL-25, 28, 30, V-120)."""
     for profile, answer in ((KAFKA_4_3, ErrorCode.GROUP_MAX_SIZE_REACHED), (INTENDED, ErrorCode.NONE)):
         run = Run(profile, settings=replace(AT_ONCE, group_consumer_max_size=1))
         run.beat("m1", 0, instance_id="i1")
@@ -151,7 +151,7 @@ def test_full_group() -> None:
 
 
 def test_epochs_are_checked() -> None:
-    """M-FENCE-01, 03, 05, 06, 08."""
+    """Unknown members and wrong epochs are refused, and nothing changes (M-FENCE-01, 03, 05, 06, 08)."""
     run = Run()
     run.beat("m1", 0)
     before = run.group
@@ -163,7 +163,7 @@ def test_epochs_are_checked() -> None:
 
 
 def test_previous_epoch_with_what_is_owned() -> None:
-    """M-FENCE-04: the answer to a bump may be lost; the old epoch passes with an owned list that fits."""
+    """A lost answer may have carried a bump: the old epoch passes with an owned list that fits (M-FENCE-04)."""
     run = Run()
     run.beat("m1", 0)
     run.beat("m1", 2, owned="0123", subscribed_topic_names=("t1", "t2"))
@@ -176,7 +176,7 @@ def test_previous_epoch_with_what_is_owned() -> None:
     ("profile", "error"), [(KAFKA_4_1, ErrorCode.FENCED_MEMBER_EPOCH), (KAFKA_4_2, ErrorCode.NONE)]
 )
 def test_known_member_at_zero(profile: Profile, error: ErrorCode) -> None:
-    """M-FENCE-07, V-32."""
+    """A known member may send epoch 0 in any state since 4.2 (M-FENCE-07, V-32)."""
     run = Run(profile)
     run.beat("m1", 0)
     run.beat("m2", 0)
@@ -189,7 +189,7 @@ def test_known_member_at_zero(profile: Profile, error: ErrorCode) -> None:
 
 
 def test_two_members_share() -> None:
-    """M-REC-02, 04, 05, 10, 12, 13, 14, 16, 17: the first gives up before the second takes."""
+    """The first gives partitions up before the second gets them (M-REC-02, 04, 05, 10, 12, 13, 14, 16, 17)."""
     run = Run(KAFKA_4_3)
     run.beat("m1", 0)
     second = run.beat("m2", 0)
@@ -212,7 +212,7 @@ def test_two_members_share() -> None:
 
 
 def test_revocation_before_4_2() -> None:
-    """M-REC-19, V-52: confirming a revocation advances by one epoch in 4.0 and 4.1."""
+    """In 4.0 and 4.1 a member that confirms a revocation advances by one epoch (M-REC-19, V-52)."""
     for profile, epoch in ((KAFKA_4_1, 3), (KAFKA_4_2, 2)):
         run = Run(profile)
         run.beat("m1", 0)
@@ -225,7 +225,7 @@ def test_revocation_before_4_2() -> None:
 
 
 def test_narrower_subscription_is_pruned() -> None:
-    """M-REC-25, M-TGT-09, INV-KIP-06: while no target may be computed, topics are given up at once."""
+    """Topics are given up at once, even while no target may be computed (M-REC-25, M-TGT-09, INV-KIP-06)."""
     run = Run(KAFKA_4_3, Settings())
     run.beat("m1", 0)
     member = run.beat("m1", 2, owned="", subscribed_topic_names=())
@@ -235,7 +235,7 @@ def test_narrower_subscription_is_pruned() -> None:
 
 
 def test_assignment_interval() -> None:
-    """M-TGT-08, 09, M-REC-22: a joiner within the interval gets the old epoch and nothing; later the target."""
+    """Within the interval a new member gets no partition, and the target later (M-TGT-08, 09, M-REC-22)."""
     run = Run(settings=Settings())
     run.beat("m1", 0)
     joiner = run.beat("m2", 0)
@@ -247,7 +247,7 @@ def test_assignment_interval() -> None:
 
 
 def test_metadata_change_bumps() -> None:
-    """M-EPOCH-03, M-META-01, 04, 06: at the next heartbeat, if the deadline is expired."""
+    """A change of metadata bumps at the next heartbeat, if the deadline is over (M-EPOCH-03, M-META-01, 04, 06)."""
     run = Run()
     run.beat("m1", 0)
     run.beat("m1", 2)  # the group object of a first join has no deadline yet
@@ -264,7 +264,7 @@ def test_metadata_change_bumps() -> None:
 
 
 def test_leave_and_expiry() -> None:
-    """M-LEAVE-03, 04, 07, M-TGT-07."""
+    """A leave deletes the member's own target and no other, also by timer (M-LEAVE-03, 04, 07, M-TGT-07)."""
     run = Run()
     run.beat("m1", 0)
     run.beat("m2", 0)
@@ -277,7 +277,7 @@ def test_leave_and_expiry() -> None:
 
 
 def test_rebalance_timer_is_of_one_epoch() -> None:
-    """M-TMR-02: it fences only at the epoch at which it was armed."""
+    """The rebalance timer fences a member only at the epoch at which it was armed (M-TMR-02)."""
     run = Run()
     run.beat("m1", 0)
     run.beat("m2", 0)
@@ -289,7 +289,7 @@ def test_rebalance_timer_is_of_one_epoch() -> None:
 
 
 def test_static_member_comes_back() -> None:
-    """M-LEAVE-05, M-STATIC-03, 10, 11, M-PE-04, 07: what it had is kept for it."""
+    """A static member that returns has its partitions (M-LEAVE-05, M-STATIC-03, 10, 11, M-PE-04, 07)."""
     run = Run(KAFKA_4_3)
     run.beat("m1", 0, instance_id="i1")
     gone = run.ask("m1", -2, instance_id="i1")
@@ -303,7 +303,7 @@ def test_static_member_comes_back() -> None:
 
 
 def test_held_instance() -> None:
-    """M-STATIC-02, 04, M-LEAVE-02."""
+    """Another member that uses a held or unknown instance id is refused (M-STATIC-02, 04, M-LEAVE-02)."""
     run = Run()
     run.beat("m1", 0, instance_id="i1")
     assert run.ask("m2", 0, instance_id="i1").error_code is ErrorCode.UNRELEASED_INSTANCE_ID
@@ -315,7 +315,7 @@ def test_held_instance() -> None:
 
 
 def test_regex() -> None:
-    """M-RX-02, 03, 05: no bump until it is resolved to something."""
+    """A regular expression causes no bump until it resolves to some topic (M-RX-02, 03, 05)."""
     run = Run()
     member = run.beat("m1", 0, subscribed_topic_regex="t.*")
     assert (member.epoch, run.now_group.epoch) == (1, 1)
@@ -325,7 +325,7 @@ def test_regex() -> None:
 
 
 def test_regex_that_does_not_compile() -> None:
-    """M-VAL-08: nothing is changed."""
+    """A regular expression that does not compile changes nothing (M-VAL-08)."""
     run = Run()
     run.beat("m1", 0)
     before = run.now_group
@@ -334,7 +334,7 @@ def test_regex_that_does_not_compile() -> None:
 
 
 def test_last_user_of_a_regex() -> None:
-    """M-LEAVE-03, INV-KIP-18."""
+    """A regular expression goes when its last user leaves (M-LEAVE-03, INV-KIP-18)."""
     run = Run()
     run.beat("m1", 0, subscribed_topic_regex="t.*")
     run.resolve()
@@ -348,7 +348,7 @@ def test_last_user_of_a_regex() -> None:
 
 @pytest.mark.parametrize("profile", [KAFKA_4_0, KAFKA_4_3, INTENDED], ids=lambda profile: profile.name)
 def test_replay_gives_the_live_group(profile: Profile) -> None:
-    """INV-REPLAY-01, 02."""
+    """Replay of the log gives the live group, without an internal error (INV-REPLAY-01, 02)."""
     run = Run(profile)
     log = []
     first = run.beat("m1", 0, instance_id="i1").epoch

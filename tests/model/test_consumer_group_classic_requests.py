@@ -66,7 +66,7 @@ class Run:
 
 
 def test_nobody_is_a_classic_member() -> None:
-    """X-SYNC-01, 02, X-HB-01: who does not speak the classic protocol is unknown to it."""
+    """A member that uses the consumer protocol is unknown to classic requests (X-SYNC-01, 02, X-HB-01)."""
     run = Run()
     for member_id, instance, error in (
         ("m2", None, ErrorCode.UNKNOWN_MEMBER_ID),
@@ -89,7 +89,7 @@ def test_nobody_is_a_classic_member() -> None:
 
 
 def test_leave_group_removes_members() -> None:
-    """X-LEAVE-01…04, 06: by id or by instance id, each once, and one bump for all."""
+    """LeaveGroup removes members by id or instance id, each once, with one bump for all (X-LEAVE-01…04, 06)."""
     run = Run()
     before = run.state.consumer_group("g")
     assert before is not None
@@ -123,7 +123,7 @@ def test_leave_group_removes_members() -> None:
 
 
 def test_nobody_to_remove() -> None:
-    """X-LEAVE-04: no record and no bump."""
+    """A LeaveGroup that removes no member writes no record and bumps nothing (X-LEAVE-04)."""
     run = Run()
     step, _ = run.ask(LeaveGroupRequest("g", (LeaveGroupMember("nobody"),)), 5)
     assert step.outcome.records == ()

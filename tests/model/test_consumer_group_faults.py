@@ -1,8 +1,9 @@
-"""Kafka's faults of one consumer group: the model of the group finds each of them by itself.
+"""Kafka's faults of one consumer group: a search in the model of the group finds each of them.
 
-Each is found as a shortest trace to a property that it breaks: with its switch alone, and under the profile of each
-release that has it within as many moves; mended there is none. The traces are those of ``docs/findings``: Kafka's own
-coordinator does the same (``tests/unit/core/test_findings.py``). So is what Kafka 4.4 does better than 4.3.
+The search finds a shortest trace to a property that the fault breaks. It finds one of that length with the fault's
+switch alone, and under the profile of each release that has the fault; with all faults fixed it finds none. The traces
+are those of ``docs/findings``, and Kafka's own coordinator does the same (``tests/unit/core/test_findings.py``). The
+improvements of Kafka 4.4 over 4.3 are found in the same way.
 """
 
 from __future__ import annotations
@@ -51,8 +52,14 @@ def _system(
 
 
 class Fault:
-    """A switch, the trace in ``docs/findings/consumer`` ("": the shortest is not kept), clients that can meet it, the
-    property, and how many steps break it. ``shown``: what makes it visible afterwards."""
+    """A fault of one consumer group.
+
+    - ``switch``: the switch of the profile.
+    - ``trace``: the name in ``docs/findings/consumer``, or "" if the shortest trace is not kept.
+    - ``joins``, ``holds``: the clients that can meet the fault, and the property.
+    - ``length``: the number of steps that break it.
+    - ``shown``: the requests that make the fault visible afterwards.
+    """
 
     def __init__(
         self,
@@ -120,7 +127,7 @@ FAULTS = (
         2,
         join("new", instance="i1"),
     ),
-    Fault(  # M-HB-15, LIV-17; a heartbeat of either shows it
+    Fault(  # M-HB-15, LIV-17; a heartbeat of either member shows it
         "fault_tied_vote_bumps",
         "",
         (join("m1", vote="range"), join("m2", vote="uniform")),
@@ -132,7 +139,7 @@ FAULTS = (
 _ONE_EACH: Final = (Topic("t", b"1" * 16, 1), Topic("u", b"2" * 16, 1))
 _BOTH: Final = ("t", "u")
 
-#: What 4.4 does otherwise than 4.3, where a property tells.
+#: Differences of 4.4 from 4.3 that a property can tell.
 CHANGES = (
     Fault(  # V-120, M-VAL-28
         "old_full_group_refuses_statics",
@@ -162,8 +169,10 @@ CHANGES = (
 
 @pytest.mark.parametrize("fault", [*FAULTS, *CHANGES], ids=lambda fault: fault.switch)
 def test_fault_is_found(fault: Fault) -> None:
-    """With the switch alone, and under the profile of a release that has it, there is a trace; its length is the
-    shortest. Without, none."""
+    """The search finds a trace of this length with the switch alone and under each release that has the fault.
+
+    No trace is shorter, and without the fault there is none.
+    """
     trace = fault.alone().shortest(fault.holds, fault.length)
     assert trace is not None
     assert len(trace) == fault.length
@@ -178,8 +187,10 @@ def test_fault_is_found(fault: Fault) -> None:
     "holds", [the_elected_assigns, everything_is_owned, no_more_than_fit], ids=lambda each: each.__name__
 )
 def test_votes_come_and_go(holds: Callable[[OpenGroup, Point], bool], profile: Profile) -> None:
-    """V-120, V-121: in a group that is full, members leave with their votes and return with others; once nothing
-    changes, all is assigned by who is elected."""
+    """Members of a full group leave with their votes and return with others (V-120, V-121).
+
+    Once nothing changes, the elected assignor has assigned every partition.
+    """
     joins = (
         join("m1", _BOTH, instance="i1", vote="range"),
         join("m2", _BOTH, instance="i2"),
@@ -196,7 +207,7 @@ def test_the_trace_is_in_the_findings(fault: Fault) -> None:
 
 
 def _as_events(fault: Fault) -> tuple[Event, ...]:
-    """The shortest trace as the whole coordinator of a release meets it."""
+    """Return the shortest trace as events for the whole coordinator of a release."""
     steps = fault.alone().shortest(fault.holds, fault.length)
     assert steps is not None
     moves: list[Move] = [Ask(step.body) if isinstance(step, Beat) else Resolve() for step in steps]

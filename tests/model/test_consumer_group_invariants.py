@@ -1,4 +1,4 @@
-"""Promises of the rule book that hold in every state of a consumer group, whatever is sent to it (rule book, 12.2)."""
+"""Promises that hold in every state of a consumer group, whatever requests arrive (rule book, 12.2)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _matcher(regex: str) -> Callable[[str], bool] | None:
 
 
 class Intended(RuleBasedStateMachine):
-    """Any heartbeats, timers, resolutions and topics, in any order, on one group."""
+    """Drive one group with heartbeats, timers, resolutions and changes of topics in any order."""
 
     profile: Profile = INTENDED
     room = 9
@@ -122,7 +122,7 @@ class Intended(RuleBasedStateMachine):
 
     @rule(member_id=IDS, lag=st.sampled_from([0, 0, 0, 1]), names=NAMES, regex=REGEXES, mask=st.integers(0, 255))
     def beat(self, member_id: str, lag: int, names: tuple[str, ...] | None, regex: str | None, mask: int) -> None:
-        """A heartbeat of a member, which owns some of what it has, or does not say."""
+        """Send a heartbeat of a member, which owns some of its partitions or does not say."""
         member = self.member(member_id)
         if member is None:
             self.ask(
@@ -195,19 +195,19 @@ class Intended(RuleBasedStateMachine):
 
 
 class Kafka(Intended):
-    """Kafka's faults break none of the promises that name no exception."""
+    """Kafka's faults break none of the promises that have no exception."""
 
     profile = KAFKA_4_3
 
 
 class Newer(Intended):
-    """Nor do those that are left in 4.4, nor what it does otherwise (V-120…123, V-127)."""
+    """Neither do the faults that remain in 4.4, nor its other differences (V-120…123, V-127)."""
 
     profile = KAFKA_4_4
 
 
 class Full(Newer):
-    """Where there is room for two."""
+    """The same, with room for two members."""
 
     room = 2
 
@@ -227,7 +227,7 @@ TestFull.settings = _SETTINGS
 
 @pytest.mark.parametrize("kind", [Intended, Kafka, Newer])
 def test_who_takes_anothers_place_may_leave_a_regex_behind(kind: type[Intended]) -> None:
-    """M-STATIC-15: nobody uses it, and it stays resolved (INV-KIP-18)."""
+    """The old regular expression stays resolved although no member uses it (M-STATIC-15, INV-KIP-18)."""
     state = kind()
     state.join("m1", None, (None, "t.*"), None, 0)
     state.join("m2", "i1", (("t1",), None), None, 0)
@@ -247,7 +247,7 @@ def _never_held(members: object) -> dict[object, int]:
     "fault", [pytest.param("held partitions count as free", marks=pytest.mark.all), "instances are not looked up"]
 )
 def test_the_promises_bite(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that grants what others hold, or lets a second member take an instance id, breaks them."""
+    """A model breaks the promises if it grants held partitions, or an instance id to a second member."""
     if fault == "held partitions count as free":
         monkeypatch.setattr(heartbeat, "holders", _never_held)
     else:

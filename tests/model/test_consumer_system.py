@@ -1,4 +1,4 @@
-"""The closed consumer group: same graph as the specification's (E1), every action reached, Kafka's faults found."""
+"""The closed consumer group: same graph as in the specification (E1), every action reached, Kafka's faults found."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None
 
 
 def actions() -> set[str]:
-    """The disjuncts of System and Environment."""
+    """Return the disjuncts of System and Environment."""
     text = (SPEC / "ConsumerGroup.tla").read_text(encoding="utf-8")
     parts = re.findall(r"^(?:System|Environment) ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
     assert len(parts) == 2
@@ -115,7 +115,7 @@ def test_every_action_is_reached_in_a_configuration_that_is_compared() -> None:
 
 
 def test_every_transition_carries_what_the_machine_was_given() -> None:
-    """What product exploration needs: the step, replayed on the group machine, gives the group of the next state."""
+    """Product exploration needs this: the step, replayed on the group machine, gives the group of the next state."""
     config = read_problem(ENTRIES["ConsumerAlone"]).config
     assert isinstance(config, ConsumerConfig)
     system = ConsumerSystem(config)

@@ -1,4 +1,4 @@
-"""The follower over traces of consumer groups: what the core does is allowed, and what nobody does is refused."""
+"""The follower over traces of consumer groups: it accepts what the core does, and refuses what is impossible."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Traces = Callable[[GroupProtocol, Profile, int], Iterator[Generated]]
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
 def test_core_is_followed(profile: Profile, traces: Traces) -> None:
-    """Every step of the core, of each profile, is one that the model allows."""
+    """The model allows every step of the core, under each profile."""
     for trace in traces(GroupProtocol.CONSUMER, profile, 12):
         follower = Follower(trace.settings, profile, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
@@ -40,7 +40,7 @@ def test_core_is_followed(profile: Profile, traces: Traces) -> None:
 
 
 def _epoch(seen: Observation, rng: Random) -> Observation | None:
-    """An answer with another member epoch (M-HB-10)."""
+    """Return an observation whose answer has another member epoch (M-HB-10)."""
     for at, reply in enumerate(seen.replies):
         body = reply.body
         if isinstance(body, ConsumerGroupHeartbeatResponse) and body.member_epoch > 0:
@@ -58,7 +58,7 @@ def _records(seen: Observation, change: Callable[[Record], Record | None]) -> Ob
 
 
 def _hash(seen: Observation, rng: Random) -> Observation | None:
-    """A metadata hash that is not the one of these topics (M-META-07): it was seen before as another."""
+    """Return an observation whose metadata hash is not the hash that these topics had before (M-META-07)."""
     return _records(
         seen,
         lambda record: (
@@ -70,7 +70,7 @@ def _hash(seen: Observation, rng: Random) -> Observation | None:
 
 
 def _target(seen: Observation, rng: Random) -> Observation | None:
-    """A target that leaves a partition to nobody (A-PROP-01)."""
+    """Return an observation whose target leaves partitions without a member (A-PROP-01)."""
 
     def change(record: Record) -> Record | None:
         value = record.value
@@ -94,7 +94,7 @@ def _no_task(seen: Observation, rng: Random) -> Observation | None:
 
 
 def _later(seen: Observation, rng: Random) -> Observation | None:
-    """A session timer that runs a millisecond longer (M-TMR-01)."""
+    """Return an observation whose session timer runs one millisecond longer (M-TMR-01)."""
     for key, at in seen.timers.items():
         if key.kind is TimerKind.CONSUMER_SESSION and at is not None:
             return replace(seen, timers={**seen.timers, key: at + 1})
@@ -103,7 +103,7 @@ def _later(seen: Observation, rng: Random) -> Observation | None:
 
 @pytest.mark.parametrize("lie", [_epoch, _hash, _target, _no_record, _no_view, _no_task, _later])
 def test_what_nobody_does_is_refused(lie: Callable[[Observation, Random], Observation | None], traces: Traces) -> None:
-    """One part of one observation made false: the follower refuses it there, and names rules."""
+    """The follower refuses an observation at the step where one part is false, and names rules."""
     tried = 0
     for trace in traces(GroupProtocol.CONSUMER, INTENDED, 12):
         follower = Follower(trace.settings, INTENDED, MATCHER)
@@ -118,8 +118,10 @@ def test_what_nobody_does_is_refused(lie: Callable[[Observation, Random], Observ
 
 
 def test_a_hash_that_nobody_has_shown_is_not_learnt() -> None:
-    """M-META-07, X-UP-09: an upgrade that fails after its GroupEpoch shows none, and what the model put in its place
-    is the hash of the converted group for the rest of that step."""
+    """A failed upgrade shows no hash after its GroupEpoch record (M-META-07, X-UP-09).
+
+    The value that the model put in its place is then the hash of the converted group for the rest of that step.
+    """
     topics = (Topic("t", b"\x01" * 16, 1),)
     oracle = Watched(Seen(records=()), ())
     guessed = oracle.metadata_hash("g", 0, topics)

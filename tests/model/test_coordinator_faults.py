@@ -1,5 +1,7 @@
-"""Kafka's faults of groups with consumers that show in the whole coordinator: in its log, its timers, its answers to
-others, its conversions. The model finds each by itself, as in ``test_consumer_group_faults``.
+"""Kafka's faults of groups with consumers that only the whole coordinator shows: a search in the model finds each.
+
+They show in its log, its timers, its answers to other clients, or its conversions. The method is that of
+``test_consumer_group_faults``.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ ROUND = Fire(TimerKind.JOIN)
 
 
 def epochs_do_not_go_back(search: Search, play: Play) -> bool:
-    """INV-KIP-04: no epoch of a group is below one that the log holds of it."""
+    """The epoch of a group is not below one that the log holds for it (INV-KIP-04)."""
     group = play.state.consumer_group("g")
     highest = 0
     for record in play.log:
@@ -96,7 +98,7 @@ def epochs_do_not_go_back(search: Search, play: Play) -> bool:
 
 
 def a_group_never_counts_anew(search: Search, play: Play) -> bool:
-    """INV-CONV-01, of groups without members as well: generations and group epochs are one count."""
+    """Generations and group epochs are one count, also of groups without members (INV-CONV-01)."""
     values = [record.value for record in play.log]
     counts = [each.epoch for each in values if isinstance(each, ConsumerGroupMetadataValue)]
     counts += [each.generation for each in values if isinstance(each, GroupMetadataValue)]
@@ -106,7 +108,7 @@ def a_group_never_counts_anew(search: Search, play: Play) -> bool:
 
 
 def every_reading_loads(search: Search, play: Play) -> bool:
-    """INV-REPLAY-02, of a log that is compacted while it is read as well."""
+    """The log can be loaded, even if it is compacted during the load (INV-REPLAY-02)."""
     return all(
         load_groups(search.model.profile, while_read(play.log, place, head)) is not None
         for head in play.ends
@@ -116,7 +118,7 @@ def every_reading_loads(search: Search, play: Play) -> bool:
 
 
 def members_are_watched(search: Search, play: Play) -> bool:
-    """M-TMR-01: every member of a consumer group has a session timer, and every timer of such a member is one's."""
+    """Every member of a consumer group has a session timer, and every such timer belongs to a member (M-TMR-01)."""
     group = play.state.consumer_group("g")
     members = set() if group is None else {member.member_id for member in group.members}
     watched = {key.member_id for key, _ in play.armed if key.kind is TimerKind.CONSUMER_SESSION}
@@ -129,13 +131,13 @@ def nobody_is_told_of_a_fault(search: Search, play: Play) -> bool:
 
 
 def who_joins_is_told_what_is_wrong(search: Search, play: Play) -> bool:
-    """X-JOIN-09, X-DOWN-20: no JoinGroup is answered UNKNOWN_SERVER_ERROR, which tells its sender nothing."""
+    """No JoinGroup is answered UNKNOWN_SERVER_ERROR, which tells its sender nothing (X-JOIN-09, X-DOWN-20)."""
     answer = play.answer()
     return not isinstance(answer, JoinGroupResponse) or answer.error_code is not ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def a_refusal_changes_nothing(search: Search, play: Play) -> bool:
-    """X-UP-09: a ConsumerGroupHeartbeat for which there is no room answers nobody else."""
+    """A ConsumerGroupHeartbeat that a full group refuses causes no other answer (X-UP-09)."""
     answer = play.answer()
     if not isinstance(answer, ConsumerGroupHeartbeatResponse):
         return True
@@ -143,7 +145,7 @@ def a_refusal_changes_nothing(search: Search, play: Play) -> bool:
 
 
 def a_settled_group_owns_everything(search: Search, play: Play) -> bool:
-    """LIV-16: where nobody has anything left to do, each partition of topic t has an owner."""
+    """When no member has anything left to do, each partition of topic t has an owner (LIV-16)."""
     group = play.state.consumer_group("g")
     if group is None or not group.members or group.epoch > group.assignment_epoch:
         return True
@@ -155,7 +157,7 @@ def a_settled_group_owns_everything(search: Search, play: Play) -> bool:
 
 
 def somebody_is_told_of_a_bump(search: Search, play: Play) -> bool:
-    """LIV-14: of a group with classic members only that has no target for its epoch, some member is told to rejoin."""
+    """A group with only classic members and no target for its epoch tells some member to rejoin (LIV-14)."""
     group = play.state.consumer_group("g")
     if group is None or not group.members or group.epoch == group.assignment_epoch:
         return True
@@ -183,7 +185,7 @@ def _answers(plays: list[Play | None]) -> list[object]:
 
 
 def whoever_leaves_is_gone(search: Search, play: Play) -> bool:
-    """X-DOWN-09: a member can leave."""
+    """A member that leaves is no longer in the group (X-DOWN-09)."""
     answer, last = play.answer(), play.last
     leaves = isinstance(last, Request) and getattr(last.body, "member_epoch", 0) == -1
     if not leaves or not isinstance(answer, ConsumerGroupHeartbeatResponse):
@@ -194,7 +196,7 @@ def whoever_leaves_is_gone(search: Search, play: Play) -> bool:
 
 
 def a_generation_is_good(search: Search, play: Play) -> bool:
-    """X-DOWN-23: who is told a generation is in it."""
+    """A member may use the generation that its JoinGroup answer named (X-DOWN-23)."""
     answer = play.answer()
     if not isinstance(answer, JoinGroupResponse) or answer.error_code is not ErrorCode.NONE:
         return True
@@ -207,7 +209,7 @@ def a_generation_is_good(search: Search, play: Play) -> bool:
 
 
 def whoever_synced_has_its_share(search: Search, play: Play) -> bool:
-    """X-DOWN-22: a group that was downgraded and is Stable assigns nobody more than its last SyncGroup told it."""
+    """A downgraded group that is Stable assigns no member more than its last SyncGroup answer contained (X-DOWN-22)."""
     group = play.state.group("g")
     if group is None or group.state != STABLE or not isinstance(play.moves[-1], Ask):
         return True
@@ -226,7 +228,7 @@ def whoever_synced_has_its_share(search: Search, play: Play) -> bool:
 
 
 def members_are_described_once(search: Search, play: Play) -> bool:
-    """M-DESC-01."""
+    """ConsumerGroupDescribe lists each member once (M-DESC-01)."""
     answer = play.answer()
     if not isinstance(answer, ConsumerGroupDescribeResponse):
         return True
@@ -235,7 +237,7 @@ def members_are_described_once(search: Search, play: Play) -> bool:
 
 
 def a_sync_is_answered(search: Search, play: Play) -> bool:
-    """X-SYNC-07: once all is replicated, by a consumer group."""
+    """A consumer group answers a SyncGroup once all records are replicated (X-SYNC-07)."""
     last = play.last
     asked = isinstance(last, Request) and isinstance(last.body, SyncGroupRequest)
     return not asked or play.state.consumer_group("g") is None or play.answer() is not None
@@ -393,7 +395,7 @@ WHOLE = (
         whoever_synced_has_its_share,
         4,
         shown=tuple(Ask(HeartbeatRequest("g", generation_id=3, member_id="c2"), later=each) for each in (2_000, 6_000)),
-        also="fault_downgrade_assigns_target",  # else the share is nobody's, and nobody is assigned it
+        also="fault_downgrade_assigns_target",  # else the share has no owner, and no member is assigned it
     ),
     Whole(  # X-DOWN-23
         "fault_downgrade_loses_bump",
@@ -416,7 +418,7 @@ WHOLE = (
         members_are_described_once,
         3,
     ),
-    Whole(  # X-JOIN-09, V-125: 4.4 does otherwise than 4.3
+    Whole(  # X-JOIN-09, V-125: 4.4 differs from 4.3
         "old_malformed_join_is_internal",
         "",
         (Ask(join("m1")), _classic("", Protocol("range", b""), instance="i1")),
@@ -433,5 +435,5 @@ def test_fault_of_the_whole_is_found(fault: Whole) -> None:
 
 @pytest.mark.parametrize("fault", [each for each in WHOLE if each.trace], ids=lambda fault: fault.trace)
 def test_the_trace_of_the_whole_is_in_the_findings(fault: Whole) -> None:
-    """What Kafka did at each of its events is there, and is looked at again by other tests."""
+    """The trace in the findings has these events; other tests compare it with what Kafka did."""
     assert read_events(fault.trace) == (fault.settings, fault.events())

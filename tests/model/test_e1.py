@@ -1,6 +1,6 @@
 """Link E1: specification and model have the same reachable states and the same labelled transitions.
 
-A comparison that cannot fail shows nothing, so each side is also changed alone, and the change must be seen.
+A comparison that cannot fail proves nothing, so each side is also changed alone, and the comparison must notice it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None
 
 
 def test_every_transition_carries_what_the_coordinator_was_given() -> None:
-    """What product exploration with the core needs: replaying the stimuli on the group machine gives the next group."""
+    """Product exploration with the core needs this: stimuli, replayed on the group machine, give the next group."""
     config = read_problem(ENTRIES["EagerQuiet"]).config
     assert isinstance(config, Config)
     system = ClosedSystem(replace(config, faults=1, allowed=config.allowed | {"CoordinatorFailsOver"}))

@@ -21,7 +21,7 @@ MAX_RESIDENT_GIB: Final = 8
 
 
 def _peak_gib() -> float:
-    """Resident memory, at its peak, of this process and of the largest that it started."""
+    """Return the peak of resident memory in GiB, of this process plus the largest process that it started."""
     whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return sum(resource.getrusage(each).ru_maxrss for each in whose) / (1 << 20)
 

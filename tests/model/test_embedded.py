@@ -1,4 +1,4 @@
-"""The model's and the core's code for subscriptions and assignments, on the same bytes."""
+"""Compare the code for subscriptions and assignments of the model and of the core on the same bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def assignments(rng: Random) -> bytes:
 
 
 def damaged(rng: Random, data: bytes) -> bytes:
-    """The bytes cut, with other bytes in them, or with text that is not UTF-8."""
+    """Return the bytes cut short, with other bytes in them, or with text that is not UTF-8."""
     at = rng.randrange(len(data) + 1)
     match rng.randrange(5):
         case 0:

@@ -142,7 +142,7 @@ def test_an_interruption_leaves_what_was_found() -> None:
             _thread.interrupt_main()
             threading.Event().wait(0.05)
 
-    # a shell that starts this in the background has it ignore the interruption
+    # a shell that starts this test in the background makes it ignore SIGINT
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         found = explore(TwoPhase(5), watch=interrupt, block=64)

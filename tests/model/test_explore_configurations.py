@@ -42,7 +42,7 @@ def test_the_intended_profile_has_none_of_kafkas_faults(entry: Entry) -> None:
 
 @pytest.mark.parametrize("name", ["EagerQuiet", "ConsumerQuiet", "ConsumerReturns"])
 def test_a_step_property_holds_where_it_is_not_asked(name: str) -> None:
-    """Any two states that agree in what would have to change, by any label."""
+    """A step property holds between two states whose relevant parts are equal, whatever the label."""
     system, found = explore_entry(next(each for each in SMALL if each.name == name), transitions=True)
     rng = Random(name)
     states = [visible(system, found.graph.state(rng.randrange(found.states))) for _ in range(3_000)]

@@ -1,4 +1,4 @@
-"""Fair cycles: what is live, what is not, and the lasso that shows it."""
+"""Fair cycles: which systems are live, which are not, and the lasso that shows it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_reset_again_and_again_is_fair(fairness: Fairness) -> None:
 
 
 class Door:
-    """A door that opens and shuts by itself; while it is open one may go through."""
+    """A door opens and shuts by itself; while it is open, one may walk through."""
 
     def __init__(self, fairness: Fairness) -> None:
         self.fairness = fairness

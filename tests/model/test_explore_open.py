@@ -1,4 +1,4 @@
-"""The faults of Kafka that the closed system leaves out: found as shortest traces, and gone when intended."""
+"""Kafka's faults that the closed system leaves out: found as shortest traces, and absent once fixed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fencepost_model.explore.interface import PlainSystem
 from fencepost_model.explore.search import explore
 from fencepost_model.system.open import PROPERTIES, OpenSystem
 
-#: the property, requests allowed, kinds of requests, and the shortest way to break it
+#: The property, the number of requests, the kinds of requests, and the shortest way to break the property.
 FAULTS = [
     ("NobodyIsParkedWhoWasAnswered", 2, ("StaticJoin",), ["StaticJoin 0", "OperationTimesOut 1"]),  # C-JOIN-16 (ii)
     ("NoTimerOutlivesItsGroup", 2, ("Join",), ["Join 0", "AppendFails"]),  # C-TMR-12

@@ -1,4 +1,4 @@
-"""The model assumes the fairness of the specification. E1 compares graphs, so it cannot see how fairness differs."""
+"""The model assumes the same fairness as the specification. E1 compares graphs, so it cannot see a difference there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def disjuncts(module: str, of: str) -> frozenset[str]:
 
 
 def fair_system(family: Family) -> Any:
-    """A system as the first configuration of the family that checks liveness has it."""
+    """Return the system of the family's first configuration that checks liveness."""
     for entry in ENTRIES:
         if entry.module.stem in family.modules and (problem := read_problem(entry)).fair:
             return system_of(problem)

@@ -1,4 +1,4 @@
-"""The closed log: same graph as the specification's (E1), every action reached, each guard missed when it is gone."""
+"""The closed log: same graph as in the specification (E1), every action reached, every removed guard noticed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fencepost_model.tlc.dump import ValueNumbers
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in LOG.modules}
 QUICK = "LogThreeBrokers"
-#: Guards of the cleaners, which have nothing to do where there is room for one record.
+#: Guards of the cleaners, which are not used where there is room for one record only.
 CLEANERS = {"Superseded", "TakesNothingAway", "EverybodyHasSeen"}
 
 
@@ -41,7 +41,7 @@ def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
 
 @pytest.mark.tlc
 def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    """Without a change the two graphs are the same: that is seen first."""
+    """Compare unchanged graphs first, which must be equal; then remove guards of the model alone."""
     mutants = [name for name in LOG_MUTANTS if name.split()[0] not in CLEANERS]
     check_changes_of_the_model(tmp_path, ENTRIES[QUICK], *mutants)
 
@@ -99,16 +99,16 @@ def test_every_guard_is_missed_somewhere() -> None:
 @pytest.mark.parametrize(
     ("stable", "opened", "may"),
     [
-        ("a", ("b", "c"), True),  # nothing
-        ("a", ("b", "c", "d"), True),  # one more is written
-        ("b", ("c",), True),  # one is replicated
-        ("c", (), True),  # both are
-        ("a", ("b",), True),  # the last is lost
-        ("a", (), True),  # both are
-        ("b", (), True),  # one is replicated, the other lost
-        ("a", ("c",), False),  # the second survives without the first
-        ("b", ("c", "d"), False),  # replicated and written at once
-        ("x", ("b", "c"), False),  # what is replicated is another
+        ("a", ("b", "c"), True),  # no change
+        ("a", ("b", "c", "d"), True),  # one more record is written
+        ("b", ("c",), True),  # one record is replicated
+        ("c", (), True),  # both records are replicated
+        ("a", ("b",), True),  # the last record is lost
+        ("a", (), True),  # both records are lost
+        ("b", (), True),  # one record is replicated, the other lost
+        ("a", ("c",), False),  # the second record survives without the first
+        ("b", ("c", "d"), False),  # one record is replicated while another is written
+        ("x", ("b", "c"), False),  # a record is replicated that was not written
         ("a", ("x", "c"), False),
         ("a", ("b", "c", "d", "e"), False),
     ],

@@ -1,4 +1,4 @@
-"""The machines as data, the library's machine, the compiled table and the pictures are one and the same."""
+"""The machines as data, the machine of the library, the compiled table and the diagrams agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPECS = list(MACHINES.values())
 
 
 class _Driven:
-    """What a ``transitions`` machine moves."""
+    """An object whose state a ``transitions`` machine changes."""
 
     state: str
 
@@ -50,7 +50,7 @@ def test_only_declared_states_occur_and_each_can_be_reached(spec: MachineSpec) -
 
 
 def test_illegal_transitions_of_the_rule_book() -> None:
-    """The list under C-ST-17 and C-ST-25."""
+    """The illegal transitions that C-ST-17 and C-ST-25 list are absent."""
     arrows = {(source, dest) for source, _, dest, _ in CLASSIC_GROUP.expand()}
     for source, dest in [
         ("Empty", "Stable"),

@@ -1,4 +1,4 @@
-"""Constants of ``spec/manifest.json`` are those of the configuration files, for each family; a changed one is found."""
+"""Constants in ``spec/manifest.json`` match the configuration files of each family; a changed constant is found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost_model.system.families import FAMILIES, family_of_module
 from fencepost_model.system.manifest import Entry, read_manifest, read_problem
 
 SPEC: Final = Path(__file__).parents[2] / "spec"
-#: Those of closed systems, which the model reads; TLC alone reads the others.
+#: Configurations of closed systems, which the model reads; only TLC reads the others.
 ENTRIES: Final[dict[str, Entry]] = {
     entry.name: entry
     for entry in read_manifest(SPEC)
@@ -20,18 +20,18 @@ ENTRIES: Final[dict[str, Entry]] = {
 }
 EVERY: Final[list[dict[str, Any]]] = json.loads((SPEC / "manifest.json").read_text())["configurations"]
 ROWS: Final = [row for row in EVERY if row["name"] in ENTRIES and "constants" in row]
-#: One configuration of each family: the first of each set of constants.
+#: One configuration for each set of constants: the first one.
 SAMPLE: Final = list({frozenset(row["constants"]): row for row in reversed(ROWS)}.values())
 
 
 def differs(row: dict[str, Any]) -> bool:
-    """Whether the constants of a row are other ones than those of its configuration file."""
+    """Whether the constants of a row differ from those in its configuration file."""
     family = family_of_module(row["module"])
     return bool(family.from_constants(row["constants"]) != read_problem(ENTRIES[row["name"]]).config)
 
 
 def changed(value: Any) -> Any:
-    """Another value of the same kind."""
+    """Return another value of the same kind."""
     match value:
         case bool():
             return not value

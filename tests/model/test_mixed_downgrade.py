@@ -29,7 +29,7 @@ ALL = ((T, 0), (T, 1), (T, 2))
 
 
 def _static(profile: Profile = KAFKA_4_3, **settings: Any) -> Scene:
-    """A group of the static consumer m, who has all of t, at epoch 2."""
+    """Return a group of the static consumer m, which has all of t at epoch 2."""
     scene = Scene(profile, **settings)
     assert scene.beats("m", instance="i1").member_epoch == (1 if profile is KAFKA_4_2 else 2)
     return scene
@@ -44,7 +44,10 @@ def _partitions(data: bytes) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize(("member", "new_id"), [("", "n"), ("m", "")])
 def test_the_last_consumer_comes_back_as_a_classic_member(member: str, new_id: str) -> None:
-    """X-DOWN-20, 22, 23: under a new id or its own; nothing changed, so the group is Stable and its SyncGroup works."""
+    """A static consumer returns as a classic member under a new id or its own (X-DOWN-20, 22, 23).
+
+    Nothing else changed, so the group is Stable and the member's SyncGroup works.
+    """
     scene = _static()
     joined = scene.joins(member, "i1", new_id=new_id)
     assert (joined.error_code, joined.leader, joined.generation_id) == (ErrorCode.NONE, "", 2)
@@ -56,7 +59,7 @@ def test_the_last_consumer_comes_back_as_a_classic_member(member: str, new_id: s
 
 
 def test_who_stays_a_consumer_keeps_the_group() -> None:
-    """X-DOWN-20: one other consumer is enough."""
+    """One other consumer prevents the downgrade (X-DOWN-20)."""
     scene = _static()
     scene.beats("other")
     scene.joins("", "i1", new_id="n")
@@ -64,7 +67,7 @@ def test_who_stays_a_consumer_keeps_the_group() -> None:
 
 
 def test_only_a_consumer_that_is_static_is_replaced() -> None:
-    """X-DOWN-20, X-JOIN-24: a dynamic one may come back as a classic member, and the group stays."""
+    """A dynamic consumer may return as a classic member without a downgrade (X-DOWN-20, X-JOIN-24)."""
     scene = Scene()
     scene.beats("m")
     scene.joins("m")
@@ -72,12 +75,12 @@ def test_only_a_consumer_that_is_static_is_replaced() -> None:
     scene = _static()
     scene.beats("other")
     scene.joins("", "i1", new_id="n")
-    scene.leave("other")  # which downgrades (X-DOWN-01)
-    assert scene.classic.generation == 3  # which is the group epoch (X-DOWN-03)
+    scene.leave("other")  # this leave downgrades the group (X-DOWN-01)
+    assert scene.classic.generation == 3  # the group epoch (X-DOWN-03)
 
 
 def test_one_that_is_classic_already_is_replaced_in_place() -> None:
-    """X-DOWN-20: the instance id must have been a consumer's."""
+    """A downgrade requires that the instance id belonged to a consumer (X-DOWN-20)."""
     scene = _static(group_consumer_migration_policy=MigrationPolicy.UPGRADE)
     scene.joins("", "i1", new_id="n")
     again = Scene(log=scene.log)
@@ -87,7 +90,7 @@ def test_one_that_is_classic_already_is_replaced_in_place() -> None:
 
 @pytest.mark.parametrize("policy", [MigrationPolicy.UPGRADE, MigrationPolicy.DISABLED])
 def test_a_downgrade_needs_a_policy_that_says_so(policy: MigrationPolicy) -> None:
-    """X-DOWN-20, X-POL-02, 04."""
+    """Without a policy that allows downgrades the group stays a consumer group (X-DOWN-20, X-POL-02, 04)."""
     profile = replace(KAFKA_4_3, old_disabled_policy_accepts_joins=True)
     scene = _static(profile, group_consumer_migration_policy=policy)
     scene.joins("", "i1", new_id="n")
@@ -95,7 +98,7 @@ def test_a_downgrade_needs_a_policy_that_says_so(policy: MigrationPolicy) -> Non
 
 
 def test_a_downgrade_needs_room_in_a_classic_group() -> None:
-    """X-DOWN-20: the joiner counts."""
+    """The joiner counts against the size of a classic group (X-DOWN-20)."""
     for size, downgraded in ((1, False), (2, True)):
         scene = _static(group_max_size=size)
         scene.joins("x")
@@ -104,7 +107,7 @@ def test_a_downgrade_needs_room_in_a_classic_group() -> None:
 
 
 def test_one_that_was_given_another_name_is_in_the_way() -> None:
-    """X-DOWN-20, M-STATIC-13: i1 still leads to m, who is i2 by now."""
+    """i1 still leads to m, which now uses i2, so the join fails (X-DOWN-20, M-STATIC-13)."""
     scene = _static()
     scene.beats("m", instance="i2")
     answer = scene.joins("", "i1", new_id="n")
@@ -117,7 +120,7 @@ _REPLACED = ["-Current m", "-Target m", "-Member m", "Member n", "Target n", "Cu
 
 
 def test_the_records_of_a_downgrade_without_rebalance() -> None:
-    """X-DOWN-21, X-DOWN-02: the joiner is reconciled first."""
+    """Without a rebalance the joiner is reconciled first (X-DOWN-21, X-DOWN-02)."""
     scene = _static()
     scene.joins("", "i1", new_id="n")
     assert kinds(scene.written) == [*_REPLACED, "Current n", "-Current n", "-Target n", *_END]
@@ -127,7 +130,7 @@ def test_the_records_of_a_downgrade_without_rebalance() -> None:
 
 
 def test_the_records_of_a_downgrade_with_rebalance() -> None:
-    """X-DOWN-21, 22: a bump, no target, and the joiner is left as it is."""
+    """With a rebalance there is a bump and no target, and the joiner is not reconciled (X-DOWN-21, 22)."""
     scene = _static()
     scene.joins("", "i1", new_id="n", data=subscription("t", "u"))
     assert kinds(scene.written) == [*_REPLACED, "Epoch", "-Current n", "-Target n", *_END]
@@ -135,7 +138,7 @@ def test_the_records_of_a_downgrade_with_rebalance() -> None:
 
 @pytest.mark.parametrize(("profile", "state"), [(KAFKA_4_3, "PreparingRebalance"), (KAFKA_4_2, "Stable")])
 def test_a_target_that_is_behind_makes_the_group_rebalance(profile: Profile, state: str) -> None:
-    """X-DOWN-22: somebody left, and no target was computed since. 4.2 looks at the subscription only."""
+    """After a leave the target is stale, so the group rebalances; 4.2 looks only at the subscription (X-DOWN-22)."""
     scene = _static(profile)
     scene.beats("other")
     scene.leave("other")
@@ -145,7 +148,7 @@ def test_a_target_that_is_behind_makes_the_group_rebalance(profile: Profile, sta
 
 
 def test_the_joiner_has_what_its_predecessor_was_to_have() -> None:
-    """X-DOWN-04, 22: its target, with a rebalance and without one."""
+    """The joiner gets its predecessor's target, with a rebalance and without one (X-DOWN-04, 22)."""
     for names in (("t",), ("t", "u")):
         scene = _static()
         assert scene.group.target_of("m") == ALL
@@ -154,7 +157,7 @@ def test_the_joiner_has_what_its_predecessor_was_to_have() -> None:
 
 
 def _waiting(profile: Profile) -> Scene:
-    """The static consumer m has all of t, and the classic x, in step with the target, waits for its share."""
+    """Return a group in which the static consumer m has all of t, and the classic x waits for its share."""
     scene = _static(profile)
     scene.syncs("x", scene.joins("x").generation_id)
     assert (scene.member("x").state, scene.group.assignment_epoch) == ("UNRELEASED_PARTITIONS", scene.group.epoch)
@@ -163,7 +166,7 @@ def _waiting(profile: Profile) -> Scene:
 
 @pytest.mark.parametrize("member", ["", "m"])
 def test_a_downgrade_may_owe_a_member_its_share(member: str) -> None:
-    """X-DOWN-22: x is never told of what it is assigned."""
+    """Kafka never tells x about its new assignment (X-DOWN-22)."""
     scene = _waiting(KAFKA_4_3)
     epoch = scene.group.epoch
     assert scene.joins(member, "i1", new_id="n").generation_id == epoch
@@ -172,7 +175,7 @@ def test_a_downgrade_may_owe_a_member_its_share(member: str) -> None:
 
 @pytest.mark.parametrize("member", ["", "m"])
 def test_who_waits_for_its_share_is_asked_to_join_again_where_that_is_mended(member: str) -> None:
-    """X-DOWN-22 mended: as if the target were stale, and no epoch is lost (X-DOWN-23)."""
+    """With the fix of X-DOWN-22 the group rebalances as if the target were stale, and no epoch is lost (X-DOWN-23)."""
     scene = _waiting(INTENDED)
     epoch = scene.group.epoch
     scene.send(scene.join(member, "i1"), new_id="n")
@@ -189,7 +192,7 @@ def test_who_waits_for_its_share_is_asked_to_join_again_where_that_is_mended(mem
 
 @pytest.mark.parametrize(("profile", "state"), [(KAFKA_4_3, "Stable"), (INTENDED, "PreparingRebalance")])
 def test_who_is_behind_the_target_is_waited_for_where_that_is_mended(profile: Profile, state: str) -> None:
-    """X-DOWN-22 mended: x has what it is to have, but does not know of the epoch."""
+    """With the fix of X-DOWN-22 the group waits for x, which has its share but does not know the epoch."""
     scene = _static(profile)
     scene.syncs("x", scene.joins("x", data=subscription("u")).generation_id)
     epoch = scene.beats("m", scene.member("m").epoch, "i1").member_epoch
@@ -200,7 +203,7 @@ def test_who_is_behind_the_target_is_waited_for_where_that_is_mended(profile: Pr
 
 
 def test_where_nobody_waits_a_mended_downgrade_is_at_rest() -> None:
-    """X-DOWN-22 mended: x has its share, so nothing is to be shared out."""
+    """With the fix of X-DOWN-22 the group stays Stable if x already has its share."""
     scene = _static(INTENDED)
     epoch = scene.joins("x", data=subscription("u")).generation_id
     scene.syncs("x", epoch)
@@ -211,7 +214,7 @@ def test_where_nobody_waits_a_mended_downgrade_is_at_rest() -> None:
 
 @pytest.mark.parametrize(("member", "told"), [("", 0), ("m", 2)])
 def test_a_downgrade_forgets_the_bump_of_its_own_request(member: str, told: int) -> None:
-    """X-DOWN-23: one wasted round."""
+    """Kafka loses the bump of the request that downgrades, which costs one round (X-DOWN-23)."""
     scene = _static()
     joined = scene.joins(member, "i1", new_id="n", data=subscription("t", "u"))
     who = joined.member_id
@@ -225,7 +228,7 @@ def test_a_downgrade_forgets_the_bump_of_its_own_request(member: str, told: int)
 
 
 def test_the_joiner_takes_part_in_the_rebalance_where_that_is_mended() -> None:
-    """X-DOWN-23 mended: its answer is that of the round which the conversion begins."""
+    """With the fix of X-DOWN-23 the joiner is answered in the round that the conversion begins."""
     scene = _static(INTENDED)
     joined = scene.joins("", "i1", new_id="n", data=subscription("t", "u"))
     assert (joined.generation_id, joined.leader) == (4, "n")
@@ -233,7 +236,7 @@ def test_the_joiner_takes_part_in_the_rebalance_where_that_is_mended() -> None:
 
 
 def test_one_that_is_parked_is_not_answered_by_its_timeout() -> None:
-    """X-DOWN-23 mended, C-JOIN-70: only the group answers what it parks."""
+    """With the fix of X-DOWN-23 a timeout does not answer the parked joiner; only the group does (C-JOIN-70)."""
     scene = _static(INTENDED)
     scene.joins("x")
     scene.send(scene.join("", "i1", data=subscription("t", "u")), new_id="n")
@@ -249,7 +252,7 @@ def test_one_that_is_parked_is_not_answered_by_its_timeout() -> None:
 
 
 def test_of_the_timers_of_a_join_only_one_is_touched() -> None:
-    """X-DOWN-24, X-JOIN-20: the join timer goes with the records; the session timer is the classic one."""
+    """Replication cancels the join timer; the session timer is the classic one (X-DOWN-24, X-JOIN-20)."""
     scene = _static()
     scene.beats("other")
     scene.syncs("m", scene.joins("m", "i1").generation_id, "i1")
@@ -266,14 +269,14 @@ def test_of_the_timers_of_a_join_only_one_is_touched() -> None:
     assert scene.due(TimerKind.CONSUMER_JOIN, "m") is None
     assert scene.due(TimerKind.CONSUMER_SYNC, "m") is None
     assert scene.due(TimerKind.SESSION, "m") == 10_000
-    assert scene.due(TimerKind.CONSUMER_SESSION, "m") == 44_900  # left behind (X-DOWN-33)
+    assert scene.due(TimerKind.CONSUMER_SESSION, "m") == 44_900  # a remaining timer (X-DOWN-33)
 
 
 # ---- case (a): members leave ----------------------------------------------------------------------------------------
 
 
 def _without_target(profile: Profile) -> Scene:
-    """The classic x reads nothing and joined without a bump, so that no target was computed for it."""
+    """Return a group in which the classic x has no target: it reads nothing and joined without a bump."""
     scene = Scene(profile)
     scene.beats("m")
     scene.joins("x", data=subscription())
@@ -282,14 +285,14 @@ def _without_target(profile: Profile) -> Scene:
 
 
 def test_a_member_without_target_is_given_nothing() -> None:
-    """X-DOWN-04."""
+    """A member without a target gets an empty assignment (X-DOWN-04)."""
     scene = _without_target(KAFKA_4_3)
     scene.leave("m")
     assert [_partitions(member.assignment) for member in scene.classic.members] == [[]]
 
 
 def test_before_4_3_a_member_without_target_is_in_the_way() -> None:
-    """X-DOWN-04, V-67, F-RT-17: a leave is refused, and a timer tries again and again."""
+    """Before 4.3 such a member makes a leave fail, and a timer tries again and again (X-DOWN-04, V-67, F-RT-17)."""
     scene = _without_target(KAFKA_4_2)
     answer = scene.ask(LeaveGroupRequest("g", (LeaveGroupMember("m"),)), LeaveGroupResponse)
     assert (answer.error_code, scene.written) == (ErrorCode.UNKNOWN_SERVER_ERROR, ())
@@ -301,7 +304,7 @@ def test_before_4_3_a_member_without_target_is_in_the_way() -> None:
 
 
 def test_members_that_agree_on_no_protocol_are_in_the_way() -> None:
-    """C-JOIN-72: x lists its protocol twice, which counts as none that all support; F-RT-17 for the timer."""
+    """x lists its protocol twice, so that no protocol counts as common (C-JOIN-72; for the timer F-RT-17)."""
     scene = Scene()
     scene.beats("m")
     twice = (Protocol("range", subscription("t")),) * 2
@@ -314,7 +317,7 @@ def test_members_that_agree_on_no_protocol_are_in_the_way() -> None:
 
 @pytest.mark.parametrize(("profile", "reached"), [(KAFKA_4_3, True), (INTENDED, False)])
 def test_a_downgrade_leaves_topics_in_the_index(profile: Profile, reached: bool) -> None:
-    """X-DOWN-30, M-META-03: t changes, and the group of that name looks at its metadata again."""
+    """A change of topic t expires the metadata of a group that reuses the name (X-DOWN-30, M-META-03)."""
     scene = Scene(profile)
     scene.beats("m")
     scene.joins("x", data=subscription("u"))
@@ -327,7 +330,7 @@ def test_a_downgrade_leaves_topics_in_the_index(profile: Profile, reached: bool)
 
 
 def test_who_gives_a_topic_up_takes_it_out_of_the_index() -> None:
-    """X-DOWN-30."""
+    """A member that subscribes to the topic and gives it up removes it from the index (X-DOWN-30)."""
     scene = Scene()
     scene.beats("m")
     scene.joins("x", data=subscription("u"))
@@ -343,7 +346,7 @@ def test_who_gives_a_topic_up_takes_it_out_of_the_index() -> None:
 
 @pytest.mark.parametrize("profile", [KAFKA_4_3, INTENDED])
 def test_the_deadline_outlives_a_downgrade_that_is_not_appended(profile: Profile) -> None:
-    """M-HB-13, F-RT-08: it is set in the group that comes back."""
+    """The downgrade is not appended, but the metadata deadline stays set in the restored group (M-HB-13, F-RT-08)."""
     scene = _static(profile)
     before = scene.group.refresh
     scene.now += 1
@@ -355,7 +358,7 @@ def test_the_deadline_outlives_a_downgrade_that_is_not_appended(profile: Profile
 
 
 def test_a_member_that_comes_back_has_its_own_session_timeout() -> None:
-    """M-HB-13 mended, X-TMR-01."""
+    """With the fix of M-HB-13 the restored member has its own session timeout (X-TMR-01)."""
     scene = Scene(INTENDED)
     scene.beats("m")
     scene.joins("x")
@@ -367,7 +370,7 @@ def test_a_member_that_comes_back_has_its_own_session_timeout() -> None:
 
 
 def test_a_group_that_was_replaced_before_it_was_there_is_listed_once() -> None:
-    """C-ADM-05: down and up again, and neither is replicated; readers never knew the classic group between."""
+    """Readers never see a classic group between an unreplicated downgrade and an upgrade (C-ADM-05)."""
     scene = Scene()
     scene.beats("m")
     scene.joins("x")
@@ -386,7 +389,7 @@ def test_a_group_that_was_replaced_before_it_was_there_is_listed_once() -> None:
 
 @pytest.mark.parametrize(("early", "shown"), [(True, 2), (False, 1)])
 def test_a_change_that_failed_in_the_next_group_does_not_show_in_the_one_before(early: bool, shown: int) -> None:
-    """C-ADM-05: down and up again, and nothing of it is replicated; readers see the first group and its own members."""
+    """Readers see the first group and its members until both conversions are replicated (C-ADM-05)."""
     scene = Scene()
     scene.beats("m")
     scene.joins("x")

@@ -1,4 +1,4 @@
-"""Which JoinGroups to a consumer group are in step with what their sender is told (X-JOIN-12 mended)."""
+"""A JoinGroup to a consumer group must match the generation that its sender knows (X-JOIN-12, with the fix)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IGNORED = replace(INTENDED, fault_join_generation_ignored=True)
 
 
 def _shared(profile: Profile = INTENDED) -> Scene:
-    """The classic x has all of t at epoch 3; y has come for a part of it, at epoch 4. m reads u."""
+    """Return a group: the classic x has all of t at epoch 3, y has joined at epoch 4 for a part of t, and m reads u."""
     scene = Scene(profile)
     scene.beats("m", names=("u",))
     assert scene.joins("x").generation_id == 3
@@ -28,7 +28,7 @@ def _shared(profile: Profile = INTENDED) -> Scene:
 
 
 def _revoking(profile: Profile = INTENDED) -> Scene:
-    """The same, and x knows that it is to give a part up."""
+    """Return the same group after x has learned that it must give a part up."""
     scene = _shared(profile)
     assert scene.joins("x", data=subscription("t", owned=ALL, generation=3)).generation_id == 3
     assert (scene.member("x").state, scene.member("x").previous) == ("UNREVOKED_PARTITIONS", 3)
@@ -41,7 +41,7 @@ def _rows(held: tuple[tuple[bytes, int, int], ...]) -> tuple[tuple[str, int], ..
 
 
 def _shrunk(profile: Profile = INTENDED) -> tuple[Scene, tuple[tuple[str, int], ...]]:
-    """The same, and x has given it up, and is at epoch 4. What it kept."""
+    """Return the same group after x has given that part up and is at epoch 4, and the partitions that x kept."""
     scene = _revoking(profile)
     kept = _rows(scene.member("x").assigned)
     assert scene.joins("x", data=subscription("t", owned=kept, generation=3)).generation_id == 4
@@ -50,7 +50,7 @@ def _shrunk(profile: Profile = INTENDED) -> tuple[Scene, tuple[tuple[str, int], 
 
 
 class Told(NamedTuple):
-    """A subscription: its generation, what of ``ALL`` it claims beside the rest, and its version."""
+    """A subscription: its generation, the partitions that it claims, and its version."""
 
     generation: int
     claims: tuple[tuple[str, int], ...]
@@ -58,7 +58,7 @@ class Told(NamedTuple):
 
 
 def _refused(scene: Scene, member: str, data: bytes, instance: str | None = None) -> bool:
-    """Whether the answer is UNKNOWN_MEMBER_ID, with nothing changed; the only other one here is NONE."""
+    """Whether the answer is UNKNOWN_MEMBER_ID, with nothing changed. The only other answer here is NONE."""
     group, deadlines = scene.group, scene.deadlines
     answer = scene.joins(member, instance, data=data)
     if answer.error_code is ErrorCode.NONE:
@@ -74,18 +74,18 @@ def _refused(scene: Scene, member: str, data: bytes, instance: str | None = None
         (Told(3, ALL), False),
         (Told(3, ()), False),
         (Told(2, ()), True),
-        (Told(4, ()), True),  # the assignment epoch, of which nobody has told it
-        (Told(-1, ALL), False),  # assigned, or to be given up
+        (Told(4, ()), True),  # the assignment epoch, which x does not know yet
+        (Told(-1, ALL), False),  # assigned partitions, or partitions to give up
         (Told(-1, ()), False),
         (Told(-1, (("u", 0),)), True),
-        (Told(-1, (("gone", 0),)), False),  # of no topic that exists (X-JOIN-10)
+        (Told(-1, (("gone", 0),)), False),  # a topic that does not exist (X-JOIN-10)
         (Told(7, ALL, 1), False),  # version 1 has no generation
         (Told(7, (("u", 0),), 1), True),
-        (Told(7, (("u", 0),), 0), False),  # and version 0 no claims
+        (Told(7, (("u", 0),), 0), False),  # version 0 has no claims either
     ],
 )
 def test_who_is_at_its_epoch_is_in_step(told: Told, refused: bool) -> None:
-    """X-JOIN-12 mended: by its generation, or by what it claims if it tells none."""
+    """With the fix of X-JOIN-12 the generation decides, or the claims of a subscription that has no generation."""
     data = subscription("t", owned=told.claims, generation=told.generation, version=told.version)
     assert _refused(_revoking(), "x", data) is refused
     assert not _refused(_revoking(IGNORED), "x", data)
@@ -97,7 +97,7 @@ def test_who_is_at_its_epoch_is_in_step(told: Told, refused: bool) -> None:
 def test_one_whose_answer_was_lost_is_in_step_unless_it_claims_more(
     generation: int, gives_up: bool, refused: bool
 ) -> None:
-    """M-FENCE-04 for JoinGroups: at the previous epoch, with no more than the member still has."""
+    """At the previous epoch a JoinGroup passes if it claims no more than the member still has (as M-FENCE-04)."""
     for profile, expected in ((INTENDED, refused), (IGNORED, False)):
         scene, kept = _shrunk(profile)
         owned = kept if gives_up else ALL
@@ -108,10 +108,10 @@ def test_one_whose_answer_was_lost_is_in_step_unless_it_claims_more(
     ("profile", "generation", "confirmed"), [(INTENDED, 3, False), (INTENDED, 4, True), (IGNORED, 3, True)]
 )
 def test_one_whose_answer_was_lost_confirms_nothing(profile: Profile, generation: int, confirmed: bool) -> None:
-    """M-REC-18: what it owned before the answer does not say that it has given up what it was given with it."""
+    """A list from before the answer does not confirm that partitions of that answer are given up (M-REC-18)."""
     scene, kept = _shrunk(profile)
     assert len(kept) == 2
-    scene.beats("z")  # so that x is to give up one more
+    scene.beats("z")  # so that x must give up one more
     assert not _refused(scene, "x", subscription("t", owned=(), generation=generation))
     member = scene.member("x")
     assert (member.state == "UNREVOKED_PARTITIONS", member.epoch) == (not confirmed, 5 if confirmed else 4)
@@ -130,14 +130,17 @@ def test_one_whose_answer_was_lost_confirms_nothing(profile: Profile, generation
     ],
 )
 def test_a_newcomer_owns_nothing(told: Told, refused: bool) -> None:
-    """X-JOIN-06 mended: nobody is at an epoch who is not there."""
+    """With the fix of X-JOIN-06 an unknown member has no epoch, so its claims are refused."""
     data = subscription("t", owned=told.claims, generation=told.generation, version=told.version)
     assert _refused(_shared(), "w", data) is refused
     assert not _refused(_shared(IGNORED), "w", data)
 
 
 def test_an_empty_id_is_not_looked_at() -> None:
-    """X-JOIN-02, 07: a new process, whatever it remembers; static or, before version 4, dynamic."""
+    """A JoinGroup without a member id comes from a new process, and is not checked (X-JOIN-02, 07).
+
+    It is static, or dynamic before version 4.
+    """
     scene = _shared()
     data = subscription("t", owned=ALL, generation=9)
     assert scene.joins("", "i1", new_id="n", data=data).error_code is ErrorCode.NONE
@@ -146,7 +149,7 @@ def test_an_empty_id_is_not_looked_at() -> None:
 
 
 def test_a_static_member_is_looked_at_like_any_other() -> None:
-    """X-JOIN-08 comes first, and then its generation."""
+    """A static member is checked for its instance id first (X-JOIN-08), and then for its generation."""
     for profile in (INTENDED, IGNORED):
         scene = _shared(profile)
         epoch = scene.joins("", "i1", new_id="n", data=subscription("u")).generation_id
@@ -157,14 +160,14 @@ def test_a_static_member_is_looked_at_like_any_other() -> None:
 
 
 def test_bytes_that_nobody_can_read_come_first() -> None:
-    """X-JOIN-09 before X-JOIN-12."""
+    """Unreadable bytes are refused before the generation is checked (X-JOIN-09, X-JOIN-12)."""
     late = Protocol("range", subscription("t", generation=1)), Protocol("sticky", b"\x00")
     assert _shared().joins("x", protocols=late).error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert _shared().joins("x", protocols=late[:1]).error_code is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_the_first_protocol_tells() -> None:
-    """X-JOIN-10: what the others say does not count."""
+    """Only the subscription of the first protocol counts (X-JOIN-10)."""
     now, late = subscription("t", generation=3), subscription("t", generation=1)
     for first, second, error in ((now, late, ErrorCode.NONE), (late, now, ErrorCode.UNKNOWN_MEMBER_ID)):
         offers = (Protocol("range", first), Protocol("sticky", second))
@@ -172,7 +175,7 @@ def test_the_first_protocol_tells() -> None:
 
 
 def test_kafka_looks_at_nothing() -> None:
-    """X-JOIN-12: whoever was fenced is back with what it says it has, and is told that it has nothing only later."""
+    """Kafka accepts a fenced member with its old claims, and tells it only later that it has nothing (X-JOIN-12)."""
     scene = _shared(KAFKA_4_3)
     scene.leave("x")
     answer = scene.joins("x", data=subscription("t", owned=ALL, generation=3))

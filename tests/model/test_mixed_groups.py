@@ -32,7 +32,7 @@ Body = TypeVar("Body")
 
 
 class Run:
-    """A coordinator with a consumer group of m1, to which the classic member m2 is added."""
+    """A coordinator with a consumer group of m1, to which the test adds the classic member m2."""
 
     def __init__(self, profile: Profile = KAFKA_4_3, policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL) -> None:
         settings = replace(Settings(), group_consumer_migration_policy=policy, group_consumer_assignment_interval_ms=0)
@@ -89,7 +89,7 @@ class Run:
 
 
 def test_a_classic_member_joins_syncs_and_is_told_to_come_again() -> None:
-    """X-JOIN-06, 15, X-SYNC-03, 06, X-HB-03, 05."""
+    """A classic member joins, syncs and is asked to rejoin by Heartbeat (X-JOIN-06, 15, X-SYNC-03, 06, X-HB-03, 05)."""
     run = Run()
     joined = run.join("m2")
     assert (joined.error_code, joined.leader, joined.members) == (ErrorCode.NONE, "", ())
@@ -114,7 +114,7 @@ def test_a_classic_member_joins_syncs_and_is_told_to_come_again() -> None:
 
 
 def test_a_disabled_policy_refuses_joins_and_downgrades() -> None:
-    """X-POL-04; 4.2 and before accept the join."""
+    """The policy ``disabled`` refuses joins; 4.2 and earlier accept them (X-POL-04)."""
     assert run_policy(KAFKA_4_3) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert run_policy(replace(KAFKA_4_3, old_disabled_policy_accepts_joins=True)) is ErrorCode.NONE
 
@@ -124,7 +124,10 @@ def run_policy(profile: Profile) -> ErrorCode:
 
 
 def test_the_last_consumer_member_leaves_and_the_group_is_upgraded_again() -> None:
-    """X-DOWN-01…06, X-UP-03, 04, 09."""
+    """When the last consumer leaves, the group becomes classic, and later a consumer group again.
+
+    The rules are X-DOWN-01…06 and X-UP-03, 04, 09.
+    """
     for profile in (KAFKA_4_3, INTENDED):
         run = Run(profile)
         epoch = run.join("m2").generation_id
@@ -142,10 +145,10 @@ def test_the_last_consumer_member_leaves_and_the_group_is_upgraded_again() -> No
 
 
 def test_only_a_group_that_may_be_downgraded_is() -> None:
-    """X-DOWN-08, X-POL-02, X-JOIN-22."""
+    """The policy ``upgrade`` does not allow the downgrade (X-DOWN-08, X-POL-02, X-JOIN-22)."""
     run = Run(policy=MigrationPolicy.UPGRADE)
     epoch = run.join("m2").generation_id
     run.ask(LeaveGroupRequest("g", (LeaveGroupMember("m1"),)), object)
     assert run.state.group("g") is None
     error = run.ask(HeartbeatRequest("g", generation_id=epoch, member_id="m2"), HeartbeatResponse).error_code
-    assert error is ErrorCode.REBALANCE_IN_PROGRESS  # X-HB-03, X-JOIN-22: what m1 held is free
+    assert error is ErrorCode.REBALANCE_IN_PROGRESS  # X-HB-03, X-JOIN-22: the partitions of m1 are free

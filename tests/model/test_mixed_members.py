@@ -18,7 +18,7 @@ from fencepost.protocol.settings import MigrationPolicy
     [(KAFKA_4_3, ErrorCode.INCONSISTENT_GROUP_PROTOCOL), (KAFKA_4_2, ErrorCode.GROUP_MAX_SIZE_REACHED)],
 )
 def test_a_disabled_policy_refuses_every_join_first(profile: Profile, refusal: ErrorCode) -> None:
-    """X-POL-04: before there is a look at the room (X-JOIN-03); a rejoin too. 4.2 and before accept."""
+    """``disabled`` refuses a join or rejoin before the size check; 4.2 and earlier accept it (X-POL-04, X-JOIN-03)."""
     scene = Scene(profile)
     scene.beats("m")
     scene.joins("x")
@@ -31,11 +31,11 @@ def test_a_disabled_policy_refuses_every_join_first(profile: Profile, refusal: E
     assert (again.error_code, again.member_id) == ((refusal, "") if profile is KAFKA_4_3 else (ErrorCode.NONE, "x"))
     assert (new.error_code, new.member_id) == (refusal, "")
     disabled.leave("m")
-    assert disabled.state.group("g") is None  # and there is no downgrade
+    assert disabled.state.group("g") is None  # and the group is not downgraded
 
 
 def test_a_join_to_a_full_group_is_refused() -> None:
-    """X-JOIN-03, 26."""
+    """A full group refuses a join at once, without a member id in the answer (X-JOIN-03, 26)."""
     scene = Scene(group_consumer_max_size=1)
     scene.beats("m")
     answer = scene.joins("y")
@@ -43,7 +43,7 @@ def test_a_join_to_a_full_group_is_refused() -> None:
 
 
 def test_a_protocol_that_a_member_lists_twice_is_nobody_s() -> None:
-    """X-JOIN-04, C-JOIN-72."""
+    """A name that a classic member lists twice counts as supported by no member (X-JOIN-04, C-JOIN-72)."""
     scene = Scene()
     scene.beats("m")
     twice = (Protocol("range", subscription("t")), Protocol("range", subscription("t")))
@@ -52,7 +52,7 @@ def test_a_protocol_that_a_member_lists_twice_is_nobody_s() -> None:
 
 
 def test_a_member_that_does_not_sync_is_fenced() -> None:
-    """X-TMR-03, X-JOIN-20: it has its rebalance timeout, from when its join is replicated."""
+    """A member must sync within its rebalance timeout after its join is replicated (X-TMR-03, X-JOIN-20)."""
     scene = Scene()
     scene.beats("m")
     scene.send(scene.join("x"))
@@ -62,7 +62,7 @@ def test_a_member_that_does_not_sync_is_fenced() -> None:
     assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000
     epoch = scene.group.epoch
     assert scene.heartbeat("x", epoch) is ErrorCode.NONE
-    assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000  # a heartbeat is no sync
+    assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000  # a heartbeat does not count
     scene.fire(TimerKind.CONSUMER_SYNC, "x")
     assert scene.group.member("x") is None
     assert scene.group.epoch == epoch + 1
@@ -70,7 +70,7 @@ def test_a_member_that_does_not_sync_is_fenced() -> None:
 
 
 def test_a_sync_that_is_accepted_ends_the_wait_for_it() -> None:
-    """X-TMR-03, X-SYNC-03, 06: one that is refused does not."""
+    """An accepted SyncGroup cancels the sync timer; a refused one does not (X-TMR-03, X-SYNC-03, 06)."""
     scene = Scene()
     scene.beats("m")
     epoch = scene.joins("x").generation_id
@@ -81,11 +81,11 @@ def test_a_sync_that_is_accepted_ends_the_wait_for_it() -> None:
     assert scene.due(TimerKind.CONSUMER_SYNC, "x") is None
     assert scene.due(TimerKind.CONSUMER_SESSION, "x") == 10_000
     scene.joins("x")
-    assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000  # every join starts it anew
+    assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000  # every join restarts it
 
 
 def test_who_takes_over_under_an_id_that_is_there_counts_twice() -> None:
-    """M-HB-04, G-DATA-22: counts are kept, and only the one that is replaced is taken off. 4.0 shows the topics."""
+    """Only the replaced member's topics are subtracted from the counts; 4.0 shows it (M-HB-04, G-DATA-22)."""
     scene = Scene(KAFKA_4_0)
     scene.beats("a", names=("t",))
     scene.beats("b", instance="i1", names=("u",))

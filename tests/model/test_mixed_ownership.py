@@ -1,4 +1,4 @@
-"""What a member holds outlives a conversion: X-DOWN-04 and X-UP-05 mended, in the model."""
+"""A conversion keeps the partitions that members hold: X-DOWN-04 and X-UP-05 with their fixes, in the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Rows = list[tuple[str, int]]
 
 
 def _given(scene: Scene) -> dict[str, Rows]:
-    """What the classic group assigns, by member."""
+    """Return the assignments of the classic group, by member."""
     decoded = {m.member_id: embedded.decode_assignment(m.assignment) for m in scene.classic.members}
     return {name: [(p.topic, p.partition) for p in each.partitions] for name, each in decoded.items()}
 
@@ -35,7 +35,10 @@ def _names(partitions: tuple[tuple[bytes, int], ...]) -> Rows:
 
 
 def _sharing(profile: Profile) -> Scene:
-    """The classic x has all of t and is to give a part up to the classic y; m, who reads u, keeps the group."""
+    """Return a consumer group, which stays one because of m, who reads u.
+
+    The classic x has all of t, and must give a part up to the classic y.
+    """
     scene = Scene(profile)
     scene.beats("m", names=("u",))
     epoch = scene.joins("x").generation_id
@@ -48,7 +51,7 @@ def _sharing(profile: Profile) -> Scene:
 
 @pytest.mark.parametrize("profile", [INTENDED, TARGET, KAFKA_4_3])
 def test_a_downgrade_assigns_what_a_member_holds_where_that_is_mended(profile: Profile) -> None:
-    """X-DOWN-04: x may still be at work on what it is to give up, and y knows of nothing."""
+    """With the fix x keeps the part that it must give up, and y gets nothing yet (X-DOWN-04)."""
     scene = _sharing(profile)
     target = {name: _names(scene.group.target_of(name) or ()) for name in ("x", "y")}
     assert (len(target["x"]), len(target["y"])) == (2, 1)
@@ -58,7 +61,7 @@ def test_a_downgrade_assigns_what_a_member_holds_where_that_is_mended(profile: P
 
 @pytest.mark.parametrize(("profile", "shared"), [(INTENDED, False), (TARGET, True)])
 def test_what_is_held_outlives_a_downgrade_and_an_upgrade(profile: Profile, shared: bool) -> None:
-    """X-DOWN-04, X-UP-05: x has not come back between the two, and works on what y is said to have."""
+    """Without the fix y is assigned a part that x, which has not rejoined, still uses (X-DOWN-04, X-UP-05)."""
     scene = _sharing(profile)
     scene.leave("m")
     scene.beats("z", names=("u",))
@@ -69,7 +72,7 @@ def test_what_is_held_outlives_a_downgrade_and_an_upgrade(profile: Profile, shar
 @pytest.mark.parametrize("profile", [INTENDED, TARGET])
 @pytest.mark.parametrize("names", [("t",), ("t", "u")])
 def test_the_joiner_of_a_downgrade_holds_what_it_brings(profile: Profile, names: tuple[str, ...]) -> None:
-    """X-DOWN-04, 22: n takes over from m, who has all of t, and is to give two parts to x and y."""
+    """The joiner n replaces m, which has all of t, and must give two parts up to x and y (X-DOWN-04, 22)."""
     scene = Scene(profile)
     scene.beats("m", instance="i1")
     for other in ("x", "y"):
@@ -82,7 +85,7 @@ def test_the_joiner_of_a_downgrade_holds_what_it_brings(profile: Profile, names:
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3])
 def test_the_joiner_of_a_downgrade_at_rest_has_what_it_is_given_with_it(profile: Profile) -> None:
-    """X-DOWN-22: x has left, and m has not been told that its part is free; nobody else waits."""
+    """The joiner also gets the part of x, which has left; no other member waits for a share (X-DOWN-22)."""
     scene = Scene(profile)
     scene.beats("m", instance="i1")
     scene.joins("x")
@@ -104,8 +107,10 @@ def _claims(*owned: tuple[str, int], generation: int = 1, names: tuple[str, ...]
 
 
 def _brought(scene: Scene, **names: str) -> dict[str, Rows]:
-    """What each member of the classic group brings into the consumer group, which c makes of it; its target is that,
-    too, until c's request, of which no record is looked at, makes another."""
+    """Return the partitions that each member of the classic group brings into the consumer group, which c creates.
+
+    The members' targets are the same, until the join of c computes a new target. The records of that join are ignored.
+    """
     scene.beats("c", names=("u",))
     written = scene.written[: kinds(scene.written).index("Member c")]
     brought: dict[str, dict[str, Rows]] = {"Target": {}, "Current": {}}
@@ -121,7 +126,7 @@ def _brought(scene: Scene, **names: str) -> dict[str, Rows]:
 
 @pytest.mark.parametrize(("profile", "kept"), [(INTENDED, 3), (OVERLOOKED, 2), (KAFKA_4_3, 2)])
 def test_an_upgrade_takes_over_what_is_about_to_be_given_up(profile: Profile, kept: int) -> None:
-    """X-UP-05: the first round of a cooperative rebalance has taken a part of t from a, who does not know yet."""
+    """The first round of a cooperative rebalance has taken a part of t from a, which does not know it yet (X-UP-05)."""
     scene = Scene(profile)
     scene.stable({"a": assignment(("t", [0, 1])), "b": b""}, data={"a": _claims(*ALL)})
     assert _brought(scene) == {"a": [*ALL[:kept]], "b": []}
@@ -129,7 +134,7 @@ def test_an_upgrade_takes_over_what_is_about_to_be_given_up(profile: Profile, ke
 
 @pytest.mark.parametrize(("profile", "kept"), [(INTENDED, 3), (OVERLOOKED, 0)])
 def test_an_upgrade_takes_over_what_a_new_join_phase_has_blanked(profile: Profile, kept: int) -> None:
-    """X-UP-05, C-JOIN-42: a rebalance begins again before its assignment has come."""
+    """A rebalance starts again before the assignment of the previous one has come (X-UP-05, C-JOIN-42)."""
     scene = Scene(profile)
     scene.stable({"a": assignment(("t", [0, 1, 2])), "b": b""})
     for member in ("a", "b"):
@@ -145,7 +150,7 @@ def _given_to_nobody(scene: Scene) -> bool:
 
 
 def test_who_is_assigned_it_has_it() -> None:
-    """X-UP-05 mended: a claim is of what nobody is assigned, and does not take away what oneself is."""
+    """With the fix of X-UP-05 a claim counts only for unassigned partitions, and adds to the member's assignment."""
     scene = Scene(INTENDED)
     data = {"a": _claims(("t", 1), generation=9), "b": _claims(("t", 2))}
     scene.stable({"a": assignment(("t", [0])), "b": assignment(("t", [1]))}, data=data)
@@ -157,7 +162,7 @@ def test_who_is_assigned_it_has_it() -> None:
     [(2, 1, "a"), (1, 2, "b"), (2, 2, "a"), (-1, 0, "b"), (-1, -1, "a")],
 )
 def test_of_those_who_claim_the_same_the_latest_has_it(of_a: int, of_b: int, owner: str) -> None:
-    """X-UP-05 mended: the highest generation, then the smallest id."""
+    """With the fix of X-UP-05 the highest generation wins a disputed partition, then the smallest member id."""
     scene = Scene(INTENDED)
     both = ("t", 1)
     data = {"a": _claims(both, ("t", 0), generation=of_a), "b": _claims(both, ("t", 2), generation=of_b)}
@@ -168,14 +173,14 @@ def test_of_those_who_claim_the_same_the_latest_has_it(of_a: int, of_b: int, own
 
 
 def test_a_claim_of_a_topic_that_is_gone_is_dropped() -> None:
-    """X-UP-05 mended; one that the member does not read any more is not."""
+    """With the fix of X-UP-05 claims of a deleted topic are dropped; claims of an unsubscribed topic are kept."""
     scene = Scene(INTENDED)
     scene.stable({"a": b""}, data={"a": _claims(("gone", 0), ("u", 1))})
     assert _brought(scene) == {"a": [("u", 1)]}
 
 
 def test_the_claims_of_the_selected_protocol_count() -> None:
-    """X-UP-05 mended."""
+    """With the fix of X-UP-05 the claims in the subscription of the selected protocol count."""
     scene = Scene(INTENDED)
     offers = (Protocol("range", _claims(("t", 0))), Protocol("sticky", _claims(("t", 1))))
     scene.stable({"a": b""})
@@ -185,14 +190,14 @@ def test_the_claims_of_the_selected_protocol_count() -> None:
 
 
 def test_two_that_are_assigned_the_same_are_in_the_way_as_before() -> None:
-    """X-UP-06."""
+    """One partition assigned to two members makes the upgrade fail, with the fix as without it (X-UP-06)."""
     scene = Scene(INTENDED)
     scene.stable({"a": assignment(("t", [0])), "b": assignment(("t", [0]))})
     assert scene.beats("c").error_code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_what_is_brought_is_given_up_when_the_member_says_so() -> None:
-    """X-UP-05, 15 mended: b has its share after a has rejoined without it, and not before."""
+    """With the fix b gets its share only after a has rejoined without it (X-UP-05, X-UP-15)."""
     scene = Scene(INTENDED)
     scene.stable({"a": assignment(("t", [0, 1])), "b": b""}, data={"a": _claims(*ALL)})
     scene.beats("c", names=("u",))

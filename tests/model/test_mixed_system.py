@@ -1,4 +1,4 @@
-"""The closed mixed group: same graph as the specification's (E1), every action reached, Kafka's faults found."""
+"""The closed mixed group: same graph as in the specification (E1), every action reached, Kafka's faults found."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None
 
 
 def test_an_empty_classic_group_does_not_tell_who_was_in_it() -> None:
-    """One that its members have left, and one that counts on from a consumer group, are the same (C-JOIN-60)."""
+    """An empty classic group is the same whether its members left or it continues a consumer group (C-JOIN-60)."""
     config = read_problem(ENTRIES["MixedEpochsGoOn"]).config
     assert isinstance(config, MixedConfig)
     coordinator = MixedSystem(config).coordinator
@@ -97,7 +97,7 @@ def test_an_empty_classic_group_does_not_tell_who_was_in_it() -> None:
 
 
 def actions() -> set[str]:
-    """The disjuncts of System and Environment."""
+    """Return the disjuncts of System and Environment."""
     text = (SPEC / "MixedGroup.tla").read_text(encoding="utf-8")
     parts = re.findall(r"^(?:System|Environment) ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
     assert len(parts) == 2
@@ -128,7 +128,7 @@ def test_every_action_is_reached() -> None:
 
 
 def test_every_transition_carries_what_the_coordinator_was_given() -> None:
-    """What product exploration needs: the events, replayed on the coordinator, give the group of the next state."""
+    """Product exploration needs this: the events, replayed on the coordinator, give the group of the next state."""
     config = read_problem(ENTRIES["KafkaStarves"]).config
     assert isinstance(config, MixedConfig)
     system = MixedSystem(replace(config, profile=INTENDED))
@@ -199,7 +199,7 @@ def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_kafka_is_found_under_the_profile_of_the_release(name: str) -> None:
-    """Of each release: the two have the switches of mixed groups in common."""
+    """Both releases have the same switches for mixed groups, so each profile finds the fault."""
     assert check_python(ENTRIES[name], profile=KAFKA_4_4).violated == [ENTRIES[name].breaks]
 
 

@@ -1,4 +1,4 @@
-"""The follower over traces of mixed groups: what the core does is allowed, in whatever order it tells its topics."""
+"""The follower over traces of mixed groups: it accepts what the core does, in any order of topics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Traces = Callable[[GroupProtocol, Profile, int], Iterator[Generated]]
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4], ids=lambda profile: profile.name)
 def test_core_is_followed(profile: Profile, traces: Traces) -> None:
-    """Every step of the core is one that the model allows."""
+    """The model allows every step of the core."""
     for trace in traces(GroupProtocol.MIXED, profile, 12):
         follower = Follower(trace.settings, profile, MATCHER)
         for event, seen in zip(trace.events, trace.observations, strict=False):
@@ -42,7 +42,7 @@ def test_core_is_followed(profile: Profile, traces: Traces) -> None:
 
 
 class Turning:
-    """Tells the topics of every assignment the other way round. ``lie``: leaves one of them out as well."""
+    """Change the observation: reverse the topics of every assignment; with ``lie``, also remove one of them."""
 
     def __init__(self, *, lie: bool) -> None:
         self.lie = lie
@@ -88,7 +88,7 @@ class Turning:
 
 
 def test_the_order_of_topics_does_not_count(traces: Traces) -> None:
-    """X-SYNC-06, X-DOWN-04: a target takes them from hash maps."""
+    """The order of topics does not matter, since a target takes them from hash maps (X-SYNC-06, X-DOWN-04)."""
     turning = Turning(lie=False)
     for trace in traces(GroupProtocol.MIXED, KAFKA_4_3, 25):
         follower = Follower(trace.settings, KAFKA_4_3, MATCHER)
@@ -99,7 +99,7 @@ def test_the_order_of_topics_does_not_count(traces: Traces) -> None:
 
 
 def test_a_topic_that_is_missing_does(traces: Traces) -> None:
-    """The same, with one topic less: refused at that event."""
+    """The follower refuses the event if one topic is missing."""
     refused = 0
     for trace in traces(GroupProtocol.MIXED, KAFKA_4_3, 25):
         follower = Follower(trace.settings, KAFKA_4_3, MATCHER)
@@ -114,7 +114,10 @@ def test_a_topic_that_is_missing_does(traces: Traces) -> None:
 
 
 def test_an_upgrade_that_fails_has_asked_for_its_regexes() -> None:
-    """M-HB-13, A-UHET-06: what is resolved does not wait for the records; a second heartbeat asks for nothing more."""
+    """A failed upgrade has already requested the resolution of its regular expressions (M-HB-13, A-UHET-06).
+
+    A second heartbeat requests nothing more.
+    """
     (found,) = read_traces(FINDINGS / "partition-of-nowhere.jsonl")
     assert isinstance(found, EventTrace)
     *begun, last = found.events

@@ -24,7 +24,7 @@ from fencepost.protocol.settings import MigrationPolicy
 
 
 def test_each_classic_member_becomes_a_member_as_it_is() -> None:
-    """X-UP-04, 05: names, rack, times, and what it was given, of the generation that there was."""
+    """A converted member keeps its names, rack, timeouts and assignment (X-UP-04, 05)."""
     scene = Scene()
     given = assignment(("u", [2, 0]), ("gone", [1]))
     data = subscription("u", "t", rack="r1")
@@ -32,21 +32,21 @@ def test_each_classic_member_becomes_a_member_as_it_is() -> None:
     scene.now += 500
     assert scene.beats("c", names=("t",)).error_code is ErrorCode.NONE
     base = [record.value for record in scene.written[: kinds(scene.written).index("Member c")]]
-    assert scene.group.timestamp == scene.now  # of the computation that was not held up by the zero of the upgrade
+    assert scene.group.timestamp == scene.now  # of the join's computation, which the zero of the upgrade did not delay
     assert base[6] is not None  # the target epoch of the upgrade
     assert (base[6].assignment_epoch, base[6].assignment_timestamp) == (1, 0)  # type: ignore[union-attr]
     a = scene.member("a")
     assert (a.instance, a.rack, a.client_id, a.client_host, a.rebalance_timeout) == ("i1", "r1", "c", "/h", 20_000)
     assert (a.names, a.regex, a.assignor) == (("t", "u"), "", None)
     assert (a.epoch, a.previous, a.state) == (1, 1, "STABLE")
-    assert a.assigned == ((U, 0, 1), (U, 2, 1))  # not the topic that is gone
+    assert a.assigned == ((U, 0, 1), (U, 2, 1))  # without the deleted topic
     assert a.classic is not None
     assert (a.classic.session_timeout_ms, a.classic.supported_protocols) == (10_000, (Protocol("range", data),))
-    assert scene.member("b").assigned == ()  # nothing was assigned yet, which is fine (X-UP-06)
+    assert scene.member("b").assigned == ()  # an empty assignment is accepted (X-UP-06)
 
 
 def test_the_last_row_of_a_topic_counts() -> None:
-    """X-UP-05."""
+    """If an assignment lists a topic twice, the last row counts (X-UP-05)."""
     scene = Scene()
     scene.stable({"a": assignment(("t", [0]), ("t", [1]))})
     scene.beats("c", names=("u",))
@@ -54,7 +54,7 @@ def test_the_last_row_of_a_topic_counts() -> None:
 
 
 def test_before_4_3_partitions_had_no_epochs() -> None:
-    """X-UP-05."""
+    """Before 4.3 the records contain no assignment epochs (X-UP-05)."""
     scene = Scene(KAFKA_4_2)
     scene.stable({"a": assignment(("t", [0]))})
     step = scene.send(scene.beat("c", names=("u",)))
@@ -73,12 +73,12 @@ TOO_LONG = b"\x00\x01" + (1 << 20).to_bytes(4, "big")
         (TOO_SHORT, ErrorCode.GROUP_ID_NOT_FOUND),
         (BACKWARDS, ErrorCode.GROUP_ID_NOT_FOUND),
         (TOO_LONG, ErrorCode.UNKNOWN_SERVER_ERROR),
-        (assignment(("t", [0])), ErrorCode.UNKNOWN_SERVER_ERROR),  # it is b's already
+        (assignment(("t", [0])), ErrorCode.UNKNOWN_SERVER_ERROR),  # also assigned to b
         (embedded.encode_assignment(embedded.Assignment((), b"mine")), ErrorCode.GROUP_ID_NOT_FOUND),  # X-UP-02
     ],
 )
 def test_bytes_that_cannot_be_converted_leave_the_group_classic(bad: bytes, error: ErrorCode) -> None:
-    """X-UP-02, 06."""
+    """An assignment that cannot be converted leaves the group classic (X-UP-02, 06)."""
     scene = Scene()
     before = scene.stable({"a": bad, "b": assignment(("t", [0]))})
     answer = scene.beats("c")
@@ -87,7 +87,7 @@ def test_bytes_that_cannot_be_converted_leave_the_group_classic(bad: bytes, erro
 
 
 def test_a_subscription_that_ends_too_early_leaves_the_group_classic() -> None:
-    """X-UP-06; so does one with a negative version."""
+    """A subscription that ends too early, or has a negative version, leaves the group classic (X-UP-06)."""
     for bad in (TOO_SHORT, b"\xff\xff" + subscription("t")[2:]):
         scene = Scene()
         scene.stable({"a": b""}, data={"a": bad})
@@ -103,7 +103,7 @@ def test_a_subscription_that_ends_too_early_leaves_the_group_classic() -> None:
     ],
 )
 def test_a_group_in_its_first_rebalance_cannot_be_converted(profile: Profile, error: ErrorCode, released: bool) -> None:
-    """X-UP-03, 07: it stays where it is, and who is parked is answered only in Kafka."""
+    """A group in its first rebalance stays classic; only Kafka answers its parked members (X-UP-03, 07)."""
     scene = Scene(profile)
     scene.forming(("a",))
     for _ in range(2):
@@ -115,14 +115,14 @@ def test_a_group_in_its_first_rebalance_cannot_be_converted(profile: Profile, er
         joins = [body.error_code for body in told.values() if isinstance(body, JoinGroupResponse)]
         assert joins == [ErrorCode.REBALANCE_IN_PROGRESS] * released
         assert (scene.classic.state, scene.classic.generation) == ("PreparingRebalance", 0)
-        released = False  # there is nobody any more
+        released = False  # no parked member remains
 
 
 def test_a_member_without_the_selected_protocol_cannot_be_converted() -> None:
-    """X-UP-07."""
+    """The upgrade fails if a member does not offer the selected protocol (X-UP-07)."""
     scene = Scene()
     scene.stable({"a": b"", "b": b""})
-    for member in ("a", "b"):  # both offer another one as well; the first rejoins without the selected
+    for member in ("a", "b"):  # both offer a second protocol; the first one rejoins without the selected protocol
         scene.send(scene.join(member, protocols=(Protocol("range", subscription("t")), Protocol("sticky", b""))))
     scene.lead(scene.classic.leader or "", {})
     scene.replicate()
@@ -133,7 +133,7 @@ def test_a_member_without_the_selected_protocol_cannot_be_converted() -> None:
 
 
 def test_session_timers_of_the_converted_are_their_own() -> None:
-    """X-UP-08."""
+    """Converted members keep their own session timeouts (X-UP-08)."""
     scene = Scene(group_consumer_session_timeout_ms=45_000)
     scene.stable({"a": b""})
     scene.now += 500
@@ -144,7 +144,7 @@ def test_session_timers_of_the_converted_are_their_own() -> None:
 
 @pytest.mark.parametrize(("names", "epoch"), [(("t",), 2), ((), 1)])
 def test_the_joiner_bumps_if_it_names_topics(names: tuple[str, ...], epoch: int) -> None:
-    """X-UP-09, M-HB-03."""
+    """The joiner bumps the epoch if it names topics (X-UP-09, M-HB-03)."""
     scene = Scene()
     scene.stable({"a": assignment(("t", [0, 1, 2]))})
     assert scene.beats("c", names=names).member_epoch == epoch
@@ -153,10 +153,10 @@ def test_the_joiner_bumps_if_it_names_topics(names: tuple[str, ...], epoch: int)
 
 @pytest.mark.parametrize(("profile", "answered", "due"), [(KAFKA_4_3, 1, 10_000), (INTENDED, 0, None)])
 def test_a_full_group_is_converted_in_memory_only(profile: Profile, answered: int, due: int | None) -> None:
-    """X-UP-02, 09: one at the maximum may be converted, and has no room for the joiner."""
+    """A group at the maximum size may be converted, but has no room for the joiner (X-UP-02, 09)."""
     scene = Scene(profile, group_consumer_max_size=2)
     scene.stable({"a": b"", "b": b""})
-    scene.send(scene.join(scene.classic.leader or ""))  # parked: the other has not come back
+    scene.send(scene.join(scene.classic.leader or ""))  # parked: the other member has not rejoined
     assert scene.classic.state == "PreparingRebalance"
     step = scene.send(scene.beat("c"))
     errors = [reply.body for reply in step.outcome.replies]
@@ -167,12 +167,12 @@ def test_a_full_group_is_converted_in_memory_only(profile: Profile, answered: in
     assert scene.classic.state == "PreparingRebalance"
     assert scene.due(TimerKind.CONSUMER_SESSION, "a") == due
     if due is not None:
-        assert scene.fire(TimerKind.CONSUMER_SESSION, "a").outcome.records == ()  # and does nothing
+        assert scene.fire(TimerKind.CONSUMER_SESSION, "a").outcome.records == ()  # it has no effect
 
 
 @pytest.mark.parametrize("policy", [MigrationPolicy.DISABLED, MigrationPolicy.DOWNGRADE])
 def test_only_a_policy_that_says_so_upgrades(policy: MigrationPolicy) -> None:
-    """X-UP-02, X-POL-03, 04; nobody is disturbed, for the policy is asked first (X-UP-03)."""
+    """A policy without upgrades refuses before parked members are answered (X-UP-02, X-UP-03, X-POL-03, 04)."""
     scene = Scene(group_consumer_migration_policy=policy)
     scene.stable({"a": b""})
     assert scene.beats("c").error_code is ErrorCode.GROUP_ID_NOT_FOUND
@@ -180,7 +180,7 @@ def test_only_a_policy_that_says_so_upgrades(policy: MigrationPolicy) -> None:
 
 
 def test_the_records_of_an_upgrade_come_in_order() -> None:
-    """X-UP-10."""
+    """The records of an upgrade have a fixed order, followed by those of the join (X-UP-10)."""
     scene = Scene()
     scene.stable({"a": assignment(("t", [0])), "b": assignment(("t", [1]))})
     scene.beats("c")
@@ -192,7 +192,7 @@ def test_the_records_of_an_upgrade_come_in_order() -> None:
 
 
 def test_4_0_writes_the_metadata_too_even_if_there_are_none() -> None:
-    """X-UP-10."""
+    """4.0 writes the PartitionMetadata record even if no subscribed topic exists (X-UP-10)."""
     scene = Scene(KAFKA_4_0)
     scene.stable({"a": b""}, data={"a": subscription("nowhere")})
     scene.beats("c", names=("nowhere",))
@@ -201,9 +201,9 @@ def test_4_0_writes_the_metadata_too_even_if_there_are_none() -> None:
 
 @pytest.mark.parametrize("profile", [KAFKA_4_3, KAFKA_4_2])
 def test_classic_members_hear_of_a_new_target_at_their_next_heartbeat(profile: Profile) -> None:
-    """X-UP-11, X-HB-03; without a bump they go on as before."""
+    """Classic members learn of a new target by Heartbeat; without a bump they get NONE (X-UP-11, X-HB-03)."""
     told = []
-    for instance in (None, "i1"):  # a new member; one that continues a with the same topics (X-UP-15)
+    for instance in (None, "i1"):  # a new member; a member that continues a with the same topics (X-UP-15)
         scene = Scene(profile)
         rows = {"a": assignment(("t", [0])), "b": assignment(("t", [1, 2]))}
         scene.stable(rows, instances={"a": "i1"})
@@ -214,7 +214,7 @@ def test_classic_members_hear_of_a_new_target_at_their_next_heartbeat(profile: P
 
 
 def test_pending_member_ids_are_forgotten() -> None:
-    """X-UP-12: the id that was handed out is as good as any other."""
+    """A pending member id is forgotten, and then joins like any unknown id (X-UP-12)."""
     scene = Scene()
     scene.stable({"a": b""})
     asked = scene.joins("", new_id="p")
@@ -227,7 +227,7 @@ def test_pending_member_ids_are_forgotten() -> None:
 
 
 def test_a_static_classic_member_goes_on_as_a_consumer() -> None:
-    """X-UP-13, M-STATIC-03."""
+    """A consumer heartbeat with the same instance id replaces a static classic member (X-UP-13, M-STATIC-03)."""
     scene = Scene()
     scene.stable({"a": assignment(("t", [1])), "b": b""}, instances={"a": "i1"})
     answer = scene.beats("n", instance="i1")
@@ -238,7 +238,7 @@ def test_a_static_classic_member_goes_on_as_a_consumer() -> None:
 
 
 def test_a_target_starts_from_what_the_members_have() -> None:
-    """X-UP-14, A-UHOM-04: each keeps its own, the joiner has what is free."""
+    """Each member keeps its partitions, and the joiner gets the free ones (X-UP-14, A-UHOM-04)."""
     scene = Scene()
     scene.stable({"a": assignment(("t", [2])), "b": assignment(("t", [0]))})
     scene.beats("c")
@@ -247,7 +247,7 @@ def test_a_target_starts_from_what_the_members_have() -> None:
 
 @pytest.mark.parametrize(("profile", "epoch"), [(KAFKA_4_3, 2), (INTENDED, 3)])
 def test_who_continues_a_classic_member_bumps_only_where_that_is_mended(profile: Profile, epoch: int) -> None:
-    """X-UP-15, LIV-16: what the one who left had stays with nobody in Kafka."""
+    """In Kafka the partitions of the member that left stay without an owner (X-UP-15, LIV-16)."""
     scene = Scene(profile)
     scene.stable({"a": b"", "b": b""}, instances={"a": "i1", "b": "i2"})
     scene.send(scene.join("a", "i1", data=subscription("t", "t")))
@@ -264,7 +264,7 @@ def test_who_continues_a_classic_member_bumps_only_where_that_is_mended(profile:
 
 
 def _leader_syncs_then_upgrade(profile: Profile = KAFKA_4_3) -> tuple[Scene, int]:
-    """A group whose leader's assignment and whose upgrade are both not replicated; the id of that SyncGroup."""
+    """Return a group whose leader's assignment and upgrade are both unreplicated, and the id of that SyncGroup."""
     scene = Scene(profile)
     scene.forming(("a", "b"))
     scene.formed()
@@ -283,7 +283,7 @@ def _listed(scene: Scene) -> list[tuple[str, str]]:
 
 
 def test_a_sync_that_is_stored_after_the_upgrade_shows_in_the_old_group() -> None:
-    """X-UP-16: readers see the classic group until the upgrade is replicated, Stable once its assignment is."""
+    """Readers see the classic group until the upgrade is replicated, Stable once its assignment is (X-UP-16)."""
     scene, _ = _leader_syncs_then_upgrade()
     assert _listed(scene) == [("classic", "CompletingRebalance")]
     scene.step(Appended(scene.now, offset=scene.state.durable + 1))
@@ -298,7 +298,7 @@ def test_a_sync_that_is_stored_after_the_upgrade_shows_in_the_old_group() -> Non
 
 
 def test_a_sync_that_times_out_after_the_upgrade_arms_a_timer_by_name() -> None:
-    """X-UP-16, F-RT-09: the join timer of a group that is gone; it does nothing."""
+    """The timeout arms the join timer of a group that no longer exists; it has no effect (X-UP-16, F-RT-09)."""
     scene, sync = _leader_syncs_then_upgrade()
     before = scene.group
     scene.fire(TimerKind.OPERATION, operation=sync)
@@ -310,14 +310,14 @@ def test_a_sync_that_times_out_after_the_upgrade_arms_a_timer_by_name() -> None:
 
 
 def test_a_sync_that_times_out_is_waited_for_where_that_is_mended() -> None:
-    """X-UP-16, C-SYNC-33."""
+    """With the fix the timeout arms no join timer (X-UP-16, C-SYNC-33)."""
     scene, sync = _leader_syncs_then_upgrade(INTENDED)
     scene.fire(TimerKind.OPERATION, operation=sync)
     assert scene.due(TimerKind.JOIN) is None
 
 
 def test_an_upgrade_that_is_not_appended_gives_the_old_group_back() -> None:
-    """F-RT-08, X-UP-16: what waits for the log is its own again, and makes it Stable."""
+    """The restored classic group gets its open operation back, which makes it Stable (F-RT-08, X-UP-16)."""
     scene, _ = _leader_syncs_then_upgrade()
     scene.fail()
     assert scene.classic.state == "CompletingRebalance"
@@ -333,7 +333,10 @@ def test_an_upgrade_that_is_not_appended_gives_the_old_group_back() -> None:
 def test_a_partition_that_is_not_there_is_in_the_assignor_s_way(
     profile: Profile, error: ErrorCode, names: tuple[str, ...]
 ) -> None:
-    """A-UHOM-06, A-UHET-06, X-UP-05: with subscriptions that are alike, and with others."""
+    """An assigned partition that does not exist makes the assignor fail (A-UHOM-06, A-UHET-06, X-UP-05).
+
+    The subscriptions are alike, or differ.
+    """
     scene = Scene(profile)
     scene.stable({"a": assignment(("t", [0, 5]))})
     assert scene.beats("c", names=names).error_code is error

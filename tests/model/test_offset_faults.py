@@ -1,5 +1,7 @@
-"""Kafka's faults with offsets. The model finds each by itself, as in ``test_coordinator_faults``; and what follows from
-the rules as they are, in every release and mended as well, though nobody may expect it."""
+"""Kafka's faults with offsets: a search in the model finds each of them, as in ``test_coordinator_faults``.
+
+The searches at the end find surprising consequences of the rules, in every release and with all faults fixed.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ EXPIRE = Fire(TimerKind.EXPIRY)
 
 
 def every_group_comes_back(search: Search, play: Play) -> bool:
-    """INV-REPLAY-01: a group that is in memory, and of which nobody has deleted anything, is there after a load."""
+    """A group in memory of which no record was deleted exists after a load (INV-REPLAY-01)."""
     if play.open or any(record.value is None for record in play.log):
         return True
     loaded = load_groups(search.model.profile, play.log) or {}
@@ -90,7 +92,7 @@ def every_group_comes_back(search: Search, play: Play) -> bool:
 
 
 def nobody_hears_of_a_fault(search: Search, play: Play) -> bool:
-    """F-RT-10: without an error of the log no request is answered as a fault of the server."""
+    """No OffsetFetch is answered UNKNOWN_SERVER_ERROR while the log works (F-RT-10)."""
     body = play.answer()
     if not isinstance(body, OffsetFetchResponse):
         return True
@@ -98,12 +100,12 @@ def nobody_hears_of_a_fault(search: Search, play: Play) -> bool:
 
 
 def memory_has_what_a_record_can_hold(search: Search, play: Play) -> bool:
-    """INV-REPLAY-01, F-REC-20: a record with a time to expire has no place for a topic's id."""
+    """A record with an expiry time has no field for a topic id (INV-REPLAY-01, F-REC-20)."""
     return all(entry.topic_id == ZERO_ID for _, entry in play.state.offsets.committed if entry.expire_timestamp != -1)
 
 
 def a_load_makes_no_group_of_nothing(search: Search, play: Play) -> bool:
-    """F-REPLAY-04: after a load a group without a record of its own has an offset, or an open transaction."""
+    """A loaded group without a group record has an offset or an open transaction (F-REPLAY-04)."""
     if play.moves[-2:] != (Lose(), Win()):
         return True
     offsets = play.state.offsets
@@ -138,17 +140,17 @@ def test_the_model_finds_the_fault(at: int) -> None:
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4], ids=lambda each: each.name)
 def test_a_load_makes_a_group_of_an_aborted_transaction(profile: Profile) -> None:
-    """Not searched for: what a load finds depends on the log, which a search does not tell states apart by."""
+    """Run fixed moves: a load depends on the log, and a search does not distinguish states by their log."""
     moves = (TRANSACTION, ENDS[1], Lose(), Win())
     search = Search(SETTINGS, profile, moves)
     assert a_load_makes_no_group_of_nothing(search, search.again(moves)) is not profile.fault_loaded_offset_makes_group
 
 
-# ---- what the rules come to ---------------------------------------------------------------------------------------
+# ---- consequences of the rules ------------------------------------------------------------------------------------
 
 
 def who_commits_owns(search: Search, play: Play) -> bool:
-    """Not promised (O-COMMIT-13, NOT-05): that a member owns what it commits."""
+    """Not promised: a member owns the partitions that it commits (O-COMMIT-13, NOT-05)."""
     group = play.state.consumer_group("g")
     if group is None or not group.members:
         return True
@@ -158,7 +160,7 @@ def who_commits_owns(search: Search, play: Play) -> bool:
 
 
 def a_fresh_offset_stays(search: Search, play: Play) -> bool:
-    """Not promised (O-EXP-15): that an offset stays for as long as offsets are retained."""
+    """Not promised: an offset stays for as long as offsets are retained (O-EXP-15)."""
     committed = {
         Place(r.key.group, r.key.topic, r.key.partition): r.value.commit_timestamp
         for r in play.log
@@ -169,14 +171,14 @@ def a_fresh_offset_stays(search: Search, play: Play) -> bool:
 
 
 def who_was_given_an_id_may_join(search: Search, play: Play) -> bool:
-    """Not promised (O-EXP-21): that a member id is good until its time is over."""
+    """Not promised: a member id is valid until its session timeout (O-EXP-21)."""
     given = any(key.kind is TimerKind.SESSION for key, _ in play.armed)
     group = play.state.group("g")
     return not given or (group is not None and bool(group.pending_join or group.members))
 
 
 def an_empty_group_stays_a_while(search: Search, play: Play) -> bool:
-    """Not promised (O-EXP-25): that a group outlives its last member for as long as offsets are retained."""
+    """Not promised: a group outlives its last member for as long as offsets are retained (O-EXP-25)."""
     gone = any(record.value is None and isinstance(record.key, ConsumerGroupMetadataKey) for record in play.log)
     return not gone or play.now - play.events[0].at_ms >= search.model.settings.offsets_retention_ms
 

@@ -110,7 +110,10 @@ def test_who_may_commit(
 
 
 def test_an_older_epoch_has_had_what_it_commits() -> None:
-    """O-COMMIT-32, 42: partitions count one by one, those to be given up as well; before 4.3 none does (V-56)."""
+    """Each partition is checked with its own assignment epoch, also while it is being revoked (O-COMMIT-32, 42).
+
+    Before 4.3 an older epoch is always refused (V-56).
+    """
 
     def error(profile: Profile, epoch: int, *numbers: int) -> ErrorCode | None:
         by = Committer("a", None, epoch, 9, False, tuple((T.topic_id, number) for number in numbers))
@@ -127,7 +130,7 @@ def test_an_older_epoch_has_had_what_it_commits() -> None:
 
 
 class AnyOrder(RuleBasedStateMachine):
-    """What is stored is what the log says, a read shows it, and the life of a place follows its machine."""
+    """The ledger matches the log, a fetch shows it, and each offset follows the life of its machine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -238,7 +241,7 @@ TestAnyOrder = AnyOrder.TestCase
 @settings(max_examples=25, deadline=None)
 @given(metadata=st.text(max_size=6), limit=st.integers(0, 6))
 def test_metadata_is_measured_in_utf_16(metadata: str, limit: int) -> None:
-    """O-COMMIT-08."""
+    """The limit for metadata counts UTF-16 code units (O-COMMIT-08)."""
     model = OffsetsModel(Image((T,), 1), Settings(offset_metadata_max_bytes=limit), INTENDED)
     partition = OffsetCommitRequestPartition(0, committed_offset=1, committed_metadata=metadata)
     body = OffsetCommitRequest("g", topics=(OffsetCommitRequestTopic(name="t", partitions=(partition,)),))

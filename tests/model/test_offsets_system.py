@@ -1,4 +1,4 @@
-"""The closed system of offsets: same graph as the specification's (E1), every action reached, each guard missed."""
+"""The closed system of offsets: same graph as in the specification (E1), every action reached, every guard noticed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
 
 @pytest.mark.tlc
 def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    """Without a change the two graphs are the same: that is seen first."""
+    """Compare unchanged graphs first, which must be equal; then remove guards of the model alone."""
     mutants = ("IsCurrent <- WhateverItsEpoch", "Unstable <- NeverUnstable", "AtOnce <- BeforeReplication")
     check_changes_of_the_model(tmp_path, ENTRIES[QUICK], *mutants)
 
@@ -46,7 +46,7 @@ def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
 @pytest.mark.tlc
 @pytest.mark.all
 def test_a_change_of_any_guard_in_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    """But of what one partition, one way to commit and stable fetches have no use for."""
+    """Remove each guard but those unused with one partition, one way to commit and stable fetches."""
     without_use = ("Overtaken", "Visible", "MayExpire", "Keeps")
     mutants = [name for name in OFFSET_MUTANTS if name.split()[0] not in without_use]
     check_changes_of_the_model(tmp_path, ENTRIES["OffsetsFaults"], *mutants)

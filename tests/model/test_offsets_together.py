@@ -1,4 +1,4 @@
-"""Core and model along random traces with offsets in them: they agree, promises hold, and what is false is refused."""
+"""Core and model agree along random traces with offsets, promises hold, and false observations are refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SEEDS = range(4_100, 4_103)
 
 def _trace(profile: str, protocol: GroupProtocol, seed: int, steps: int = 110) -> Generated:
     def soon(settings: Settings) -> Settings:
-        """Offsets grow too old while their members are still there, in every other trace."""
+        """Return settings that let offsets expire while members are present, for every other trace."""
         if not seed % 2:
             return settings
         return replace(settings, offsets_retention_ms=4_000, offsets_retention_check_interval_ms=3_000)
@@ -63,7 +63,7 @@ def _trace(profile: str, protocol: GroupProtocol, seed: int, steps: int = 110) -
 
 @dataclass
 class Way:
-    """One step of a trace, as the model explained it."""
+    """One step of a trace, as the model explains it."""
 
     event: Event
     seen: Observation
@@ -90,7 +90,7 @@ def test_core_and_model_agree(profile: str, protocol: GroupProtocol) -> None:
 
 
 def _topics(body: Any, change: Callable[[Any], Any]) -> Any:
-    """The answer with its first partition changed; None if it has none."""
+    """Return the answer with its first partition changed, or None if it has no partition."""
     if not body.topics or not body.topics[0].partitions:
         return None
     first = body.topics[0]
@@ -195,7 +195,7 @@ def test_what_is_false_is_refused(protocol: GroupProtocol) -> None:
 
 
 def _broken(made: Generated) -> set[str]:
-    """The promises that are broken along a trace, by id, until the first step that breaks one."""
+    """Return the ids of the promises that a trace breaks, up to the first step that breaks any."""
     promises = Promises(made.settings)
     for way in _follow(made):
         if not way.verdict.ok:
@@ -216,7 +216,7 @@ def test_promises_hold(profile: str, protocol: GroupProtocol) -> None:
 
 
 class Followed:
-    """Lets the model explain itself: a follower that takes the model's first step whatever was seen."""
+    """A follower that takes the model's first step, whatever was observed."""
 
     def __init__(self, made: Generated) -> None:
         self.made = made
@@ -230,9 +230,9 @@ class Followed:
             try:
                 step: Step = follower.model.successors(at, event, fresh_id(event, seen, at), shown)[0]
             except TypeError:
-                raise  # the fault itself is wrong
+                raise  # the planted fault itself is wrong
             except Exception:
-                break  # a planted fault may lead where no trace of a sound coordinator goes
+                break  # a planted fault may lead where a correct coordinator never goes
             found |= {each.promise for each in promises.feed(event, at, step)}
             at = step.state
         return found
@@ -307,7 +307,7 @@ def test_a_compacted_log_says_the_same(profile: str) -> None:
     for seed in range(4_400, 4_406):
         log: list[Record] = []
         for seen in _trace(profile, GroupProtocol.CLASSIC, seed).observations:
-            log.extend(seen.records)  # records that were not appended count as well: it is a log like any other
+            log.extend(seen.records)  # records that were not appended count as well: any log will do
         for end in range(0, len(log) + 1, 7):
             whole = load_offsets(PROFILES[profile], log[:end])
             short = Offsets()

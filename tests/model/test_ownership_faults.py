@@ -1,5 +1,6 @@
-"""Kafka's faults by which a partition is given before it was given up: the model finds each by itself, as in
-``test_coordinator_faults``. Here classic clients remember what they were told, and say nothing else.
+"""Kafka's faults by which a partition is assigned before it is given up: a search in the model finds each.
+
+The method is that of ``test_coordinator_faults``. The classic clients remember their answers, and claim nothing else.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ FENCED = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.F
 
 
 class Known(NamedTuple):
-    """What a client was told last: its generation, and what it may be at work on. That grows by what SyncGroup tells,
-    and shrinks when the client says so or is told that it is fenced."""
+    """The knowledge of a client after its last answer: its generation, and the partitions that it may use.
+
+    The set grows with SyncGroup answers. It shrinks when the client gives partitions up or learns that it is fenced.
+    """
 
     generation: int = embedded.NO_GENERATION
     owned: frozenset[TopicPartition] = frozenset()
 
 
 class Heard(Play):
-    """A run, and what its classic clients know, by member id."""
+    """A run, and the knowledge of its classic clients, by member id."""
 
     known: dict[str, Known]
 
@@ -56,7 +59,7 @@ class Heard(Play):
 
 
 class Honest(Search):
-    """Clients that say what is not so make no move. A generation may be left out."""
+    """A search without the moves in which a client makes a false claim. A client may omit its generation."""
 
     def __init__(self, fault: Whole, profile: Profile) -> None:
         super().__init__(fault.settings, profile, fault.moves, fault.first)
@@ -102,8 +105,11 @@ def _learnt(known: dict[str, Known], asked: Request, body: ResponseBody) -> dict
 
 
 def nothing_is_given_before_it_is_given_up(_: Search, play: Play) -> bool:
-    """INV-KIP-09: what a member of a consumer group is assigned is nothing that another one of its members was told to
-    take, and has not said to have given up."""
+    """No member of a consumer group is assigned a partition that another member may still use (INV-KIP-09).
+
+    A member may use a partition from the SyncGroup answer that contains it until the member says that it has given it
+    up.
+    """
     assert isinstance(play, Heard)
     group = play.state.consumer_group("g")
     return group is None or not any(_taken(group, name, known.owned) for name, known in play.known.items())
@@ -126,7 +132,7 @@ def _taken(group: ConsumerGroup, name: str, owned: frozenset[TopicPartition]) ->
 
 
 def _joins(name: str, *owned: TopicPartition, generation: int = -1, instance: str | None = None) -> Ask:
-    """A cooperative client that reads topic t."""
+    """Return the JoinGroup of a cooperative client that reads topic t."""
     data = embedded.encode_subscription(embedded.Subscription(("t",), None, owned, generation), 3)
     offers = (Protocol("cooperative-sticky", data),)
     return Ask(
@@ -160,7 +166,7 @@ def _syncs(name: str, generation: int, *given: TopicPartition, instance: str | N
 _C = member_id("i1", 0)
 
 FAULTS = (
-    Whole(  # X-JOIN-06, X-JOIN-12: c1 is fenced, and what it has goes to m2
+    Whole(  # X-JOIN-06, X-JOIN-12: c1 is fenced, and m2 gets its partitions
         "fault_join_generation_ignored",
         "fenced-and-let-in",
         (
@@ -174,7 +180,7 @@ FAULTS = (
         nothing_is_given_before_it_is_given_up,
         6,
     ),
-    Whole(  # X-DOWN-04: c1 is to give a part up to c2, and has not been told when the group becomes classic and back
+    Whole(  # X-DOWN-04: c1 must give a part up to c2, and does not know it when the group becomes classic and back
         "fault_downgrade_assigns_target",
         "there-and-back",
         (
@@ -189,7 +195,7 @@ FAULTS = (
         6,
         shown=(_joins("c2"), _syncs("c2", 5), _joins("c1", T0, T1, generation=3)),
     ),
-    Whole(  # X-UP-05: the first round of a cooperative rebalance leaves t1 to nobody, and c has not given it up
+    Whole(  # X-UP-05: a cooperative rebalance leaves t1 unassigned after its first round, and c has not given it up
         "fault_upgrade_overlooks_owned",
         "between-two-rounds",
         (

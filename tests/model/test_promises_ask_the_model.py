@@ -45,7 +45,7 @@ ENTRIES: Final = {entry.name: entry for entry in read_manifest(SPEC) if entry.ha
 OF_PROPERTIES: Final = frozenset(
     {"properties", "steps", "witnesses", "catalogue", "gather", "fairness", "durable", "invariants", "promises"}
 )
-#: A guard that no step asks for within this many states counts as one that no step asks for.
+#: If no step asks for a guard within this many states, the guard counts as unused.
 STATES: Final = 100_000
 
 
@@ -53,11 +53,11 @@ STATES: Final = 100_000
 
 
 class _AllCalled(Exception):
-    """Every function of the mutant has been called."""
+    """Raised when every function of the mutant has been called."""
 
 
 def _home(owner: object) -> str:
-    """The module of a module or class."""
+    """Return the name of the module that defines this module or class."""
     return owner.__name__ if isinstance(owner, ModuleType) else str(getattr(owner, "__module__", ""))
 
 
@@ -67,8 +67,11 @@ def _is_of_the_model(owner: object) -> bool:
 
 
 def _not_called(patches: Patches, configurations: Sequence[Any]) -> set[str]:
-    """The functions of the mutant that no step calls. The configurations are explored without any property. Commits are
-    steps in every group here, though only some configurations have them."""
+    """Return the functions of the mutant that no step calls.
+
+    The configurations are explored without any property. Every group includes the steps of commits here, though only
+    some configurations have them.
+    """
     missing = {name for _, name, _ in patches}
 
     def noting(name: str, replacement: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,7 +105,7 @@ def _committing(configuration: Any) -> Any:
 
 
 def _of_mutant(name: str) -> list[Any]:
-    """The configurations of the manifest that put the mutant in place, smallest counter-example first."""
+    """Return the configurations of the manifest with this mutant in place, shortest counter-example first."""
     using = [entry for entry in ENTRIES.values() if entry.module.stem.endswith("Mutants")]
     problems = [(entry.trace or 0, entry.name, read_problem(entry)) for entry in using]
     return [problem.config for _, _, problem in sorted(problems, key=lambda row: row[:2]) if name in problem.mutants]
@@ -155,7 +158,7 @@ def test_a_mutant_of_what_only_properties_call_is_refused(owner: type, name: str
 
 
 def test_no_property_looks_at_the_switches_of_a_profile() -> None:
-    """It would know which fault it is to excuse."""
+    """A property that reads them would know which fault to excuse."""
     folder = Path(closed.__file__).parent
     stated = [path for path in folder.rglob("*.py") if path.stem in OF_PROPERTIES]
     assert len(stated) > len(FAMILIES)
@@ -170,11 +173,11 @@ def test_no_property_looks_at_the_switches_of_a_profile() -> None:
 FENCED: Final = frozenset(
     {"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID"}
 )
-Verdicts = Iterator[tuple[bool, bool]]  #: of the copy, and of the model
+Verdicts = Iterator[tuple[bool, bool]]  #: the verdict of the copy, and that of the model
 
 
 def _states(name: str) -> tuple[Any, list[tuple[Any, ...]]]:
-    """The system of a configuration, and its states, with every guard in place that the context has."""
+    """Return the system of a configuration with every guard of the context in place, and its states."""
     config = read_problem(ENTRIES[name]).config
     system = family_of(config).build(config)
     found = explore(system)

@@ -1,5 +1,6 @@
-"""Kafka's faults of the runtime: of timers, of writes that are late or lost, of loading and losing the partition. The
-model finds each by itself, as in ``test_coordinator_faults``.
+"""Kafka's faults of the runtime: a search in the model finds each, as in ``test_coordinator_faults``.
+
+The faults concern timers, late or lost writes, loads, and the loss of the partition.
 """
 
 from __future__ import annotations
@@ -37,20 +38,22 @@ _OF_CLASSIC_GROUPS: Final = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION)
 
 
 def everybody_is_watched(search: Search, play: Play) -> bool:
-    """M-TMR-01, LIV-08: every member of every consumer group has a session timer."""
+    """Every member of every consumer group has a session timer (M-TMR-01, LIV-08)."""
     watched = {(key.group_id, key.member_id) for key, _ in play.armed if key.kind is TimerKind.CONSUMER_SESSION}
     groups = ((slot.group_id, play.state.consumer_group(slot.group_id)) for slot in play.state.slots)
     return all((name, each.member_id) in watched for name, group in groups if group for each in group.members)
 
 
 def what_is_written_can_be_read(search: Search, play: Play) -> bool:
-    """INV-REPLAY-02: whatever requests clients send, the log of the partition can be loaded."""
+    """The log of the partition can be loaded, whatever requests clients send (INV-REPLAY-02)."""
     return load_groups(search.model.profile, play.log) is not None
 
 
 def memory_has_what_the_log_has(search: Search, play: Play) -> bool:
-    """INV-REPLAY-01, F-SURV-05: once all is replicated, a classic group has the members that its last record names in
-    this generation, with their assignments, unless they left since."""
+    """A replicated classic group has the members and assignments of its last record (INV-REPLAY-01, F-SURV-05).
+
+    This holds in the generation of that record, except for members that have left since.
+    """
     for name, value in _last_records(play):
         group = play.state.group(name)
         if play.open or group is None or group.generation != value.generation:
@@ -69,7 +72,7 @@ def _last_records(play: Play) -> list[tuple[str, GroupMetadataValue]]:
 
 
 def who_is_waited_for_waits(search: Search, play: Play) -> bool:
-    """C-JOIN-70: a member that counts as parked has a request that is not answered."""
+    """A member that counts as parked has a request without an answer (C-JOIN-70)."""
     groups = (play.state.group(slot.group_id) for slot in play.state.slots)
     parked = [number for group in groups if group for each in group.members for number in (each.join, each.sync)]
     return all(
@@ -78,7 +81,7 @@ def who_is_waited_for_waits(search: Search, play: Play) -> bool:
 
 
 def nobody_waits_in_vain(search: Search, play: Play) -> bool:
-    """LIV-01, LIV-03: a request is answered, or somebody knows of it who will answer, or its client has asked again."""
+    """Each request is answered, or known to a group or operation, or was sent again (LIV-01, LIV-03)."""
     groups = (play.state.group(slot.group_id) for slot in play.state.slots)
     parked = {number for group in groups if group for each in group.members for number in (each.join, each.sync)}
     known = play.told | parked | {operation.id for operation in play.state.operations}
@@ -88,7 +91,7 @@ def nobody_waits_in_vain(search: Search, play: Play) -> bool:
 
 
 def an_empty_group_is_what_the_log_says(search: Search, play: Play) -> bool:
-    """INV-REPLAY-01, C-ST-27: nobody uses up a generation of an empty group that nobody writes."""
+    """An empty group has the generation that the log says (INV-REPLAY-01, C-ST-27)."""
     rows = dict(_last_records(play))
     groups = ((slot.group_id, play.state.group(slot.group_id)) for slot in play.state.slots)
     return all(
@@ -99,7 +102,7 @@ def an_empty_group_is_what_the_log_says(search: Search, play: Play) -> bool:
 
 
 def only_groups_that_are_there_are_timed(search: Search, play: Play) -> bool:
-    """X-UP-16, C-TMR-12: no move arms a timer of a classic group that is none, or is gone, after it."""
+    """No move leaves a new timer for a classic group that does not exist afterwards (X-UP-16, C-TMR-12)."""
     before = set(search.again(play.moves[:-1]).armed)
     return all(
         play.state.group(key.group_id) is not None
@@ -109,21 +112,20 @@ def only_groups_that_are_there_are_timed(search: Search, play: Play) -> bool:
 
 
 def a_refused_consumer_disturbs_nobody(search: Search, play: Play) -> bool:
-    """X-UP-06: the request that asks for an upgrade, and is refused for what the members sent, is the only one that is
-    answered."""
+    """A request for an upgrade that fails because of the members' bytes causes no other answer (X-UP-06)."""
     answer = play.answer()
     refused = isinstance(answer, ConsumerGroupHeartbeatResponse) and answer.error_code is ErrorCode.GROUP_ID_NOT_FOUND
     return not refused or len(play.answers) == 1
 
 
 def the_loss_of_the_partition_fences_nobody(search: Search, play: Play) -> bool:
-    """F-UNLOAD-01: who waits when the partition is lost is sent elsewhere."""
+    """When the partition is lost, waiting requests are answered NOT_COORDINATOR (F-UNLOAD-01)."""
     told = [getattr(body, "error_code", None) for _, body in play.answers]
     return not isinstance(play.moves[-1], Lose) or all(error is ErrorCode.NOT_COORDINATOR for error in told)
 
 
 def only_who_subscribes_hears_of_a_topic(search: Search, play: Play) -> bool:
-    """X-DOWN-30, M-META-03: a change of topic t leaves the deadline of a group in which nobody subscribes to it."""
+    """A change of topic t does not expire the metadata of a group without subscribers to t (X-DOWN-30, M-META-03)."""
     if play.moves[-1] != Grow():
         return True
     before, now = (each.consumer_group("g") for each in (search.again(play.moves[:-1]).state, play.state))
@@ -239,5 +241,5 @@ def test_fault_of_the_runtime_is_found(fault: Whole) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.trace)
 def test_the_trace_of_the_runtime_is_in_the_findings(fault: Whole) -> None:
-    """What Kafka did at each of its events is there, and is looked at again by other tests."""
+    """The trace in the findings has these events; other tests compare it with what Kafka did."""
     assert read_events(fault.trace) == (fault.settings, fault.events())

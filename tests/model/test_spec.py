@@ -1,4 +1,4 @@
-"""The TLA+ specification finds what its manifest says: small configurations by TLC, all of them on paper."""
+"""The TLA+ specification meets its manifest: TLC checks small configurations, and the text of all is checked."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ SMALL: Final = [each["name"] for each in CONFIGURATIONS if each["size"] == "smal
 
 
 def sampled() -> set[str]:
-    """The small configurations that every run gives to TLC: of each module the first of each expectation. The model
-    explores all of them at every run; TLC does at ``make test-all``."""
+    """Return the small configurations that TLC checks in every run: of each module, the first of each expectation.
+
+    The model explores all of them in every run; TLC does in ``make test-all``.
+    """
     chosen: dict[tuple[str, str], str] = {}
     for name in SMALL:
         chosen.setdefault((BY_NAME[name]["module"], BY_NAME[name]["expected"]), name)
     return {*chosen.values()}
 
 
-#: Says what a variable may hold: it guards the specification, not the protocol, and has no sibling that fails.
+#: Type invariants: they guard the specification, not the protocol, and have no sibling that fails.
 TYPES: Final = frozenset({"EveryVariableHasItsType", "EveryLeaseHasItsType"})
-#: Says that a configuration's bound cuts nothing off.
+#: An invariant that says that the bound of a configuration cuts nothing off.
 BOUNDS: Final = {"EveryJoinFindsAnId"}
 
-#: The configuration whose graph shows every action of the closed system but one, and a counter-example with that one.
+#: The configuration whose graph has every action of the closed system but one, which a counter-example shows.
 ALL_ACTIONS: Final = "StaticCommits"
 ONE_MORE: Final = {"UnfencedCommit": "JoinTimerFiresEarly"}
 
 
 def properties(name: str) -> set[str]:
-    """The invariants and properties that the configuration checks."""
+    """Return the invariants and properties that the configuration checks."""
     text = (SPEC / BY_NAME[name]["cfg"]).read_text()
     found: set[str] = set()
     for block in re.findall(r"^(?:INVARIANTS|PROPERTIES)\n((?:  \w+\n)+)", text, re.MULTILINE):
@@ -99,7 +101,7 @@ def test_every_action_is_reached(tmp_path: Path) -> None:
 
 
 def actions() -> set[str]:
-    """The disjuncts of System and Environment."""
+    """Return the disjuncts of System and Environment."""
     text = (SPEC / "ClassicGroup.tla").read_text()
     parts = re.findall(r"^(?:System|Environment) ==\n((?:  \\/ .*\n)+)", text, re.MULTILINE)
     assert len(parts) == 2
@@ -122,13 +124,13 @@ def test_every_configuration_file_is_in_the_manifest_and_says_at_its_head_what_i
 
 
 def family(module: str) -> str:
-    """The subject of a module. A property of one family does not vouch for its namesake in another."""
+    """Return the family of a module. A property of one family does not count for the same name in another."""
     found = re.search("Consumer|Mixed|GroupLog|Durable|Offset", module)
     return found[0] if found else "Ownership" if module == "MCOwnership" else "Classic"
 
 
 def without_sibling(configurations: list[dict[str, Any]]) -> set[tuple[str, str]]:
-    """Families and properties of which a configuration says that they hold, and none that they fail without a guard."""
+    """Return (family, property) pairs that some configuration says hold, and that none says fail without a guard."""
     held, failing = set(), set()
     for each in configurations:
         if each["expected"] == "holds":
@@ -152,7 +154,7 @@ def test_every_property_that_holds_in_a_family_fails_there_with_a_guard_removed(
     ],
 )
 def test_a_property_that_lacks_a_sibling_in_one_family_is_noticed(lacking: str, name: str) -> None:
-    """Other families have siblings of that name, which must not count for it."""
+    """A sibling of the same name in another family must not count."""
 
     def is_sibling(each: dict[str, Any]) -> bool:
         return each["property"] == name and family(each["module"]) == lacking

@@ -1,4 +1,4 @@
-"""Which timers have one key in Kafka (M-TMR-01, C-TMR-11), told by the core and by the model, each in its way."""
+"""Timers that share one key in Kafka (M-TMR-01, C-TMR-11): the core and the model agree, each in its own way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODEL_KINDS = {TimerKind.JOIN: "join", TimerKind.SYNC: "sync", TimerKind.SESSION
 
 
 def text(key: TimerKey) -> str:
-    """Kafka's key."""
+    """Return Kafka's key."""
     if key in OF_GROUPS:
         return f"{key.kind.value}-{key.group_id}"
     return f"{BEGINNINGS[key.kind]}-{key.group_id}-{key.member_id}"
