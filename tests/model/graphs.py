@@ -47,7 +47,7 @@ def check_changes_of_the_model(tmp_path: Path, entry: Entry, *mutants: str) -> N
 
 
 def sides_of_a_changed_specification(tmp_path: Path, entry: Entry, *overrides: str) -> set[str]:
-    """Change the specification alone, and return the sides that have states or transitions of their own."""
+    """Change the specification alone, and return the sides that have extra states or transitions."""
     comparison = compared(dumped(tmp_path, entry, *overrides), entry)
     assert not comparison.equal
     return {each.side for each in comparison.differences}
