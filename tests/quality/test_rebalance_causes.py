@@ -183,7 +183,9 @@ def check(seeds: range, profile: Profile, protocol: GroupProtocol) -> Counter[Re
 
 @pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize(
-    ("profile", "seeds"), [(INTENDED, range(40)), (KAFKA_4_4, range(50, 70))], ids=["intended", "kafka-4.4"]
+    ("profile", "seeds"),
+    [(INTENDED, range(40)), (KAFKA_4_4, range(50, 70)), (PROFILES["kafka-4.0"], range(108, 114))],
+    ids=["intended", "kafka-4.4", "kafka-4.0"],
 )
 def test_each_rebalance_has_one_cause_that_fits(profile: Profile, seeds: range, protocol: GroupProtocol) -> None:
     assert len(check(seeds, profile, protocol)) >= 4

@@ -37,6 +37,8 @@ def keep_incarnation(step: Step, draft: GroupDraft) -> None:
     if isinstance(now, ClassicGroup) and now.incarnation == draft.incarnation:
         keep(step, draft)
         return
+    # A consumer group has its place: members do not see this rebalance.
+    step.rebalances[:] = [each for each in step.rebalances if each.group_id != draft.group_id]
     step.memory.changes = tuple(
         change._replace(before=draft.freeze())
         if isinstance(change.before, ClassicGroup) and change.before.incarnation == draft.incarnation
