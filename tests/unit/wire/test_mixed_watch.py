@@ -319,6 +319,19 @@ def test_a_sync_that_has_to_join_again_arms_the_join_timer(again_ms: int, outcom
     assert wire.verdict().outcome == outcome
 
 
+@pytest.mark.parametrize(("again_ms", "outcome"), [(11_500, "refused"), (12_500, "accepted")])
+def test_a_join_of_version_0_has_its_session_timeout_to_sync(again_ms: int, outcome: str) -> None:
+    """G-WIRE-01: c joined at 2,000 ms with a session timeout of 10 s, and speaks KIP-848 when its sync timer fires."""
+    wire = Wire(profile=KAFKA_4_4)
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    joins(wire, 2_000, "c", told(3, "c"), version=0)
+    wire.beat(2_500, "c", 0, 3, ())
+    for at_ms in range(4_000, again_ms, 2_000):
+        wire.beat(at_ms, "c", 3, 3)
+    wire.beat(again_ms, "c", 3, 0, error=E.UNKNOWN_MEMBER_ID)
+    assert wire.verdict().outcome == outcome
+
+
 @pytest.mark.parametrize(("instance", "outcome"), [("i", "accepted"), (None, "refused")])
 def test_a_join_that_downgrades_the_group_computes_no_target(instance: str | None, outcome: str) -> None:
     """X-DOWN-20, X-DOWN-21: a static member of KIP-848 that is the last one."""

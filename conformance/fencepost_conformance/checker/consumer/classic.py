@@ -24,7 +24,7 @@ from fencepost.protocol.messages import (
 from ..answers import JOIN_PROTOCOL_TYPE, SYNC_PROTOCOL
 from ..history import NEVER, Op
 from .group import Knowledge
-from .members import Member, Partition, Presence
+from .members import Member, Partition, Presence, rebalance_timeout
 from .wrong import Wrong, differs
 
 #: JoinGroup from this version on gives a new member its id first (X-JOIN-05).
@@ -64,14 +64,14 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
                 member.follows(holder, body.group_instance_id, op.answer_line)
         contested = known.gives_up(op, member_id, body.group_instance_id)
     known.members[member_id] = member
-    member.epoch, member.rebalance_ms = answer.generation_id, body.rebalance_timeout_ms
+    member.epoch, member.rebalance_ms = answer.generation_id, rebalance_timeout(op, body)
     # its timers run on until the join is replicated, and may have ended it since it was taken up (X-JOIN-20)
     ended = old is not None and not before.newcomer and old.may_time_out(known.now, known.limits)
     member.presence = Presence.PERHAPS if contested or ended else known.after(op, member)
     member.either = known.may_convert(op, member_id)
     member.heard(op, known.now, known.line, known.limits.slack_ms)
-    member.deadline_ms = op.sent_ms + body.rebalance_timeout_ms  # X-TMR-03
-    member.longest_ms = known.now + body.rebalance_timeout_ms
+    member.deadline_ms = op.sent_ms + member.rebalance_ms  # X-TMR-03
+    member.longest_ms = known.now + member.rebalance_ms
     if old is not None and old.classic and not before.alone:  # the timeouts of another join may be the ones that hold
         member.deadline_ms = min(member.deadline_ms, old.deadline_ms)
         member.longest_ms = max(member.longest_ms, old.longest_ms)

@@ -193,12 +193,21 @@ def _ends_from(op: Op, member: Member) -> int:
     """
     body = op.body
     if isinstance(body, JoinGroupRequest):
-        rebalance_ms = body.rebalance_timeout_ms if body.rebalance_timeout_ms >= 0 else body.session_timeout_ms
-        return op.sent_ms + min(rebalance_ms, body.session_timeout_ms)
+        return op.sent_ms + min(rebalance_timeout(op, body), body.session_timeout_ms)
     if not isinstance(body, ConsumerGroupHeartbeatRequest | HeartbeatRequest | SyncGroupRequest):
         return NEVER
-    told = [getattr(each.body, "rebalance_timeout_ms", -1) for each in member.open]
+    told = [
+        rebalance_timeout(each, each.body)
+        if isinstance(each.body, JoinGroupRequest)
+        else getattr(each.body, "rebalance_timeout_ms", -1)
+        for each in member.open
+    ]
     return op.sent_ms + min([each for each in told if each >= 0] + [member.shortest_ms])
+
+
+def rebalance_timeout(op: Op, body: JoinGroupRequest) -> int:
+    """The rebalance timeout of a JoinGroup in ms; of version 0, which has none, its session timeout (G-WIRE-01)."""
+    return body.session_timeout_ms if op.version == 0 else body.rebalance_timeout_ms
 
 
 def _joins(op: Op) -> bool:
