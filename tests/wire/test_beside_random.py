@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from fencepost.server.apis.table import TABLE
+from fencepost.server.security.acl import BITS, Resource, parse_rules
 from fencepost_conformance.beside import run
 from fencepost_conformance.beside.__main__ import main
 from fencepost_conformance.beside.brokers import served
 from fencepost_conformance.beside.compare import first_difference, shrink
 from fencepost_conformance.beside.draw import scripts
 from fencepost_conformance.beside.normal import Normal
+from fencepost_conformance.beside.rights import Right, guarded_scripts
 from fencepost_conformance.beside.script import Move, Run, Script
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import jars, releases
@@ -48,6 +50,29 @@ def test_serve_answers_as_kafka_has_answered() -> None:
     be repeated when other scripts are drawn."""
     recorded = Path(__file__).with_name("beside-4.4.0.json.gz")
     assert main(["--requests", "2000", "--length", "30", "--seed", "11", "--against", str(recorded)]) == 0
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.all
+@pytest.mark.parametrize("seed", [FIXED, time.time_ns() % 1_000_000], ids=["fixed", "new"])
+def test_serve_checks_rights_as_kafka(seed: int) -> None:
+    _with_kafka()
+    assert main([RELEASE, "--rights", "--requests", "6000", "--length", "30", "--seed", str(seed)]) == 0
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_serve_checks_rights_in_a_sample_as_kafka() -> None:
+    _with_kafka()
+    assert main([RELEASE, "--rights", "--requests", "600", "--length", "30", "--seed", "7"]) == 0
+
+
+def test_serve_checks_rights_as_kafka_has_checked_them() -> None:
+    """The answers of Kafka are recorded: ``--rights --requests 1500 --length 30 --seed 11 --keep
+    beside-rights-4.4.0.json.gz``, to be repeated when other scripts or other rules are drawn."""
+    recorded = Path(__file__).with_name("beside-rights-4.4.0.json.gz")
+    assert main(["--rights", "--requests", "1500", "--length", "30", "--seed", "11", "--against", str(recorded)]) == 0
 
 
 def _with_kafka() -> None:
@@ -88,13 +113,38 @@ def test_a_server_answers_twice_alike() -> None:
 def test_all_that_is_served_is_asked_for_in_each_version() -> None:
     asked = {(move.api, move.version) for script in scripts(1, 20_000, 60) for move in script}
     served_here = {(api.name, at) for api in TABLE.values() for at in range(max(api.low, api.least), api.high + 1)}
-    left_out = {"sasl_handshake", "sasl_authenticate", "api_versions"}  # they have tests of their own
+    left_out = {"sasl_handshake", "sasl_authenticate"}  # they have tests of their own
     assert {each for each in served_here - asked if each[0] not in left_out} == set()
     assert asked <= served_here
 
 
 def test_scripts_follow_from_their_seed() -> None:
     assert scripts(5, 500, 30) == scripts(5, 500, 30) != scripts(6, 500, 30)
+    assert guarded_scripts(5, 500, 30) == guarded_scripts(5, 500, 30) != guarded_scripts(6, 500, 30)
+
+
+def test_the_recorded_rules_are_of_every_kind() -> None:
+    rights = [right for each in guarded_scripts(11, 1500, 30) for right in each.rights]
+    asked_for = {(kind, each.value) for kind in ("Topic", "Group") for each in BITS[Resource(kind)]}
+    asked_for |= {("TransactionalId", "Write"), ("TransactionalId", "Describe"), ("Cluster", "Create")}
+    assert asked_for <= {(each.kind, each.operation) for each in rights if each.allow}
+    assert {(kind, allow) for kind, _ in asked_for for allow in (True, False)} <= {
+        (each.kind, each.allow) for each in rights
+    }
+    assert {True, False} == {each.prefix for each in rights}
+    assert {"*", "127.0.0.1", "127.0.0.10"} <= {each.host for each in rights}
+    assert any(each.name == "*" for each in rights)
+    assert any(each.user == "*" for each in rights)
+
+
+def test_a_rule_is_the_same_in_a_file_and_in_a_request() -> None:
+    right = Right(allow=False, user="u0a", operation="Read", kind="Topic", name="~t", prefix=True, host="10.0.0.7")
+    (rule,) = parse_rules(right.line("s-"))
+    assert (rule.allow, rule.principal, rule.name, rule.host) == (False, "User:u0a", "s-t*", "10.0.0.7")
+    assert right.row("s-") == {
+        "resource_type": 2, "resource_name": "s-t", "resource_pattern_type": 4, "principal": "User:u0a",
+        "host": "10.0.0.7", "operation": 3, "permission_type": 2,
+    }  # fmt: skip
 
 
 def _move(name: str) -> Move:

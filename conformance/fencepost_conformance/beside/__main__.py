@@ -17,10 +17,12 @@ from ..addresses import Address, parse_address
 from ..console import CannotRun
 from ..interruption import listen_to_sigterm
 from ..targets.broker import BrokerFault
-from . import run
-from .brokers import DEFAULT, kafka, served
+from . import rights, run
+from .brokers import DEFAULT, guarded_kafka, guarded_server, kafka, served
 from .draw import AREAS, scripts
-from .script import Script
+from .play import NO_LOGINS
+from .rights import Guarded, Right, guarded_scripts
+from .script import OWN, Script
 
 _BROKEN = 2
 #: names of runs whose answers are kept
@@ -44,6 +46,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument(
         "--area", action="append", choices=sorted(AREAS), default=[], help="of the scripts; may be repeated"
     )
+    parser.add_argument(
+        "--rights", action="store_true", help="the brokers have users, and rules about what they may do"
+    )
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write Kafka's answers")
     parser.add_argument(
         "--against", type=Path, metavar="FILE", help="compare with answers that were kept: no Kafka runs"
@@ -52,48 +57,77 @@ def main(words: Sequence[str]) -> int:
     if options.keep and ":" in options.broker:
         parser.error("--keep needs a broker that is started for it (got an address): names are used again")
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
-    drawn = scripts(seed, options.requests, options.length, tuple(options.area))
+    if options.rights and (options.here or ":" in options.broker):
+        parser.error("--rights starts both brokers: it takes no address")
+    named = _KEPT if options.keep or options.against else run.token()
+    guarded = guarded_scripts(seed, options.requests, options.length) if options.rights else []
+    drawn = (
+        [each.script for each in guarded]
+        if options.rights
+        else scripts(seed, options.requests, options.length, tuple(options.area))
+    )
     print(f"seed {seed}: {sum(map(len, drawn))} requests in {len(drawn)} scripts", flush=True)
     try:
         with ExitStack() as stack:
-            here = parse_address(options.here, "--here") if options.here else stack.enter_context(served())
-            there = None
-            if not options.against:
-                there = (
-                    parse_address(options.broker, "BROKER")
-                    if ":" in options.broker
-                    else stack.enter_context(kafka(options.broker))
-                )
-            return asyncio.run(_compared(drawn, there, here, options.keep, options.against))
+            brokers = _guarded(stack, options, guarded, named) if guarded else _brokers(stack, options)
+            return asyncio.run(_compared(drawn, guarded, brokers, named, options))
     except (CannotRun, BrokerFault, OSError) as reason:
         print(f"broken: {reason}")
         return _BROKEN
 
 
+def _brokers(stack: ExitStack, options: argparse.Namespace) -> tuple[Address, Address | None]:
+    """Where serve listens, and Kafka; None if its answers were kept."""
+    here = parse_address(options.here, "--here") if options.here else stack.enter_context(served())
+    if options.against:
+        return here, None
+    if ":" in options.broker:
+        return here, parse_address(options.broker, "BROKER")
+    return here, stack.enter_context(kafka(options.broker))
+
+
+def _guarded(
+    stack: ExitStack, options: argparse.Namespace, guarded: Sequence[Guarded], named: str
+) -> tuple[Address, Address | None]:
+    """As ``_brokers``, with the users and the rules of these scripts."""
+    logins = rights.logins(len(guarded))
+    rules = [(each, run.prefix_of(named, at)) for at, script in enumerate(guarded) for each in script.rights]
+    here = stack.enter_context(guarded_server(logins, [each.line(prefix) for each, prefix in rules]))
+    if options.against:
+        return here, None
+    rows = [each.row(prefix) for each, prefix in rules]
+    return here, stack.enter_context(guarded_kafka(options.broker, logins, rows))
+
+
 async def _compared(
-    drawn: list[Script], there: Address | None, here: Address, keep: Path | None, against: Path | None
+    drawn: list[Script],
+    guarded: Sequence[Guarded],
+    brokers: tuple[Address, Address | None],
+    named: str,
+    options: argparse.Namespace,
 ) -> int:
+    here, there = brokers
     began = time.monotonic()
-    named = _KEPT if keep or against else run.token()
-    ours = await run.all_answers(here, drawn, named)
+    logins = rights.logins(len(guarded)) if guarded else NO_LOGINS
+    ours = await run.all_answers(here, drawn, named, logins=logins)
     between = time.monotonic()
     if there is None:
-        assert against is not None
-        theirs = run.kept(against)
+        theirs = run.kept(options.against)
     else:
-        theirs = await run.all_answers(there, drawn, named)
+        theirs = await run.all_answers(there, drawn, named, logins=logins)
     print(f"serve {between - began:.1f} s, Kafka {time.monotonic() - between:.1f} s", flush=True)
-    if keep is not None:
-        run.keep(keep, theirs)
+    if options.keep is not None:
+        run.keep(options.keep, theirs)
     compared = run.Compared()
     for script, one, other in zip(drawn, theirs, ours, strict=True):
         compared.add(script, one, other)
-    if there is not None:
+    if there is not None and not guarded:
         await run.shrunk(compared, there, here, _tell)
-    else:
+    else:  # rules name resources of the script as it was played
         for rows in compared.first.values():
             script, found = min(rows, key=lambda row: row[1].at)
-            _tell(run.Found(found, script[: found.at + 1], len(rows)))
+            rules = next((each.rights for each in guarded if each.script is script), ())
+            _tell(run.Found(found, script[: found.at + 1], len(rows)), rules)
     differ = sum(map(len, compared.first.values()))
     print(
         f"{compared.requests} requests compared, {differ} of {len(drawn)} scripts differ in {len(compared.first)} ways"
@@ -101,9 +135,10 @@ async def _compared(
     return int(differ > 0)
 
 
-def _tell(found: run.Found) -> None:
+def _tell(found: run.Found, rules: Sequence[Right] = ()) -> None:
     why = found.difference
     print(f"\n{why.api}{why.path}: Kafka {why.one!r}, serve {why.other!r} (in {found.times} scripts)")
+    print("".join(f"    {each.line(OWN)}\n" for each in rules), end="")
     print("".join(f"    {move}\n" for move in found.script), end="", flush=True)
 
 

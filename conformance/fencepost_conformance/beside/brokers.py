@@ -7,13 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from ..addresses import Address, parse_address
-from ..targets.broker import Broker
-from .play import Player
+from ..targets.broker import Broker, BrokerFault
+from .play import Logins, Player, error_codes
 from .script import Move, Run
 
 DEFAULT: Final = "4.4.0"
@@ -27,9 +29,10 @@ _SERVE: Final = (
 
 
 @contextmanager
-def served(environment: Mapping[str, str] = os.environ) -> Iterator[Address]:
-    """Where ``fencepost serve`` listens. ``environment``: of its process, which may find a faulty copy there."""
-    command = [sys.executable, "-m", "fencepost_conformance.cli", *_SERVE]
+def served(environment: Mapping[str, str] = os.environ, options: Sequence[str] = ()) -> Iterator[Address]:
+    """Where ``fencepost serve`` listens. ``environment``: of its process, which may find a faulty copy there.
+    ``options``: further ones."""
+    command = [sys.executable, "-m", "fencepost_conformance.cli", *_SERVE, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         try:
@@ -47,6 +50,58 @@ def kafka(release: str) -> Iterator[Address]:
         address = parse_address(broker.bootstrap, release)
         asyncio.run(_until_loaded(address))
         yield address
+
+
+@contextmanager
+def guarded_server(
+    logins: Logins, rules: Sequence[str], environment: Mapping[str, str] = os.environ
+) -> Iterator[Address]:
+    """As ``served``, with users and with rules, lines of ``--acl``."""
+    with tempfile.TemporaryDirectory(prefix="fencepost-rights-") as folder:
+        users, acl = Path(folder) / "users", Path(folder) / "acl"
+        users.write_text("".join(f"{name}:{password}\n" for name, password in logins.passwords.items()))
+        acl.write_text("".join(f"{line}\n" for line in rules))
+        options = (
+            "--users",
+            str(users),
+            "--sasl",
+            "PLAIN",
+            "--acl",
+            str(acl),
+            "--superuser",
+            f"User:{logins.superuser}",
+        )
+        with served(environment, options) as address:
+            yield address
+
+
+@contextmanager
+def guarded_kafka(release: str, logins: Logins, rules: Sequence[Mapping[str, Any]]) -> Iterator[Address]:
+    """As ``kafka``, with users and with rules, rows of CreateAcls; the address is where users log in."""
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{logins.superuser};User:ANONYMOUS",
+    }
+    with Broker(
+        release,
+        initial_rebalance_delay_ms=0,
+        offsets_partitions=_OFFSETS_PARTITIONS,
+        settings=settings,
+        logins=logins.passwords,
+    ) as broker:
+        address = parse_address(broker.bootstrap, release)
+        asyncio.run(_until_loaded(address))
+        asyncio.run(_guarded(address, rules))
+        yield Address(address.host, broker.secured_port)
+
+
+async def _guarded(address: Address, rules: Sequence[Mapping[str, Any]]) -> None:
+    player = Player(address, Run("guarded-", 0))
+    answer, _ = await player.exchange("create_acls", 3, {"creations": list(rules)})
+    if any(error_codes(answer)):
+        raise BrokerFault(f"CreateAcls is answered {answer}")
+    await player.barrier()
+    await player.close()
 
 
 async def _until_loaded(address: Address) -> None:

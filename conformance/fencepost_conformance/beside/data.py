@@ -11,6 +11,7 @@ from .world import NO_PRODUCER_ID, Partition, Producer, World
 _TIMEOUT_MS: Final = 5_000
 _HOUR_MS: Final = 3_600_000
 _BY_ID: Final = 13
+_MOST_BYTES: Final = (0, 1, 70, 150, 200, 300, 400, 1_000, 100_000, 100_000, 100_000)
 _DAMAGED: Final = tuple(sorted({*DAMAGES} - {""}))
 
 
@@ -122,9 +123,9 @@ def fetch(world: World) -> Iterator[Move]:
             {
                 "partition": index,
                 "fetch_offset": world.offset((name, index)) if world.chance(0.6) else 0,
-                "partition_max_bytes": world.choice((1, 70, 150, 300, 1_000, 100_000, 100_000)),
+                "partition_max_bytes": -1 if world.chance(0.02) else world.choice(_MOST_BYTES),
                 "current_leader_epoch": world.leader_epoch(),
-                "last_fetched_epoch": -1,
+                "last_fetched_epoch": world.choice((0, 0, 1, 5)) if world.chance(0.1) else -1,
                 "log_start_offset": -1,
             }
             for index in indexes
@@ -135,7 +136,7 @@ def fetch(world: World) -> Iterator[Move]:
         "replica_id": -1,
         "max_wait": world.choice((0, 1)),
         "min_bytes": world.choice((0, 1, 1, 1_000)),
-        "max_bytes": world.choice((0, 1, 100, 200, 400, 1_000, 100_000, 100_000)),
+        "max_bytes": -1 if world.chance(0.02) else world.choice(_MOST_BYTES),
         "isolation_level": world.choice((0, 1, 1)),
         "session_id": session[0],
         "session_epoch": session[1],

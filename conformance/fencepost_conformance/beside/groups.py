@@ -9,6 +9,8 @@ from .script import OWN, Move
 from .world import World
 
 _GROUPS: Final = (f"{OWN}g0", f"{OWN}g1", f"{OWN}g2")
+_IDS: Final = (f"{OWN}x0", f"{OWN}x1")
+_SOFTWARE: Final = ("a", "a-b.c", "1.0", "", " a", "1 0", "a-", ".a", "ä", "a_b")
 _NOBODY: Final = {"member_id": "nobody", "generation_id": 3}
 
 
@@ -43,12 +45,15 @@ def delete(world: World) -> Iterator[Move]:
 
 
 def look(world: World) -> Iterator[Move]:
-    groups = world.some(_GROUPS, 2)
+    groups, ids = world.some(_GROUPS, 2), world.some(_IDS, 2)
     choices: tuple[tuple[str, dict[str, Any]], ...] = (
-            ("describe_groups", {"groups": groups}),
-            ("consumer_group_describe", {"group_ids": groups}),
+            ("describe_groups", {"groups": groups, "include_authorized_operations": world.chance(0.5)}),
+            ("consumer_group_describe", {"group_ids": groups, "include_authorized_operations": world.chance(0.5)}),
             ("list_groups", {"states_filter": [], "types_filter": []}),
+            ("api_versions", {"client_software_name": world.choice(_SOFTWARE),
+                              "client_software_version": world.choice(_SOFTWARE)}),
             ("find_coordinator", {"key": groups[0], "coordinator_keys": groups, "key_type": 0}),
+            ("find_coordinator", {"key": ids[0], "coordinator_keys": ids, "key_type": 1}),
             ("heartbeat", {"group_id": groups[0], **_NOBODY}),
             ("sync_group", {"group_id": groups[0], **_NOBODY}),
             ("leave_group", {"group_id": groups[0], **_NOBODY, "members": [{"member_id": "nobody"}]}),

@@ -28,6 +28,9 @@ class How(StrEnum):
     SORT = "its rows are compared in one order"
     OWN_ROWS = "only rows with names of the script are compared"
     MERGE = "rows of one topic are compared as one row"
+    DENIED_LAST = "rows of topics that the caller may not describe are compared behind the others"
+    ABORTABLE = "the codes INVALID_TXN_STATE and TRANSACTION_ABORTABLE are taken for the same"
+    NEEDED = "aborted transactions that begin behind the last batch of the answer are left out"
     HAD = "settings that serve does not have are left out"
     SINCE = "a time is counted from the beginning of the run on; that of a marker is a broker's own"
     BATCHES = "whole batches are compared, by the fields of their headers"
@@ -60,13 +63,13 @@ TABLE: Final = (
     Row("", "records", How.BATCHES, "Kafka ends an answer where its size is reached, within a batch"),
     Row("produce", "record_errors", How.DROP, "serve refuses whole batches, and names no records (docs/serving.md)"),
     Row("create_topics", "configs", How.DROP, "serve has no list of the settings of a topic (docs/serving.md)"),
-    Row("create_topics", "topic_config_error_code", How.DROP, "it belongs to the list of settings"),
     Row("create_topics", "topics", How.SORT, "Kafka puts refused rows first"),
     Row("create_partitions", "results", How.SORT, "Kafka puts refused rows first"),
     Row("delete_topics", "responses", How.SORT, "Kafka shuffles them"),
     Row("metadata", "topics", How.OWN_ROWS, "other scripts have topics too"),
     Row("metadata", "topics", How.SORT, "Kafka fills them from a hash table"),
     Row("describe_topic_partitions", "topics", How.OWN_ROWS, "other scripts have topics too"),
+    Row("describe_topic_partitions", "topics", How.DENIED_LAST, "Kafka fills these from a hash table"),
     Row("list_offsets", "topics", How.SORT, "Kafka fills them from a hash table"),
     Row("list_offsets", "partitions", How.SORT, "Kafka puts refused rows first"),
     Row("produce", "responses", How.SORT, "Kafka fills them from a hash table"),
@@ -74,9 +77,12 @@ TABLE: Final = (
     Row("txn_offset_commit", "topics", How.SORT, "Kafka puts refused rows first"),
     Row("txn_offset_commit", "topics", How.MERGE, "Kafka has another row of a topic for its refused partitions"),
     Row("txn_offset_commit", "partitions", How.SORT, "Kafka puts refused rows first"),
+    Row("produce", "error_code", How.ABORTABLE, "Kafka checks several requests in the version of one"),
+    Row("txn_offset_commit", "error_code", How.ABORTABLE, "Kafka checks several requests in the version of one"),
     Row("fetch", "responses", How.SORT, "Kafka puts refused rows first"),
     Row("fetch", "responses", How.MERGE, "Kafka has another row of a topic for its refused partitions"),
     Row("fetch", "partitions", How.SORT, "Kafka puts refused rows first"),
+    Row("fetch", "partitions", How.NEEDED, "Kafka names some of them, up to an entry of its index"),
     Row("fetch", "aborted_transactions", How.SORT, "their order means nothing to a consumer"),
     Row("delete_records", "topics", How.SORT, "Kafka fills them from a hash table"),
     Row("delete_records", "partitions", How.SORT, "Kafka fills them from a hash table"),
@@ -93,6 +99,10 @@ TABLE: Final = (
     Row("fetch", "session_id", How.DROP, "serve has no sessions of fetches (docs/serving.md)"),
     Row("list_config_resources", "config_resources", How.OWN_ROWS, "other scripts have settings too"),
     Row("list_config_resources", "config_resources", How.SORT, "Kafka fills them from a hash table"),
+    Row("api_versions", "api_keys", How.DROP, "Kafka has APIs that serve does not have"),
+    Row("api_versions", "supported_features", How.DROP, "Kafka has features that serve does not have"),
+    Row("api_versions", "finalized_features", How.DROP, "Kafka has features that serve does not have"),
+    Row("api_versions", "finalized_features_epoch", How.DROP, "it counts the changes of a broker"),
     Row("list_groups", "groups", How.OWN_ROWS, "other scripts have groups too"),
     Row("list_groups", "groups", How.SORT, "Kafka fills them from a hash table"),
     Row("delete_groups", "results", How.SORT, "Kafka fills them from a hash table"),
@@ -115,6 +125,8 @@ _KEYS: Final = ("name", "topic", "topic_id", "transactional_id", "group_id", "re
 #: how settings begin of groups that serve does not have
 _NOT_HERE: Final = ("share.", "streams.", "errors.")
 _OF_TOPIC: Final = 1
+_DENIED: Final = 29
+_INVALID_TXN_STATE, _TRANSACTION_ABORTABLE = 48, 120
 #: values of drawn fields that mean that there is none
 _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
 #: how topic ids begin that no broker drew
@@ -146,7 +158,12 @@ class Normal:
                 value = [row for row in value if not _is_foreign(row)]
             if How.MERGE in hows:
                 value = _merged(value)
+            if How.DENIED_LAST in hows:
+                denied = [row for row in value if row["error_code"] == _DENIED]
+                value = [row for row in value if row not in denied] + sorted(denied, key=_place)
             rows = [self._value(api, field, item) for item in value]
+            if How.NEEDED in hows:
+                rows = [_needed(row) for row in rows]
             return sorted(rows, key=_place) if How.SORT in hows else rows
         if How.BATCHES in hows:
             return self._batches(base64.urlsafe_b64decode(value)) if value else []
@@ -154,6 +171,8 @@ class Normal:
             return self._named(value)
         if How.SINCE in hows:
             return self._since(value)
+        if How.ABORTABLE in hows and value == _INVALID_TXN_STATE:
+            return _TRANSACTION_ABORTABLE
         if isinstance(value, str) and value.startswith(self._run.prefix):
             return OWN + value[len(self._run.prefix) :]
         return value
@@ -218,6 +237,14 @@ def _merged(rows: list[Any]) -> list[Any]:
         key = tuple(row.get(each) for each in ("name", "topic", "topic_id"))
         found[key] = {**row, "partitions": [*found.get(key, {"partitions": ()})["partitions"], *row["partitions"]]}
     return list(found.values())
+
+
+def _needed(row: Any) -> Any:
+    """A partition of an answer to Fetch with the aborted transactions of its batches."""
+    if not row["aborted_transactions"]:
+        return row
+    last = max((batch["offsets"][1] for batch in row["records"]), default=-1)
+    return {**row, "aborted_transactions": [one for one in row["aborted_transactions"] if one["first_offset"] <= last]}
 
 
 def _is_foreign(row: Any) -> bool:

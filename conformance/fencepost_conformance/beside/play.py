@@ -1,4 +1,4 @@
-"""Plays a script on one address, over one connection.
+"""Plays a script on one address, over one connection for each user.
 
 Kafka answers some requests before their effect is complete. ``play`` waits until it is, so that both brokers are
 compared in the same state: a topic has leaders or is gone, a transaction that has ended has its markers, and a changed
@@ -8,7 +8,8 @@ setting can be described. A request that is answered CONCURRENT_TRANSACTIONS is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fencepost.server.wire.convert import plain
@@ -44,21 +45,34 @@ _SOON: Final = (5, 6, 14, 15, 16)
 _NO_ACKS: Final = 0
 
 
-class Player:
-    """One connection, which is opened again when it was closed."""
+@dataclass(frozen=True, slots=True)
+class Logins:
+    """``passwords`` of the users; empty if the broker has no logins. ``superuser``: who looks whether an effect is
+    complete."""
 
-    def __init__(self, address: Address, run: Run) -> None:
+    passwords: Mapping[str, str]
+    superuser: str
+
+
+NO_LOGINS: Final = Logins({}, "")
+
+
+class Player:
+    """A connection for each user, which is opened again when it was closed."""
+
+    def __init__(self, address: Address, run: Run, logins: Logins = NO_LOGINS) -> None:
         self.run = run
         self.made: set[str] = set()
         self._address = address
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._logins = logins
+        self._streams: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
         self._count = 0
 
     async def ask(self, move: Move) -> Any:
         """The answer as plain values, or one of the words above."""
         values = self.run.resolve(move.values)
         for _ in range(_MOST_WAITS):
-            answer, entity = await self.exchange(move.api, move.version, values)
+            answer, entity = await self.exchange(move.api, move.version, values, move.user)
             if not {_CONCURRENT_TRANSACTIONS, *_SOON} & set(error_codes(answer)):
                 break
             await asyncio.sleep(_WAITING_S)
@@ -69,11 +83,15 @@ class Player:
             await self._settle(move, values, answer)
         return answer
 
-    async def exchange(self, api: str, version: int, values: Any) -> tuple[Any, Any]:
-        """The answer to one request as plain values, or one of the words above; and as kio's message, or None."""
-        if self._streams is None:
-            self._streams = await connect(self._address.host, self._address.port)
-        reader, writer = self._streams
+    async def exchange(self, api: str, version: int, values: Any, user: str | None = None) -> tuple[Any, Any]:
+        """The answer to one request as plain values, or one of the words above; and as kio's message, or None.
+        ``user``: None for the superuser."""
+        user = self._logins.superuser if user is None else user
+        if user not in self._streams:
+            self._streams[user] = await connect(self._address.host, self._address.port)
+            if user:
+                await self._log_in(user)
+        reader, writer = self._streams[user]
         self._count += 1
         header = RequestHeader(API_KEYS[api], version, self._count, "beside")
         writer.write(framed(write_request(header, fill(request_schema(api, version), values))))
@@ -82,21 +100,28 @@ class Player:
         try:
             frame = await asyncio.wait_for(read_frame(reader, MAX_RESPONSE_BYTES), _PATIENCE_S)
         except TimeoutError:
-            await self.close()
+            await self._close(user)
             return SILENT, None
         except (ConnectionError, MalformedFrame):
             frame = None
         if frame is None:
-            await self.close()
+            await self._close(user)
             return CLOSED, None
         entity = read_response(api, version, frame)
         return plain(entity), entity
+
+    async def _log_in(self, user: str) -> None:
+        await self.exchange("sasl_handshake", 1, {"mechanism": "PLAIN"}, user)
+        token = f"\0{user}\0{self._logins.passwords[user]}".encode()
+        answer, _ = await self.exchange("sasl_authenticate", 2, {"auth_bytes": token}, user)
+        if answer == CLOSED or answer["error_code"]:
+            raise ConnectionRefusedError(f"{user} is not let in: {answer}")
 
     async def _settle(self, move: Move, values: Any, answer: Any) -> None:
         """Wait until the effect of the request is complete."""
         if move.api == "end_txn" and answer["error_code"] == 0:
             for _ in range(_MOST_WAITS):
-                again, _ = await self.exchange(move.api, move.version, values)
+                again, _ = await self.exchange(move.api, move.version, values, move.user)
                 if again == CLOSED or again["error_code"] != _CONCURRENT_TRANSACTIONS:
                     break
                 await asyncio.sleep(_WAITING_S)
@@ -111,9 +136,9 @@ class Player:
             gone = {row["name"] for row in answer["responses"] if row["error_code"] == 0 and row["name"]}
             await self._until_gone(sorted(gone))
         elif move.api == "incremental_alter_configs" and not all(error_codes(answer)):
-            await self._barrier()
+            await self.barrier()
 
-    async def _barrier(self) -> None:
+    async def barrier(self) -> None:
         """Make a topic and wait for it: Kafka makes changes known in their order."""
         name = f"{self.run.prefix}barrier-{self._count}"
         rows = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
@@ -142,16 +167,18 @@ class Player:
                 return
             await asyncio.sleep(_WAITING_S)
 
+    async def _close(self, user: str) -> None:
+        await close(self._streams.pop(user)[1])
+
     async def close(self) -> None:
-        """Close the connection; the next request opens another."""
-        if self._streams is not None:
-            await close(self._streams[1])
-            self._streams = None
+        """Close the connections; the next request opens another."""
+        for user in list(self._streams):
+            await self._close(user)
 
 
-async def play(address: Address, script: Script, run: Run) -> list[Any]:
+async def play(address: Address, script: Script, run: Run, logins: Logins = NO_LOGINS) -> list[Any]:
     """The answers, in their order. Raises ``OSError`` if nobody listens there."""
-    player = Player(address, run)
+    player = Player(address, run, logins)
     try:
         return [await player.ask(move) for move in script]
     finally:

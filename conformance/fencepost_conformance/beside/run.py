@@ -15,7 +15,7 @@ from uuid import uuid4
 from ..addresses import Address
 from .compare import Difference, first_difference, shrink
 from .normal import Normal
-from .play import play
+from .play import NO_LOGINS, Logins, play
 from .script import Run, Script
 
 #: scripts that are played at the same time on one broker
@@ -29,24 +29,29 @@ def token() -> str:
     return uuid4().hex[:4]
 
 
-async def answers(address: Address, script: Script, prefix: str) -> list[Any]:
+def prefix_of(named: str, number: int) -> str:
+    """The prefix of the names of a script. ``named``: a ``token``."""
+    return f"s{named}{number:04}-"
+
+
+async def answers(address: Address, script: Script, prefix: str, logins: Logins = NO_LOGINS) -> list[Any]:
     """The answers to a script, in the form that is compared. ``prefix``: of its names, ten characters. Both brokers get
     the same names, since a name decides which partition of Kafka's own topics it belongs to. Raises ``OSError``."""
     run = Run(prefix, int(time.time() * 1_000) - EARLIER_MS)
     normal = Normal(run)
-    told = await play(address, script, run)
+    told = await play(address, script, run, logins)
     return [normal.of(move.api, answer) for move, answer in zip(script, told, strict=True)]
 
 
 async def all_answers(
-    address: Address, scripts: Sequence[Script], named: str, together: int = TOGETHER
+    address: Address, scripts: Sequence[Script], named: str, together: int = TOGETHER, logins: Logins = NO_LOGINS
 ) -> list[list[Any]]:
     """The answers to each script. ``named``: a ``token``, the same for both brokers."""
     gate = asyncio.Semaphore(together)
 
     async def one(number: int, script: Script) -> list[Any]:
         async with gate:
-            return await answers(address, script, f"s{named}{number:04}-")
+            return await answers(address, script, prefix_of(named, number), logins)
 
     return list(await asyncio.gather(*(one(at, script) for at, script in enumerate(scripts))))
 

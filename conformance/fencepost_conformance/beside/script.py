@@ -66,16 +66,19 @@ Value: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One request. ``keeps``: name of ``Kept`` -> where the answer has it; a step is a field or the place of a row."""
+    """One request. ``keeps``: name of ``Kept`` -> where the answer has it; a step is a field or the place of a row.
+    ``user``: who sends it; empty on brokers without logins."""
 
     api: str
     version: int
     values: Mapping[str, Value]
     keeps: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
+    user: str = ""
 
     def __str__(self) -> str:
         keeps = f"  # keeps {', '.join(self.keeps)}" if self.keeps else ""
-        return f"{self.api} v{self.version} {dict(self.values)}{keeps}"
+        user = f"{self.user}: " if self.user else ""
+        return f"{user}{self.api} v{self.version} {dict(self.values)}{keeps}"
 
 
 Script: TypeAlias = tuple[Move, ...]

@@ -61,7 +61,10 @@ def _group_row(world: World) -> dict[str, Any]:
 
 def alter_group(world: World) -> Iterator[Move]:
     rows = [_group_row(world) for _ in range(world.choice((1, 1, 1, 2)))]
-    yield world.move("incremental_alter_configs", {"resources": rows, "validate_only": world.chance(0.15)})
+    validate_only = world.chance(0.25)
+    yield world.move("incremental_alter_configs", {"resources": rows, "validate_only": validate_only})
+    if validate_only:  # nothing has changed
+        yield _described([(GROUP, row["resource_name"], None) for row in rows], world)
 
 
 def alter_topic(world: World) -> Iterator[Move]:
@@ -80,7 +83,7 @@ def alter_topic(world: World) -> Iterator[Move]:
 
 def describe(world: World) -> Iterator[Move]:
     yield from _topic(world)
-    rows = []
+    rows: list[tuple[int, str, Any]] = []
     for _ in range(world.choice((1, 1, 2, 3))):
         kind = world.choice((GROUP, GROUP, GROUP, TOPIC, BROKER)) if world.chance(0.95) else world.choice(_NO_KIND)
         keys: Any = None
@@ -91,9 +94,16 @@ def describe(world: World) -> Iterator[Move]:
         else:
             name = world.choice((*_GROUPS, *_GROUPS, f"{OWN}nobody", ""))
             keys = world.choice((None, world.some((*_GROUP_KEYS, "no.such.setting")), list(_GROUP_KEYS), []))
-        rows.append({"resource_type": kind, "resource_name": name, "configuration_keys": keys})
-    asked = {"resources": rows, "include_synonyms": world.chance(0.4), "include_documentation": False}
-    yield world.move("describe_configs", asked)
+        rows.append((kind, name, keys))
+    yield _described(rows, world)
+
+
+def _described(rows: list[tuple[int, str, Any]], world: World) -> Move:
+    resources = [
+        {"resource_type": kind, "resource_name": name, "configuration_keys": keys} for kind, name, keys in rows
+    ]
+    asked = {"resources": resources, "include_synonyms": world.chance(0.4), "include_documentation": False}
+    return world.move("describe_configs", asked)
 
 
 def list_resources(world: World) -> Iterator[Move]:

@@ -116,7 +116,7 @@ def delete(world: World) -> Iterator[Move]:
 def metadata(world: World) -> Iterator[Move]:
     rows: list[dict[str, Any]] | None = [{"name": world.topic()} for _ in range(world.rng.randint(1, 3))]
     version = world.version("metadata")
-    if world.chance(0.15):
+    if world.chance(0.15 if version else 0.6):
         rows = world.choice(([], None)) if version else []
     elif world.chance(0.3) and version >= 12:
         rows = [{"name": None, "topic_id": world.topic_id(row["name"])} for row in rows or ()]

@@ -58,8 +58,8 @@ def test_what_is_not_durable_is_not_read_and_may_be_taken_back() -> None:
     write(log, batch(2, 7, 0, 0))
     log.add(batch(1, 7, 0, 2))
     assert bases(log, 0) == [0]
-    assert log.check(2, -1) is Code.none
-    assert log.check(3, -1) is Code.offset_out_of_range
+    assert log.check(2) is Code.none
+    assert log.check(3) is Code.offset_out_of_range
     log.retract()
     assert (log.end, log.high) == (2, 2)
     assert write(log, batch(1, 7, 0, 2)) == 2  # its producer sends it again, and it is new
@@ -134,7 +134,7 @@ def test_a_reader_of_what_is_committed_stops_at_the_first_open_transaction() -> 
     assert [(each.producer_id, each.first, each.last) for each in got.aborted] == [(7, 1, 4)]
     assert read(log, 5, committed=True).aborted == ()
     assert asyncio.run(log.delete_before(5)) == 5
-    assert (log.start, bases(log, 5), log.check(4, -1)) == (5, [5], Code.offset_out_of_range)
+    assert (log.start, bases(log, 5), log.check(4)) == (5, [5], Code.offset_out_of_range)
 
 
 @pytest.mark.parametrize("at", [21, 40, 60])

@@ -251,7 +251,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     def _fetch(self, offset: int, most: int, isolated: bool, least: bool) -> None:
         model, log = self.model, self.log
-        assert log.check(offset, -1).name == "none"
+        assert log.check(offset).name == "none"
         limit = model.stable if isolated else model.high
         expected = model.fetch(offset, most, limit, one_at_least=least)
         got = now(log.read(offset, most, committed=isolated, one_at_least=least))
@@ -272,7 +272,7 @@ class PartitionMachine(RuleBasedStateMachine):
         for isolated in (False, True):
             self._fetch(self.model.start, 1 << 20, isolated, True)
         for offset in (self.model.start - 1, self.model.high + 1):
-            assert self.log.check(offset, -1).name == "offset_out_of_range"
+            assert self.log.check(offset).name == "offset_out_of_range"
 
     @rule(time=st.integers(999, 1_021), isolated=st.booleans())
     def look_up_a_time(self, time: int, isolated: bool) -> None:

@@ -20,20 +20,20 @@ FAULTS = (
         "response-limit-counts-no-partition", Area.DATA,
         "Fetch applies max_bytes to each partition and not to the whole response",
         "Fetch of t-0 and t-1, 1,000 bytes in each, with max_bytes 1,200: the second partition must be empty",
-        (Replacement(APIS, "fetch", "left = max(left - _taken(", "left = max(left - 0 * _taken("),),
+        (Replacement(APIS, "fetch", "left = max(left - taken, 0)", "left = max(left, 0)"),),
     ),
     Fault(
         "empty-partition-renews-first-batch", Area.DATA,
         "Fetch returns an oversized batch again after a partition that had no records",
         "Fetch of t-0 (records), t-1 (empty) and t-2 (records) with max_bytes 1: t-2 must be empty",
-        (Replacement(APIS, "fetch", "nothing_yet = nothing_yet and not got.records", "nothing_yet = not got.records"),),
+        (Replacement(APIS, "fetch", "nothing_yet = nothing_yet and not answer", "nothing_yet = not answer"),),
     ),
     Fault(
         "oversized-batch-in-first-partition-only", Area.DATA,
         "Fetch returns a batch above the limit only if the first partition has it",
         "Fetch of t-0 (at its end) and t-1 (a batch of 1,000 bytes) with partition_max_bytes 100: t-1 must return it, "
         "or the consumer never gets past it",
-        (Replacement(APIS, "fetch", "nothing_yet = nothing_yet and not got.records", "nothing_yet = False"),),
+        (Replacement(APIS, "fetch", "nothing_yet = nothing_yet and not answer", "nothing_yet = False and not answer"),),
         source="KAFKA-2063 (KIP-74)",
     ),
     Fault(

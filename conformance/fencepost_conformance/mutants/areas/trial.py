@@ -23,18 +23,25 @@ from .fault import Area, Fault
 LIMIT_S: Final = 150.0
 _SERVER, _STORE, _WORK = "tests/unit/server", "tests/unit/store", "tests/unit/work"
 _CLIENTS: Final = "tests/wire/test_serve.py"
-#: The test files of each area, the quickest and the best fitting first.
+#: random scripts, compared with recorded answers of Kafka
+_SCRIPTS: Final = "tests/wire/test_beside_random.py::test_serve_answers_as_kafka_has_answered"
+_RIGHTS: Final = "tests/wire/test_beside_random.py::test_serve_checks_rights_as_kafka_has_checked_them"
+#: The tests of each area, the quickest and the best fitting first.
 TESTS: Final[dict[Area, tuple[str, ...]]] = {
     Area.DATA: (
         f"{_SERVER}/test_partition.py", f"{_SERVER}/test_partition_machine.py", f"{_SERVER}/test_failing_store.py",
-        f"{_SERVER}/test_kept_batches.py", _CLIENTS,
+        f"{_SERVER}/test_kept_batches.py", _SCRIPTS, _CLIENTS,
     ),
     Area.SECURITY: (
         f"{_SERVER}/test_acl_machine.py", f"{_SERVER}/test_login_machine.py", f"{_SERVER}/test_manners.py",
-        f"{_WORK}/test_login.py",
+        f"{_WORK}/test_login.py", _RIGHTS,
     ),
-    Area.TRANSACTIONS: (f"{_SERVER}/test_transaction_machine.py", f"{_SERVER}/test_failing_store.py", _CLIENTS),
-    Area.CONFIGURATION: (f"{_SERVER}/test_partition.py", f"{_SERVER}/test_serve_command.py", _CLIENTS),
+    Area.TRANSACTIONS: (
+        f"{_SERVER}/test_transaction_machine.py", f"{_SERVER}/test_failing_store.py", _SCRIPTS, _CLIENTS,
+    ),
+    Area.CONFIGURATION: (
+        f"{_SERVER}/test_partition.py", f"{_SERVER}/test_serve_command.py", _SCRIPTS, _RIGHTS, _CLIENTS,
+    ),
     Area.CONNECTIONS: (f"{_SERVER}/test_manners.py", f"{_SERVER}/test_at_once.py"),
     Area.STORE: (
         f"{_STORE}/test_contract.py", f"{_STORE}/test_upgrade.py", f"{_STORE}/test_lease.py",

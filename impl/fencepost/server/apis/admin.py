@@ -43,8 +43,11 @@ async def create_topics(call: Call, request: Any) -> Any:
             if not cluster_right(call, Operation.CREATE) and not call.may(Operation.CREATE, Resource.TOPIC, name):
                 raise Refused(Code.topic_authorization_failed, "Authorization failed.")
             topic = await _create(call, each, validate_only=request.validate_only)
-            answer.update(num_partitions=_partitions(each), replication_factor=1, error_message=None)
             answer["topic_id"] = uuid4().bytes if topic is None else topic.topic_id
+            if call.may(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
+                answer.update(num_partitions=_partitions(each), replication_factor=1)
+            else:  # the numbers belong to the settings (KIP-525)
+                answer["topic_config_error_code"] = Code.topic_authorization_failed
         except Refused as refused:
             answer.update(error_code=refused.code, error_message=str(refused) or None)
         answers.append(answer)
@@ -99,7 +102,15 @@ async def delete_topics(call: Call, request: Any) -> Any:
     ids = {
         node.topics.by_id[topic_id].name for name, topic_id in asked if name is None and topic_id in node.topics.by_id
     }
-    twice = ids & {name for name, topic_id in asked if name is not None and topic_id == bytes(16)}
+
+    def may(operation: Operation, called: str) -> bool:
+        return cluster_right(call, Operation.DELETE) or call.may(operation, Resource.TOPIC, called)
+
+    twice = {
+        name
+        for name, topic_id in asked
+        if name in ids and topic_id == bytes(16) and may(Operation.DELETE, name) and may(Operation.DESCRIBE, name)
+    }
     for name, topic_id in dict.fromkeys(asked):
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
         answer: dict[str, Any] = {"name": name, "topic_id": topic_id}
@@ -117,9 +128,11 @@ async def delete_topics(call: Call, request: Any) -> Any:
             answer.update(error_code=Code.invalid_request, error_message=_NEITHER if name is None else _BOTH)
             answers.append(answer)
             continue
-        shown = name if name is not None else topic.name if topic is not None else ""
-        if shown and not call.may(Operation.DELETE, Resource.TOPIC, shown):
+        if name is not None and not may(Operation.DESCRIBE, name):
             answer["error_code"] = Code.topic_authorization_failed
+        elif topic is not None and not may(Operation.DELETE, topic.name):
+            shown = topic.name if may(Operation.DESCRIBE, topic.name) else None
+            answer.update(name=shown, error_code=Code.topic_authorization_failed)
         elif topic is None:
             answer["error_code"] = Code.unknown_topic_id if name is None else Code.unknown_topic_or_partition
             answer["error_message"] = "This server does not host this topic-partition." if name is not None else None

@@ -22,6 +22,7 @@ from ..security.acl import Operation, Resource
 from ..wire.convert import milliseconds
 from ..wire.frames import MalformedFrame
 from .call import Call, uuid_bytes
+from .metadata import cluster_right
 
 _log = logging.getLogger(__name__)
 
@@ -65,10 +66,10 @@ async def produce(call: Call, request: Any) -> Any:
     acks = int(request.acks)
     transactional_id = getattr(request, "transactional_id", None)
     refused: Code | None = None
-    if transactional_id is not None and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id):
-        refused = Code.transactional_id_authorization_failed
     found = [each for row in request.topic_data for each in _transactional(call, row, by_id=by_id)]
-    if found and transactional_id is None:
+    if found and (
+        transactional_id is None or not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id)
+    ):
         refused = Code.transactional_id_authorization_failed
     elif len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1:
         refused = Code.invalid_producer_id_mapping
@@ -138,8 +139,8 @@ async def produce(call: Call, request: Any) -> Any:
 
 
 def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int, *, by_id: bool) -> PartitionLog:
-    name = topic.name if topic is not None else named.get("name", "")
-    if name and not call.may(Operation.WRITE, Resource.TOPIC, name):
+    name = topic.name if topic is not None else named.get("name")
+    if name is not None and not call.may(Operation.WRITE, Resource.TOPIC, name):
         raise Refused(Code.topic_authorization_failed, "")
     if topic is None:
         raise Refused(Code.unknown_topic_id if by_id else Code.unknown_topic_or_partition, "")
@@ -149,13 +150,14 @@ def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int
 
 
 def _transactional(call: Call, row: Any, *, by_id: bool) -> Iterator[tuple[Batch, bool]]:
-    """Each batch of a transaction for the topic, and whether its partition is there."""
+    """Each batch of a transaction for the topic, and whether its partition is there and may be written."""
     topic, _ = _topic_of(call, row, by_id=by_id)
     for each in row.partition_data:
         with suppress(Refused):
             batch = _the_batch(each.records)
             if batch.transactional:
-                yield batch, topic is not None and 0 <= each.index < len(topic.logs)
+                here = topic is not None and 0 <= each.index < len(topic.logs)
+                yield batch, here and call.may(Operation.WRITE, Resource.TOPIC, topic.name if topic else "")
 
 
 def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[Batch, list[Change]]:
@@ -223,24 +225,26 @@ async def fetch(call: Call, request: Any) -> Any:
         (*_topic_of(call, row, by_id=by_id, name="topic"), each) for row in request.topics for each in row.partitions
     ]
     readable: list[tuple[PartitionLog, int]] = []
-    for topic, _, each in wanted:
-        code, log = _readable(call, topic, each)
-        if log is None or code is not Code.none:
+    for topic, named, each in wanted:
+        code, log = _readable(call, topic, named, each)
+        if log is None or code is not Code.none or _diverging(log, each) is not None:
             readable = []
             break
         readable.append((log, int(each.fetch_offset)))
     least = int(request.min_bytes)
 
     def enough() -> bool:
-        return call.node.ending or least <= sum(log.ready(offset, committed=committed) for log, offset in readable)
+        if call.node.ending or any(log.deleted for log, _ in readable):
+            return True
+        return least <= sum(log.ready(offset, committed=committed) for log, offset in readable)
 
     if readable and least > 0:
         await wait_for_any([log for log, _ in readable], milliseconds(request.max_wait) / 1000, enough)
-    left = max(int(request.max_bytes), 0)
+    left = int(request.max_bytes)
     nothing_yet = True
     answers: dict[bytes | str, dict[str, Any]] = {}
     for topic, named, each in wanted:
-        code, log = _readable(call, topic, each)
+        code, log = _readable(call, topic, named, each)
         answer: dict[str, Any] = {"partition_index": int(each.partition), "high_watermark": -1, "error_code": code}
         if log is None:
             answer["aborted_transactions"] = []
@@ -248,26 +252,38 @@ async def fetch(call: Call, request: Any) -> Any:
             answer["error_code"] = Code.unknown_topic_id
         if log is not None and code is Code.none:
             most = min(int(each.partition_max_bytes), left)
-            try:
-                got = await log.read(int(each.fetch_offset), most, committed=committed, one_at_least=nothing_yet)
-            except StoreError as reason:
-                _log.error("batches of %s-%s cannot be read: %s", topic and topic.name, log.index, reason)
-                got = Fetched()
-                answer["error_code"] = Code.kafka_storage_error
-            offset = int(each.fetch_offset)
-            left = max(left - _taken(log, offset, got, most, committed=committed), 0)
-            nothing_yet = nothing_yet and not got.records
-            answer.update(
-                high_watermark=log.high, last_stable_offset=log.stable, log_start_offset=log.start, records=got.records
-            )
-            if committed and (got.records or not most or offset >= log.stable):
-                answer["aborted_transactions"] = [
-                    {"producer_id": one.producer_id, "first_offset": one.first} for one in got.aborted
-                ]
-        answer.setdefault("records", b"")
+            row, taken = await _fetched(log, each, most, committed=committed, one_at_least=nothing_yet)
+            answer.update(row)
+            left = max(left - taken, 0)
+        nothing_yet = nothing_yet and not answer.setdefault("records", b"")
         key = next(iter(named.values()))
         answers.setdefault(key, {**named, "partitions": []})["partitions"].append(answer)
     return {"responses": list(answers.values())}
+
+
+async def _fetched(
+    log: PartitionLog, each: Any, most: int, *, committed: bool, one_at_least: bool
+) -> tuple[dict[str, Any], int]:
+    """What the answer says of a partition that may be read, and how much of the response's limit it uses."""
+    offset = int(each.fetch_offset)
+    ends = {"high_watermark": log.high, "last_stable_offset": log.stable, "log_start_offset": log.start}
+    diverging = _diverging(log, each)
+    if diverging is not None:
+        return {**ends, "diverging_epoch": diverging}, 0
+    if most < 0 and log.ready(offset, committed=committed):
+        return {"error_code": Code.unknown_server_error}, 0  # Kafka fails over it
+    wrong = Code.none
+    try:
+        got = await log.read(offset, most, committed=committed, one_at_least=one_at_least)
+    except StoreError as reason:
+        _log.error("batches of partition %s cannot be read: %s", log.index, reason)
+        got, wrong = Fetched(), Code.kafka_storage_error
+    answer = {**ends, "error_code": wrong, "records": got.records}
+    if committed and (got.records or most <= 0 or offset >= log.stable):
+        answer["aborted_transactions"] = [
+            {"producer_id": one.producer_id, "first_offset": one.first} for one in got.aborted
+        ]
+    return answer, _taken(log, offset, got, most, committed=committed)
 
 
 def _taken(log: PartitionLog, offset: int, got: Fetched, most: int, *, committed: bool) -> int:
@@ -275,9 +291,10 @@ def _taken(log: PartitionLog, offset: int, got: Fetched, most: int, *, committed
     return max(len(got.records), min(most, log.ready(offset, committed=committed))) if got.records else 0
 
 
-def _readable(call: Call, topic: Topic | None, each: Any) -> tuple[Code, PartitionLog | None]:
+def _readable(call: Call, topic: Topic | None, named: dict[str, Any], each: Any) -> tuple[Code, PartitionLog | None]:
     if topic is None:
-        return Code.unknown_topic_or_partition, None
+        hidden = "topic" in named and not call.may(Operation.READ, Resource.TOPIC, named["topic"])
+        return Code.topic_authorization_failed if hidden else Code.unknown_topic_or_partition, None
     if call.node.topics.by_id.get(topic.topic_id) is not topic:  # deleted while the fetch waited
         return Code.unknown_topic_or_partition, None
     if not call.may(Operation.READ, Resource.TOPIC, topic.name):
@@ -285,7 +302,19 @@ def _readable(call: Call, topic: Topic | None, each: Any) -> tuple[Code, Partiti
     if not 0 <= each.partition < len(topic.logs):
         return Code.unknown_topic_or_partition, None
     log = topic.logs[each.partition]
-    return log.check(int(each.fetch_offset), max(int(getattr(each, "current_leader_epoch", -1)), -1)), log
+    code = log.check_epoch(max(int(getattr(each, "current_leader_epoch", -1)), -1))
+    if code is Code.none:
+        code = log.check(int(each.fetch_offset), int(getattr(each, "last_fetched_epoch", -1)))
+    return code, log
+
+
+def _diverging(log: PartitionLog, each: Any) -> dict[str, int] | None:
+    """Where the log and what the reader has read before part, if they do (KIP-595)."""
+    last = int(getattr(each, "last_fetched_epoch", -1))
+    if last < 0:
+        return None
+    epoch, end = log.end_of(last)
+    return {"epoch": epoch, "end_offset": end} if epoch < last or end < each.fetch_offset else None
 
 
 async def list_offsets(call: Call, request: Any) -> Any:
@@ -307,10 +336,10 @@ async def list_offsets(call: Call, request: Any) -> Any:
 async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {"partition_index": int(each.partition_index)}
     wanted = int(each.timestamp)
-    if wanted < 0 and call.version < _TIMES_SINCE.get(wanted, _NEVER):
-        return {**answer, "error_code": Code.unsupported_version}
     if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
         return {**answer, "error_code": Code.topic_authorization_failed}
+    if wanted < 0 and call.version < _TIMES_SINCE.get(wanted, _NEVER):
+        return {**answer, "error_code": Code.unsupported_version}
     log = call.node.topics.partition(name, int(each.partition_index))
     if log is None:
         return {**answer, "error_code": Code.unknown_topic_or_partition}
@@ -335,14 +364,15 @@ async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[
 
 
 async def offset_for_leader_epoch(call: Call, request: Any) -> Any:
-    """Where an epoch ended."""
+    """Where an epoch ended. Another broker may ask for any topic."""
     answers = []
+    broker = cluster_right(call, Operation.CLUSTER_ACTION)
     for row in request.topics:
         partitions = []
         for each in row.partitions:
             answer: dict[str, Any] = {"partition": int(each.partition)}
             log = call.node.topics.partition(str(row.topic), int(each.partition))
-            if not call.may(Operation.DESCRIBE, Resource.TOPIC, str(row.topic)):
+            if not broker and not call.may(Operation.DESCRIBE, Resource.TOPIC, str(row.topic)):
                 answer["error_code"] = Code.topic_authorization_failed
             elif log is None:
                 answer["error_code"] = Code.unknown_topic_or_partition

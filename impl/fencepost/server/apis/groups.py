@@ -72,13 +72,13 @@ async def coordinated(call: Call, request: Any) -> Any:
         return m.ListGroupsResponse(answer.error_code, listed)
     if getattr(request, "include_authorized_operations", False):
         assert isinstance(answer, m.DescribeGroupsResponse | c.ConsumerGroupDescribeResponse)
-        return {
-            "groups": [
-                {**_fields(row), "authorized_operations": call.rights(Resource.GROUP, row.group_id)}
-                for row in answer.groups
-            ]
-        }
+        return {"groups": [{**_fields(row), "authorized_operations": _rights(call, row)} for row in answer.groups]}
     return in_version(answer, call.version)
+
+
+def _rights(call: Call, row: Any) -> int:
+    """To a group that was asked for; not shown with an error."""
+    return call.rights(Resource.GROUP, row.group_id, asked=row.error_code == Code.none)
 
 
 def in_version(answer: m.ResponseBody, version: int) -> Any:
@@ -109,10 +109,12 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
     in its transaction; a newer client adds it by writing to it (O-TXN-01). Raises ``Answered``."""
     node = call.node
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, body.transactional_id):
-        raise _refused(call, body, Code.transactional_id_authorization_failed)
+        raise _refused(call, body, Code.transactional_id_authorization_failed, everywhere=True)
+    if not call.may(Operation.READ, Resource.GROUP, body.group_id):
+        raise _refused(call, body, Code.group_authorization_failed, everywhere=True)
     known = node.transactions.known.get(body.transactional_id)
     partition = partition_for(body.group_id, node.groups.partitions)
-    if not any(_is_there(call, topic, each.partition_index) for topic in body.topics for each in topic.partitions):
+    if all(_fault(call, topic, each.partition_index) for topic in body.topics for each in topic.partitions):
         raise _refused(call, body, Code.none)
     if not body.group_id:
         return  # it is refused as such
@@ -134,19 +136,20 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
         raise _refused(call, body, refused.code) from None
 
 
-def _is_there(call: Call, row: Any, index: int) -> bool:
+def _fault(call: Call, row: Any, index: int) -> Code:
+    """Why the caller cannot commit an offset of the partition."""
     topics = call.node.topics
     topic = topics.by_name.get(row.name) if row.name else topics.by_id.get(row.topic_id)
-    return topic is not None and 0 <= index < len(topic.logs)
+    name = row.name or (topic.name if topic is not None else "")
+    if name and not call.may(Operation.READ, Resource.TOPIC, name):
+        return Code.topic_authorization_failed
+    if topic is None:
+        return Code.unknown_topic_id if call.version >= _BY_ID_SINCE else Code.unknown_topic_or_partition
+    return Code.none if 0 <= index < len(topic.logs) else Code.unknown_topic_or_partition
 
 
-def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code) -> Answered:
-    """The same error for each partition that is there."""
-
-    def unknown_in(row: Any) -> Code:
-        by_id = call.version >= _BY_ID_SINCE and row.topic_id not in call.node.topics.by_id
-        return Code.unknown_topic_id if by_id else Code.unknown_topic_or_partition
-
+def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code, *, everywhere: bool = False) -> Answered:
+    """The same error for each partition that is there and may be read; ``everywhere``: for each other one too."""
     return Answered(
         {
             "topics": [
@@ -154,9 +157,10 @@ def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code) -> Answered
                     "name": topic.name,
                     "topic_id": topic.topic_id,
                     "partitions": [
-                        {"partition_index": each.partition_index, "error_code": code}
-                        if _is_there(call, topic, each.partition_index)
-                        else {"partition_index": each.partition_index, "error_code": unknown_in(topic)}
+                        {
+                            "partition_index": each.partition_index,
+                            "error_code": code if everywhere else _fault(call, topic, each.partition_index) or code,
+                        }
                         for each in topic.partitions
                     ],
                 }

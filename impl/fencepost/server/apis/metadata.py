@@ -73,9 +73,7 @@ async def metadata(call: Call, request: Any) -> Any:
         "cluster_id": node.options.cluster_id,
         "controller_id": _NOBODY if node.leader_id is None else node.leader_id,
         "topics": rows,
-        "cluster_authorized_operations": call.rights(
-            Resource.CLUSTER, CLUSTER_NAME, asked=getattr(request, "include_cluster_authorized_operations", False)
-        ),
+        "cluster_authorized_operations": _cluster_rights(call, request),
     }
 
 
@@ -83,8 +81,10 @@ async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: b
     node = call.node
     if name is None or topic_id != _NO_ID:
         topic = node.topics.by_id.get(topic_id)
-        if topic is None or not call.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):
+        if topic is None:
             return {"name": None, "topic_id": topic_id, "error_code": Code.unknown_topic_id}
+        if not call.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):  # an id is no secret, and a name is
+            return {"name": None, "topic_id": topic_id, "error_code": Code.topic_authorization_failed}
         return _topic(call, topic, rights=rights)
     if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
         return {"name": name, "error_code": Code.topic_authorization_failed}
@@ -141,9 +141,7 @@ async def describe_cluster(call: Call, request: Any) -> Any:
         "brokers": [
             {"broker_id": each.node_id, "host": each.host, "port": each.port} for each in node.brokers(call.session)
         ],
-        "cluster_authorized_operations": call.rights(
-            Resource.CLUSTER, CLUSTER_NAME, asked=getattr(request, "include_cluster_authorized_operations", False)
-        ),
+        "cluster_authorized_operations": _cluster_rights(call, request),
     }
 
 
@@ -160,12 +158,10 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
     left = min(max(int(request.response_partition_limit), 1), 2_000)
     rows: list[dict[str, Any]] = []
     following = None
+    names = [name for name in names if name >= start[0]]
+    denied = call.denied(Operation.DESCRIBE, Resource.TOPIC, names)
     for name in names:
-        if name < start[0]:
-            continue
-        if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
-            if not listed_all:
-                rows.append({"name": name, "error_code": Code.topic_authorization_failed})
+        if name in denied:
             continue
         if not name:  # Kafka fails over it
             wrong = [{"name": each.name, "error_code": Code.unknown_server_error} for each in request.topics]
@@ -187,7 +183,17 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
         if first + len(row["partitions"]) < len(topic.logs):
             following = {"topic_name": name, "partition_index": first + len(row["partitions"])}
             break
+    if not listed_all:  # behind those of the page, whatever their names are
+        rows += [{"name": name, "error_code": Code.topic_authorization_failed} for name in sorted(denied)]
     return {"topics": rows, "next_cursor": following}
+
+
+def _cluster_rights(call: Call, request: Any) -> int:
+    """What the caller may do to the cluster; nothing is shown to those who may not describe it."""
+    asked = getattr(request, "include_cluster_authorized_operations", False)
+    if asked and not cluster_right(call, Operation.DESCRIBE):
+        return 0
+    return call.rights(Resource.CLUSTER, CLUSTER_NAME, asked=asked)
 
 
 def cluster_right(call: Call, operation: Operation) -> bool:

@@ -73,7 +73,7 @@ async def add_partitions_to_txn(call: Call, request: Any) -> Any:
             verify_only=False,
         )
         return {"results_by_topic_v3_and_below": rows}
-    if not cluster_right(call, Operation.ALTER):
+    if not cluster_right(call, Operation.CLUSTER_ACTION):  # brokers alone send these versions
         return {"error_code": Code.cluster_authorization_failed}
     return {
         "results_by_transaction": [
@@ -99,11 +99,12 @@ async def _add(
     node = call.node
     wanted = [(str(row.name), int(index)) for row in topics for index in row.partitions]
     codes: dict[tuple[str, int], Code] = {}
-    if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
+    checked = call.version < _BATCHED_SINCE  # a broker has checked the rights of the producer that it asks for
+    if checked and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
         codes = dict.fromkeys(wanted, Code.transactional_id_authorization_failed)
     else:
         for topic, index in wanted:
-            if not call.may(Operation.WRITE, Resource.TOPIC, topic):
+            if checked and not call.may(Operation.WRITE, Resource.TOPIC, topic):
                 codes[topic, index] = Code.topic_authorization_failed
             elif node.topics.partition(topic, index) is None:
                 codes[topic, index] = Code.unknown_topic_or_partition

@@ -47,8 +47,8 @@ class _LookedUp:
 
 class PartitionLog:
     """Offsets: ``start`` the first that is kept, ``end`` the next to be given, ``high`` up to which all is durable.
-    ``size``: the bytes of all its batches. ``leader_epoch``: the one that batches are written in. Without a ``source``
-    and a ``budget`` all of them stay in memory."""
+    ``size``: the bytes of all its batches. ``deleted``: its topic is gone. ``leader_epoch``: the one that batches are
+    written in. Without a ``source`` and a ``budget`` all of them stay in memory."""
 
     def __init__(
         self, index: int, source: Source | None = None, budget: Budget | None = None, leader_epoch: int = 0
@@ -59,6 +59,7 @@ class PartitionLog:
         self.end = 0
         self.high = 0
         self.size = 0
+        self.deleted = False
         self._source = source
         self._budget = budget
         self._tail = Tail()
@@ -102,7 +103,9 @@ class PartitionLog:
     def verify(self, batch: Batch, *, from_zero: bool) -> None:
         """Note that a batch of a transaction that is not open here is looked up with the coordinator (KIP-890). If the
         coordinator refuses the batch, no later one of the producer is taken before it. ``from_zero``: a producer that
-        the log does not know begins with sequence 0."""
+        the log does not know begins with sequence 0. Raises ``Refused`` if the producer has written in a later
+        epoch."""
+        self._now.producers.check_epoch(batch)
         if batch.producer_id in self._now.open:
             return
         found = self._looked_up.get(batch.producer_id)
@@ -206,12 +209,12 @@ class PartitionLog:
         if not self._epochs or epoch > self._epochs[-1][0]:
             self._epochs.append((epoch, put.base))
 
-    def check(self, offset: int, epoch: int) -> Code:
-        """Whether a reader may read there that believes in that leader's epoch (-1: in none)."""
-        wrong = self.check_epoch(epoch)
-        if wrong is not Code.none:
-            return wrong
-        return Code.none if self.start <= offset <= self.high else Code.offset_out_of_range
+    def check(self, offset: int, last_epoch: int = -1) -> Code:
+        """Whether a reader may read there whose last record was of that epoch (-1: it does not say)."""
+        if last_epoch < 0:
+            return Code.none if self.start <= offset <= self.high else Code.offset_out_of_range
+        epoch, _ = self.end_of(last_epoch)
+        return Code.offset_out_of_range if epoch < 0 or offset < self.start else Code.none
 
     async def read(self, offset: int, most: int, *, committed: bool, one_at_least: bool) -> Fetched:
         """Whole batches from that offset on, as many as fit; the first in any case if ``one_at_least``. Raises what the

@@ -72,10 +72,7 @@ class Producers:
             if from_zero and batch.base_sequence != 0:
                 raise Refused(Code.out_of_order_sequence_number, f"producer begins with {batch.base_sequence}, not 0")
             return None
-        if batch.producer_epoch < known.epoch:
-            raise Refused(
-                Code.invalid_producer_epoch, f"epoch {batch.producer_epoch} of the producer is over: {known.epoch}"
-            )
+        self.check_epoch(batch)
         if known.epoch < 0:  # a producer without an epoch is one of which nothing is known
             return None
         if batch.producer_epoch > known.epoch or not known.written:
@@ -89,6 +86,14 @@ class Producers:
         if batch.base_sequence != (last + 1) & 0x7FFFFFFF:
             raise Refused(Code.out_of_order_sequence_number, f"sequence {batch.base_sequence} after {last}")
         return None
+
+    def check_epoch(self, batch: Batch) -> None:
+        """Raise ``Refused`` if the producer has written in a later epoch."""
+        known = self._known.get(batch.producer_id)
+        if known is not None and batch.producer_epoch < known.epoch:
+            raise Refused(
+                Code.invalid_producer_epoch, f"epoch {batch.producer_epoch} of the producer is over: {known.epoch}"
+            )
 
     def wrote(self, batch: Batch, *, restored: bool) -> None:
         """The batch is in the log, at its place. ``restored``: as a restart has found it."""

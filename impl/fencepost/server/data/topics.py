@@ -92,6 +92,7 @@ class Topics:
         """The topic goes, with all that is in it; who waits for more of it is told."""
         del self.by_name[topic.name], self.by_id[topic.topic_id]
         for log in topic.logs:
+            log.deleted = True
             log.tell()
         self.tell()
 

@@ -282,7 +282,7 @@ class Connection(asyncio.Protocol):
             self._now(Doing.WRITING)
         elif self._begun is not None:
             self._now(Doing.ANSWERING)
-        elif out or not self._buffer:
+        elif out or not self._buffer or self.doing is not Doing.READING:  # the time of a half frame begins now
             self._now(Doing.READING if self._buffer else Doing.IDLE)
         if self._begun is None and not self._full:
             self._resume()
