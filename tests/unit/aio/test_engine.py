@@ -197,3 +197,87 @@ def test_a_broker_that_is_still_loading_serves_nobody() -> None:
         await groups.stop()
 
     asyncio.run(main())
+
+
+class GatedStore(SlowStore):
+    """Loads wait for the test, once ``gate`` is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.loading = 0
+
+    async def load(self, partition: int) -> Any:
+        self.loading += 1
+        await self.gate.wait()
+        return await super().load(partition)
+
+
+async def loads_again(groups: GroupBroker, store: GatedStore, group: str) -> None:
+    """An append is in doubt: its partition is being loaded again."""
+    store.slow, before = True, store.loading
+    store.gate.clear()
+    answer = groups.submit(commit(group, 1), version=9)
+    await store.land(OSError("the disk is gone"))
+    assert answer.done()
+    store.slow = False
+    while store.loading == before:
+        await asyncio.sleep(0)
+
+
+def test_a_partition_that_is_given_up_while_it_is_loaded_stays_given_up() -> None:
+    store = GatedStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        await loads_again(groups, store, "g")
+        moving = asyncio.ensure_future(groups.move(groups.partition_of("g"), 60))
+        await ticks()
+        store.gate.set()
+        await ticks(20)
+        assert await committed(groups, "g", 2) is ErrorCode.NOT_COORDINATOR
+        moving.cancel()
+
+    play(scene, store)
+
+
+def test_groups_are_not_listed_while_a_partition_is_loaded() -> None:
+    store = GatedStore()
+
+    async def scene(groups: GroupBroker) -> None:
+        assert await committed(groups, "h", 1) is ErrorCode.NONE
+        await loads_again(groups, store, "g")
+        listed = await groups.request(m.ListGroupsRequest())
+        assert isinstance(listed, m.ListGroupsResponse)
+        assert listed.error_code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        store.gate.set()
+        while groups.counts.loaded == 0:
+            await asyncio.sleep(0)
+        listed = await groups.request(m.ListGroupsRequest())
+        assert isinstance(listed, m.ListGroupsResponse)
+        assert (listed.error_code, [row.group_id for row in listed.groups]) == (ErrorCode.NONE, ["h"])
+
+    play(scene, store)
+
+
+def test_a_compaction_that_failed_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.aio.engine.REST_S", 0.0)
+    tried: list[int] = []
+
+    class Full(SlowStore):
+        def due(self, partition: int) -> bool:
+            return True
+
+        async def compact(self, partition: int) -> int:
+            tried.append(partition)
+            if len(tried) == 1:
+                raise OSError("the disk is full")
+            return 0
+
+    async def scene(groups: GroupBroker) -> None:
+        for offset in range(4):
+            await committed(groups, "g", offset)
+            await ticks()
+
+    play(scene, Full())
+    assert len(tried) > 1

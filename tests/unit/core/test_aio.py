@@ -16,7 +16,7 @@ from fencepost.aio import GroupCoordinator, Stopped
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Topic
+from fencepost.protocol.events import Appended, Event, Outcome, Request, Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState
@@ -377,3 +377,75 @@ def test_who_asked_while_the_store_failed_for_good_is_told_that_nobody_serves() 
             await groups.stop()
 
     asyncio.run(main())
+
+
+class HeldStore(MemoryStore):
+    """Appends wait for the test, once ``gate`` is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def append(self, records: Sequence[Record]) -> None:
+        await self.gate.wait()
+        await super().append(records)
+
+
+def commit(offset: int) -> o.OffsetCommitRequest:
+    rows = (o.OffsetCommitRequestPartition(0, committed_offset=offset),)
+    return o.OffsetCommitRequest("other", topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
+
+
+def test_a_heartbeat_ahead_of_a_timer_in_the_queue_keeps_the_member() -> None:
+    store = HeldStore()
+
+    async def scene(groups: GroupCoordinator) -> None:
+        given = await groups.join(join(session=500))
+        joined = await groups.join(join(given.member_id, session=500))
+        await groups.sync(sync(joined.member_id, 1, b"all"))
+        groups.set_topics([Topic("t", bytes(15) + b"\1", 4)])
+        await asyncio.sleep(0)
+        store.gate.clear()
+        landing = asyncio.ensure_future(groups.request(commit(1), version=9))
+        await asyncio.sleep(0)
+        beat = m.HeartbeatRequest("g", generation_id=1, member_id=joined.member_id)
+        beating = asyncio.ensure_future(groups.request(beat))
+        await asyncio.sleep(0.7)  # the session ends meanwhile
+        store.gate.set()
+        await landing
+        assert (await beating).error_code is ErrorCode.NONE  # type: ignore[union-attr]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        group = groups.view("g")
+        assert group is not None
+        assert len(group.members) == 1
+
+    play(scene, store)
+
+
+def test_records_that_a_durable_append_leads_to_are_written_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core may answer an append with further records (C-ADM-09). Here a request that comes then makes them."""
+    store = MemoryStore()
+    feed = GroupCoordinator._feed
+    further = [commit(2)]
+
+    def fed(self: GroupCoordinator, event: Event) -> Outcome:
+        outcome = feed(self, event)
+        if not isinstance(event, Appended) or not further:
+            return outcome
+        self._ids += 1
+        self._asked[self._ids] = asyncio.get_running_loop().create_future()
+        body = further.pop()
+        return feed(self, Request(event.at_ms, id=self._ids, version=9, client_id="", client_host="", body=body))
+
+    monkeypatch.setattr(GroupCoordinator, "_feed", fed)
+
+    async def scene(groups: GroupCoordinator) -> None:
+        groups.set_topics([Topic("t", bytes(15) + b"\1", 4)])
+        await groups.request(commit(1), version=9)
+        while not groups._inbox.empty() or groups._asked:
+            await asyncio.sleep(0)
+        assert [record.value.offset for record in await store.load()] == [1, 2]  # type: ignore[union-attr]
+
+    play(scene, store)

@@ -21,10 +21,10 @@ LOOPBACK = Address(host="127.0.0.1", port=0)
 
 
 @asynccontextmanager
-async def running(*, limits: Limits | None = None, **setup: Any) -> AsyncIterator[Ready]:
+async def running(*, limits: Limits | None = None, auto_create: int = 0, **setup: Any) -> AsyncIterator[Ready]:
     """A server; it is told to end when the block does."""
     until, told = asyncio.Event(), asyncio.get_running_loop().create_future()
-    options = Options(listen=LOOPBACK, limits=limits or Limits(drain_s=2.0))
+    options = Options(listen=LOOPBACK, limits=limits or Limits(drain_s=2.0), auto_create=auto_create)
     task = asyncio.ensure_future(serve(Setup(options=options, **setup), told.set_result, until))
     await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():

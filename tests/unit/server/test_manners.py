@@ -191,6 +191,10 @@ def test_nothing_is_answered_before_a_log_in() -> None:
             assert (await early.ask("api_versions", 0)).error_code == Code.none
             early.send("metadata", 1, topics=None)
             assert await early.closed()
+            quick = await Client.to(ready.listen)
+            await quick.ask("api_versions", 0)
+            quick.send("heartbeat", 4, group_id="g", generation_id=1, member_id="m")  # answered where it comes in
+            assert await quick.closed()
             wrong = await Client.to(ready.listen)
             told = await wrong.ask("sasl_handshake", 1, mechanism="GSSAPI")
             assert told.error_code == Code.unsupported_sasl_mechanism
@@ -472,5 +476,20 @@ def test_an_idempotent_producer_needs_a_right_to_write(rules: str, code: Code) -
             client = await Client.to(ready.listen)
             answer = await client.ask("init_producer_id", 4, transactional_id=None, transaction_timeout=1_000)
             assert answer.error_code == code
+
+    play(session())
+
+
+def test_a_topic_is_made_for_those_alone_who_may_create_it() -> None:
+    rules = "allow User:ANONYMOUS Describe Topic *\nallow User:ANONYMOUS Create Topic mine*\n"
+
+    async def session() -> None:
+        async with running(acl=Acl(parse_rules(rules)), auto_create=2) as ready:
+            client = await Client.to(ready.listen)
+            rows = [{"name": "other"}, {"name": "mine"}]
+            told = await client.ask("metadata", 9, topics=rows, allow_auto_topic_creation=True)
+            codes = {topic.name: topic.error_code for topic in told.topics}
+            assert codes == {"other": Code.unknown_topic_or_partition, "mine": Code.none}
+            assert [*ready.node.topics.by_name] == ["mine"]
 
     play(session())

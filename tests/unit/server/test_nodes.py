@@ -102,6 +102,11 @@ async def has_both_topics(client: Client) -> bool:
     return {each.name for each in (await client.ask("metadata", 12, topics=None)).topics} == {"t", "new"}
 
 
+async def has_grown(client: Client) -> bool:
+    topics = (await client.ask("metadata", 12, topics=None)).topics
+    return {each.name: len(each.partitions) for each in topics} == {"t": 1, "new": 3}
+
+
 async def produce(client: Client, sequence: int) -> Any:
     rows = [{"index": 0, "records": batch(1, 7, 0, sequence).data}]
     told = await client.ask("produce", 9, acks=-1, timeout=5_000, topic_data=[{"name": "t", "partition_data": rows}])
@@ -155,6 +160,9 @@ def test_who_stands_by_tells_who_leads_and_does_nothing_itself(nodes: list[Serve
         assert (await two.ask("heartbeat", 4, group_id="g", member_id="m")).error_code == Code.not_coordinator
         assert (await one.ask("create_topics", 7, topics=[asked])).topics[0].error_code == Code.none
         await until(lambda: has_both_topics(two))
+        grown = [{"name": "new", "count": 3, "assignments": None}]
+        assert (await one.ask("create_partitions", 3, topics=grown, timeout=5_000)).results[0].error_code == Code.none
+        await until(lambda: has_grown(two))
         ids = [await each.ask("init_producer_id", 4, transaction_timeout=1_000) for each in (one, two)]
         assert ids[0].producer_id != ids[1].producer_id
 

@@ -128,3 +128,28 @@ def test_a_close_waits_for_its_member_and_for_answers_but_not_for_ever(
         assert not driver._running
 
     asyncio.run(main())
+
+
+def test_topics_are_asked_for_until_they_come_and_again_after_a_while() -> None:
+    asked: list[str] = []
+
+    class Link:
+        async def topics(self, names: frozenset[str], ids: frozenset[bytes]) -> tuple[Any, ...]:
+            asked.append("topics")
+            if len(asked) % 2:
+                raise ConnectionError("the broker has gone")
+            return ()
+
+    async def main() -> None:
+        driver = Recorded(classic())
+        driver.member.settings.retry_backoff_ms = 1
+        driver._link = Link()  # type: ignore[assignment]
+        await driver._look_at(frozenset(), frozenset())
+        assert driver.kinds.count(MetadataChanged) == 1
+        driver._spawn(driver._look_again(0.001))
+        while driver.kinds.count(MetadataChanged) < 4:
+            await asyncio.sleep(0.005)
+        driver.end()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    assert len(asked) >= 8

@@ -15,6 +15,10 @@ from fencepost.protocol.offset_messages import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
 )
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.work import CommitFailed, Share, ShareLost, Worker, WorkerFailed
@@ -58,6 +62,41 @@ def test_who_is_refused_as_it_is_now_is_fenced() -> None:
         commits(Answers(ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.NONE), 1)
     with pytest.raises(CommitFailed):
         commits(Answers(ErrorCode.INVALID_GROUP_ID, ErrorCode.NONE), 1, 2)
+
+
+def test_an_error_of_any_topic_fails_the_commit() -> None:
+    class TwoTopics:
+        async def ask(self, group_id: str, body: Any, lane: str) -> OffsetCommitResponse:
+            errors = {"orders": ErrorCode.NONE, "returns": ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+            return OffsetCommitResponse(
+                tuple(
+                    OffsetCommitResponseTopic(
+                        name=name, partitions=(OffsetCommitResponsePartition(0, error_code=code),)
+                    )
+                    for name, code in errors.items()
+                )
+            )
+
+    with pytest.raises(CommitFailed):
+        commits(TwoTopics(), 1)  # type: ignore[arg-type]
+
+
+def test_an_offset_that_is_not_stable_is_asked_for_again() -> None:
+    asked: list[Any] = []
+
+    class Unstable:
+        async def ask(self, group_id: str, body: Any, lane: str) -> OffsetFetchResponse:
+            asked.append(body)
+            error = ErrorCode.UNSTABLE_OFFSET_COMMIT if len(asked) == 1 else ErrorCode.NONE
+            offset = -1 if error else 7
+            row = OffsetFetchResponsePartition(0, committed_offset=offset, error_code=error)
+            topics = (OffsetFetchResponseTopic(name="orders", partitions=(row,)),)
+            return OffsetFetchResponse((OffsetFetchResponseGroup("g", topics=topics),))
+
+    settings = worker_of(Unstable(), "g", ["orders"], {}).settings  # type: ignore[arg-type]
+    found = asyncio.run(asking.committed(Unstable(), settings, frozenset({A})))  # type: ignore[arg-type]
+    assert found == {A: 7}
+    assert len(asked) == 2
 
 
 def test_a_lost_share_stays_lost_and_says_so() -> None:
@@ -218,3 +257,29 @@ def test_who_leaves_has_lost_nothing_though_its_member_is_out_or_has_failed(clos
                 await anext(worker)
 
     play(scene)
+
+
+def test_the_callback_for_revoked_partitions_comes_after_the_work_on_them() -> None:
+    happened: list[str] = []
+
+    async def main() -> None:
+        def revoked(partitions: frozenset[TopicPartition]) -> None:
+            happened.append("revoked")
+
+        worker = worker_of(None, "g", ["orders"], {"revoked": revoked})  # type: ignore[arg-type]
+        played = Played()
+        worker._driver = played  # type: ignore[assignment]
+
+        async def program() -> None:
+            async for _ in worker:
+                await asyncio.sleep(0.05)
+                happened.append("worked")
+
+        await gain(worker, played, A)
+        running = asyncio.ensure_future(program())
+        await asyncio.sleep(0.01)
+        await worker._listens(Call.REVOKED, (A,))
+        running.cancel()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    assert happened == ["worked", "revoked"]

@@ -34,6 +34,6 @@ def _area(area: Area) -> str:
     for name, fault in FAULTS.items():
         if fault.area is area:
             words = f"{fault.words} ({fault.source})" if fault.source else fault.words
-            cells = (f"`{name}`", words, fault.shown, ", ".join(f"`{each}`" for each in killers[name]) or "nobody")
+            cells = (f"`{name}`", words, fault.shown, ", ".join(f"`{each}`" for each in killers[name]) or "no test")
             rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)

@@ -30,19 +30,24 @@ _RIGHTS: Final = "tests/wire/test_beside_random.py::test_serve_checks_rights_as_
 TESTS: Final[dict[Area, tuple[str, ...]]] = {
     Area.DATA: (
         f"{_SERVER}/test_partition.py", f"{_SERVER}/test_partition_machine.py", f"{_SERVER}/test_failing_store.py",
-        f"{_SERVER}/test_kept_batches.py", _SCRIPTS, _CLIENTS,
+        f"{_SERVER}/test_kept_batches.py", f"{_SERVER}/test_waiting_fetch.py", f"{_SERVER}/test_answers.py",
+        f"{_SERVER}/test_restarts.py", _SCRIPTS, _CLIENTS,
     ),
     Area.SECURITY: (
         f"{_SERVER}/test_acl_machine.py", f"{_SERVER}/test_login_machine.py", f"{_SERVER}/test_manners.py",
         f"{_WORK}/test_login.py", _RIGHTS,
     ),
     Area.TRANSACTIONS: (
-        f"{_SERVER}/test_transaction_machine.py", f"{_SERVER}/test_failing_store.py", _SCRIPTS, _CLIENTS,
+        f"{_SERVER}/test_transaction_machine.py", f"{_SERVER}/test_failing_store.py", f"{_SERVER}/test_answers.py",
+        _SCRIPTS, _CLIENTS,
     ),
     Area.CONFIGURATION: (
-        f"{_SERVER}/test_partition.py", f"{_SERVER}/test_serve_command.py", _SCRIPTS, _RIGHTS, _CLIENTS,
+        f"{_SERVER}/test_partition.py", f"{_SERVER}/test_serve_command.py", f"{_SERVER}/test_waiting_fetch.py",
+        f"{_SERVER}/test_answers.py", f"{_SERVER}/test_restarts.py", _SCRIPTS, _RIGHTS, _CLIENTS,
     ),
-    Area.CONNECTIONS: (f"{_SERVER}/test_manners.py", f"{_SERVER}/test_at_once.py"),
+    Area.CONNECTIONS: (
+        f"{_SERVER}/test_connection_machine.py", f"{_SERVER}/test_manners.py", f"{_SERVER}/test_at_once.py",
+    ),
     Area.STORE: (
         f"{_STORE}/test_contract.py", f"{_STORE}/test_upgrade.py", f"{_STORE}/test_lease.py",
         f"{_STORE}/test_lease_machine.py", f"{_STORE}/test_store_machine.py",
@@ -55,10 +60,12 @@ TESTS: Final[dict[Area, tuple[str, ...]]] = {
         f"{_SERVER}/test_faults.py::test_coordinators_move_and_writes_fail",
     ),
     Area.WORK: (
-        f"{_WORK}/test_bounds.py", f"{_WORK}/test_share.py", f"{_WORK}/test_remote.py", f"{_WORK}/test_workers.py",
+        f"{_WORK}/test_bounds.py", f"{_WORK}/test_share.py", f"{_WORK}/test_driver.py", f"{_WORK}/test_remote.py",
+        f"{_WORK}/test_workers.py",
     ),
     Area.REMOTE: (
-        f"{_WORK}/test_login.py", f"{_WORK}/test_cluster.py", f"{_WORK}/test_remote.py",
+        f"{_WORK}/test_login.py", f"{_WORK}/test_cluster.py", f"{_WORK}/test_connection.py",
+        f"{_WORK}/test_remote.py",
         f"{_SERVER}/test_faults.py::test_workers_live_through_a_plan_that_is_drawn",
     ),
 }  # fmt: skip

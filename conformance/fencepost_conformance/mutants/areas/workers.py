@@ -233,7 +233,7 @@ FAULTS = (
         (
             Replacement(
                 CONNECTION, "Connection._exchange",
-                "except BaseException:\n    self.break_()  # also if the wait is cancelled: what comes later would "
+                "except BaseException:\n    self.break_()  # even if the wait is cancelled: a late response would "
                 "answer the next request\n    raise",
                 "except OSError:\n    self.break_()\n    raise",
             ),

@@ -1,0 +1,61 @@
+"""A server that is started again with its folder shows what it showed before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kio.schema.errors import ErrorCode as Code
+
+from .served import Client, play, running
+from .test_partition import batch
+
+GROUP, SET = 32, 0
+HEARTBEAT = "consumer.heartbeat.interval.ms"
+
+
+def test_topics_settings_and_long_logs_are_there_again(tmp_path: Path) -> None:
+    """More than one MiB in a partition: a start reads a log in several pieces."""
+    last: dict[str, Any] = {}
+
+    async def before() -> None:
+        async with running(data=tmp_path, flush=False, topics={"t": 1, "long": 1}) as ready:
+            client = await Client.to(ready.listen)
+            records = batch(400_000).data
+            for _ in range(4):
+                data = [{"name": "long", "partition_data": [{"index": 0, "records": records}]}]
+                told = await client.ask("produce", 9, acks=-1, timeout=5_000, topic_data=data)
+                assert told.responses[0].partition_responses[0].error_code == Code.none
+            asked = [{"name": "t", "count": 3, "assignments": None}]
+            grown = await client.ask("create_partitions", 3, topics=asked, timeout=5_000)
+            assert grown.results[0].error_code == Code.none
+            configs = [{"name": HEARTBEAT, "config_operation": SET, "value": "6000"}]
+            row = {"resource_type": GROUP, "resource_name": "g", "configs": configs}
+            set_ = await client.ask("incremental_alter_configs", 1, resources=[row])
+            assert set_.responses[0].error_code == Code.none
+            last.update(await _seen(client))
+
+    async def after() -> None:
+        async with running(data=tmp_path, flush=False) as ready:
+            assert await _seen(await Client.to(ready.listen)) == last
+
+    play(before())
+    assert last == {"partitions": 3, "end": 1_600_000, "heartbeat": 6_000, "described": "6000"}
+    play(after())
+
+
+async def _seen(client: Client) -> dict[str, Any]:
+    told = await client.ask("metadata", 12, topics=[{"name": "t", "topic_id": None}])
+    asked = [{"name": "long", "partitions": [{"partition_index": 0, "timestamp": -1}]}]
+    ends = await client.ask("list_offsets", 5, topics=asked)
+    beat = {"group_id": "g", "member_id": "m", "member_epoch": 0, "rebalance_timeout": 1_000}
+    beaten = await client.ask("consumer_group_heartbeat", 1, **beat, topic_partitions=(), subscribed_topic_names=("t",))
+    await client.ask("consumer_group_heartbeat", 1, **{**beat, "member_epoch": -1})
+    row = {"resource_type": GROUP, "resource_name": "g", "configuration_keys": [HEARTBEAT]}
+    described = await client.ask("describe_configs", 4, resources=[row])
+    return {
+        "partitions": len(told.topics[0].partitions),
+        "end": ends.topics[0].partitions[0].offset,
+        "heartbeat": round(beaten.heartbeat_interval.total_seconds() * 1_000),
+        "described": described.results[0].configs[0].value,
+    }
