@@ -452,7 +452,7 @@ TransactionTimesOut(h) ==
 Loaded(k) == IF k = 0 THEN log ELSE unreplicated[k].store
 
 \* Another broker becomes the coordinator; the first k batches survive. Waiting
-\* members must find the new one, whether their batch survives or not.
+\* members get NOT_COORDINATOR, whether their batch survives or not.
 CoordinatorFailsOver ==
   /\ Fault("CoordinatorFailsOver")
   /\ \E k \in 0..Len(unreplicated) :
