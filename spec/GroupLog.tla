@@ -143,7 +143,7 @@ CaughtUp(b) == end[b] >= mark[Leader] /\ end[b] >= elections[Epoch].start
 (***************************************************************************)
 
 \* A coordinator that has not read its log to the end reads the next record. The
-\* cleaner may be at work meanwhile (F-REPLAY-18).
+\* cleaner may rewrite the log meanwhile (F-REPLAY-18).
 CoordinatorLoads(b) ==
   /\ Leads(b)
   /\ ~Loaded(b)
@@ -173,8 +173,8 @@ HighWatermarkRises(b) ==
   /\ UNCHANGED <<log, end, cluster, memory>>
 
 \* A broker learns that another one was elected, and follows it: it truncates
-\* its copy where that diverges, and ends its coordinator. Waiting clients are
-\* told to look elsewhere; their writes may survive all the same (F-UNLOAD-01).
+\* its copy where that diverges, and ends its coordinator. Waiting clients get
+\* NOT_COORDINATOR, although their writes may survive (F-UNLOAD-01).
 BrokerLearns(b) ==
   /\ known[b] < Epoch
   /\ known' = [known EXCEPT ![b] = Epoch]

@@ -112,7 +112,7 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
 
 
 def _submit_future(work: Work, request: Arrive, body: ResponseBody) -> None:
-    """Submit a JoinGroup or SyncGroup that is answered at once; it is an operation all the same."""
+    """Submit a JoinGroup or SyncGroup that is answered at once; it is an operation nevertheless."""
     work.replies.append((request.id, body))
     work.submit(Operation(request.id, "", request.body, 0, answered=True), [])
 
