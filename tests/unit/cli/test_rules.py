@@ -136,7 +136,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("building a wheel offline needs setuptools 77 and wheel: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("wheel")
     copy = folder / "source"
-    for part in ("impl", "model", "conformance", "docs/rules"):
+    for part in ("impl", "model", "conformance", "docs/rules", "backend"):
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for file in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, copy)

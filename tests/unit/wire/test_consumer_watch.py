@@ -421,3 +421,14 @@ def test_a_join_may_meet_another_join_of_its_member(*, overlap: bool) -> None:
         wire.tell(105, wire.ask(101, "a", 0), 1, parts(0, 1, 2, 3))
     wire.tell(110, refused, 0, error=E.FENCED_MEMBER_EPOCH)
     assert wire.verdict().outcome == ("accepted" if overlap else "refused")
+
+
+def test_a_join_without_an_instance_id_takes_none_away() -> None:
+    """M-STATIC-01: the join that gives b its instance id overlaps one of b that has none, and is answered first."""
+    wire = Wire(profile=KAFKA_4_4)
+    first = wire.ask(0, "b", 0)
+    second = wire.ask(1, "b", 0, instance_id="i")
+    wire.tell(200, second, 2, parts(0, 1, 2, 3))
+    wire.tell(201, first, 2, parts(0, 1, 2, 3))
+    wire.beat(2_000, "b", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
+    assert wire.accepted()

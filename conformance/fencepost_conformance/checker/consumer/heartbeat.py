@@ -260,7 +260,9 @@ def _joined(
     if member.classic:
         member.changes_protocol()
     fresh.stray_ms, fresh.stray_until_ms = member.stray_ms, member.stray_until_ms
-    if member.instance is not None and member.instance != instance:
+    if instance is None and not before.alone:  # a request that overlaps gave it one, which this one does not take away
+        fresh.instance, fresh.claims = member.instance, member.instance is not None
+    elif member.instance is not None and member.instance != instance:
         fresh.formers = {**fresh.formers, member.instance: op.answer_line}
     for holder in holders:
         fresh.follows(holder, instance or "", op.answer_line)
