@@ -155,7 +155,7 @@ def test_memory_stays_where_it_is_while_200_mib_are_written(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda path: (path / "fencepost.db").write_text("no database " * 100), "is no database"),
+        (lambda path: (path / "fencepost.db").write_text("no database " * 100), "is not a database"),
         (lambda path: (path / "fencepost.db").mkdir(), "cannot be opened"),
     ],
 )

@@ -1,7 +1,7 @@
-"""Records in bytes: keys and values as Kafka's group coordinator keeps them in ``__consumer_offsets`` (section 11.3).
+"""Records in bytes: keys and values as Kafka's group coordinator stores them in ``__consumer_offsets`` (section 11.3).
 
-``Codec`` is one release's; ``layout_of`` says which one's by a profile. How records stand in batches, and batches in a
-log, is the log's own matter.
+A ``Codec`` is that of one release; ``layout_of`` returns a profile's layout. Batches of records, and the log of
+batches, are not part of this package.
 """
 
 from .errors import CodecError, TornRecord, UnknownType, UnknownVersion, Unwritable

@@ -1,10 +1,9 @@
-"""Many records at once, as a load reads and a commit writes them: it comes to the same as one by one, in a fraction of
-the time.
+"""Fast paths for many records: loads and commits give the same result as one record at a time, in less time.
 
-Nearly all of a log are offsets; their keys come again and again, and their values have one of two shapes. A run of such
-rows makes no records. Of each partition it leaves one ``StoredOffset``, to which every later row of that partition only
-gives its value's bytes and its place. Groups and partitions are known by the bytes of their part of the key, which are
-taken apart where they are met first. Whatever is otherwise goes the long way, and ends the run.
+Nearly all records of a log are offsets. Their keys repeat, and their values have one of two layouts. For consecutive
+rows of this kind no records are created. Each partition gets one ``StoredOffset``, and each later row only replaces its
+value's bytes and its place. Groups and partitions are looked up by the bytes of their part of the key, which are
+decoded only the first time. Any other row takes the slow path, and ends the run.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 
-_EMPTY: Final = 1  #: the length of a text of no bytes, and one
-_ID_TAG: Final = (1, 0, 16)  #: one tag, of number 0, and the length of an id
-_VERSION: Final = 4  #: of the values that are packed
+_EMPTY: Final = 1  #: the length of an empty text, plus one
+_ID_TAG: Final = (1, 0, 16)  #: one tag, its number 0, and the length of an id
+_VERSION: Final = 4  #: of packed values
 _SIZE: Final = Struct(">h")
 _PARTITION: Final = Struct(">i")
 
 
 class Loading:
-    """Takes the records of a log in order. ``one`` reads a row of any kind, and raises what it raises; ``topic_ids``:
-    the release knows them."""
+    """Reads the records of a log in order. ``one``: reads a row of any kind, and may raise; ``topic_ids``: whether the
+    release has topic ids."""
 
     __slots__ = ("_groups", "_length", "_names", "_one", "_partitions", "_parts", "_rows", "_topic_ids")
 
@@ -46,15 +45,15 @@ class Loading:
         self._one = one
         self._parts: list[Record | Commits] = []
         self._length = 0
-        #: by the part of a key up to the group's name, and by the rest of it; None: not so that one is known by it
+        #: by the part of a key up to the group's name, and by the rest; None: the part is not that of an offset key
         self._names: dict[bytes, str | None] = {}
         self._partitions: dict[bytes, Partition | None] = {}
-        #: of the run that is under way
+        #: of the current run
         self._groups: dict[str, dict[Partition, StoredOffset]] = {}
         self._rows: list[Row] = []
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Rows of which none is of a transaction. Raises what reading one raises."""
+        """Take rows without transactions. Raises the errors of ``one``."""
         refused = 0 if self._topic_ids else NAMED_SIZE
         names, partitions, run = self._names, self._partitions, self._rows
         head, committed, place = b"", dict[Partition, StoredOffset](), self._length
@@ -97,18 +96,18 @@ class Loading:
         self._length = place
 
     def add(self, record: Record) -> None:
-        """A record that was read."""
+        """Add a decoded record."""
         self._end_run()
         self._parts.append(record)
         self._length += 1
 
     def done(self) -> Logged:
-        """All that was taken."""
+        """Return all rows taken."""
         self._end_run()
         return Logged(tuple(self._parts), self._length, self._each)
 
     def _each(self, rows: list[Row]) -> list[Record]:
-        """Rows one by one, should somebody ask for them."""
+        """Decode rows one by one, when a caller needs them."""
         read = [self._one(key, value) for key, value in rows]
         return [record for record in read if record is not None]
 
@@ -119,7 +118,7 @@ class Loading:
 
 
 def _name(begin: bytes) -> str | None:
-    """The group of an offset's key that begins so; None for any other key, and for a name that is malformed."""
+    """Return the group of an offset key that starts with these bytes; None for another key, or a malformed name."""
     if begin[:2] != b"\x00\x01" or begin[2] > 127:
         return None
     try:
@@ -129,7 +128,7 @@ def _name(begin: bytes) -> str | None:
 
 
 def _partition(rest: bytes) -> Partition | None:
-    """Topic and partition of an offset's key that ends so, with nothing behind the partition; None for any other."""
+    """Return topic and partition of an offset key that ends with these bytes; None if they do not fit exactly."""
     size = len(rest) - 6
     if size < 0 or _SIZE.unpack_from(rest)[0] != size:
         return None
@@ -142,8 +141,8 @@ def _partition(rest: bytes) -> Partition | None:
 def written(
     records: Iterable[Record], version: int, topic_ids: bool, one: Callable[[Record], tuple[bytes, bytes | None]]
 ) -> list[tuple[bytes, bytes | None]]:
-    """The bytes of these records. ``one`` writes a record of any kind, and raises what it raises; ``version``: of the
-    values of offsets that have no time to expire; ``topic_ids``: the release knows them."""
+    """Encode records. ``one``: encodes a record of any kind, and may raise; ``version``: of offset values without
+    expiry; ``topic_ids``: whether the release has topic ids."""
     if version != _VERSION:
         return [one(record) for record in records]
     found = []

@@ -28,7 +28,7 @@ _FLEXIBLE: Final = 4
 
 
 def read_group(reader: Reader, version: int) -> GroupMetadataValue:
-    """A group of any version; what a version does not have is told as missing (F-REC-12)."""
+    """Read a group of any version; fields that the version lacks get their default (F-REC-12)."""
     flexible = version >= _FLEXIBLE
     protocol_type = reader.compact_text() if flexible else reader.text()
     generation = reader.int32()
@@ -79,7 +79,7 @@ def _read_flexible_member(reader: Reader) -> GroupMetadataMember:
 
 
 def write_group(value: GroupMetadataValue, version: int, layout: Layout) -> bytes:
-    """A group; what the version does not have is left out (F-REC-12). All releases do it alike."""
+    """Write a group; fields that the version lacks are left out (F-REC-12). It is the same in all releases."""
     flexible = version >= _FLEXIBLE
     optional = compact_nullable_text if flexible else nullable_text
     parts = [
@@ -128,5 +128,5 @@ def _write_flexible_member(member: GroupMetadataMember) -> bytes:
 
 
 def written_version(value: GroupMetadataValue, layout: Layout) -> int:
-    """All releases write version 3, and read version 4 too (F-REC-20)."""
+    """Return version 3: all releases write it, and also read version 4 (F-REC-20)."""
     return 3

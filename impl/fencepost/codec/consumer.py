@@ -1,4 +1,4 @@
-"""Records of consumer groups: types 3 to 8 and 16, each of one version, which is flexible (F-REC-03…F-REC-16)."""
+"""Records of consumer groups: types 3 to 8 and 16, each with one version, which is flexible (F-REC-03…F-REC-16)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .writing import (
     varint,
 )
 
-#: What a value without the tag of a classic member says it is: a member of the classic protocol (F-REC-05).
+#: Meaning of a value without the tag of a classic member: a member of the classic protocol (F-REC-05).
 _NO_CLASSIC_TAG: Final[r.ClassicMemberMetadata | None] = r.ClassicMemberMetadata(0, ())
 _PRESENT: Final = b"\x01"  #: before a struct that may be null
 _ABSENT: Final = b"\x00"
 
 
 def read_group_epoch(reader: Reader, version: int) -> r.ConsumerGroupMetadataValue:
-    """The group's epoch, and the hash of its topics' metadata (F-REC-03)."""
+    """Read the group epoch and the metadata hash (F-REC-03)."""
     epoch = reader.int32()
     return r.ConsumerGroupMetadataValue(
         epoch, metadata_hash=reader.tagged(Reader.int64 if reader.layout.metadata_hash else None, 0)
@@ -41,12 +41,12 @@ def read_group_epoch(reader: Reader, version: int) -> r.ConsumerGroupMetadataVal
 
 
 def write_group_epoch(value: r.ConsumerGroupMetadataValue, version: int, layout: Layout) -> bytes:
-    """The group's epoch, and the hash of its topics' metadata unless that is 0 (F-REC-03)."""
+    """Write the group epoch, and the metadata hash unless it is 0 (F-REC-03)."""
     return int32(value.epoch) + _tagged_int64(value.metadata_hash if layout.metadata_hash else 0)
 
 
 def read_partition_metadata(reader: Reader, version: int) -> r.ConsumerGroupPartitionMetadataValue:
-    """The topics as the coordinator knew them; the racks of their partitions are passed over (F-REC-04)."""
+    """Read the topics as the coordinator knew them; the racks of partitions are skipped (F-REC-04)."""
     topics = reader.compact_array(_read_topic_metadata)
     reader.no_tags()
     return r.ConsumerGroupPartitionMetadataValue(topics)
@@ -66,7 +66,7 @@ def _pass_over_racks(reader: Reader) -> None:
 
 
 def write_partition_metadata(value: r.ConsumerGroupPartitionMetadataValue, version: int, layout: Layout) -> bytes:
-    """The topics, with no racks of partitions (F-REC-04)."""
+    """Write the topics, without racks of partitions (F-REC-04)."""
     return compact_array(value.topics, _write_topic_metadata) + NO_TAGS
 
 
@@ -78,7 +78,7 @@ def _write_topic_metadata(topic: r.TopicMetadata) -> bytes:
 
 
 def read_member(reader: Reader, version: int) -> r.ConsumerGroupMemberMetadataValue:
-    """What a member tells of itself; the tag that says null is told as no classic member (F-REC-05, F-REC-13)."""
+    """Read a member's metadata; a tag with null means that it is not a classic member (F-REC-05, F-REC-13)."""
     return r.ConsumerGroupMemberMetadataValue(
         instance_id=reader.compact_nullable_text(),
         rack_id=reader.compact_nullable_text(),
@@ -107,7 +107,7 @@ def _read_protocol(reader: Reader) -> Protocol:
 
 
 def write_member(value: r.ConsumerGroupMemberMetadataValue, version: int, layout: Layout) -> bytes:
-    """What a member tells of itself, in the order of F-REC-13; that it is no classic member is said (F-REC-05)."""
+    """Write a member's metadata, in the order of F-REC-13; a tag says that it is not a classic member (F-REC-05)."""
     return b"".join(
         (
             compact_nullable_text(value.instance_id),
@@ -124,7 +124,7 @@ def write_member(value: r.ConsumerGroupMemberMetadataValue, version: int, layout
 
 
 def _classic_tag(classic: r.ClassicMemberMetadata | None) -> bytes:
-    """The tag says null where there is no classic member, and is left out for one that says nothing (F-REC-05)."""
+    """Return the tag: null for a member that is not classic; none for a classic member without data (F-REC-05)."""
     if classic is None:
         return tag_zero(_ABSENT)
     if classic == _NO_CLASSIC_TAG:
@@ -138,7 +138,7 @@ def _write_protocol(protocol: Protocol) -> bytes:
 
 
 def read_target_epoch(reader: Reader, version: int) -> r.ConsumerGroupTargetAssignmentMetadataValue:
-    """The target's epoch, and when it was computed (F-REC-06)."""
+    """Read the target's epoch and timestamp (F-REC-06)."""
     epoch = reader.int32()
     return r.ConsumerGroupTargetAssignmentMetadataValue(
         epoch, assignment_timestamp=reader.tagged(Reader.int64 if reader.layout.assignment_timestamp else None, 0)
@@ -146,13 +146,13 @@ def read_target_epoch(reader: Reader, version: int) -> r.ConsumerGroupTargetAssi
 
 
 def write_target_epoch(value: r.ConsumerGroupTargetAssignmentMetadataValue, version: int, layout: Layout) -> bytes:
-    """The target's epoch, and when it was computed unless that is 0 (F-REC-06)."""
+    """Write the target's epoch, and its timestamp unless it is 0 (F-REC-06)."""
     told = value.assignment_timestamp if layout.assignment_timestamp else 0
     return int32(value.assignment_epoch) + _tagged_int64(told)
 
 
 def read_target(reader: Reader, version: int) -> r.ConsumerGroupTargetAssignmentMemberValue:
-    """A member's target, topic by topic (F-REC-07)."""
+    """Read a member's target, by topic (F-REC-07)."""
     rows = reader.compact_array(_read_partitions)
     reader.no_tags()
     return r.ConsumerGroupTargetAssignmentMemberValue(rows)
@@ -165,7 +165,7 @@ def _read_partitions(reader: Reader) -> TopicPartitions:
 
 
 def write_target(value: r.ConsumerGroupTargetAssignmentMemberValue, version: int, layout: Layout) -> bytes:
-    """A member's target, topic by topic (F-REC-07)."""
+    """Write a member's target, by topic (F-REC-07)."""
     return compact_array(value.topic_partitions, _write_partitions) + NO_TAGS
 
 
@@ -174,7 +174,7 @@ def _write_partitions(row: TopicPartitions) -> bytes:
 
 
 def read_assignment(reader: Reader, version: int) -> r.ConsumerGroupCurrentMemberAssignmentValue:
-    """What a member has and is to give up (F-REC-14)."""
+    """Read a member's partitions, and those that it must revoke (F-REC-14)."""
     value = r.ConsumerGroupCurrentMemberAssignmentValue(
         reader.int32(),
         previous_member_epoch=reader.int32(),
@@ -187,14 +187,14 @@ def read_assignment(reader: Reader, version: int) -> r.ConsumerGroupCurrentMembe
 
 
 def _read_assigned(reader: Reader) -> r.AssignedPartitions:
-    """A list of epochs that is empty is told as none, which is what it counts as (F-REC-08)."""
+    """Read one topic; an empty list of epochs becomes None, which means the same (F-REC-08)."""
     held, partitions = reader.topic_id(), reader.numbers()
     epochs = reader.tagged(Reader.nullable_numbers if reader.layout.assignment_epochs else None, None)
     return r.AssignedPartitions(held, partitions, assignment_epochs=epochs or None)
 
 
 def write_assignment(value: r.ConsumerGroupCurrentMemberAssignmentValue, version: int, layout: Layout) -> bytes:
-    """What a member has and is to give up (F-REC-14)."""
+    """Write a member's partitions, and those that it must revoke (F-REC-14)."""
     write = partial(_write_assigned, layout=layout)
     return b"".join(
         (
@@ -209,13 +209,13 @@ def write_assignment(value: r.ConsumerGroupCurrentMemberAssignmentValue, version
 
 
 def _write_assigned(row: r.AssignedPartitions, layout: Layout) -> bytes:
-    """Without epochs there is no tag (F-REC-08)."""
+    """Write one topic; without epochs there is no tag (F-REC-08)."""
     epochs = row.assignment_epochs if layout.assignment_epochs else None
     return topic_id(row.topic_id) + numbers(row.partitions) + (tag_zero(numbers(epochs)) if epochs else NO_TAGS)
 
 
 def read_regex(reader: Reader, version: int) -> r.ConsumerGroupRegularExpressionValue:
-    """The topics that a regex matches (F-REC-16)."""
+    """Read the topics that a regex matches (F-REC-16)."""
     value = r.ConsumerGroupRegularExpressionValue(
         reader.compact_array(Reader.compact_text), version=reader.int64(), timestamp=reader.int64()
     )
@@ -224,15 +224,15 @@ def read_regex(reader: Reader, version: int) -> r.ConsumerGroupRegularExpression
 
 
 def write_regex(value: r.ConsumerGroupRegularExpressionValue, version: int, layout: Layout) -> bytes:
-    """The topics that a regex matches (F-REC-16)."""
+    """Write the topics that a regex matches (F-REC-16)."""
     return compact_array(value.topics, compact_text) + int64(value.version) + int64(value.timestamp) + NO_TAGS
 
 
 def _tagged_int64(number: int) -> bytes:
-    """A number whose default is 0."""
+    """Write a tagged number whose default is 0."""
     return tag_zero(int64(number)) if number else NO_TAGS
 
 
 def written_version(value: object, layout: Layout) -> int:
-    """There is one version (F-REC-10)."""
+    """Return the only version, 0 (F-REC-10)."""
     return 0

@@ -1,34 +1,34 @@
-"""What bytes are refused for, and records that have no bytes."""
+"""Errors of decoding and encoding records."""
 
 from __future__ import annotations
 
 
 class CodecError(ValueError):
-    """A record that cannot be read or written; the message says why. What was handed in is as it was."""
+    """The record cannot be decoded or encoded; the message says why. The arguments are unchanged."""
 
 
 class UnknownType(CodecError):
-    """The key begins with the number of a type that the release does not know. Who loads a log passes over such a
-    record and goes on (F-LOAD-02). ``number``: of the type."""
+    """The release does not know the record type at the start of the key. A load skips such a record (F-LOAD-02).
+    ``number``: the type."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"a record of type {number}, which the release does not know")
+        super().__init__(f"record type {number} is unknown in this release")
         self.number = number
 
 
 class UnknownVersion(CodecError):
-    """The value begins with a version that its type does not have; a log that holds it is not loaded (F-LOAD-02)."""
+    """The record type has no such version of a value; a log with such a record cannot be loaded (F-LOAD-02)."""
 
     def __init__(self, number: int, version: int) -> None:
-        super().__init__(f"a value of type {number} and version {version}, which the release does not know")
+        super().__init__(f"version {version} of record type {number} is unknown in this release")
         self.number = number
         self.version = version
 
 
 class TornRecord(CodecError):
-    """The bytes end early, a length in them is impossible, or null stands where it may not (F-REC-22); a log that
-    holds them is not loaded (F-LOAD-02)."""
+    """The bytes end early, contain an impossible length, or contain null where it is not allowed (F-REC-22). A log with
+    such a record cannot be loaded (F-LOAD-02)."""
 
 
 class Unwritable(CodecError):
-    """A text that is too long, a number that does not fit, or a record that has no type (F-REC-25)."""
+    """A text is too long, a number does not fit, or the record has no type (F-REC-25)."""

@@ -1,7 +1,7 @@
-"""What each release of Kafka writes and understands of the records' bytes, as data (F-REC-20, V-70…V-75, V-78, V-131).
+"""Differences between Kafka releases in the bytes of records, as data (F-REC-20, V-70…V-75, V-78, V-131).
 
-A layout is chosen by the name of a profile. It is no profile: nothing in it is a fault to be mended, and the records of
-an older release are read under any of them.
+A layout is chosen by the name of a profile. It is not a profile: nothing in it is a bug to fix, and every layout reads
+the records of older releases.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ STREAMS_TYPES: Final[Mapping[int, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """``others``: types that the release knows and this project does not read, by number (F-REC-09).
+    """``others``: types that the release knows but this project does not decode, by number (F-REC-09).
 
-    ``most_elements`` and ``most_tags``: a list or a row of tagged fields that says it is longer is refused, and one of
-    a negative number of tagged fields too; None: nobody looks, and a negative number is none (F-REC-23)."""
+    ``most_elements``, ``most_tags``: a longer list, or more tagged fields, is an error; so is a negative number of
+    tagged fields. None: there is no check, and a negative number means none (F-REC-23)."""
 
     offset_commit_version: int = 4  #: of values without an expiry (F-REC-20)
     topic_ids: bool = True  #: in values of OffsetCommit (F-REC-11)
     metadata_hash: bool = True  #: in GroupEpoch (F-REC-03)
     assignment_timestamp: bool = True  #: in TargetEpoch (F-REC-06)
     assignment_epochs: bool = True  #: in CurrentAssignment (F-REC-08)
-    legacy_offsets_of_any_version: bool = False  #: type 0 is read as type 1 is (F-REC-00)
+    legacy_offsets_of_any_version: bool = False  #: type 0 is read like type 1 (F-REC-00)
     most_elements: int | None = 1_000_000
     most_tags: int | None = 10_000
     others: Mapping[int, str]
@@ -61,7 +61,7 @@ _4_0: Final = replace(
     legacy_offsets_of_any_version=True,
     others={9: "ShareGroupPartitionMetadata", **SHARE_TYPES},
 )
-#: by the name of the profile of the release
+#: by the name of the release's profile
 LAYOUTS: Final[Mapping[str, Layout]] = {
     "kafka-4.0": _4_0,
     "kafka-4.1": _4_2,
@@ -74,9 +74,9 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
 
 
 def layout_of(profile: Profile) -> Layout:
-    """What the release of this profile writes and understands. Raises ``NoSuchProfile`` for one of another name, whose
-    layout only its maker knows."""
+    """Return the layout of this profile's release. Raises ``NoSuchProfile`` for a custom profile, whose layout is
+    unknown."""
     found = LAYOUTS.get(profile.name)
     if found is None:
-        raise NoSuchProfile(f"no layout of records for profile {profile.name!r}; there are {', '.join(LAYOUTS)}")
+        raise NoSuchProfile(f"no layout of records for profile {profile.name!r}; use one of {', '.join(LAYOUTS)}")
     return found

@@ -1,4 +1,4 @@
-"""Records that end a transaction, which stand in control batches and have a numbering of their own (F-REC-26)."""
+"""Control records, which end a transaction. They are in control batches and have separate type numbers (F-REC-26)."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _VALUE: Final = Struct(">hi").pack
 
 
 def write_marker_key(key: ControlKey) -> bytes:
-    """Version and kind of the record."""
+    """Write the version and the kind of the record."""
     return _KEY(_VERSION, _COMMIT if key.committed else _ABORT)
 
 
 def write_marker(value: ControlValue) -> bytes:
-    """Version, and the epoch of the transaction's coordinator."""
+    """Write the version and the epoch of the transaction coordinator."""
     return _VALUE(_VERSION, value.coordinator_epoch)
 
 
 def read_marker_key(reader: Reader) -> ControlKey | None:
-    """The end of a transaction; None for a control record of another kind, which a load passes over. Its version
-    counts only if it is negative."""
+    """Read the key of a transaction's end; None for another kind of control record, which a load skips. Only a negative
+    version is an error."""
     version = reader.int16()
     if version < 0:
-        raise reader.torn(f"version {version} of a control record")
+        raise reader.torn(f"version {version} of a control record must be >= 0")
     kind = reader.int16()
     return ControlKey(kind == _COMMIT) if kind in (_ABORT, _COMMIT) else None
 
 
 def read_marker(reader: Reader) -> ControlValue:
-    """The epoch of the transaction's coordinator; its version counts only if it is negative."""
+    """Read the epoch of the transaction coordinator; only a negative version is an error."""
     version = reader.int16()
     if version < 0:
-        raise reader.torn(f"version {version} of the end of a transaction")
+        raise reader.torn(f"version {version} of the end of a transaction must be >= 0")
     return ControlValue(reader.int32())

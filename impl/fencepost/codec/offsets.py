@@ -13,23 +13,23 @@ from .reading import Reader
 from .writing import NO_TAGS, compact_text, int32, int64, tag_zero, text, topic_id
 
 _NONE: Final = -1  #: no leader epoch, no expiry
-_EXPIRING: Final = 1  #: the one version with an expiry
+_EXPIRING: Final = 1  #: the only version with an expiry
 _FLEXIBLE: Final = 4
 _BEGIN: Final = Struct(">qi").pack
 
 
 def read_offset_key(reader: Reader) -> OffsetCommitKey:
-    """Group, topic and partition."""
+    """Read group, topic and partition."""
     return OffsetCommitKey(reader.text(), reader.text(), reader.int32())
 
 
 def write_offset_key(key: OffsetCommitKey) -> bytes:
-    """Group, topic and partition."""
+    """Write group, topic and partition."""
     return text(key.group) + text(key.topic) + int32(key.partition)
 
 
 def read_offset(reader: Reader, version: int) -> OffsetCommitValue:
-    """A committed offset of any version; what a version does not have is told as missing (F-REC-11)."""
+    """Read a committed offset of any version; fields that the version lacks get their default (F-REC-11)."""
     offset = reader.int64()
     leader_epoch = reader.int32() if version >= 3 else _NONE
     metadata = reader.compact_text() if version >= _FLEXIBLE else reader.text()
@@ -49,7 +49,7 @@ def read_offset(reader: Reader, version: int) -> OffsetCommitValue:
 
 
 def write_offset(value: OffsetCommitValue, version: int, layout: Layout) -> bytes:
-    """A committed offset; what the version or the release does not have is left out (F-REC-11, F-REC-20)."""
+    """Write a committed offset; fields that the version or the release lacks are left out (F-REC-11, F-REC-20)."""
     if version >= _FLEXIBLE:
         has_id = layout.topic_ids and value.topic_id != ZERO_ID
         return (
@@ -64,5 +64,5 @@ def write_offset(value: OffsetCommitValue, version: int, layout: Layout) -> byte
 
 
 def written_version(value: OffsetCommitValue, layout: Layout) -> int:
-    """An expiry makes it version 1, which has room for it and for no leader epoch (F-REC-20)."""
+    """Return the version to write: an expiry needs version 1, which lacks a leader epoch (F-REC-20)."""
     return layout.offset_commit_version if value.expire_timestamp == _NONE else _EXPIRING

@@ -1,7 +1,7 @@
-"""Reads Kafka's encoding from the front: the fixed one, and the flexible one with varints and tagged fields (F-REC-10).
+"""Readers for Kafka's encodings: the fixed one, and the flexible one with varints and tagged fields (F-REC-10).
 
-Lengths and numbers are taken as Kafka's own readers take them, also those that no writer makes: a varint may be longer
-than it needs to be, and names may be malformed (F-REC-22, F-REC-24).
+They accept the same lengths and numbers as Kafka's own readers, even those that no writer produces: a varint may be
+longer than needed, and names may be malformed (F-REC-22, F-REC-24).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _INT8: Final = Struct(">b").unpack_from
 _INT16: Final = Struct(">h").unpack_from
 _INT32: Final = Struct(">i").unpack_from
 _INT64: Final = Struct(">q").unpack_from
-#: What a number raises that the bytes end in; ``Codec`` tells it as ``TornRecord``.
+#: Errors of numbers that the end of the bytes cuts off; ``Codec`` converts them to ``TornRecord``.
 ENDS_EARLY: Final = (error, IndexError)
 ID_SIZE: Final = 16
 LONGEST_TEXT: Final = 0x7FFF
 
 
 class Reader:
-    """Stands at a place in the bytes of one key or value. Raises ``TornRecord`` or one of ``ENDS_EARLY``."""
+    """A position in the bytes of one key or value. Raises ``TornRecord`` or one of ``ENDS_EARLY``."""
 
     __slots__ = ("at", "data", "layout")
 
@@ -38,36 +38,36 @@ class Reader:
         self.layout = layout
 
     def int8(self) -> int:
-        """A signed number of one byte."""
+        """Read a signed number of one byte."""
         number: int = _INT8(self.data, self.at)[0]
         self.at += 1
         return number
 
     def int16(self) -> int:
-        """A signed number of two bytes."""
+        """Read a signed number of two bytes."""
         number: int = _INT16(self.data, self.at)[0]
         self.at += 2
         return number
 
     def int32(self) -> int:
-        """A signed number of four bytes."""
+        """Read a signed number of four bytes."""
         number: int = _INT32(self.data, self.at)[0]
         self.at += 4
         return number
 
     def int64(self) -> int:
-        """A signed number of eight bytes."""
+        """Read a signed number of eight bytes."""
         number: int = _INT64(self.data, self.at)[0]
         self.at += 8
         return number
 
     def topic_id(self) -> bytes:
-        """The 16 bytes of a topic id."""
+        """Read the 16 bytes of a topic id."""
         return self._take(ID_SIZE)
 
     def varint(self) -> int:
-        """An unsigned number in groups of seven bits, the lowest first, in at most five bytes; what does not fit in 32
-        bits is lost, and the highest of them counts as a sign, as in Java's numbers."""
+        """Read a number in groups of seven bits, the lowest first, in at most five bytes. Bits above 32 are lost, and
+        the highest remaining bit is the sign, as in Java."""
         data, at = self.data, self.at
         byte = data[at]
         if byte < 0x80:
@@ -85,60 +85,60 @@ class Reader:
         raise self.torn("a varint of more than five bytes")
 
     def text(self) -> str:
-        """A text after its length in two bytes."""
+        """Read a text with its length in two bytes."""
         size = self.int16()
         if size < 0:
-            raise self.torn("null for a text")
+            raise self.torn("a text is null")
         return self._text(size)
 
     def nullable_text(self) -> str | None:
-        """A text after its length in two bytes, which is negative if there is none."""
+        """Read a text with its length in two bytes; a negative length means None."""
         size = self.int16()
         return None if size < 0 else self._text(size)
 
     def compact_text(self) -> str:
-        """A text after the varint of its length and one."""
+        """Read a text with the varint of its length + 1."""
         size = self._compact_size()
         if size < 0:
-            raise self.torn("null for a text")
+            raise self.torn("a text is null")
         return self._text(size)
 
     def compact_nullable_text(self) -> str | None:
-        """A text after the varint of its length and one, which is 0 if there is none."""
+        """Read a text with the varint of its length + 1; 0 means None."""
         size = self._compact_size()
         return None if size < 0 else self._text(size)
 
     def content(self) -> bytes:
-        """Bytes after their length in four bytes."""
+        """Read bytes with their length in four bytes."""
         return self._content(self.int32())
 
     def compact_content(self) -> bytes:
-        """Bytes after the varint of their length and one."""
+        """Read bytes with the varint of their length + 1."""
         return self._content(self._compact_size())
 
     def array(self, read: Callable[[Reader], T]) -> tuple[T, ...]:
-        """Elements after their number in four bytes."""
+        """Read elements with their number in four bytes."""
         size = self.int32()
         if size < 0:
-            raise self.torn("null for a list")
+            raise self.torn("a list is null")
         return self._array(size, read)
 
     def compact_array(self, read: Callable[[Reader], T]) -> tuple[T, ...]:
-        """Elements after the varint of their number and one."""
+        """Read elements with the varint of their number + 1."""
         size = self._compact_size()
         if size < 0:
-            raise self.torn("null for a list")
+            raise self.torn("a list is null")
         return self._array(size, read)
 
     def numbers(self) -> tuple[int, ...]:
-        """A compact list of numbers of four bytes."""
+        """Read a compact list of numbers of four bytes."""
         found = self.nullable_numbers()
         if found is None:
-            raise self.torn("null for a list")
+            raise self.torn("a list is null")
         return found
 
     def nullable_numbers(self) -> tuple[int, ...] | None:
-        """A compact list of numbers of four bytes, or none."""
+        """Read a compact list of numbers of four bytes, or None."""
         size = self._compact_size()
         if size < 0:
             return None
@@ -148,14 +148,14 @@ class Reader:
         return found
 
     def tagged(self, zero: Callable[[Reader], T] | None, missing: T) -> T:
-        """The tagged field of number 0, or ``missing``; the others are passed over. ``zero`` None: it is one of them.
+        """Read the tagged field with number 0, or return ``missing``; skip all others. ``zero`` None: skip that too.
 
-        How long a field is said to be counts only if it is passed over; of one that comes twice the last counts.
+        The encoded length of a field is used only to skip it. If a field occurs twice, the last one counts.
         """
         count = self.varint()
         most = self.layout.most_tags
         if most is not None and (count < 0 or count > most):
-            raise self.torn(f"{count} tagged fields")
+            raise self.torn(f"the number of tagged fields must be from 0 to {most} (got {count})")
         found = missing
         for _ in range(count):
             tag, size = self.varint(), self.varint()
@@ -166,17 +166,17 @@ class Reader:
         return found
 
     def no_tags(self) -> None:
-        """Passes over tagged fields of which none is known."""
+        """Skip all tagged fields."""
         self.tagged(None, None)
 
     def _compact_size(self) -> int:
-        """-1: null. Java's numbers go round at their end, where no length is."""
+        """Read a length; -1 means null. The overflow of Java's numbers only affects impossible lengths."""
         number = self.varint()
         return number - 1 if number != -(1 << 31) else (1 << 31) - 1
 
     def _text(self, size: int) -> str:
         if size > LONGEST_TEXT:
-            raise self.torn(f"a text of {size} bytes")
+            raise self.torn(f"a text must have at most {LONGEST_TEXT} bytes (got {size})")
         data = self._take(size)
         try:
             return data.decode()
@@ -185,7 +185,7 @@ class Reader:
 
     def _content(self, size: int) -> bytes:
         if size < 0:
-            raise self.torn("null for bytes")
+            raise self.torn("bytes are null")
         return self._take(size)
 
     def _array(self, size: int, read: Callable[[Reader], T]) -> tuple[T, ...]:
@@ -193,20 +193,20 @@ class Reader:
         return tuple([read(self) for _ in range(size)])
 
     def _allow(self, size: int) -> None:
-        """Every element takes at least one byte."""
+        """Check the number of elements; each takes at least one byte."""
         left = len(self.data) - self.at
         most = self.layout.most_elements
         if size > left or (most is not None and size > most):
-            raise self.torn(f"a list of {size} elements in {left} bytes")
+            raise self.torn(f"a list of {size} elements does not fit into the {left} bytes left, or is too long")
 
     def _take(self, size: int) -> bytes:
         end = self.at + size
         if size < 0 or end > len(self.data):
-            raise self.torn(f"needs {size} bytes")
+            raise self.torn(f"a length of {size} bytes does not fit")
         taken = self.data[self.at : end]
         self.at = end
         return taken
 
     def torn(self, why: str) -> TornRecord:
-        """To be raised: it says why, and where."""
-        return TornRecord(f"{why} before byte {self.at} of {len(self.data)}")
+        """Return the error to raise, with the reason and the position."""
+        return TornRecord(f"{why}, before byte {self.at} of {len(self.data)}")

@@ -1,4 +1,4 @@
-"""Which type of record is read and written by what: the one table of the codec (F-REC-00…F-REC-16)."""
+"""The table of record types, with their readers and writers (F-REC-00…F-REC-16)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .reading import Reader
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """How records of one type are read and written. Values of versions from 0 to ``highest`` are read; ``written``
-    says in which one a release writes a value. Keys have no version (F-REC-10)."""
+    """Readers and writers of one record type. They read value versions 0 to ``highest``; ``written`` returns the
+    version that a release writes. Keys have no version (F-REC-10)."""
 
     number: int
     name: str
@@ -93,7 +93,7 @@ BY_KEY: Final[Mapping[type, RecordType]] = {each.key: each for each in WRITTEN}
 
 
 def types_read(layout: Layout) -> Mapping[int, RecordType]:
-    """What a release reads, by number; those that it knows and this project does not are in ``layout.others``."""
+    """Return the types that a release reads, by number; ``layout.others`` has those that only the release decodes."""
     highest = _OFFSET.highest if layout.legacy_offsets_of_any_version else 0
     legacy = replace(_OFFSET, number=0, name="LegacyOffsetCommit", highest=highest)
     return {each.number: each for each in (legacy, *WRITTEN)}

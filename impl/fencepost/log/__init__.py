@@ -1,8 +1,8 @@
-"""The log that a coordinator writes and is loaded from, as persistent data: what is appended, what of it is replicated,
-what a compaction leaves, and where two copies part.
+"""The log that a coordinator writes and is loaded from, as immutable data: appends, replication, compaction, and the
+point where two copies diverge.
 
-``partition`` holds one copy on one broker, ``compaction`` what may be left out of it. A store keeps such a log
-(``fencepost.store``); nothing here waits, reads a clock or touches a disk.
+``partition`` has one copy on one broker, ``compaction`` the records that can be deleted. A store holds such a log
+(``fencepost.store``). Nothing here waits, reads a clock or uses a disk.
 """
 
 from .compaction import Entry, Outlived, compact, due, left, outlived, worth

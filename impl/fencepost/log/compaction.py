@@ -1,9 +1,9 @@
-"""What of a log nobody needs any more, and the log without it.
+"""Compaction: the records of a log that are no longer needed, and the log without them.
 
-Of each key the last record is the state: those before it may go, and their places in the log stay empty, so that the
-order of what is left is what it was. A tombstone stays until whoever had read a record that it ends has found it. Of a
-transaction nothing goes before it has ended: the log is compacted up to where the first open one begins. Then what it
-has aborted goes, and what marks its end goes after the last record that it marked.
+The last record of each key is the state. Earlier ones can be deleted; their offsets stay unused, so the order of the
+rest does not change. A tombstone stays until every reader of an earlier record of its key has seen it. No record of an
+open transaction is deleted: the log is compacted up to the start of the first one. Then records of aborted transactions
+are deleted, and a marker after the last record of its transaction.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from fencepost.protocol.offset_records import ControlKey, Producer
 
 from .partition import Batch, PartitionLog
 
-#: How long a tombstone stays for readers that nobody knows of: a day.
+#: How long a tombstone stays if the readers are unknown: one day, in ms.
 RETENTION_MS: Final = 86_400_000
-#: Fewer records are not worth a compaction.
+#: Smallest number of new records for a compaction.
 LEAST: Final = 1_000
 
 
 def due(log: PartitionLog, least: int = LEAST) -> bool:
-    """Whether as much was written since the last compaction as it left, and at least ``least``: so a log is at most
-    about twice what is needed of it, and each record is looked at a few times in all."""
+    """Return whether a compaction is worthwhile: at least ``least`` records are new, and at least as many as the last
+    compaction left. So a log is at most about twice its needed size, and each record is examined only a few times."""
     dirty = log.committed - log.clean
     if dirty < least:
         return False
@@ -32,12 +32,13 @@ def due(log: PartitionLog, least: int = LEAST) -> bool:
 
 
 def worth(dirty: int, left: int, least: int = LEAST) -> bool:
-    """Whether it is time, by how many records were written since the last compaction and how many it left."""
+    """Return whether a compaction is worthwhile; ``dirty``: records since the last one, ``left``: those that it
+    left."""
     return dirty >= max(least, left)
 
 
 class Entry(Protocol):
-    """What is looked at of a record: a ``Record``, or the bytes of one. Equal keys are of one key; the end of a
+    """The part of a record that matters here: a ``Record``, or its bytes. Equal keys are the same key; the end of a
     transaction has a ``ControlKey``."""
 
     @property
@@ -52,9 +53,9 @@ Kept = TypeVar("Kept", bound=Entry)
 
 
 class Outlived(NamedTuple):
-    """Places of records that nobody needs: ``superseded`` by a later one of their key, or aborted with their
-    transaction; ``ending``: tombstones that nothing is left to end of, and marks of transactions of which nothing is
-    left. ``head``: up to where that can be told, the place of the first record of a transaction that is open."""
+    """Places of records that are no longer needed. ``superseded``: by a later record of the key, or aborted with their
+    transaction. ``ending``: tombstones without earlier records, and markers of transactions without records. ``head``:
+    the place of the first record of an open transaction, up to which this can be decided."""
 
     superseded: frozenset[int]
     ending: frozenset[int]
@@ -62,9 +63,9 @@ class Outlived(NamedTuple):
 
 
 def outlived(records: Sequence[Entry]) -> Outlived:
-    """What of a log nobody needs."""
+    """Return the records of a log that are no longer needed."""
     opened: dict[int, list[int]] = {}  #: places by producer
-    marked: dict[int, list[int]] = {}  #: the places of a transaction, by that of the marker
+    marked: dict[int, list[int]] = {}  #: the places of a transaction, by the place of its marker
     aborted: set[int] = set()
     for place, record in enumerate(records):
         if record.producer is None:
@@ -92,8 +93,8 @@ def outlived(records: Sequence[Entry]) -> Outlived:
 
 
 def left(records: Sequence[Kept], *, tombstones: bool = True) -> list[Kept]:
-    """What a compaction of a whole log leaves of it at the most, with or without ``tombstones`` and the marks of
-    transactions of which nothing is left."""
+    """Return the records that remain after a compaction of a whole log, with or without ``tombstones`` and the markers
+    of transactions without records."""
     found = outlived(records)
     gone = found.superseded if tombstones else found.superseded | found.ending
     return [record for place, record in enumerate(records) if place not in gone]
@@ -102,11 +103,11 @@ def left(records: Sequence[Kept], *, tombstones: bool = True) -> list[Kept]:
 def compact(
     log: PartitionLog, now_ms: int, *, retention_ms: int = RETENTION_MS, readers: Collection[int] | None = None
 ) -> PartitionLog:
-    """The log without what nobody needs, of that which is replicated: what is not may yet be cut off, and the record
-    before it be the last one again.
+    """Return the log without records that are no longer needed. Only replicated records count: others may still be
+    truncated, and then an earlier record would be the last one again.
 
-    ``readers``: how far those have read who read now (the offset that each wants next), if all of them are known; else
-    a tombstone stays for ``retention_ms`` after the first compaction that met it. ``now_ms``: the time, in ms."""
+    ``readers``: the next offset of each current reader, if all of them are known; else a tombstone stays for
+    ``retention_ms`` after the first compaction that saw it. ``now_ms``: the time, in ms."""
     rows = [row for row in log.rows if row.offset < log.committed]
     found = outlived([row.record for row in rows])
     superseded = {rows[place].offset for place in found.superseded}
@@ -129,7 +130,7 @@ def compact(
 
 
 def _found_by_all(offset: int, batch: Batch, now_ms: int, readers: Collection[int] | None) -> bool:
-    """Whether nobody can be on the way to a tombstone, having read what it ends."""
+    """Return whether every reader of an earlier record has seen the tombstone."""
     if readers is not None:
         return not any(0 < reader <= offset for reader in readers)
     return batch.horizon_ms is not None and now_ms >= batch.horizon_ms

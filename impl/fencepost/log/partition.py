@@ -1,8 +1,8 @@
-"""One copy of a partition's log, on one broker. Offsets are given once and never again to another record of the copy
-that keeps it; a compaction leaves gaps between them.
+"""One copy of a partition's log, on one broker. Within a copy, no two records ever get the same offset; a compaction
+leaves gaps.
 
-Every function returns another log and leaves the old one as it was: who reads goes on with what he has while the log is
-compacted or cut.
+Every function returns a new log and leaves the old one unchanged. So a reader can continue with its log while another
+is compacted or truncated.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from fencepost.protocol.records import Record
 
 
 class FencedEpoch(MisuseError):
-    """Another leader has been elected since: nothing was appended (F-CONS-07)."""
+    """Another leader was elected since, so nothing was appended (F-CONS-07)."""
 
     def __init__(self, epoch: int, newest: int) -> None:
-        over = "is over" if epoch < newest else "was never given"
-        super().__init__(f"leader epoch {epoch} {over}, the log knows of {newest}; load again before you write")
+        over = "is no longer the newest" if epoch < newest else "was never assigned"
+        super().__init__(f"leader epoch {epoch} {over} (newest: {newest}); load the log again before you write")
 
 
 class BehindLog(MisuseError):
-    """An offset that the log does not have, or that is replicated and may not go."""
+    """The log does not have the offset, or the records there are replicated and cannot be removed."""
 
 
 class Row(NamedTuple):
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """From ``start`` on, records were written by the leader of this epoch."""
+    """Records from offset ``start`` on are from the leader of this epoch."""
 
     number: int
     start: int
@@ -43,8 +43,8 @@ class Epoch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What was appended at once, all of it or nothing: ``rows`` that are left of it, ascending, ``end`` the offset
-    behind it. ``horizon_ms``: from when on the tombstones in it may go; None until a compaction has met them."""
+    """Records that were appended together, all or none. ``rows``: those that remain, ascending; ``end``: the offset
+    after them. ``horizon_ms``: when its tombstones can be deleted; None until a compaction has seen them."""
 
     rows: tuple[Row, ...]
     _: KW_ONLY
@@ -54,9 +54,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLog:
-    """``end``: the offset of the next record. ``committed``: the high watermark, below which all is replicated and
-    stays. ``clean``: below it no record is left that a later one there supersedes. ``epochs``: of its leaders, in
-    order, and ``leader_epoch`` the newest that it knows of, who may have written nothing yet."""
+    """``end``: the offset of the next record. ``committed``: the high watermark; all records below it are replicated
+    and stay. ``clean``: no record below it is superseded by a later one below it. ``epochs``: those of its leaders, in
+    order; ``leader_epoch``: the newest known one, whose leader may have written nothing yet."""
 
     batches: tuple[Batch, ...] = ()
     _: KW_ONLY
@@ -68,41 +68,41 @@ class PartitionLog:
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What is left, in log order: what a load reads, up to the end and not only to the high watermark
+        """The remaining records, in log order. A load reads all of them, not only up to the high watermark
         (F-LOAD-01)."""
         return tuple(row.record for batch in self.batches for row in batch.rows)
 
     @property
     def replicated_records(self) -> int:
-        """How many of these are below the high watermark: what a load says is ``committed``."""
+        """The number of records below the high watermark, for ``Load.committed``."""
         return sum(row.offset < self.committed for batch in self.batches for row in batch.rows)
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The same with their offsets."""
+        """The remaining records with their offsets."""
         return tuple(row for batch in self.batches for row in batch.rows)
 
 
 def of_records(records: Sequence[Record]) -> PartitionLog:
-    """A log that was found whole, each record a batch of its own; all of it is replicated."""
+    """Create a log from existing records, each in its own batch; all of them are replicated."""
     batches = tuple(Batch((Row(place, record),), end=place + 1) for place, record in enumerate(records))
     end = len(batches)
     return PartitionLog(batches, end=end, committed=end, epochs=(Epoch(0, 0),) if batches else ())
 
 
 def lead(log: PartitionLog, leader_epoch: int) -> PartitionLog:
-    """A leader was elected; those before it cannot write here any more. Raises ``FencedEpoch`` for one that is older
-    than whom the log knows of (F-LOAD-03)."""
+    """Start a leader epoch; earlier leaders can no longer write here. Raises ``FencedEpoch`` for an epoch that is older
+    than the newest known one (F-LOAD-03)."""
     if leader_epoch < log.leader_epoch:
         raise FencedEpoch(leader_epoch, log.leader_epoch)
     return replace(log, leader_epoch=leader_epoch)
 
 
 def append(log: PartitionLog, records: Iterable[Record], leader_epoch: int) -> PartitionLog:
-    """Adds the records behind the others as one batch: a reader finds all of them or none (F-RT-05). They are there
-    from now on, whether anybody waits for them or gave up (F-RT-09), until a fail-over that did not get them.
+    """Append the records as one batch: a reader sees all of them or none (F-RT-05). They stay, even if the caller that
+    waits for them gives up (F-RT-09), until a fail-over to a copy without them.
 
-    Raises ``FencedEpoch`` if another leader has been elected since."""
+    Raises ``FencedEpoch`` if another leader was elected since."""
     if leader_epoch < log.leader_epoch:
         raise FencedEpoch(leader_epoch, log.leader_epoch)
     rows = tuple(Row(log.end + place, record) for place, record in enumerate(records))
@@ -119,46 +119,45 @@ def append(log: PartitionLog, records: Iterable[Record], leader_epoch: int) -> P
 
 
 def replicated(log: PartitionLog, offset: int) -> PartitionLog:
-    """All below the offset is on every copy that counts: it may be answered for, and read (F-RT-04, F-RT-11). The high
-    watermark never goes back. Raises ``BehindLog`` beyond the end."""
+    """Set the high watermark: all records below ``offset`` are on every in-sync copy, and can be acknowledged and read
+    (F-RT-04, F-RT-11). It never decreases. Raises ``BehindLog`` for an offset after the end."""
     if not 0 <= offset <= log.end:
-        raise BehindLog(f"the log ends at {log.end}, so {offset} cannot be replicated")
+        raise BehindLog(f"offset must be from 0 to {log.end}, the end of the log (got {offset})")
     return log if offset <= log.committed else replace(log, committed=offset)
 
 
 def high_watermark(log: PartitionLog, in_sync: Iterable[int]) -> int:
-    """How far all copies that are in sync have come: ``in_sync`` are the ends of those of the followers."""
+    """Return the offset that all in-sync copies have reached; ``in_sync``: the ends of the followers' copies."""
     return max(log.committed, min((log.end, *in_sync)))
 
 
 def read(log: PartitionLog, offset: int, most: int | None = None) -> tuple[Row, ...]:
-    """The rows from an offset on, or from the first that is left behind it; whole batches, ``most`` of them. Who goes
-    on behind the end of the last batch while the log is compacted may find that later records of what he has read are
-    gone, but never the last of a key (F-REPLAY-18)."""
+    """Return the rows from an offset on, in whole batches, at most ``most`` of them. A reader that continues after its
+    last batch during a compaction may miss superseded records, but never the last record of a key (F-REPLAY-18)."""
     _require_count(most)
-    found = [batch for batch in log.batches if batch.rows[-1].offset >= offset]  # none is kept empty
+    found = [batch for batch in log.batches if batch.rows[-1].offset >= offset]  # no batch is empty
     return tuple(row for batch in found[:most] for row in batch.rows if row.offset >= offset)
 
 
 def truncate(log: PartitionLog, offset: int) -> PartitionLog:
-    """Drops what stands at the offset and behind it. Raises ``BehindLog`` for what is replicated: that no fail-over may
-    lose (F-SURV-01), and within a batch, which is there as a whole or not at all."""
+    """Remove all records from ``offset`` on. Raises ``BehindLog`` for replicated records, which no fail-over may lose
+    (F-SURV-01), and for an offset inside a batch, which cannot be split."""
     if offset < log.committed:
-        raise BehindLog(f"up to {log.committed} the log is replicated; it cannot be cut at {offset}")
+        raise BehindLog(f"the log cannot be truncated at {offset}: it is replicated up to {log.committed}")
     if offset >= log.end:
         return log
     batches = tuple(batch for batch in log.batches if batch.end <= offset)
     cut = log.batches[len(batches)] if len(batches) < len(log.batches) else None
     if cut is not None and cut.rows and cut.rows[0].offset < offset:
-        raise BehindLog(f"at {offset} there is no end of a batch")
+        raise BehindLog(f"the log cannot be truncated at {offset}: it is not the end of a batch")
     epochs = tuple(each for each in log.epochs if each.start < offset)
     return replace(log, batches=batches, end=offset, clean=min(log.clean, offset), epochs=epochs)
 
 
 def parting(log: PartitionLog, leader: PartitionLog) -> int:
-    """Up to which offset a follower's copy is the leader's: the end of the newest epoch that both have, where it ends
-    first. By the epochs alone, not by the high watermark, which a follower learns late: cut there it would lose what is
-    replicated."""
+    """Return the offset up to which a follower's copy equals the leader's: the end of the newest common epoch, in the
+    copy where it ends first. This uses only the epochs. A follower learns the high watermark late, so truncating there
+    would lose replicated records."""
     theirs = {epoch.number: epoch.start for epoch in leader.epochs}
     for epoch in reversed(log.epochs):
         if theirs.get(epoch.number) == epoch.start:
@@ -167,10 +166,10 @@ def parting(log: PartitionLog, leader: PartitionLog) -> int:
 
 
 def catch_up(log: PartitionLog, leader: PartitionLog, most: int | None = None) -> PartitionLog:
-    """A follower's copy after it has cut off what its leader does not have and fetched ``most`` batches of what it
-    lacks (all, if None). It learns the high watermark as far as it has come. Raises ``FencedEpoch`` if it knows of a
-    newer leader: whom it has left gets nothing replicated any more (F-CONS-07); ``BehindLog`` if it would lose what is
-    replicated, which no election of a copy that was in sync brings about."""
+    """Return a follower's copy after it has removed what its leader lacks, and fetched up to ``most`` batches (None:
+    all). The copy also gets the leader's high watermark, up to its own end. Raises ``FencedEpoch`` if it knows a newer
+    leader: the old leader can no longer replicate (F-CONS-07). Raises ``BehindLog`` if it would lose replicated
+    records; that cannot happen after the election of an in-sync copy."""
     if leader.leader_epoch < log.leader_epoch:
         raise FencedEpoch(leader.leader_epoch, log.leader_epoch)
     _require_count(most)
@@ -190,9 +189,9 @@ def catch_up(log: PartitionLog, leader: PartitionLog, most: int | None = None) -
 
 
 def _require_count(most: int | None) -> None:
-    """Raises ``BehindLog`` for a negative number of batches, which Python would count from the end."""
+    """Raise ``BehindLog`` for a negative number of batches, which Python would count from the end."""
     if most is not None and most < 0:
-        raise BehindLog(f"a read takes 0 batches or more (got {most})")
+        raise BehindLog(f"the number of batches must be >= 0 (got {most})")
 
 
 def _begun(epochs: tuple[Epoch, ...], number: int, start: int) -> tuple[Epoch, ...]:
@@ -200,5 +199,5 @@ def _begun(epochs: tuple[Epoch, ...], number: int, start: int) -> tuple[Epoch, .
 
 
 def _end_of(log: PartitionLog, number: int) -> int:
-    """Where the epoch's records end: where the next one's begin, or at the end of the log."""
+    """Return the end of the epoch's records: the start of the next epoch, or the end of the log."""
     return next((epoch.start for epoch in log.epochs if epoch.number > number), log.end)

@@ -1,5 +1,5 @@
-"""Where coordinators' records go. A ``Store`` is the log of one coordinator, a ``SharedStore`` those of all partitions
-of a broker, and what the broker keeps beside them."""
+"""Stores for coordinators' records. A ``Store`` is the log of one coordinator. A ``SharedStore`` has the logs of all
+partitions of a broker, and the broker's other data."""
 
 from .base import AppendError, Store
 from .checking import Checked, check_file

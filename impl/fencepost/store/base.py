@@ -1,4 +1,4 @@
-"""What a coordinator needs of its log."""
+"""Interface of the log of one coordinator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.protocol.records import Record
 
 
 class AppendError(Exception):
-    """Nothing of the append is in the log. ``error`` tells the client why, mapped by C-SYNC-30 and F-RT-10."""
+    """No record of the append is in the log. ``error``: the reason for clients, mapped by C-SYNC-30 and F-RT-10."""
 
     def __init__(self, error: ErrorCode, reason: str = "") -> None:
         super().__init__(reason or error.name)
@@ -18,13 +18,13 @@ class AppendError(Exception):
 
 
 class Store(Protocol):
-    """The log of one coordinator; one user at a time."""
+    """The log of one coordinator; it has one user at a time."""
 
     async def load(self) -> Sequence[Record]:
-        """Every record, in log order. Raises if the log cannot be trusted, rather than guess."""
+        """Return every record, in log order. Raises if the log may be wrong."""
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Add the records behind the others, all or none; return when they are durable.
+        """Append all records or none; return when they are durable.
 
-        Raises ``AppendError`` if none of them was added. Any other exception leaves open what is in the log.
+        Raises ``AppendError`` if none was added. After any other exception, the content of the log is unknown.
         """

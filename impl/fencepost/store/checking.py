@@ -1,4 +1,4 @@
-"""Whether a store in a file is as it was written, and a coordinator can be loaded from it."""
+"""Check whether a store file is undamaged, and whether a coordinator can be loaded from it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .shared import StoreError
 from .sqlite import SqliteConnection
 from .tables import DamagedStore
 
-#: How every file of SQLite begins.
+#: First bytes of every SQLite file.
 _HEADER: Final = b"SQLite format 3\0"
-#: As many bytes of batches are read at once.
+#: Bytes of batches to read at a time.
 _PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What there is, and what is wrong with it: ``faults``, each in words with its place; none if all is well."""
+    """The content of a store. ``faults``: a message for each fault, with its place; empty if there is none."""
 
     partitions: int = 0
     records: int = 0
@@ -36,8 +36,8 @@ class Checked:
 
 
 def stores_in(folder: Path) -> list[Path]:
-    """The files of a folder that are a store or may be a damaged one, by name: those that end in ``.db`` and those
-    that are a database of SQLite. Raises ``OSError`` for a folder that cannot be read."""
+    """Return the files of a folder that may be stores, even damaged ones, by name: those that end in ``.db``, and
+    SQLite databases. Raises ``OSError`` for a folder that cannot be read."""
     files = sorted(each for each in folder.iterdir() if each.is_file())
     return [each for each in files if each.suffix == ".db" or _begins_as_sqlite(each)]
 
@@ -48,13 +48,12 @@ def _begins_as_sqlite(path: Path) -> bool:
 
 
 def check_file(path: str | Path) -> Checked:
-    """Looks at every page, every record and all that is kept beside them, and has each partition loaded. Of each
-    partition the first fault is told. Nobody may have the file open meanwhile; what a crash has left in its log goes
-    into it, as at any start.
+    """Check every page, every record and all other data, and load each partition. The first fault of each partition is
+    reported. No other process may have the file open. Its write-ahead log after a crash is applied, as at any start.
 
-    Raises ``StoreError`` for a file that is not there, or is no store that this release reads."""
+    Raises ``StoreError`` for a missing file, or one that is not a store of a known format."""
     if not Path(path).is_file():
-        raise StoreError(f"{path} is no file")
+        raise StoreError(f"{path} does not exist, or is not a file")
     connection = SqliteConnection(Path(path), None)
     try:
         partitions = connection.open()
@@ -88,7 +87,7 @@ def _pages(connection: SqliteConnection) -> Iterable[str]:
 
 
 def _batches(connection: SqliteConnection, topic_id: bytes, number: int) -> int:
-    """How many batches there are. Raises ``StoreError`` for the first one that is not as it was written."""
+    """Return the number of batches. Raises ``StoreError`` for the first damaged one."""
     count, base = 0, 0
     while found := tables.batches(connection, topic_id, number, base, _PIECE, within=False):
         count += len(found)
@@ -97,7 +96,7 @@ def _batches(connection: SqliteConnection, topic_id: bytes, number: int) -> int:
 
 
 def _partition(connection: SqliteConnection, number: int) -> int:
-    """How many records it has. Raises ``StoreError`` for the first thing that is wrong."""
+    """Return the number of records. Raises ``StoreError`` for the first fault."""
     try:
         known, rows = tables.read(connection, number)
     except sqlite3.Error as failure:
@@ -106,5 +105,5 @@ def _partition(connection: SqliteConnection, number: int) -> int:
     try:
         replay(initial_state(Settings(), INTENDED), records)
     except InternalError:
-        raise DamagedStore(f"partition {number} holds records that no coordinator writes") from None
+        raise DamagedStore(f"partition {number} has records that no coordinator writes") from None
     return len(records)

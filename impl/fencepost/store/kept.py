@@ -1,7 +1,7 @@
-"""What a host keeps beside the logs of its groups: batches of data topics as they came, and values by name.
+"""Data that a host stores besides the logs of its groups: unchanged batches of data topics, and values by name.
 
-A store takes these as changes, in order. It gives all values back when it is opened, and batches as they are asked for.
-What the values say is the host's own matter."""
+A store takes them as changes, in order. It returns all values when it is opened, and batches on request. Only the host
+knows what the values mean."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class PutBatch:
-    """A record batch of a data topic at its place; ``base``: its first offset. One that stood there is replaced."""
+    """Store a record batch of a data topic; ``base``: its first offset. It replaces a batch with the same base."""
 
     topic_id: bytes
     partition: int
@@ -21,7 +21,7 @@ class PutBatch:
 
 @dataclass(frozen=True, slots=True)
 class DropBatches:
-    """Batches of a topic go whose first offset is below that one; all of the topic without a partition."""
+    """Delete batches of a topic whose first offset is below ``below``; ``partition`` None: the whole topic."""
 
     topic_id: bytes
     partition: int | None = None
@@ -30,7 +30,7 @@ class DropBatches:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A text under a name of its kind; None: it goes."""
+    """Store a text under a kind and a name; ``value`` None deletes it."""
 
     kind: str
     name: str
@@ -42,6 +42,6 @@ Change: TypeAlias = PutBatch | DropBatches | Put
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept, but for batches: ``values`` by kind and name."""
+    """All stored data except batches: ``values`` by kind and name."""
 
     values: dict[str, dict[str, str]] = field(default_factory=dict)

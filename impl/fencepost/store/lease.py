@@ -1,7 +1,7 @@
-"""Which of the nodes on one database leads: a lease, which is claimed by comparing and setting; and who lives.
+"""The leader among the nodes of one database: a lease that nodes claim atomically; and the list of live nodes.
 
-All times are those of the database, so that clocks of nodes need not agree. Each claim is a new epoch. A lease says who
-should lead; what keeps an old leader from writing is the leader epoch of each partition (F-CONS-07)."""
+All times are the database's, so the nodes' clocks need not agree. Each claim starts a new epoch. A lease says who
+should lead; the leader epoch of each partition is what prevents an old leader from writing (F-CONS-07)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _TABLES: Final = (
         ids BIGINT NOT NULL)""",
     f"INSERT INTO lease VALUES (0, -1, 0, now(), {1 << 48}) ON CONFLICT DO NOTHING",
 )
-#: "fpsl": the lock under which tables are made, and nodes join.
+#: "fpsl": the advisory lock for the creation of tables, and for nodes that join.
 _LOCK: Final = 0x6670736C
 _SPAN: Final = "make_interval(secs => ?)"
 _Value = TypeVar("_Value")
 
 
 class NodeInUse(StoreError):
-    """Another process is that node."""
+    """Another process uses that node id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A node that lives, where clients reach it."""
+    """A live node, with its address for clients."""
 
     node_id: int
     host: str
@@ -46,7 +46,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The nodes that live, and which of them leads, in which epoch; None: nobody does."""
+    """The live nodes, and which of them leads, in which epoch; ``leader`` None: none does."""
 
     peers: tuple[Peer, ...]
     leader: int | None
@@ -54,9 +54,9 @@ class Seen:
 
 
 class PostgresLease:
-    """The part of one node; the store has made its tables before. ``seconds``: so long a node is taken to live that is
-    not heard of, and a lease lasts that is not renewed. Each method raises ``StoreError`` while the database is
-    away."""
+    """The lease as one node uses it; the store has created its tables before. ``seconds``: how long a node counts as
+    live after its last sign, and how long a lease lasts without renewal. Each method raises ``StoreError`` while the
+    database is unreachable."""
 
     def __init__(self, where: str, node_id: int, seconds: float, *, schema: str = "fencepost") -> None:
         self.node_id = node_id
@@ -66,7 +66,7 @@ class PostgresLease:
         self._worker: Worker | None = None
 
     async def open(self) -> None:
-        """Connect, and make the tables if there are none."""
+        """Connect, and create the tables if they are missing."""
         self._worker = worker = Worker(self._connection, Appends(self._connection), "lease")
         await worker.alone(self._connection.open)
 
@@ -78,8 +78,8 @@ class PostgresLease:
         await self._within(act)
 
     async def join(self, host: str, port: int) -> None:
-        """Be that node from now on, at that address, where it listens. Raises ``NodeInUse`` if another process is, and
-        was heard of lately, elsewhere: at the same address it cannot live any more."""
+        """Take the node id, with the address where this node listens. Raises ``NodeInUse`` if another process has it at
+        another address and was live recently; at the same address it cannot be live."""
         on = self._connection
 
         def act() -> list[tuple[str, int]]:
@@ -98,8 +98,8 @@ class PostgresLease:
         if taken:
             at = f"{taken[0][0]}:{taken[0][1]}"
             raise NodeInUse(
-                f"there is a node {self.node_id} already, at {at}; give this one another number (--node-id), or wait "
-                f"{self.seconds:g} s if that one has just ended"
+                f"node {self.node_id} is already live at {at}; give this node another number (--node-id), or wait "
+                f"{self.seconds:g} s if that process has just ended"
             )
 
     async def close(self) -> None:
@@ -111,7 +111,7 @@ class PostgresLease:
             await closing
 
     async def beat(self) -> Seen:
-        """This node lives, if it has joined. What there is."""
+        """Record that this node is live, if it has joined; return the live nodes and the leader."""
         on = self._connection
 
         def act() -> Seen:
@@ -125,7 +125,7 @@ class PostgresLease:
         return await self._within(act)
 
     async def claim(self) -> int | None:
-        """Lead, if nobody does: the new epoch."""
+        """Become leader if there is none; return the new epoch, or None."""
         statement = (
             f"UPDATE lease SET node_id = ?, epoch = epoch + 1, until = clock_timestamp() + {_SPAN}"
             " WHERE until <= clock_timestamp() RETURNING epoch"
@@ -134,18 +134,18 @@ class PostgresLease:
         return int(rows[0][0]) if rows else None
 
     async def renew(self, epoch: int) -> bool:
-        """Go on leading; whether this node still does."""
+        """Extend the lease; return whether this node still leads."""
         statement = f"UPDATE lease SET until = clock_timestamp() + {_SPAN} WHERE node_id = ? AND epoch = ?"
         values = (self.seconds, self.node_id, epoch)
         return await self._within(lambda: self._connection.run(statement, values)) == 1
 
     async def release(self, epoch: int) -> None:
-        """Lead no more: another may at once."""
+        """Give up the lease, so that another node can claim it immediately."""
         statement = "UPDATE lease SET until = now() WHERE node_id = ? AND epoch = ?"
         await self._within(lambda: self._connection.run(statement, (self.node_id, epoch)))
 
     async def producer_id(self) -> int:
-        """An id for a producer that no node gives out again; who leads gives out smaller ones."""
+        """Return a producer id that no other node assigns; the leader itself assigns smaller ones."""
         statement = "UPDATE lease SET ids = ids + 1 RETURNING ids"
         ((made,),) = await self._within(lambda: self._connection.rows(statement))
         return int(made)

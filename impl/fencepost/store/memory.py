@@ -1,4 +1,4 @@
-"""A log in memory: durable for as long as the process."""
+"""A log in memory, which lasts as long as the process."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .shared import unfit
 
 
 class MemoryStore:
-    """Keeps what is needed of the records (``fencepost.log``): as many as there are keys, and about as many again that
-    are to be compacted. While ``failing`` is set, every append fails with it."""
+    """Keeps the records that are still needed (``fencepost.log``): one for each key, and up to about as many again
+    before a compaction. While ``failing`` is set, every append fails with it."""
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
         self._log = of_records(records)
@@ -22,15 +22,15 @@ class MemoryStore:
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What the log holds now, in log order."""
+        """The current records of the log, in log order."""
         return self._log.records
 
     async def load(self) -> Sequence[Record]:
-        """All that is left of what was appended; the same state as all of it (F-REPLAY-18)."""
+        """Return the remaining records; they give the same state as all appended ones (F-REPLAY-18)."""
         return self._log.records
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Keeps the records, unless it is to fail. Who loads is handed the log at once, so no reader is under way."""
+        """Append the records, unless ``failing`` is set. A load gets the whole log, so compaction has no readers."""
         if self.failing is not None:
             raise AppendError(self.failing)
         wrong = unfit(records)

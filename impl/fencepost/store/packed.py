@@ -1,7 +1,7 @@
-"""Records as a store keeps them: those that lie side by side are one batch, one row of its table.
+"""Batches of records in a store: consecutive records form one batch, which is one row of its table.
 
-A batch has one producer, or none, as Kafka's batches do; its header has it, with a checksum over all of it. Its records
-keep their places when others between them are compacted away.
+A batch has one producer or none, like Kafka's batches; the producer is in its header, with a checksum over the batch.
+Records keep their places when others between them are compacted away.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from fencepost.protocol.records import Record
 
 #: Key and value of a record, in Kafka's bytes.
 Pair: TypeAlias = tuple[bytes, bytes | None]
-#: How far behind the first place of its batch a record lies, and its key and value.
+#: Distance of a record from the first place of its batch, its key and its value.
 Kept: TypeAlias = tuple[int, bytes, bytes | None]
 
 CODEC: Final = Codec()
-#: As many records have a batch before another is begun.
+#: Largest number of records in a batch.
 MOST: Final = 1_000
 _HEAD: Final = Struct(">iqqhi")
 _COUNT: Final = Struct(">i")
-_NUMBERS: Final = 3  #: of each record: its place, and how long key and value are
+_NUMBERS: Final = 3  #: of each record: its place, and the lengths of key and value
 _NONE: Final = -1
 
 
 class Header(NamedTuple):
-    """What the records of a batch have in common: the producer of their transaction, and whether they end it."""
+    """Common data of the records in a batch: the producer of their transaction, and whether they end it."""
 
     producer_id: int | None
     producer_epoch: int | None
@@ -48,14 +48,14 @@ PLAIN: Final = Header(None, None, 0)
 
 
 class Run(NamedTuple):
-    """Records that lie side by side and have one header."""
+    """Consecutive records with the same header."""
 
     header: Header
     pairs: Sequence[Pair]
 
 
 def encoded(records: Sequence[Record]) -> list[Run]:
-    """The records in bytes; no run for no records. Raises ``Unwritable``."""
+    """Encode records; the result is empty for no records. Raises ``Unwritable``."""
     if not records:
         return []
     pairs = CODEC.encoded_all(records)
@@ -74,12 +74,12 @@ def _header(record: Record) -> Header:
 
 
 def packed(pairs: Iterable[Pair]) -> bytes:
-    """The bytes of a batch whose records have no gaps between them."""
+    """Encode a batch whose records have no gaps between them."""
     return repacked([(place, key, value) for place, (key, value) in enumerate(pairs)])
 
 
 def repacked(rows: Iterable[Kept]) -> bytes:
-    """The bytes of a batch: how many records it has, their numbers, and then all keys and values."""
+    """Encode a batch: the number of records, their numbers, and then all keys and values."""
     numbers: list[int] = []
     texts: list[bytes] = []
     for place, key, value in rows:
@@ -93,7 +93,7 @@ def repacked(rows: Iterable[Kept]) -> bytes:
 
 
 def unpacked(data: bytes) -> list[Kept]:
-    """The records of a batch that is as it was written."""
+    """Decode the records of an undamaged batch."""
     (count,) = _COUNT.unpack_from(data)
     numbers = unpack_from(f">{count * _NUMBERS}i", data, _COUNT.size)
     at = _COUNT.size * (1 + count * _NUMBERS)
@@ -111,7 +111,7 @@ def unpacked(data: bytes) -> list[Kept]:
 
 
 def checksum(number: int, place: int, header: Header, data: bytes) -> int:
-    """Of a batch, of all that its row says."""
+    """Return the checksum of a batch, over its whole row."""
     producer = _NONE if header.producer_id is None else header.producer_id
     head = _HEAD.pack(number, place, producer, header.producer_epoch or 0, header.control)
     return zlib.crc32(data, zlib.crc32(head))

@@ -1,7 +1,7 @@
-"""A store in PostgreSQL, for more than one host: who has been elected last writes, and nobody else can.
+"""A store in PostgreSQL, for several hosts: only the leader that was elected last can write.
 
-The leader epoch stands in the database, and each append looks at it in its own transaction, so that an old leader that
-has not heard of a new one adds nothing. Needs psycopg 3 (``pip install 'fencepost[postgres]'``)."""
+The leader epoch is in the database, and each append checks it in its own transaction. So an old leader that does not
+know of a new one adds nothing. Needs psycopg 3 (``pip install 'fencepost[postgres]'``)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .tables import FORMAT
 if TYPE_CHECKING:
     import psycopg
 
-#: "fpst": the lock under which tables are made.
+#: "fpst": the advisory lock for the creation of tables.
 _LOCK: Final = 0x66707374
-#: The type of bytes, and what ends a table.
+#: The SQL type of bytes, and the end of a CREATE TABLE statement.
 _TYPES: Final = ("BYTEA", "")
-#: Kinds of errors by which a commit says that nothing of it is there: conflicts, constraints, no room.
+#: Classes of errors after which a commit has no effect: conflicts, constraints, no room.
 _NONE_THERE: Final = ("23", "40", "53")
 
 
 class PostgresConnection:
-    """A schema of a database. ``where``: as libpq takes it, a URL or ``key=value`` pairs."""
+    """A schema of a database. ``where``: a libpq connection string, a URL or ``key=value`` pairs."""
 
     def __init__(self, where: str, partitions: int | None, schema: str) -> None:
         self._where = where
@@ -35,8 +35,8 @@ class PostgresConnection:
         self._session: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def open(self) -> int:
-        """Connect, and make the tables if the schema has none. Raises ``NewerFormat``, ``OtherPartitions``, and
-        ``StoreError`` if there is no such database, or no psycopg."""
+        """Connect, and create the tables if the schema has none; return the number of partitions. Raises
+        ``NewerFormat``, ``OtherPartitions``, and ``StoreError`` without such a database, or without psycopg."""
         try:
             import psycopg  # noqa: PLC0415  # an extra
         except ImportError:
@@ -62,8 +62,8 @@ class PostgresConnection:
             ((version,),) = self.rows("SELECT version FROM format")
             if version > FORMAT:
                 raise NewerFormat(
-                    f"schema {self._schema} has format {version}, and this release reads up to {FORMAT}; use the "
-                    "release that wrote it, or a later one"
+                    f"schema {self._schema} has format {version}, but this release reads formats up to {FORMAT}; use "
+                    "the release that wrote it, or a later one"
                 )
             has = tables.count(self)
             partitions_of(self._asked, has)
@@ -99,7 +99,7 @@ class PostgresConnection:
             self.run("ROLLBACK")
 
     def none_there(self, failure: Exception) -> bool:
-        """A commit that was refused is not there; one whose answer was not heard may be."""
+        """Return whether the commit was rejected; one whose response was lost may have an effect."""
         state = getattr(failure, "sqlstate", None)
         return self._session is not None and not self._session.closed and str(state)[:2] in _NONE_THERE
 
@@ -112,7 +112,7 @@ class PostgresConnection:
         state = getattr(failure, "sqlstate", None)
         words = " ".join(str(failure).split())
         if state == "42P01":
-            return StoreError(f"schema {self._schema} is of something else; nothing in it was changed ({words})")
+            return StoreError(f"schema {self._schema} is not a store; nothing in it was changed ({words})")
         return StoreError(f"PostgreSQL: {words or type(failure).__name__}")
 
     # statements
@@ -132,7 +132,7 @@ class PostgresConnection:
         self.many(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
-        """Connects again if the connection was lost."""
+        """Return the connection; connect again if it was lost."""
         if self._session is None or self._session.closed:
             self.open()
         return self._on()
@@ -144,16 +144,16 @@ class PostgresConnection:
 
 
 def _of(statement: str) -> bytes:
-    """With the placeholders of psycopg; as bytes, for it takes no text that was put together."""
+    """Convert to psycopg's placeholders; as bytes, since psycopg rejects text that is built at run time."""
     return statement.replace("?", "%s").encode()
 
 
 class PostgresStore(SqlStore):
-    """Logs of many partitions in a schema of a PostgreSQL database, which several hosts share. Each partition is
-    written by the host that was elected its leader last; the others are fenced.
+    """Logs of many partitions in a schema of a PostgreSQL database that several hosts share. Each partition is written
+    by the host that was last elected its leader; the others are fenced.
 
-    ``where``: the database, as libpq takes it, a URL or ``key=value`` pairs. ``partitions``: of a new store, 50 if not
-    given; one that stands keeps its own number. ``schema``: made if there is none."""
+    ``where``: a libpq connection string, a URL or ``key=value`` pairs. ``partitions``: for a new store, 50 by default;
+    an existing store keeps its number. ``schema``: created if it is missing."""
 
     def __init__(self, where: str, partitions: int | None = None, *, schema: str = "fencepost") -> None:
         super().__init__(PostgresConnection(where, partitions, schema), f"store {schema}")

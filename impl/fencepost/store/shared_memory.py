@@ -1,4 +1,4 @@
-"""Logs of many partitions in memory: durable for as long as the process."""
+"""Logs of many partitions in memory, which last as long as the process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class _Log:
     def __init__(self) -> None:
         self.epoch = 0
         self.records: list[Record] = []
-        self.left = 0  #: how many the last compaction has left
+        self.left = 0  #: number of records after the last compaction
 
 
 class SharedMemoryStore:
-    """Keeps what is needed of the records of all partitions. While ``failing`` is set, every append and every write
-    fails with it. Use as ``async with SharedMemoryStore() as store``."""
+    """Keeps the records of all partitions that are still needed. While ``failing`` is set, every append and write fails
+    with it. Use it as ``async with SharedMemoryStore() as store``."""
 
     def __init__(self, partitions: int | None = None) -> None:
         self._logs = [_Log() for _ in range(partitions_of(partitions, None))]
@@ -44,7 +44,7 @@ class SharedMemoryStore:
         await self.close()
 
     async def open(self) -> int:
-        """What it held is there again after it was closed."""
+        """Open the store; it has the same data as before it was closed."""
         self._open = True
         return len(self._logs)
 
@@ -52,7 +52,7 @@ class SharedMemoryStore:
         self._open = False
 
     def records(self, partition: int) -> tuple[Record, ...]:
-        """What the log of a partition holds now, in order."""
+        """Return the current records of a partition, in log order."""
         return tuple(self._log(partition).records)
 
     async def lead(self, partition: int) -> int:
@@ -87,7 +87,7 @@ class SharedMemoryStore:
         return worth(len(log.records) - log.left, log.left)
 
     async def compact(self, partition: int) -> int:
-        """Looks through a copy in a thread of its own; what is appended meanwhile stays behind it."""
+        """Compact a copy in a separate thread; records appended meanwhile stay after it."""
         log = self._log(partition)
         seen = list(log.records)
         log.records[: len(seen)] = kept = await asyncio.to_thread(left, seen, tombstones=False)

@@ -1,4 +1,4 @@
-"""A store in a database: tables, and the thread that writes them."""
+"""A store in a database: its tables, and the thread that writes them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .worker import Database, Worker
 
 _log = logging.getLogger(__name__)
 
-#: As many batches a compaction reads at once, and as many records it deletes; others write in between.
+#: Batches that a compaction reads at a time, and records that it deletes at a time; other writes run in between.
 BATCHES: Final = 1_000
 CHUNK: Final = 20_000
-#: The line of what is no record of groups; those of records are the numbers of partitions.
+#: The line of data other than group records; those of records are the partition numbers.
 _KEPT: Final = "kept"
 _Self = TypeVar("_Self", bound="SqlStore")
 _Value = TypeVar("_Value")
@@ -35,17 +35,17 @@ class Connection(Database, Statements, Protocol):
     """A database that can be opened."""
 
     def open(self) -> int:
-        """Connect, make the tables if there are none: how many partitions there are. Raises ``StoreError``."""
+        """Connect, create missing tables, and return the number of partitions. Raises ``StoreError``."""
 
     def snapshot(self) -> None:
-        """Begin a transaction that only reads, all of it as of one moment."""
+        """Begin a read-only transaction with a consistent view."""
 
     def close(self) -> None:
         """Disconnect."""
 
 
 class SqlStore:
-    """What stores in databases have in common. Use as ``async with store``, or ``open`` and ``close`` it."""
+    """Base of stores in databases. Use it as ``async with store``, or with ``open`` and ``close``."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         self._connection = connection
@@ -54,8 +54,8 @@ class SqlStore:
         self._worker: Worker | None = None
         self._partitions = 0
         self._epochs: dict[int, int] = {}
-        self._rows: dict[int, int] = {}  #: about how many records a partition has
-        self._left: dict[int, int] = {}  #: how many the last compaction has left
+        self._rows: dict[int, int] = {}  #: approximate number of records, by partition
+        self._left: dict[int, int] = {}  #: number of records after the last compaction
 
     async def __aenter__(self: _Self) -> _Self:
         await self.open()
@@ -65,8 +65,8 @@ class SqlStore:
         await self.close()
 
     async def open(self) -> int:
-        """Open it, or make it; if it is open, nothing more. Says how many partitions it has. Raises ``StoreError`` for
-        what cannot be used."""
+        """Open or create the store, unless it is open; return the number of partitions. Raises ``StoreError`` for a
+        store that cannot be used."""
         if self._worker is None:
             worker = Worker(self._connection, self._appends, self._name)
             try:
@@ -97,7 +97,7 @@ class SqlStore:
         return await asyncio.to_thread(tables.decoded, partition, known, rows)
 
     def _at_once(self, read: Callable[[], _Value]) -> _Value:
-        """Reads all of it as of one moment."""
+        """Read with a consistent view."""
         self._connection.snapshot()
         try:
             return read()
@@ -113,7 +113,7 @@ class SqlStore:
             runs, reason = None, unfit(records) or str(failure)
 
         def act() -> None:
-            if runs is None:  # in its turn, so that nothing passes it
+            if runs is None:  # rejected in its turn, so that no later append passes it
                 raise AppendError(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
             tables.append(self._appends, partition, runs, leader_epoch)
 
@@ -125,8 +125,8 @@ class SqlStore:
         return worth(self._rows.get(partition, 0) - left, left)
 
     async def compact(self, partition: int) -> int:
-        """What nobody needs goes first, then what only said that it is gone: between two transactions the log gives the
-        same as before."""
+        """Delete records that are no longer needed, and after them their tombstones. So the log loads to the same state
+        between any two transactions."""
         worker = self._open()
         require_partition(partition, self._partitions)
         seen: list[Bytes] = []
@@ -152,7 +152,7 @@ class SqlStore:
         return gone
 
     async def write(self, changes: Sequence[Change]) -> None:
-        """Who has led partition 0 must still lead it: another host may write these by now."""
+        """Apply changes. A host that led partition 0 must still lead it, since another host may write these by now."""
         require_changes(changes)
         epoch = self._epochs.get(0)
 
@@ -178,7 +178,7 @@ class SqlStore:
         return [data for _, data in await self._open().alone(lambda: self._at_once(read))]
 
     def _within(self, act: Callable[[], _Value], line: Hashable) -> asyncio.Future[_Value]:
-        """In a transaction, behind the appends that are in it already."""
+        """Run in a transaction, after the appends that are already in it."""
 
         def behind() -> _Value:
             self._appends.flush()
@@ -187,7 +187,7 @@ class SqlStore:
         return self._open().within(behind, line)
 
     def _partitions_open(self) -> int:
-        """How many partitions there are. Raises ``ClosedStore``."""
+        """Return the number of partitions. Raises ``ClosedStore``."""
         self._open()
         return self._partitions
 

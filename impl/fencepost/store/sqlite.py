@@ -1,4 +1,4 @@
-"""A store in a file of SQLite."""
+"""A store in an SQLite file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .shared import StoreError, partitions_of
 from .sql import SqlStore
 from .tables import FORMAT, DamagedStore
 
-#: "fpst": says of a file that it is one of these.
+#: "fpst": the application id of these files.
 APPLICATION: Final = 0x66707374
-#: RETURNING came with this release.
+#: The first release with RETURNING.
 _LEAST: Final = (3, 35, 0)
-#: How long to wait for another process that is about to end, in seconds.
+#: How long to wait for another process that is about to close the file, in seconds.
 _PATIENCE: Final = 2.0
 _PRIMARY: Final = 0xFF
-#: The type of bytes, and what ends a table that is kept by its key alone.
+#: The SQL type of bytes, and the end of CREATE TABLE for a table without row ids.
 _TYPES: Final = ("BLOB", " WITHOUT ROWID")
-#: As many rows at most go into a table with one statement.
+#: Largest number of rows to insert with one statement.
 _ROWS: Final = 256
 
 
@@ -31,7 +31,7 @@ class LockedStore(StoreError):
 
 
 class ForeignFile(StoreError):
-    """The file is something else than a store."""
+    """The file is not a store."""
 
 
 class NewerFormat(StoreError):
@@ -39,8 +39,8 @@ class NewerFormat(StoreError):
 
 
 class SqliteConnection:
-    """A file, which no other process may open meanwhile. In its log every commit is durable before it returns; without
-    ``flush`` it is the system's by then, which writes it to the disk in its own time."""
+    """A file that no other process may open at the same time. A commit is durable when it returns. Without ``flush`` it
+    is then in the operating system's cache, which writes it to the disk later."""
 
     def __init__(self, path: Path, partitions: int | None, *, flush: bool = True) -> None:
         self._path = path
@@ -49,10 +49,10 @@ class SqliteConnection:
         self._file: sqlite3.Connection | None = None
 
     def open(self) -> int:
-        """Make the file if there is none, else look whether it is a store. Raises ``LockedStore``, ``ForeignFile``,
-        ``NewerFormat``, ``DamagedStore``, ``OtherPartitions``."""
+        """Create the file if it is missing, else check that it is a store; return the number of partitions. Raises
+        ``LockedStore``, ``ForeignFile``, ``NewerFormat``, ``DamagedStore``, ``OtherPartitions``."""
         if sqlite3.sqlite_version_info < _LEAST:
-            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or later is needed")
+            raise StoreError(f"SQLite must be 3.35 or later (got {sqlite3.sqlite_version})")
         try:
             return self._connect()
         except sqlite3.Error as failure:
@@ -68,7 +68,7 @@ class SqliteConnection:
         self._look()
         ((mode,),) = self.rows("PRAGMA journal_mode = WAL")
         if mode != "wal":
-            raise StoreError(f"{self._path}: SQLite cannot keep a write-ahead log there; use a file on a local disk")
+            raise StoreError(f"{self._path}: SQLite cannot use a write-ahead log here; use a file on a local disk")
         self.run(f"PRAGMA synchronous = {'FULL' if self._flush else 'NORMAL'}")
         self.run("BEGIN EXCLUSIVE")
         if self._look():
@@ -85,23 +85,23 @@ class SqliteConnection:
         return has
 
     def _look(self) -> bool:
-        """Whether it is a store; else it is empty."""
+        """Return whether the file is a store; if not, it is empty."""
         ((application,),) = self.rows("PRAGMA application_id")
         ((version,),) = self.rows("PRAGMA user_version")
         ((names,),) = self.rows("SELECT count(*) FROM sqlite_master")
         if application == APPLICATION and version > FORMAT:
             raise NewerFormat(
-                f"{self._path} has format {version}, and this release reads up to {FORMAT}; use the release that wrote "
-                "it, or a later one"
+                f"{self._path} has format {version}, but this release reads formats up to {FORMAT}; use the release "
+                "that wrote it, or a later one"
             )
         if application == APPLICATION and names:
             return True
         if application or names:
-            raise ForeignFile(f"{self._path} is a database of something else; nothing in it was changed")
+            raise ForeignFile(f"{self._path} is a database, but not a store; nothing in it was changed")
         return False
 
     def close(self) -> None:
-        """What is in the log goes into the file first."""
+        """Close the file, after the write-ahead log is written into it."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -126,7 +126,7 @@ class SqliteConnection:
             self.run("ROLLBACK")
 
     def none_there(self, failure: Exception) -> bool:
-        """A full disk has not taken the end of the transaction; a disk that fails may have."""
+        """Return whether the commit has no effect: on a full disk it has none, on a failing disk it may."""
         return _code(failure) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY)
 
     def abandon(self) -> None:
@@ -147,8 +147,8 @@ class SqliteConnection:
         return self._on().executemany(statement, values).rowcount
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Many in a statement: after each statement the thread has to get its turn again. Their numbers are powers of
-        two, so that few statements are read."""
+        """Insert many rows with each statement, since after each one the thread waits for its turn again. The numbers
+        of rows are powers of two, so that few different statements are parsed."""
         one = f"({', '.join('?' * len(rows[0]))})"
         begin = 0
         while begin < len(rows):
@@ -159,36 +159,36 @@ class SqliteConnection:
 
     def _on(self) -> sqlite3.Connection:
         if self._file is None:
-            raise StoreError(f"{self._path} is not open")
+            raise StoreError(f"{self._path} is not open; call open() first")
         return self._file
 
     def _told(self, failure: sqlite3.Error) -> StoreError:
-        """The same in words that help."""
+        """Return the error with a helpful message."""
         code = _code(failure)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return LockedStore(f"{self._path} is in use by another process; stop it, or use another file")
+            return LockedStore(f"{self._path} is in use by another process; stop that process, or use another file")
         if code == sqlite3.SQLITE_NOTADB:
-            return ForeignFile(f"{self._path} is no database; nothing in it was changed")
+            return ForeignFile(f"{self._path} is not a database; nothing in it was changed")
         if code == sqlite3.SQLITE_CORRUPT:
-            return DamagedStore(f"{self._path} is damaged: {failure}; take a copy from before, it is not served")
+            return DamagedStore(f"{self._path} is damaged: {failure}; restore a backup, this file is not served")
         if code == sqlite3.SQLITE_FULL:
-            return StoreError(f"{self._path}: the disk is full; make room, what was acknowledged is safe")
+            return StoreError(f"{self._path}: the disk is full; free some space, acknowledged data is safe")
         if code == sqlite3.SQLITE_CANTOPEN:
-            return StoreError(f"{self._path} cannot be opened; is there such a folder, and may it be written?")
+            return StoreError(f"{self._path} cannot be opened; check that its folder exists and is writable")
         return StoreError(f"{self._path}: {failure}")
 
 
 def _code(failure: Exception) -> int:
-    """The kind of an error of SQLite."""
+    """Return the primary code of an SQLite error."""
     return int(getattr(failure, "sqlite_errorcode", 0) or 0) & _PRIMARY
 
 
 class SQLiteStore(SqlStore):
-    """Logs of many partitions in one file, which one process may have open at a time. What is acknowledged is durable:
-    it survives that the process is killed, and that the machine goes down if its disk keeps what it says it has.
+    """Logs of many partitions in one file, which one process can have open at a time. Acknowledged data is durable: it
+    survives when the process is killed, and when the machine fails, if its disk keeps what it has confirmed.
 
-    ``partitions``: of a new file, 50 if not given; one that stands keeps its own number. Without ``flush`` it survives
-    the process, as with Kafka, and not the machine: nothing waits for the disk."""
+    ``partitions``: for a new file, 50 by default; an existing one keeps its number. Without ``flush`` data survives
+    only the process, as with Kafka, and not the machine: nothing waits for the disk."""
 
     def __init__(self, path: str | Path, partitions: int | None = None, *, flush: bool = True) -> None:
         self.path = Path(path)

@@ -1,7 +1,7 @@
-"""The tables of a store, and what is done in them: the same statements for SQLite and PostgreSQL.
+"""The tables of a store, and the statements on them, which are the same for SQLite and PostgreSQL.
 
-``?`` stands for a value. Records stand in batches (``packed``). Each partition knows how many records it has, so that
-none goes unnoticed.
+``?`` is the placeholder for a value. Records are stored in batches (``packed``). Each partition stores its number of
+records, so that a missing record is detected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .kept import Change, DropBatches, Kept, Put, PutBatch
 from .packed import CODEC, PLAIN, Header, Pair, Run
 from .shared import StoreError
 
-#: The format of what is kept; one that is newer is not read.
+#: Version of the format; a newer one is not read.
 FORMAT: Final = 2
 RECORDS: Final = """CREATE TABLE records (
         number INTEGER NOT NULL, place BIGINT NOT NULL, leader_epoch INTEGER NOT NULL, producer_id BIGINT,
@@ -39,33 +39,32 @@ TABLES: Final = (
         topic_id {blob} NOT NULL, number INTEGER NOT NULL, base BIGINT NOT NULL, data {blob} NOT NULL,
         checksum BIGINT NOT NULL, PRIMARY KEY (topic_id, number, base)){end}""",
 )
-#: As many batches are read at once at most.
+#: Largest number of batches to read at a time.
 _AT_ONCE: Final = 10_000
 
 
 class DamagedStore(StoreError):
-    """What is in the store is not what was written; the message says where."""
+    """The data in the store is not the data that was written; the message says where."""
 
 
 class Statements(Protocol):
-    """A connection, as far as tables need it."""
+    """A database connection, as far as tables need it."""
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run it: the rows that it gives."""
+        """Run a statement; return its rows."""
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """Run it: how many rows it was about."""
+        """Run a statement; return the number of affected rows."""
 
     def many(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
-        """Run it for each of these: how many rows it was about in all."""
+        """Run a statement once for each element; return the total number of affected rows."""
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        """New rows of a table, all of its columns in each."""
+        """Insert rows with all columns of a table."""
 
 
 class Bytes(NamedTuple):
-    """A record as it is kept, for a compaction, which need not read it: its key is that of its bytes. ``batch``: the
-    place of its batch."""
+    """An undecoded record, for a compaction; its key is compared by its bytes. ``batch``: the place of its batch."""
 
     batch: int
     place: int
@@ -75,7 +74,7 @@ class Bytes(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a partition knows of itself."""
+    """The row of a partition."""
 
     leader_epoch: int
     next_offset: int
@@ -84,30 +83,30 @@ class State(NamedTuple):
 
 
 def make(on: Statements, partitions: int, blob: str, end: str) -> None:
-    """The tables of a new store."""
+    """Create the tables of a new store."""
     for statement in TABLES:
         on.run(statement.format(blob=blob, end=end))
     on.many("INSERT INTO partitions VALUES (?, 0, 0, 0, 0)", [(number,) for number in range(partitions)])
 
 
 def count(on: Statements) -> int:
-    """How many partitions there are."""
+    """Return the number of partitions."""
     numbers = [number for (number,) in on.rows("SELECT number FROM partitions ORDER BY number")]
     if not numbers or numbers != list(range(len(numbers))):
-        raise DamagedStore(f"of the partitions there are {numbers}")
+        raise DamagedStore(f"the store must have partitions 0, 1, 2 and so on (got {numbers})")
     return len(numbers)
 
 
 def lead(on: Statements, number: int) -> int:
-    """A new leader epoch."""
+    """Start and return a new leader epoch."""
     statement = "UPDATE partitions SET leader_epoch = leader_epoch + 1 WHERE number = ? RETURNING leader_epoch"
     ((epoch,),) = on.rows(statement, (number,))
     return int(epoch)
 
 
 def fence(on: Statements, number: int, leader_epoch: int, further: int = 0) -> int:
-    """Makes room for so many records, and says where. Nobody else leads the partition before this transaction ends.
-    Raises ``FencedEpoch`` if somebody does already."""
+    """Reserve places for ``further`` records, and return the first. No other leader can be elected before this
+    transaction ends. Raises ``FencedEpoch`` if one was elected already."""
     statement = (
         "UPDATE partitions SET next_offset = next_offset + ?, row_count = row_count + ?"
         " WHERE number = ? AND leader_epoch = ? RETURNING next_offset"
@@ -129,18 +128,18 @@ class _Batch:
 
 
 class Appends:
-    """The appends of one transaction: their records are put together in few batches and written with few statements. Of
-    each partition the first append looks who leads it, which nobody can change before the transaction ends."""
+    """The appends of one transaction. Their records are collected into few batches and written with few statements. The
+    first append to a partition checks its leader, which cannot change before the transaction ends."""
 
     def __init__(self, on: Statements) -> None:
         self.on = on
         self.places: dict[tuple[int, int], int] = {}  #: by partition and epoch: the place of the next record
-        self.known: dict[tuple[int, int], int] = {}  #: and up to where the partition knows of them
-        self.last: dict[tuple[int, int], _Batch] = {}  #: and what the next records may go into
+        self.known: dict[tuple[int, int], int] = {}  #: and the place up to which the partition's row counts records
+        self.last: dict[tuple[int, int], _Batch] = {}  #: and the batch for the next records
         self.batches: list[_Batch] = []
 
     def flush(self) -> None:
-        """Write them. To be called before anything else is done in the tables, and before the transaction ends."""
+        """Write the batches. Call this before any other statement on the tables, and before the transaction ends."""
         if self.batches:
             self.on.insert("records", [_row(batch) for batch in self.batches])
         for (number, leader_epoch), place in self.places.items():
@@ -150,12 +149,12 @@ class Appends:
         self.forget()
 
     def forget(self) -> None:
-        """The transaction is taken back."""
+        """Forget the batches, because the transaction was rolled back."""
         self.places, self.known, self.last, self.batches = {}, {}, {}, []
 
 
 def append(to: Appends, number: int, runs: Sequence[Run], leader_epoch: int) -> None:
-    """The records behind the others. Raises ``FencedEpoch``, and then nothing of them is there."""
+    """Append records to a partition. Raises ``FencedEpoch``; then none of them was added."""
     who = number, leader_epoch
     place = to.places.get(who)
     if place is None:
@@ -179,7 +178,7 @@ def _row(batch: _Batch) -> tuple[Any, ...]:
 
 
 def state(on: Statements, number: int) -> State:
-    """What the partition knows of itself."""
+    """Return the row of the partition."""
     found = on.rows(
         "SELECT leader_epoch, next_offset, row_count, compacted FROM partitions WHERE number = ?", (number,)
     )
@@ -190,12 +189,12 @@ _COLUMNS: Final = "place, producer_id, producer_epoch, control, data, checksum"
 
 
 def read(on: Statements, number: int) -> tuple[State, list[tuple[Any, ...]]]:
-    """The batches of a partition, and what it knows of itself; both of one moment if it is one transaction."""
+    """Return a partition's row and its batches; they are consistent if read in one transaction."""
     return state(on, number), on.rows(f"SELECT {_COLUMNS} FROM records WHERE number = ? ORDER BY place", (number,))
 
 
 def decoded(number: int, known: State, rows: Iterable[tuple[Any, ...]]) -> Logged:
-    """The records of the batches of a partition. Raises ``DamagedStore`` for what is not as it was written."""
+    """Decode the batches of a partition. Raises ``DamagedStore`` for damaged data."""
     loading, last = CODEC.loading(), -1
     for row in rows:
         place, header, found = _taken(number, row)
@@ -213,23 +212,23 @@ def decoded(number: int, known: State, rows: Iterable[tuple[Any, ...]]) -> Logge
             raise DamagedStore(f"partition {number}, offset {place + _unread(header, found)}: {reason}") from None
     records = loading.done()
     if last >= known.next_offset:
-        raise DamagedStore(f"partition {number} ends at {known.next_offset}, and has a record at {last}")
+        raise DamagedStore(f"partition {number} ends at offset {known.next_offset}, but has a record at {last}")
     if len(records) != known.row_count:
-        raise DamagedStore(f"partition {number} has {len(records)} records, and {known.row_count} were left in it")
+        raise DamagedStore(f"partition {number} must have {known.row_count} records (found {len(records)})")
     return records
 
 
 def _taken(number: int, row: tuple[Any, ...]) -> tuple[int, Header, list[packed.Kept]]:
-    """The place of a batch, its header and its records. Raises ``DamagedStore``."""
+    """Return the place of a batch, its header and its records. Raises ``DamagedStore``."""
     place, producer_id, producer_epoch, control, data, checksum = row
     header, data = Header(producer_id, producer_epoch, control), bytes(data)
     if checksum != packed.checksum(number, place, header, data):
-        raise DamagedStore(f"partition {number}, offset {place}: the records are not as they were written")
+        raise DamagedStore(f"partition {number}, offset {place}: wrong checksum, the records were changed")
     return place, header, packed.unpacked(data)
 
 
 def _unread(header: Header, found: Sequence[packed.Kept]) -> int:
-    """The first of these records that cannot be read."""
+    """Return the place of the first record that cannot be decoded."""
     for place, key, value in found:
         try:
             CODEC.loaded(key, value, header.producer, control=bool(header.control))
@@ -239,7 +238,7 @@ def _unread(header: Header, found: Sequence[packed.Kept]) -> int:
 
 
 def raw(on: Statements, number: int, after: int, most: int) -> list[Bytes]:
-    """Records of a partition behind a place, of so many batches at most, not read. Raises ``DamagedStore``."""
+    """Return undecoded records after a place, from at most ``most`` batches. Raises ``DamagedStore``."""
     rows = on.rows(
         f"SELECT {_COLUMNS} FROM records WHERE number = ? AND place > ? ORDER BY place LIMIT ?", (number, after, most)
     )
@@ -248,14 +247,14 @@ def raw(on: Statements, number: int, after: int, most: int) -> list[Bytes]:
         batch, header, records = _taken(number, row)
         producer = header.producer
         for place, key, value in records:
-            # the end of a transaction; 1 at the end of its key is a commit (F-REC-26)
+            # a control record; 1 at the end of its key is a commit (F-REC-26)
             name = ControlKey(key[-1] == 1) if header.control else key
             found.append(Bytes(batch, batch + place, name, None if value is None else b"", producer))
     return found
 
 
 def delete(on: Statements, number: int, places: Mapping[int, Set[int]]) -> int:
-    """Records go, by the places of their batches; how many there were. Raises ``DamagedStore``."""
+    """Delete records, given by the places of their batches; return their number. Raises ``DamagedStore``."""
     gone = 0
     for batch, some in places.items():
         where = (number, batch)
@@ -274,13 +273,13 @@ def delete(on: Statements, number: int, places: Mapping[int, Set[int]]) -> int:
 
 
 def compacted(on: Statements, number: int) -> int:
-    """A compaction is done: how many records it has left."""
+    """Record the end of a compaction; return the number of remaining records."""
     on.run("UPDATE partitions SET compacted = row_count WHERE number = ?", (number,))
     return state(on, number).compacted
 
 
 def change(on: Statements, each: Change) -> None:
-    """One change of what is no record of groups."""
+    """Apply one change of data other than group records."""
     match each:
         case PutBatch():
             place = (each.topic_id, each.partition, each.base)
@@ -300,17 +299,17 @@ def change(on: Statements, each: Change) -> None:
 
 
 def kept(on: Statements) -> Kept:
-    """All values. Raises ``DamagedStore``."""
+    """Return all values. Raises ``DamagedStore``."""
     found = Kept()
     for kind, name, text, checksum in on.rows("SELECT kind, name, text, checksum FROM kept_values"):
         if zlib.crc32(text.encode()) != checksum:
-            raise DamagedStore(f"{kind} {name!r} is not as it was written")
+            raise DamagedStore(f"{kind} {name!r}: wrong checksum, the text was changed")
         found.values.setdefault(kind, {})[name] = text
     return found
 
 
 def places(on: Statements) -> list[tuple[bytes, int]]:
-    """The topics, by id, and partitions that have batches."""
+    """Return the topic ids and partitions that have batches."""
     rows = on.rows("SELECT DISTINCT topic_id, number FROM kept_batches ORDER BY topic_id, number")
     return [(bytes(topic_id), number) for topic_id, number in rows]
 
@@ -318,8 +317,8 @@ def places(on: Statements) -> list[tuple[bytes, int]]:
 def batches(
     on: Statements, topic_id: bytes, number: int, offset: int, most: int, *, within: bool
 ) -> list[tuple[int, bytes]]:
-    """Batches of a topic from an offset on, with their first offsets, of at most so many bytes, one at least. Raises
-    ``DamagedStore``."""
+    """Return batches of a topic from an offset on, with their first offsets: at most ``most`` bytes, but at least one
+    batch. Raises ``DamagedStore``."""
     place = (topic_id, number)
     if within:
         found = on.rows(
@@ -346,5 +345,5 @@ def batches(
     for base, data, checksum in rows:
         if zlib.crc32(data) != checksum:
             where = f"topic {topic_id.hex()}, partition {number}, offset {base}"
-            raise DamagedStore(f"{where}: the batch is not as it was written")
+            raise DamagedStore(f"{where}: wrong checksum, the batch was changed")
     return [(base, bytes(data)) for base, data, _ in rows]

@@ -1,4 +1,4 @@
-"""A store of format 1, in which each record had a row of its own, becomes one of this format when it is opened."""
+"""Upgrade of a store of format 1, which has one row for each record, when it is opened."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .tables import DamagedStore, Statements
 
 #: The format that is read here.
 OLD: Final = 1
-#: As many rows are read at once.
+#: Number of rows to read at a time.
 _CHUNK: Final = 20_000
 _HEAD: Final = Struct(">iqqhih")
 
 
 def upgrade(on: Statements, blob: str, end: str) -> None:
-    """To be called in a transaction. Raises ``DamagedStore`` for a record that is not as it was written."""
+    """Upgrade the tables; call it in a transaction. Raises ``DamagedStore`` for a damaged record."""
     on.run("ALTER TABLE records RENAME TO old_records")
     on.run(tables.RECORDS.format(blob=blob, end=end))
     for (number,) in on.rows("SELECT number FROM partitions ORDER BY number"):
@@ -37,13 +37,13 @@ def upgrade(on: Statements, blob: str, end: str) -> None:
 
 
 def _batches(number: int, rows: list[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
-    """Rows of this format."""
+    """Return rows of the current format."""
     for (leader_epoch, *header), some in groupby(rows, key=lambda row: row[1:5]):
         found = [(place, bytes(key), _value(value), checksum) for place, *_, key, value, checksum in some]
         first, head = found[0][0], Header(*header)
         for place, key, value, checksum in found:
             if checksum != _checksum(number, place, head, key, value):
-                raise DamagedStore(f"partition {number}, offset {place}: the record is not as it was written")
+                raise DamagedStore(f"partition {number}, offset {place}: wrong checksum, the record was changed")
         data = packed.repacked([(place - first, key, value) for place, key, value, _ in found])
         yield (number, first, leader_epoch, *head, data, packed.checksum(number, first, head, data))
 
@@ -53,7 +53,7 @@ def _value(value: Any) -> bytes | None:
 
 
 def _checksum(number: int, place: int, header: Header, key: bytes, value: bytes | None) -> int:
-    """As format 1 has it."""
+    """Return the checksum as format 1 computes it."""
     producer = -1 if header.producer_id is None else header.producer_id
     none = -1 if value is None else 0
     head = _HEAD.pack(number, place, producer, header.producer_epoch or 0, len(key), 2 * header.control + none)

@@ -1,4 +1,4 @@
-"""A thread that writes: what has queued up goes into one transaction, and is told once that is durable."""
+"""A thread that writes queued jobs in one transaction, and reports them when the transaction is durable."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from fencepost.protocol.errors import ErrorCode
 from .base import AppendError
 from .shared import ClosedStore, StoreError
 
-#: As many jobs go into one transaction at most.
+#: Largest number of jobs in one transaction.
 TOGETHER: Final = 1_000
 _Value = TypeVar("_Value")
 
 
 class Database(Protocol):
-    """What transactions are made in; used by the thread alone."""
+    """The database of the transactions; only the thread uses it."""
 
     def begin(self) -> None:
-        """Begin one; connect if there is no connection."""
+        """Begin a transaction; connect if there is no connection."""
 
     def commit(self) -> None:
-        """All of it is durable when this returns."""
+        """Commit the transaction; it is durable when this returns."""
 
     def rollback(self) -> None:
-        """Nothing of it is there when this returns."""
+        """Roll the transaction back; nothing of it is there when this returns."""
 
     def none_there(self, failure: Exception) -> bool:
-        """Whether a commit that failed so has left nothing that may be found later, once it is rolled back."""
+        """Return whether a commit that failed with this error leaves no effect once it is rolled back."""
 
     def abandon(self) -> None:
-        """Give the connection up, of which nobody knows what it has done."""
+        """Close the connection, because its state is unknown."""
 
     def told(self, failure: Exception) -> Exception:
-        """The same in words that help; a ``StoreError``, or what it is if the database has nothing to do with it."""
+        """Return the error with a helpful message as a ``StoreError``; unchanged if it is not the database's."""
 
 
 class Together(Protocol):
-    """What the jobs of one transaction have put together, and not yet written."""
+    """Data that the jobs of one transaction have collected and not written yet."""
 
     def flush(self) -> None:
-        """Write it."""
+        """Write the data."""
 
     def forget(self) -> None:
-        """The transaction is taken back."""
+        """Forget the data, because the transaction was rolled back."""
 
 
 class InDoubt(StoreError):
-    """The disk or the connection failed while a write was made durable: it may be there or not. Loading tells."""
+    """Disk or connection failed during a commit, so the write may be there or not. Load again to find out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,8 +74,8 @@ class _Told:
 
 
 class Worker:
-    """Runs jobs in order. Make it within the loop that asks. Jobs of one ``line`` fail together: when one has failed,
-    those fail too that were asked for before its failure was told."""
+    """Runs jobs in order. Create it in the event loop that uses it. Jobs of the same ``line`` fail together: after one
+    has failed, those that were queued before the failure was reported fail too."""
 
     def __init__(self, database: Database, together: Together, name: str) -> None:
         self._database = database
@@ -83,22 +83,22 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._terms: dict[Hashable, int] = {}
-        self._dead: dict[Hashable, int] = {}  #: the thread's own
+        self._dead: dict[Hashable, int] = {}  #: used only by the thread
         self._closed = False
         self._writer = threading.Thread(target=self._work, name=name, daemon=True)
         self._writer.start()
 
     def within(self, act: Callable[[], _Value], line: Hashable) -> asyncio.Future[_Value]:
-        """Run it in a transaction, with others. It may decline with ``FencedEpoch`` or ``AppendError`` before it has
-        changed anything; any other exception takes the transaction back."""
+        """Run ``act`` in a transaction, together with others. It may reject with ``FencedEpoch`` or ``AppendError``
+        before it changes anything; any other exception rolls the transaction back."""
         return self._submit(act, line, alone=False)
 
     def alone(self, act: Callable[[], _Value]) -> asyncio.Future[_Value]:
-        """Run it outside of transactions, as what only reads."""
+        """Run ``act`` outside of transactions, such as a read."""
         return self._submit(act, None, alone=True)
 
     async def close(self) -> None:
-        """Do what was asked for, then end."""
+        """Run the queued jobs, then end."""
         if not self._closed:
             self._closed = True
             self._queue.put(None)
@@ -112,7 +112,7 @@ class Worker:
         return done
 
     def _told(self, told: Sequence[_Told]) -> None:
-        """In the loop: from now on the line goes on."""
+        """Report results in the event loop; from now on, new jobs of a failed line run again."""
         for each in told:
             job = each.job
             if each.failure is not None and not job.alone:
@@ -142,11 +142,11 @@ class Worker:
     def _tell(self, told: Sequence[_Told]) -> None:
         try:
             self._loop.call_soon_threadsafe(self._told, told)
-        except RuntimeError:  # the loop has ended, and nobody listens
+        except RuntimeError:  # the loop has ended, so no caller waits
             return
 
     def _together(self, jobs: Sequence[_Job]) -> list[_Told]:
-        """One transaction; if it comes to nothing, one for each job."""
+        """Run the jobs in one transaction; if it fails, each in a separate one."""
         told: list[_Told] = []
         try:
             self._database.begin()
@@ -173,12 +173,12 @@ class Worker:
             return self._dies(job, declined)
 
     def _none(self, jobs: Sequence[_Job], failure: Exception) -> list[_Told]:
-        """Nothing of the transaction is there."""
+        """Handle a transaction that left no effect."""
         self._put_together.forget()
         try:
             self._database.rollback()
         except Exception:
-            self._database.abandon()  # without its end in the log, a transaction is not there
+            self._database.abandon()  # a transaction without its commit record is not applied
         if len(jobs) > 1:
             return [told for job in jobs for told in self._together([job])]
         if self._dead.get(jobs[0].line, -1) >= jobs[0].term:
@@ -197,4 +197,4 @@ class Worker:
 
 
 def _behind() -> AppendError:
-    return AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "a write before this one has failed, so this one is not made")
+    return AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "rejected: an earlier write has failed")

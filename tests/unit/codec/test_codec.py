@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -170,7 +171,7 @@ def test_a_legacy_commit_is_read_as_a_commit() -> None:
     assert CODEC.decode(legacy, old) == Record(COMMIT.key, value)
     newer = CODEC.encode(COMMIT, 3)[1]
     assert Codec(LAYOUTS["kafka-4.0"]).decode(legacy, newer) == COMMIT
-    with pytest.raises(UnknownVersion, match="type 0 and version 3"):
+    with pytest.raises(UnknownVersion, match="version 3 of record type 0"):
         CODEC.decode(legacy, newer)
 
 
@@ -202,21 +203,21 @@ def test_records_of_share_and_streams_groups_are_passed_on() -> None:
     old = Codec(LAYOUTS["kafka-4.0"])
     assert isinstance(old.decode(b"\0\x09", None), Opaque)
     for codec, key in ((old, b"\0\x17"), (CODEC, b"\0\x09"), (CODEC, b"\0\x12"), (CODEC, b"\xff\xff")):
-        with pytest.raises(UnknownType, match="which the release does not know"):
+        with pytest.raises(UnknownType, match="is unknown in this release"):
             codec.decode(key, b"")
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda key, value: (None, value), "a record without a key"),
-        (lambda key, value: (key[:1], value), "ends within a number, after 1 bytes"),
-        (lambda key, value: (key[:4], value), "needs 1 bytes before byte 4 of 4"),
-        (lambda key, value: (key, value[:1]), "ends within a number, after 1 bytes"),
-        (lambda key, value: (key, value[:9]), "ends within a number, after 9 bytes"),
-        (lambda key, value: (key, value[:14] + b"\0" + value[15:]), "null for a text before byte 15"),
-        (lambda key, value: (key, value[:14] + varint(32_769) + value[15:]), "a text of 32768 bytes before byte 17"),
-        (lambda key, value: (key, value[:-1] + varint(10_001)), "10001 tagged fields before byte 26"),
+        (lambda key, value: (None, value), "a record must have a key"),
+        (lambda key, value: (key[:1], value), "the bytes end within a number, after 1 bytes"),
+        (lambda key, value: (key[:4], value), "a length of 1 bytes does not fit, before byte 4 of 4"),
+        (lambda key, value: (key, value[:1]), "the bytes end within a number, after 1 bytes"),
+        (lambda key, value: (key, value[:9]), "the bytes end within a number, after 9 bytes"),
+        (lambda key, value: (key, value[:14] + b"\0" + value[15:]), "a text is null, before byte 15"),
+        (lambda key, value: (key, value[:14] + varint(32_769) + value[15:]), "(got 32768), before byte 17"),
+        (lambda key, value: (key, value[:-1] + varint(10_001)), "(got 10001), before byte 26"),
     ],
 )
 def test_torn_bytes_are_refused_with_the_place(
@@ -224,7 +225,7 @@ def test_torn_bytes_are_refused_with_the_place(
 ) -> None:
     key, value = CODEC.encode(COMMIT)
     assert value is not None
-    with pytest.raises(TornRecord, match=says):
+    with pytest.raises(TornRecord, match=re.escape(says)):
         CODEC.decode(*change(key, value))
 
 
@@ -232,9 +233,9 @@ def test_torn_bytes_are_refused_with_the_place(
 def test_an_unknown_version_is_neither_read_nor_written(version: int) -> None:
     key, value = CODEC.encode(COMMIT)
     assert value is not None
-    with pytest.raises(UnknownVersion, match=f"type 1 and version {version}"):
+    with pytest.raises(UnknownVersion, match=f"version {version} of record type 1"):
         CODEC.decode(key, version.to_bytes(2, "big", signed=True) + value[2:])
-    with pytest.raises(Unwritable, match=f"OffsetCommit has no version {version}; the highest is 4"):
+    with pytest.raises(Unwritable, match=re.escape(f"version of OffsetCommit must be from 0 to 4 (got {version})")):
         CODEC.encode(COMMIT, version)
 
 
@@ -243,24 +244,27 @@ def test_an_unknown_version_is_neither_read_nor_written(version: int) -> None:
     [
         (Record(OffsetCommitKey("g", "t", 2**31), None), "a number in a record of 'g' does not fit"),
         (Record(OffsetCommitKey("g", "t", 0), OffsetCommitValue(2**63, commit_timestamp=0)), "does not fit"),
-        (Record(ConsumerGroupMetadataKey("x" * 32_768), None), "a text of 32768 bytes; there is room for 32767"),
+        (Record(ConsumerGroupMetadataKey("x" * 32_768), None), "a text must have at most 32767 bytes (got 32768)"),
         (
             Record(OffsetCommitKey("g", "t", 0), OffsetCommitValue(1, commit_timestamp=0, topic_id=b"short")),
-            "5 bytes, not 16",
+            "a topic id must have 16 bytes (got 5)",
         ),
-        (Record(GroupMetadataKey("g"), COMMIT.value), "GroupMetadata has no value of OffsetCommitValue"),
+        (
+            Record(GroupMetadataKey("g"), COMMIT.value),
+            "GroupMetadata record cannot have a value of type OffsetCommitValue",
+        ),
     ],
 )
 def test_what_has_no_bytes_is_refused(record: Record, says: str) -> None:
     """F-REC-25 for texts."""
-    with pytest.raises(Unwritable, match=says):
+    with pytest.raises(Unwritable, match=re.escape(says)):
         CODEC.encode(record)
 
 
 def test_there_is_a_layout_for_every_profile() -> None:
     assert LAYOUTS.keys() == PROFILES.keys()
     assert layout_of(KAFKA_4_0) is LAYOUTS["kafka-4.0"]
-    with pytest.raises(NoSuchProfile, match=r"no layout of records for profile 'mine'; there are kafka-4\.0"):
+    with pytest.raises(NoSuchProfile, match=r"no layout of records for profile 'mine'; use one of kafka-4\.0"):
         layout_of(Profile(name="mine"))
 
 

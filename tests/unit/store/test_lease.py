@@ -69,7 +69,7 @@ def test_nodes_that_live_are_known_and_a_number_is_of_one(postgres: Postgres) ->
         assert (await one.beat()).peers == (Peer(1, "a", 1), Peer(2, "b", 2))
         again = PostgresLease(postgres.where, 1, 2.0, schema="lease nodes")
         await again.open()
-        with pytest.raises(NodeInUse, match="there is a node 1 already, at a:1"):
+        with pytest.raises(NodeInUse, match="node 1 is already live at a:1"):
             await again.join("c", 3)
         await again.join("a", 1)  # started again: nobody else can listen there
         await asyncio.sleep(2.1)

@@ -177,7 +177,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         connection: Any = store._connection
         connection.run("PRAGMA max_page_count = 40")
         epoch = await store.lead(0)
-        with pytest.raises(AppendError, match="the disk is full; make room, what was acknowledged is safe"):
+        with pytest.raises(AppendError, match="the disk is full; free some space, acknowledged data is safe"):
             await store.append(0, [record(1, 30_000)] * 20, leader_epoch=epoch)
         await store.append(0, [record(2)], leader_epoch=epoch)
         with pytest.raises(AppendError, match="the disk is full"):
@@ -278,7 +278,7 @@ def test_a_file_that_another_process_has_open_is_refused(tmp_path: Path, monkeyp
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "open\n"
-        with pytest.raises(LockedStore, match="is in use by another process; stop it, or use another file"):
+        with pytest.raises(LockedStore, match="is in use by another process; stop that process, or use another file"):
             play(path, nothing)
         other.kill()
     play(path, nothing)
@@ -304,13 +304,13 @@ def test_what_is_no_store_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
     file.close()
     folder.mkdir()
     before = text.read_bytes(), other.read_bytes()
-    with pytest.raises(ForeignFile, match="is no database; nothing in it was changed"):
+    with pytest.raises(ForeignFile, match="is not a database; nothing in it was changed"):
         play(text, nothing)
-    with pytest.raises(ForeignFile, match="is a database of something else; nothing in it was changed"):
+    with pytest.raises(ForeignFile, match="is a database, but not a store; nothing in it was changed"):
         play(other, nothing)
     assert (text.read_bytes(), other.read_bytes()) == before
     for path in (folder, tmp_path / "nowhere" / "a.db"):
-        with pytest.raises(StoreError, match="cannot be opened; is there such a folder, and may it be written"):
+        with pytest.raises(StoreError, match="cannot be opened; check that its folder exists and is writable"):
             play(path, nothing)
 
 
@@ -320,14 +320,14 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as file:
         file.execute("PRAGMA user_version = 3")
     file.close()
-    with pytest.raises(NewerFormat, match="has format 3, and this release reads up to 2; use the release that"):
+    with pytest.raises(NewerFormat, match="has format 3, but this release reads formats up to 2; use the release that"):
         play(path, nothing)
 
 
 def test_the_number_of_partitions_stays(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     play(path, nothing)
-    with pytest.raises(OtherPartitions, match="made for 2 partitions of groups, not 3"):
+    with pytest.raises(OtherPartitions, match="this store has 2 partitions for groups, and not 3"):
         play(path, nothing, partitions=3)
     play(path, nothing, partitions=None)
 
@@ -335,15 +335,21 @@ def test_the_number_of_partitions_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        ("UPDATE records SET data = x'00000000' WHERE place = 2", "partition 0, offset 2: the records are not as"),
+        ("UPDATE records SET data = x'00000000' WHERE place = 2", "partition 0, offset 2: wrong checksum, the records"),
         (
             "UPDATE records SET data = zeroblob(length(data)) WHERE place = 2",
-            "partition 0, offset 2: the records are not as",
+            "partition 0, offset 2: wrong checksum, the records",
         ),
-        ("UPDATE records SET producer_id = 3, producer_epoch = 0 WHERE place = 4", "offset 4: the records are not as"),
-        ("DELETE FROM records WHERE place = 2", "partition 0 has 4 records, and 6 were left in it"),
-        ("UPDATE records SET place = 9 WHERE place = 4", "offset 9: the records are not as they were written"),
-        ("UPDATE partitions SET next_offset = 4 WHERE number = 0", "partition 0 ends at 4, and has a record at 5"),
+        (
+            "UPDATE records SET producer_id = 3, producer_epoch = 0 WHERE place = 4",
+            "offset 4: wrong checksum, the records",
+        ),
+        ("DELETE FROM records WHERE place = 2", "partition 0 must have 6 records"),
+        ("UPDATE records SET place = 9 WHERE place = 4", "offset 9: wrong checksum, the records were changed"),
+        (
+            "UPDATE partitions SET next_offset = 4 WHERE number = 0",
+            "partition 0 ends at offset 4, but has a record at 5",
+        ),
     ],
 )
 def test_a_record_that_was_changed_is_found_before_it_is_served(tmp_path: Path, damage: str, found: str) -> None:
@@ -397,10 +403,13 @@ def test_a_store_is_checked_from_the_command_line(tmp_path: Path) -> None:
     told = json.loads(shown)
     assert (status, told["passed"]) == (1, False)
     assert told["faults"] == [
-        "partition 0 has 4 records, and 6 were left in it",
-        "kind 'name' is not as it was written",
+        "partition 0 must have 6 records (found 4)",
+        "kind 'name': wrong checksum, the text was changed",
     ]
-    for wrong, reason in ((tmp_path / "none", "is no file"), (Path(__file__), "is no database")):
+    for wrong, reason in (
+        (tmp_path / "none", "does not exist, or is not a file"),
+        (Path(__file__), "is not a database"),
+    ):
         status, _, complaint = command("check", wrong)
         assert status == 2
         assert reason in complaint
@@ -424,7 +433,7 @@ def test_every_store_in_a_folder_is_checked(tmp_path: Path) -> None:
     damaged, after = shown.split(f"{tmp_path / 'second.db'}: damaged\n")
     assert damaged.startswith(f"{tmp_path / 'fencepost.db'}: as it was written")
     assert "put a copy from before the damage in its place" in after
-    assert f"{tmp_path / 'third.db'} is no database" in complaint
+    assert f"{tmp_path / 'third.db'} is not a database" in complaint
     told = json.loads(command("check", tmp_path, "--json")[1])
     assert (told["counts"]["stores"], told["counts"]["passed"], told["counts"]["failed"]) == (3, 1, 1)
     assert [bool(told["files"][str(tmp_path / name)]) for name in ("fencepost.db", "second.db")] == [False, True]

@@ -133,5 +133,5 @@ def test_a_record_that_was_changed_is_found(of_format_1: Open) -> None:
             await store.open()
 
         number, offset = RECORDS[place][:2]
-        with pytest.raises(DamagedStore, match=f"partition {number}, offset {offset}: the record is not as it was"):
+        with pytest.raises(DamagedStore, match=f"partition {number}, offset {offset}: wrong checksum, the record was"):
             asyncio.run(main(of_format_1(changed)))
