@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from fencepost_conformance.mutants.areas.catalogue import FAULTS
 from fencepost_conformance.mutants.catalogue import MUTANTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/comparisons.md"
 SECTION = "## Core, clients, servers and stores"
 #: What compares, below the conformance suite: each is named in a row.
-COMPARE = ("checker", "clientside", "compaction", "compare", "diff", "jvm", "pipeline", "simulate")
+COMPARE = ("beside", "checker", "clientside", "compaction", "compare", "diff", "jvm", "pipeline", "simulate", "virtual")
 
 
 def rows(text: str) -> list[list[str]]:
@@ -41,7 +42,7 @@ def wrong(cell: str) -> list[str]:
     missing = []
     for name in names:
         path, _, function = name.partition("::")
-        planted = function in functions(ROOT / path) if function else name in MUTANTS
+        planted = function in functions(ROOT / path) if function else name in MUTANTS or name in FAULTS
         if not planted:
             missing.append(name)
     return missing if names else [cell]
