@@ -120,7 +120,7 @@ def test_the_examples_run(example: str) -> None:
         assert "worker A is killed" in ran.stdout
         assert "240 jobs are done" in ran.stdout
     if example == "host.py":
-        assert "no longer leads partition 1: leader epoch 1 is over" in ran.stdout
+        assert "no longer leads partition 1: leader epoch 1 is no longer the newest" in ran.stdout
         assert "a commit to broker 1: {'NOT_COORDINATOR'}" in ran.stdout
         assert "no acknowledged offset is lost: 12 offsets" in ran.stdout
 
