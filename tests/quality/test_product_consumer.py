@@ -89,7 +89,12 @@ def test_core_and_model_agree_on_groups_of_both_protocols(bounds, reached):
     assert explored.problem is None, (explored.trail, explored.problem)
     assert explored.transitions == 9_000
     always = {"append fails", "moves", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"}
-    told = {"uses its id and generation", "rejoins at its epoch", "rejoins from before", "rejoins and claims all"}
+    told = {
+        "uses its id and generation",
+        "rejoins at its epoch",
+        "rejoins at its previous epoch",
+        "rejoins and claims all",
+    }
     assert reached | always | told <= set(explored.inputs) | set(explored.answers)
 
 

@@ -46,7 +46,7 @@ def test_many_clusters(first: int) -> None:
 
 #: A fault, and the promise that it breaks.
 FAULTS = {
-    "a commit of who is fenced is taken": (
+    "a commit of a fenced client is accepted": (
         Replacement(
             "coordinator/offsets/validation.py", "_require_generation", "who.epoch != group.generation", "False"
         ),

@@ -1,4 +1,4 @@
-"""Whole groups in virtual time: real members, the real core, and a bad environment."""
+"""Simulations of whole groups in virtual time: real members, the real core, and an unreliable environment."""
 
 from .broken import Broken
 from .plan import Plan, draw_plan

@@ -1,4 +1,4 @@
-"""The timers of a member as its host knows them: those that it was told to set and not told to cancel."""
+"""The timers of a member as its host knows them: those that the member has set and has not cancelled."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from .beside import NEVER
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """``running``: by the timer's name the delay, in ms, with which the last step set it; None if an earlier one did.
+    """Running timers. ``running`` maps a timer's name to the delay in ms with which the last step set it, or to None if
+    an earlier step set it.
 
-    A pair moves deadlines that are not its business to ``NEVER``. A timer that stood still and runs again keeps such a
-    deadline: it was set by an earlier step too."""
+    A pair moves deadlines that do not matter to ``NEVER``. A timer that was stopped and runs again keeps such a
+    deadline, because an earlier step set it too."""
 
     running: dict[str, int | None] = field(default_factory=dict)
 
     def kept(self) -> Self:
-        """Before a step."""
+        """Return the timers as they are before a step."""
         return type(self)(dict.fromkeys(self.running))
 
     def without(self, timer: MemberTimer) -> Self:
-        """That timer has run out."""
+        """Return the timers without one that has expired."""
         return type(self)({name: delay for name, delay in self.running.items() if name != timer.value})
 
     def after(self, commands: Iterable[object]) -> Self:
-        """What a step says of timers."""
+        """Return the timers after the commands of a step."""
         running = dict(self.running)
         for command in commands:
             match command:

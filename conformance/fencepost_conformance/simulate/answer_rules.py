@@ -1,7 +1,7 @@
-"""Invariants of the answers that a coordinator gives, over the history of one coordinator (12.1).
+"""Invariants of a coordinator's answers, over the history of one coordinator (12.1).
 
-A *life* of a group is one incarnation in one tenure of the coordinator; generation numbers mean something only within
-it (NOT-08). Within a life, what was said of a generation is kept, and everything said later must agree with it.
+A *life* of a group is one incarnation under one tenure of the coordinator. Generation numbers mean something only
+within a life (NOT-08). The rules remember every answer about a generation, and later answers must agree with it.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ NONE = ErrorCode.NONE
 
 @dataclass(slots=True)
 class Generation:
-    """What was said of one generation. ``sent``: the leader's assignments, in the order they were handed in."""
+    """The answers about one generation. ``sent``: the leader's assignments, in the order in which they arrived."""
 
     told: tuple[str | None, str | None, str] | None = None
     informed: str | None = None  #: the member that got the members list
     sent: list[dict[str, bytes]] = field(default_factory=list)
-    offset: int | None = None  #: of the record of the assignment that decides
+    offset: int | None = None  #: offset of the assignment's record
     given: dict[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Life:
     generations: dict[int, Generation] = field(default_factory=dict)
-    replaced: dict[str, str] = field(default_factory=dict)  #: old member id → the one that took its place
-    fenced: set[str] = field(default_factory=set)  #: old member ids whose replacement was answered
+    replaced: dict[str, str] = field(default_factory=dict)  #: old member id → id of its replacement
+    fenced: set[str] = field(default_factory=set)  #: old member ids whose replacement has been answered
 
     def of(self, number: int) -> Generation:
         return self.generations.setdefault(number, Generation())
 
     def now(self, member_id: str) -> str:
-        """The id under which a static member goes now."""
+        """Return the current id of a static member."""
         while member_id in self.replaced:
             member_id = self.replaced[member_id]
         return member_id
 
 
 class AnswerRules:
-    """Feed every event with its observation, and the views before and after it.
+    """Checks every event, given its observation and the views of the groups before and after it.
 
-    ``elsewhere``: requests that came to a consumer group, of which ``consumer_answer_rules`` speaks.
+    ``elsewhere``: requests that reached a consumer group; ``consumer_answer_rules`` checks those.
     """
 
     def __init__(self, elsewhere: Set[int]) -> None:
@@ -111,7 +111,7 @@ class AnswerRules:
             self._answered(request, reply, after)
 
     def _forget(self, end: int) -> None:
-        """The records from ``end`` on are not in the log."""
+        """Forget the records from ``end`` on, since they are not in the log."""
         for life in self._lives.values():
             for generation in life.generations.values():
                 if generation.offset is not None and generation.offset >= end:
@@ -126,9 +126,9 @@ class AnswerRules:
         return self._lives.setdefault(name, Life())
 
     def _handled(self, event: Request, seen: Observation, before: Mapping[str, GroupView]) -> None:
-        """Remember what a leader hands in, when its record is written, and who may not succeed."""
+        """Remember the leader's assignments, when their record is written, and which requests must not succeed."""
         body = event.body
-        if isinstance(body, HeartbeatRequest) and not self._loading:  # while loading it tells nothing (C-HB-03)
+        if isinstance(body, HeartbeatRequest) and not self._loading:  # proves nothing while loading (C-HB-03)
             self._check_later(event.id, body, before.get(body.group_id))
         if not isinstance(body, SyncGroupRequest):
             return
@@ -139,9 +139,9 @@ class AnswerRules:
             generation.offset = self._end + len(seen.records) - 1
 
     def _check_later(self, number: int, body: HeartbeatRequest, group: GroupView | None) -> None:
-        """The answer may wait for the log; what entitles to it is the state in which the request was handled."""
+        """Note why a Heartbeat must fail. Its answer may wait for the log, but the state on arrival decides."""
         if group is None or all(member.member_id != body.member_id for member in group.members):
-            self._barred[number] = f"INV-FENCE-02 {body.group_id}: {body.member_id} is no member"
+            self._barred[number] = f"INV-FENCE-02 {body.group_id}: {body.member_id} is not a member"
         elif body.generation_id != group.generation_id:
             self._barred[number] = f"C-HB-09 {body.group_id}: generation {body.generation_id}, not the current one"
         elif self._fenced(body.group_id, body.member_id):
@@ -156,7 +156,7 @@ class AnswerRules:
         for instance, member_id in after.items():
             previous = before.get(instance)
             if previous is not None and previous != member_id and previous not in ids:
-                if life.replaced.get(member_id) == previous:  # the append failed: the old id is back (C-STATIC-06)
+                if life.replaced.get(member_id) == previous:  # the append failed, so the old id is back (C-STATIC-06)
                     del life.replaced[member_id]
                 else:
                     life.replaced[previous] = member_id
@@ -187,7 +187,7 @@ class AnswerRules:
         self._not_fenced(name, answer.member_id, "JoinGroup")
         life = self._life(name)
         generation = life.of(answer.generation_id)
-        # Static members that return answer to new ids; of answers before v9 the leader is the one before (C-STATIC-05).
+        # Returning static members get new ids. Answers before v9 name the previous leader (C-STATIC-05).
         leader = life.now(answer.leader)
         told = (answer.protocol_type, answer.protocol_name, leader)
         if generation.told is not None:
@@ -198,7 +198,7 @@ class AnswerRules:
                 protocol == answer.protocol_name
                 and (
                     None in (type_, answer.protocol_type) or type_ == answer.protocol_type
-                )  # answers below v7 have none
+                )  # answers before v7 have no protocol type
                 and (preparing or leader == life.now(old_leader))
             )
             demand(agreed, "INV-JOIN-01", f"{text} says {told}, earlier answers {generation.told}")
@@ -234,24 +234,28 @@ class AnswerRules:
             sent = generation.sent[0]
             names = [old for old in sent if life.now(old) == member_id]
             expected = {sent[old] for old in names} or {b""}
-            demand(answer.assignment in expected, "INV-SYNC-01", f"{text} brings what the leader did not send")
+            demand(
+                answer.assignment in expected, "INV-SYNC-01", f"{text} has an assignment that the leader did not send"
+            )
         before = next((data for old, data in generation.given.items() if life.now(old) == member_id), None)
-        demand(before in (None, answer.assignment), "INV-SYNC-01", f"{text} brings something else than before")
+        demand(
+            before in (None, answer.assignment), "INV-SYNC-01", f"{text} has another assignment than an earlier answer"
+        )
         generation.given[member_id] = answer.assignment
         self._owned_once(text, life, generation)
 
     def _owned_once(self, text: str, life: Life, generation: Generation) -> None:
-        """INV-OWN-01, as far as the leader shared without overlap."""
+        """Check INV-OWN-01, provided that the leader's assignments do not overlap."""
         shares = _shares(generation.sent[0]) if generation.sent else None
         if shares is None or len(set(shares)) != len(shares):
             return
         given = _shares({life.now(member_id): data for member_id, data in generation.given.items()})
         if given is not None:
-            demand(len(set(given)) == len(given), "INV-OWN-01", f"{text}: two members were given one partition")
+            demand(len(set(given)) == len(given), "INV-OWN-01", f"{text}: two members were assigned the same partition")
 
 
 def _shares(assignments: Mapping[str, bytes]) -> list[tuple[str, int]] | None:
-    """Every partition in these assignments, or None if one is no assignment."""
+    """Return every partition in these assignments, or None if one cannot be decoded."""
     shares: list[tuple[str, int]] = []
     for data in assignments.values():
         if data:

@@ -1,4 +1,4 @@
-"""A member beside the model of one: what the pairs of both protocols share."""
+"""A member next to its model: the part that the pairs of both protocols share."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Self, TypeAlias
 
 from fencepost.protocol.errors import ErrorCode
 
-#: A deadline that no step comes to.
+#: A deadline that no exploration reaches.
 NEVER = 10**12
 
-#: Effects that can be seen: what was sent, which listener call was made, what was thrown.
+#: Visible effects: requests sent, listener calls made, errors thrown.
 Effects: TypeAlias = list[tuple[str, object]]
 
 
 class Disagreement(AssertionError):
-    """The member and its model did not do the same. ``rules``: those that decided in the model."""
+    """The member and its model behaved differently. ``rules``: the rules that decided in the model."""
 
     def __init__(self, text: str, rules: Sequence[str]) -> None:
         super().__init__(f"{text} ({', '.join(rules)})")
@@ -26,7 +26,7 @@ class Disagreement(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """``what`` names it; ``sent`` is the position of the request that is answered, in the order of sending."""
+    """An input. ``what`` names it. ``sent`` is the position, in sending order, of the request that it answers."""
 
     what: str
     value: object = None
@@ -39,21 +39,21 @@ class Input:
 
 
 class Beside(ABC):
-    """Immutable: ``after`` gives the pair that an input leads to, or raises ``Disagreement``."""
+    """An immutable pair. ``after`` returns the pair after an input, or raises ``Disagreement``."""
 
     @abstractmethod
     def inputs(self) -> list[Input]:
-        """Everything that can happen now, within a small alphabet."""
+        """Return every input that is possible now, from a small alphabet."""
 
     @abstractmethod
     def key(self) -> object:
-        """Equal for pairs that behave alike."""
+        """Return a key that is equal for pairs that behave alike."""
 
     @abstractmethod
     def _take(self, what: Input) -> None: ...
 
     def after(self, what: Input) -> Self:
-        """Take one input on both sides."""
+        """Give one input to both sides."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._take(what)
@@ -61,13 +61,13 @@ class Beside(ABC):
 
 
 def same_effects(member: Effects, model: Effects, rules: Sequence[str]) -> None:
-    """Raises ``Disagreement``."""
+    """Raise ``Disagreement`` unless both have the same effects."""
     if member != model:
         raise Disagreement(f"the member did {_text(member)}, the model {_text(model)}", rules)
 
 
 def same_state(member: Mapping[str, object], model: Mapping[str, object], rules: Sequence[str]) -> None:
-    """Raises ``Disagreement``; both have the same keys."""
+    """Raise ``Disagreement`` unless both states, which have the same keys, are equal."""
     different = {key: (member[key], model[key]) for key in member if member[key] != model[key]}
     if different:
         raise Disagreement(f"member and model differ: {different}", rules)

@@ -1,4 +1,4 @@
-"""What a rule says when it does not hold."""
+"""The error that reports a broken property."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class Broken(AssertionError):
 
 
 def demand(holds: bool, rule: str, text: str) -> None:
-    """Raise ``Broken`` unless it holds."""
+    """Raise ``Broken`` unless the property holds."""
     if not holds:
         raise Broken(rule, text)

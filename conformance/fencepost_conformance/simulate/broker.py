@@ -1,4 +1,4 @@
-"""The broker around the coordinator: its log, its topics, the work beside, and the partition that it wins and loses."""
+"""The broker around the coordinator: its log, topics and background tasks, and changes of the partition's leader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .world import World
 
 
 class Broker:
-    """``tenure`` counts the brokers that had the partition; ``active``: one has it now."""
+    """A broker. ``tenure`` counts the brokers that have led the partition; ``active``: one of them leads it now."""
 
     def __init__(self, world: World, core: WatchedSession, topics: Mapping[str, int]) -> None:
         self.core = core
@@ -33,12 +33,12 @@ class Broker:
         self._world = world
         self._rng = world.rng
         self._replicated = 0
-        #: how long the log was after each batch that this broker wrote
+        #: length of the log after each batch that this broker wrote
         self._ends: list[int] = []
         self._image = 0
 
     def carry_out(self, seen: Observation) -> None:
-        """What an event asks for beside answers."""
+        """Carry out what a step asks for apart from its answers."""
         if seen.records:
             self._append()
         for key in seen.tasks:
@@ -83,7 +83,7 @@ class Broker:
             self._replicate(self.tenure, len(self.core.log))
 
     def load(self, kept: int) -> None:
-        """The next broker has the partition, with the first ``kept`` records."""
+        """Let the next broker load the partition, with the first ``kept`` records."""
         self.tenure += 1
         self.active = True
         self._replicated, self._ends = kept, []
@@ -92,9 +92,10 @@ class Broker:
         self._world.feed(Load(self._world.now, leader_epoch=self.tenure, records=tuple(self.core.log[:kept])))
 
     def fail_over(self, gap_ms: int) -> None:
-        """Lose the partition and win it again later; that the groups then go on (LIV-09) is for ``liveness`` to see.
+        """Lose the partition and win it again after ``gap_ms``; ``liveness`` checks that the groups continue (LIV-09).
 
-        Of what is not replicated a part may survive: of the records of a step all or none, since they are one batch."""
+        Some unreplicated records may survive. The records of one step survive together or not at all: they are one
+        batch."""
         if not self.active:
             return
         self.active = False

@@ -1,4 +1,4 @@
-"""What the protocol leaves open (``fencepost.protocol.choices.Choices``), decided at random or always in one way."""
+"""Two ways to make the nondeterministic choices of ``fencepost.protocol.choices.Choices``: random, or always alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 
 
 class RandomChoices:
-    """Member ids in order, every other choice drawn."""
+    """Hands out member ids in order and draws every other choice."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -47,7 +47,7 @@ class RandomChoices:
 
 
 class Smallest:
-    """Numbered member ids, ``made`` of them so far; every other choice is the smallest."""
+    """Hands out numbered member ids (``made`` so far) and takes the smallest option in every other choice."""
 
     def __init__(self, made: int = 0) -> None:
         self.made = made

@@ -1,4 +1,4 @@
-"""What a coordinator may answer to a classic member, well or ill."""
+"""Answers that a coordinator may give to a classic member, correct or not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HEARTBEAT_ERRORS = (
 
 
 def answers(state: MemberState, name: str, kind: str) -> list[object]:
-    """To a request of that kind, of a member in that state of the model; ``name``: its assignor."""
+    """Return answers to a request of that kind from a member in that state of the model; ``name``: its assignor."""
     if kind == "heartbeat":
         return [HeartbeatResponse(error) for error in HEARTBEAT_ERRORS]
     if kind == "leave":

@@ -1,4 +1,4 @@
-"""Virtual time: what is to happen when, and the timers of coordinators, in one order."""
+"""Virtual time: scheduled actions and the timers of coordinators, in one order."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Generic, TypeVar
 from .broken import Broken
 
 LAST_LINES = 40
-#: more turns than this in one millisecond are a loop: no timer of a client is that short
+#: more turns than this in one millisecond are a loop, since no timer of a client is that short
 MOST_AT_ONCE = 10_000
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Clockwork(ABC, Generic[K]):
-    """``now`` is virtual time in ms; ``rng`` draws whatever is left to chance. ``K`` names a timer."""
+    """Virtual time. ``now`` is in ms; ``rng`` draws everything random; ``K`` names a timer."""
 
     def __init__(self, seed: str) -> None:
         self.now = 0
@@ -33,18 +33,18 @@ class Clockwork(ABC, Generic[K]):
     @property
     @abstractmethod
     def timers(self) -> Mapping[K, int]:
-        """The timers that are set, with their deadlines in ms."""
+        """Return the timers that are set, with their deadlines in ms."""
 
     @abstractmethod
     def fire(self, timer: K) -> None:
-        """A timer is due."""
+        """Handle a timer that is due."""
 
     def later(self, delay_ms: int, what: Callable[[], None]) -> None:
         self._count += 1
         heapq.heappush(self._agenda, (self.now + delay_ms, self._count, what))
 
     def _until(self, end: int) -> None:
-        """Let everything happen that is due before ``end``."""
+        """Run everything that is due before ``end``."""
         while True:
             timers = self.timers
             first = min(timers.values(), default=end)
@@ -55,7 +55,7 @@ class Clockwork(ABC, Generic[K]):
                 heapq.heappop(self._agenda)
                 self._at_once = 0 if at > self.now else self._at_once + 1
                 if self._at_once > MOST_AT_ONCE:
-                    raise Broken("LIV-12", f"somebody goes round and round: {MOST_AT_ONCE} turns in one millisecond")
+                    raise Broken("LIV-12", f"endless loop: {MOST_AT_ONCE} turns in one millisecond")
                 self.now = max(self.now, at)
                 what()
             elif first < end:

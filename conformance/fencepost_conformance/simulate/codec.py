@@ -1,4 +1,4 @@
-"""The bytes of real consumers, for a model of a member that leaves them to its caller."""
+"""The byte formats of real consumers, for a member model that leaves them to its caller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fencepost_model.member import inputs as mi
 
 @dataclass(frozen=True, slots=True)
 class RealCodec:
-    """The model makes and reads the bytes of real consumers, and assigns as the member does."""
+    """Encodes and decodes as real consumers do, and assigns as the member does."""
 
     assignors: tuple[Assignor, ...]
 

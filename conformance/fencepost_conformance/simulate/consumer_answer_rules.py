@@ -1,7 +1,7 @@
-"""Invariants of what a coordinator answers to members of consumer groups, of either protocol, over its history (12.2).
+"""Invariants of a coordinator's answers to members of consumer groups, of either protocol, over its history (12.2).
 
-A request is judged by the group as it was when it came, and by the group right after it; its answer may wait for the
-log, and what it says must be of that moment.
+The rules compare a request with the group on its arrival and right after its step. The answer may wait for the log, but
+must describe that moment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Views = Mapping[str, ConsumerGroupView]
 
 
 class _Asked(NamedTuple):
-    """A request to a consumer group: its member before and after it, and where the log ended then."""
+    """A request to a consumer group: its member before and after it, and the end of the log at that time."""
 
     request: Request
     before: ConsumerMemberView | None
@@ -43,7 +43,7 @@ class _Asked(NamedTuple):
 
 
 class ConsumerAnswerRules:
-    """Feed every event with its observation, and the views of consumer groups before and after it."""
+    """Checks every event, given its observation and the views of consumer groups before and after it."""
 
     def __init__(self) -> None:
         self._asked: dict[int, _Asked] = {}
@@ -75,13 +75,13 @@ class ConsumerAnswerRules:
         old, new = before.get(body.group_id), after.get(body.group_id)
         if old is None and new is None:
             return
-        # A JoinGroup without an id is answered with the one that it was given.
+        # A JoinGroup without an id is answered with the id that it was given.
         refused = [each for each in seen.replies if each.request_id == event.id and _error(each) is not ErrorCode.NONE]
         if refused and old is not None and (old.members or not isinstance(body, JoinGroupRequest)):  # C-JOIN-10
             demand(
                 new is not None and hard(new) == hard(old),
                 "INV-KIP-17",
-                f"{body.group_id}: refused with {_error(refused[0]).name}, and changed from {old} to {new}",
+                f"{body.group_id}: rejected with {_error(refused[0]).name}, but changed from {old} to {new}",
             )
         self._asked[event.id] = _Asked(event, _member(old, body.member_id), _member(new, body.member_id), self._end)
 
@@ -90,7 +90,7 @@ class ConsumerAnswerRules:
             return
         body, text = asked.request.body, f"request {asked.request.id}"
         if isinstance(body, JoinGroupRequest) and asked.after is None:
-            return  # it made the group a classic one, whose join phase answers (X-DOWN-22)
+            return  # the group became classic, and its join phase answers (X-DOWN-22)
         demand(asked.end <= self._replicated, "INV-KIP-10", f"{text} is answered NONE before it is in the log")
         match body, reply.body:
             case ConsumerGroupHeartbeatRequest() as beat, ConsumerGroupHeartbeatResponse() as answer:
@@ -101,14 +101,14 @@ class ConsumerAnswerRules:
                     member is not None and member.classic is not None and member.member_epoch == classic.generation_id,
                     "INV-FENCE-02" if member is None else "X-SYNC-03",
                     f"{classic.group_id}: {classic.member_id} ({text}) at {classic.generation_id} is answered NONE, "
-                    f"the group has {member}",
+                    f"but the group has {member}",
                 )
             case JoinGroupRequest() as join, JoinGroupResponse() as answer if asked.after is not None:
                 demand(
                     asked.after.member_epoch == answer.generation_id,
                     "X-JOIN-15",
-                    f"{join.group_id}: {join.member_id} ({text}) is told generation {answer.generation_id}, "
-                    f"its epoch is {asked.after.member_epoch}",
+                    f"{join.group_id}: {join.member_id} ({text}) gets generation {answer.generation_id}, "
+                    f"but its epoch is {asked.after.member_epoch}",
                 )
 
     def _beaten(
@@ -120,24 +120,24 @@ class ConsumerAnswerRules:
         demand(
             after is not None and after.member_epoch == answer.member_epoch,
             "INV-KIP-10",
-            f"{text} is told epoch {answer.member_epoch}, the group has {after}",
+            f"{text} gets epoch {answer.member_epoch}, but the group has {after}",
         )
         assert after is not None
         if beat.member_epoch != JOIN_EPOCH:
             said = f"{text} is answered NONE at {beat.member_epoch}"
-            demand(before is not None, "M-FENCE-01", f"{said}, and is no member")
+            demand(before is not None, "M-FENCE-01", f"{said}, but is not a member")
             assert before is not None
-            demand(_current(beat, before), "M-FENCE-05", f"{said}, and is {before}")
+            demand(_current(beat, before), "M-FENCE-05", f"{said}, but is {before}")
         if answer.assignment is None and before is not None:
             demand(
                 held(before.assigned) == held(after.assigned),
                 "INV-KIP-15",
-                f"{text} had {before.assigned}, has {after.assigned} and is told of no change",
+                f"{text} had {before.assigned}, has {after.assigned} but its answer has no assignment",
             )
 
 
 def _current(beat: ConsumerGroupHeartbeatRequest, member: ConsumerMemberView) -> bool:
-    """M-FENCE-04, M-FENCE-06: the epoch, or the one before if the member owns no more than it should."""
+    """M-FENCE-04, M-FENCE-06: the epoch is current, or the previous one if the member owns no more than it should."""
     if beat.member_epoch == member.member_epoch:
         return True
     owned = beat.topic_partitions

@@ -1,5 +1,5 @@
-"""Invariants of consumer groups, checked on what can be seen of them before and after each event (12.2), under profiles
-without Kafka's faults; and of the way from one kind of group to the other (INV-CONV-01)."""
+"""Invariants of consumer groups, checked on their views before and after each event (12.2), for profiles without
+Kafka's faults; and of conversions between the two kinds of group (INV-CONV-01)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def held(rows: Iterable[AssignedPartitions | TopicPartitions]) -> set[Held]:
 
 
 def holdings(member: ConsumerMemberView) -> set[Held]:
-    """What nobody else may be given: assigned, or still to be revoked."""
+    """Return the partitions that no other member may be given: assigned, or still to be revoked."""
     return held(member.assigned) | held(member.pending_revocation)
 
 
 def check_consumer_group(group: ConsumerGroupView) -> None:
-    """What the coordinator's view promises after every event."""
+    """Check the invariants of one view; they hold after every event."""
     name = group.group_id
     _check_owners(group)
     demand(
@@ -54,11 +54,11 @@ def check_consumer_group(group: ConsumerGroupView) -> None:
     demand(
         set(group.static_members) == mine and len(dict(group.static_members)) == len(mine),
         "INV-KIP-14",
-        f"{name}: instance ids map to {group.static_members}, the members say {sorted(mine)}",
+        f"{name}: instance ids map to {group.static_members}, by its members {sorted(mine)}",
     )
     used = {member.subscribed_topic_regex for member in group.members}
     idle = {each.regex for each in group.regexes} - used
-    demand(not idle, "INV-KIP-18", f"{name}: {sorted(idle)} are resolved and nobody uses them")
+    demand(not idle, "INV-KIP-18", f"{name}: {sorted(idle)} are resolved, but no member uses them")
 
 
 def _check_owners(group: ConsumerGroupView) -> None:
@@ -117,7 +117,7 @@ def _state(group: ConsumerGroupView) -> ConsumerGroupState:
 
 
 def check_consumer_change(before: ConsumerGroupView, after: ConsumerGroupView) -> None:
-    """Of a step that took nothing back: no load, no failed append, no new group of the name."""
+    """Check a step that undid nothing: no load, no failed append, no new group of the same name."""
     name = after.group_id
     demand(
         before.group_epoch <= after.group_epoch and before.assignment_epoch <= after.assignment_epoch,
@@ -130,7 +130,7 @@ def check_consumer_change(before: ConsumerGroupView, after: ConsumerGroupView) -
     there = {member.member_id for member in after.members}
     for member in after.members:
         was = old.get(member.member_id)
-        # A replacement may go on under the same id, and comes to 0 (M-STATIC-03).
+        # A replacement may keep the same id, and its epoch becomes 0 (M-STATIC-03).
         again = was is not None and was.member_epoch == STATIC_LEAVE_EPOCH
         demand(
             was is None or again or member.member_epoch in (0, STATIC_LEAVE_EPOCH)
@@ -151,42 +151,44 @@ def check_consumer_change(before: ConsumerGroupView, after: ConsumerGroupView) -
 
 
 def check_released(event: Event, before: ConsumerGroupView, after: ConsumerGroupView, names: dict[bytes, str]) -> None:
-    """M-REC-18, M-PE-03: what a member has that stays is taken from it only once it says that it has it no more."""
+    """M-REC-18, M-PE-03: a partition of a member that stays is freed only after the member reports that it gave it
+    up."""
     now = {member.member_id: member for member in after.members}
     for member in before.members:
         same = now.get(member.member_id)
-        if same is None or same.instance_id != member.instance_id:  # gone, or in another's place (M-STATIC-03)
+        if same is None or same.instance_id != member.instance_id:  # it left or was replaced (M-STATIC-03)
             continue
         lost = holdings(member) - holdings(same)
         early = lost - _given_up(event, member, names) if lost else lost
         demand(
             not early,
             "M-REC-18",
-            f"{after.group_id}: {sorted(early)} are free, and {member.member_id} has not said that it gave them up",
+            f"{after.group_id}: {sorted(early)} are free, but {member.member_id} has not given them up",
         )
 
 
 def _given_up(event: Event, member: ConsumerMemberView, names: dict[bytes, str]) -> set[Held]:
-    """What the member says by this event that it does not own."""
+    """Return the partitions that the member, by this event, reports not to own."""
     body = event.body if isinstance(event, Request) else None
     match body:
         case ConsumerGroupHeartbeatRequest(member_id=member.member_id, member_epoch=epoch, topic_partitions=owned):
             if epoch == STATIC_LEAVE_EPOCH:
                 return held(member.pending_revocation)  # M-PE-04
-            back = member.member_epoch == STATIC_LEAVE_EPOCH  # M-REC-24; who is there is not believed at 0 (M-FENCE-07)
+            back = member.member_epoch == STATIC_LEAVE_EPOCH  # M-REC-24; otherwise 0 is not believed (M-FENCE-07)
             if owned is not None and (back or epoch != JOIN_EPOCH):
                 return holdings(member) - held(owned)
         case JoinGroupRequest(member_id=member.member_id, protocols=protocols):
             said = decode_subscription(protocols[0].metadata)
             if said.generation_id not in (NO_GENERATION, member.member_epoch):
-                return set()  # of before, so it says nothing of now (X-JOIN-12 mended)
+                return set()  # from an earlier epoch, so it proves nothing (X-JOIN-12 fixed)
             kept = set(said.owned_partitions)
             return {each for each in holdings(member) if each[0] not in names or (names[each[0]], each[1]) not in kept}
     return set()
 
 
 def check_taken_back(before: ConsumerGroupView, after: ConsumerGroupView | None) -> None:
-    """INV-ATOM-01: the append failed, so the group is what it was. The time to look at the topics is soft (F-RT-08)."""
+    """INV-ATOM-01: after a failed append the group is as before. Only the topic refresh deadline may differ
+    (F-RT-08)."""
     demand(
         after is not None and hard(after) == hard(before),
         "INV-ATOM-01",
@@ -195,15 +197,16 @@ def check_taken_back(before: ConsumerGroupView, after: ConsumerGroupView | None)
 
 
 def hard(group: ConsumerGroupView) -> ConsumerGroupView:
-    """What the log says of the group."""
+    """Return the part of the group that the log restores."""
     return replace(group, refresh_deadline=None)
 
 
 def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes, str]) -> None:
-    """INV-CONV-01: who was in the group is in it under the same ids, but for the one in whose place the caller came
-    and for the caller, whose heartbeat may name another instance id (M-STATIC-13). Who still speaks the classic one
-    has what it was assigned, and of what it claims all that no other was assigned and no other claims (X-UP-05 mended);
-    ``names`` are the topics there are."""
+    """INV-CONV-01: check the upgrade of a classic group. ``names``: the existing topics, by id.
+
+    Members keep their ids, except one that the caller replaced. They keep their instance ids, except the caller, whose
+    heartbeat may name another (M-STATIC-13). A member that still speaks the classic protocol keeps its assignment. Of
+    the partitions that it claims, it gets all that no other member was assigned or claims (with X-UP-05 fixed)."""
     name, generation = after.group_id, before.generation_id
     demand(
         after.group_epoch in (generation, generation + 1),
@@ -217,7 +220,7 @@ def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes
     for member in before.members:
         same = now.get(member.member_id)
         heir = member.group_instance_id is not None and member.group_instance_id in instances
-        demand(same is not None or heir, "INV-CONV-01", f"{name}: {member.member_id} was lost on the way")
+        demand(same is not None or heir, "INV-CONV-01", f"{name}: {member.member_id} is missing after the upgrade")
         demand(
             same is None or same.classic is None or same.instance_id == member.group_instance_id,
             "INV-CONV-01",
@@ -236,14 +239,15 @@ def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes
             )
     kept = {member.member_id for member in before.members}
     strangers = [each for each in now.values() if each.member_id not in kept and each.classic is not None]
-    demand(not strangers, "INV-CONV-01", f"{name}: {[each.member_id for each in strangers]} come from nowhere")
+    demand(not strangers, "INV-CONV-01", f"{name}: {[each.member_id for each in strangers]} were not members before")
 
 
 def check_downgrade(before: ConsumerGroupView, after: GroupView, names: dict[bytes, str]) -> None:
-    """INV-CONV-01: the members that stay are assigned what they hold (X-DOWN-04 mended), and who comes in another's
-    place and is brought up to date on the way no more than that and its target; ``names`` are the topics there are.
+    """INV-CONV-01: check the downgrade of a consumer group. ``names``: the existing topics, by id.
 
-    If the rebalance that follows was over at once (X-DOWN-22), its generation is one more."""
+    Members that stay are assigned what they hold (with X-DOWN-04 fixed). A static member that replaces another and is
+    reconciled on the way gets no more than that and its target. If the rebalance that follows ended at once
+    (X-DOWN-22), the generation is one higher."""
     name, over = after.group_id, after.state is GroupState.COMPLETING_REBALANCE
     demand(
         before.group_epoch <= after.generation_id - over <= before.group_epoch + 1,
@@ -255,7 +259,7 @@ def check_downgrade(before: ConsumerGroupView, after: GroupView, names: dict[byt
     heirs = dict(before.static_members)
     for member in after.members:
         was = old.get(member.member_id) or old.get(heirs.get(member.group_instance_id or "", ""))
-        demand(was is not None, "INV-CONV-01", f"{name}: {member.member_id} comes from nowhere")
+        demand(was is not None, "INV-CONV-01", f"{name}: {member.member_id} was not a member before")
         assert was is not None
         given, has = _partitions(member.assignment), _named(holdings(was), names)
         wanted = _named(target.get(was.member_id, set()), names)
@@ -276,7 +280,7 @@ def _existing(partitions: set[TopicPartition], names: dict[bytes, str]) -> set[T
 
 
 def _claims(group: GroupView, member: MemberView) -> set[TopicPartition]:
-    """What the subscription for the group's protocol says that the member owns."""
+    """Return the owned partitions in the member's subscription for the group's protocol."""
     metadata = [protocol.metadata for protocol in member.protocols if protocol.name == group.protocol_name]
     return {each for data in metadata[:1] for each in decode_subscription(data).owned_partitions}
 

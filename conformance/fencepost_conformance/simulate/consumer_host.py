@@ -1,4 +1,4 @@
-"""A program with a KIP-848 member in it."""
+"""A program with a KIP-848 member."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .host import MemberHost
 
 
 class ConsumerHost(MemberHost[ConsumerMember]):
-    """Its background reads the socket whatever the program does."""
+    """A host whose background thread reads the socket whatever the program does."""
 
     def fresh(self) -> ConsumerMember:
         settings = self.plan.settings
@@ -27,7 +27,8 @@ class ConsumerHost(MemberHost[ConsumerMember]):
         self._rules.observe(before, self.member, event, commands)
 
     def polls(self, event: MemberEvent) -> bool:
-        """A poll in which a listener returned takes another turn, and counts from then (N-POLL-01)."""
+        """Whether the poll interval restarts. A poll in which a listener returned continues and counts again
+        (N-POLL-01)."""
         waiting = self.member.waiting
         goes_on = isinstance(event, ListenerDone) and waiting is not None and waiting.api is ApiCall.POLL
         return goes_on or super().polls(event)
@@ -45,12 +46,12 @@ class ConsumerHost(MemberHost[ConsumerMember]):
         return self.member.state is ConsumerState.STABLE and bool(self.member.assignment)
 
     def ends(self, error: ErrorCode | None) -> bool:
-        """A fatal member stays fatal (N-TR-11), so its program ends."""
+        """Whether the program ends: a fatal member stays fatal (N-TR-11)."""
         return self.member.state is ConsumerState.FATAL
 
     def comes_back(self) -> bool:
-        """It is started again; an earlier process under its instance id will be missed in time (M-STATIC-02), another
-        that is alive will not."""
+        """Whether the program restarts. An earlier dead process with its instance id times out (M-STATIC-02); a live
+        one does not."""
         return not self._world.rival(self)
 
     def subscribe(self, topics: frozenset[str]) -> None:

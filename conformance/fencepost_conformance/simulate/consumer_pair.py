@@ -1,13 +1,13 @@
-"""A KIP-848 member and the model of one, side by side: the same inputs must have the same visible effects.
+"""A KIP-848 member next to its model: the same inputs must have the same visible effects.
 
-DRIVEN: the step function of the consumer. MODELLED: ``ClientModel``, written apart from it. The model has no clock, so
-the pair decides when a timer runs out, by moving the member's deadlines. Listener calls take as long as the pair likes:
-answers, fences and timers come between.
+DRIVEN: the step function of the consumer. MODELLED: ``ClientModel``, written independently. The model has no clock, so
+the pair decides when a timer expires, by moving the member's deadlines. Listener calls take as long as the pair likes:
+answers, fences and timers may come in between.
 
-After every step both must have the same timers, with the same delays where the step has set them. The model's side
-of that is ``fencepost_model.member.consumer.timers``. A timer is fired where either side would let it run out.
+After every step both must have the same timers, with the same delays where the step has set them. The model's timers
+are in ``fencepost_model.member.consumer.timers``. The pair fires a timer where either side would let it expire.
 
-Left out, because the model leaves it to its caller: that the coordinator is looked up, and that metadata is asked for.
+Coordinator look-ups and metadata requests are not compared, because the model leaves them to its caller.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .beside import NEVER, Beside, Disagreement, Effects, Input, same_effects, s
 
 T, U, V = (name * 16 for name in (b"T", b"U", b"V"))
 TOPICS = {T: Topic("t", T, 2), U: Topic("u", U, 1), V: Topic("v", V, 1)}
-#: What the coordinator may want, by topic; V is one that the client may not know.
+#: Targets that the coordinator may send, by topic; V is a topic that the client may not know.
 TARGETS: tuple[tuple[tuple[bytes, tuple[int, ...]], ...], ...] = (
     (),
     ((T, (0,)),),
@@ -75,9 +75,9 @@ class ConsumerPair(Beside):
         self.member = ConsumerMember(settings, "m")
         self.state: ClientState = self.model.initial()
         self.now = 0
-        self.requests: tuple[tuple[int, int], ...] = ()  #: in flight: the member's number and the model's
-        self.alarms = Alarms()  #: as the member has asked for them
-        self.timers = ct.Timers()  #: as the model has them
+        self.requests: tuple[tuple[int, int], ...] = ()  #: in flight: the member's request id and the model's
+        self.alarms = Alarms()  #: the member's timers
+        self.timers = ct.Timers()  #: the model's timers
         self._delays = ct.Delays(
             settings.max_poll_interval_ms,
             settings.retry_backoff_ms,
@@ -211,17 +211,17 @@ class ConsumerPair(Beside):
         try:
             self._give(theirs, ev.MemberTimerFired(self.now, timer))
         except (IllegalEvent, ValueError) as refused:
-            raise Disagreement(f"only one side lets the {timer.value} timer run out: {refused}", ("N-HB-07",)) from None
+            raise Disagreement(f"only one side lets the {timer.value} timer expire: {refused}", ("N-HB-07",)) from None
 
     def _beat(self) -> None:
-        """The interval and the least gap are over. At the first of the two nothing happens, if both run."""
+        """Let the interval and the minimum gap pass. When both run, the first of the two has no effect."""
         due = [timer for timer in _BEATS if timer.value in self.alarms.running] or [ev.MemberTimer.HEARTBEAT]
         for timer in due[:-1]:
             self._quietly(timer)
         self._fire(mi.HeartbeatDue(), due[-1])
 
     def _look_up(self) -> None:
-        """Nothing but that another look-up begins."""
+        """Check that nothing happens but another look-up."""
         self._quietly(ev.MemberTimer.LOOKUP)
         self.timers = self.timers.looks_again()
 
@@ -307,7 +307,7 @@ class ConsumerPair(Beside):
         }
 
     def key(self) -> object:
-        """Equal for pairs that behave alike: request numbers, local epochs and time do not count."""
+        """Return a key that is equal for pairs that behave alike; request ids, local epochs and time do not count."""
         state, member = self.state, self.member
         target, current = state.target, state.current
         plain = state._replace(

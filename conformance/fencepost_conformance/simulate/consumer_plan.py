@@ -1,4 +1,4 @@
-"""What a seed stands for when the members speak the protocol of KIP-848."""
+"""The plan of a seed whose members speak the protocol of KIP-848."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SESSION_MS = 6_000
 
 
 def draw_consumer_plan(seed: int, profile: Profile = INTENDED) -> Plan:
-    """The plan of a seed, the same on every machine."""
+    """Draw the plan of a seed, the same on every machine."""
     rng = Random(f"consumer plan {seed}")
     network = draw_network(rng)
     settings = Settings(

@@ -32,8 +32,8 @@ class ConsumerRules:
         self._name = name
         self._listener = ListenerRules(name)
         self._reported: set[TopicPartition] = set()
-        self._open: set[int] = set()  #: heartbeats in flight, but for leaves and what was sent before one
-        self._names: dict[bytes, str] = {}  #: of the topics that it has known; it may report others (N-REC-02)
+        self._open: set[int] = set()  #: heartbeats in flight, without leaves and those sent before one
+        self._names: dict[bytes, str] = {}  #: names of all topics that it has known; it may report others (N-REC-02)
 
     def observe(
         self, before: ConsumerMember, after: ConsumerMember, event: MemberEvent, commands: Sequence[Command]
@@ -61,7 +61,8 @@ class ConsumerRules:
                 self._sent(after, command.body)
 
     def _counted(self, request_id: int, body: ConsumerGroupHeartbeatRequest) -> None:
-        """INV-CL-08: one at a time; a leave does not wait, and what it overtakes is late (N-HB-11)."""
+        """INV-CL-08: one heartbeat at a time. A leave does not wait; the answers that it overtakes are late
+        (N-HB-11)."""
         if body.member_epoch < 0:
             self._open.clear()
             return
@@ -69,7 +70,8 @@ class ConsumerRules:
         demand(len(self._open) == 1, "INV-CL-08", f"{self._name}: {len(self._open)} heartbeats are in flight")
 
     def _sent(self, member: ConsumerMember, body: ConsumerGroupHeartbeatRequest) -> None:
-        """INV-CL-05: what is reported no more has been told as gone; who joins has nothing left (N-TR-06)."""
+        """INV-CL-05: a partition that is no longer reported has been revoked; a joining member has none left
+        (N-TR-06)."""
         demand(
             body.member_epoch != JOIN_EPOCH or not self._listener.held or not member.settings.listener,
             "N-TR-06",

@@ -1,4 +1,4 @@
-"""A cooperative assignor for simulations: the shares of round-robin, reached without taking anything from its owner."""
+"""A cooperative assignor for simulations: round-robin shares, reached without taking a partition from its owner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencepost.protocol.events import Topic
 
 @dataclass(frozen=True, slots=True)
 class GradualAssignor:
-    """What a member should get but another one claims is withheld until the claim is gone (A-COOP-01, A-COOP-02)."""
+    """Withholds a partition from its new member until no other member claims it (A-COOP-01, A-COOP-02)."""
 
     name: str = "gradual"
     version: int = 0

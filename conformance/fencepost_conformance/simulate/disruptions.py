@@ -1,4 +1,4 @@
-"""What goes wrong, carried out."""
+"""Carries out the disruptions of a plan."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _restart(world: World, what: Disruption) -> None:
 
 
 def _switch(world: World, number: int) -> None:
-    """The program comes back with the other protocol (X-ROLL-02); one that does not end is ended."""
+    """Restart the program with the other protocol (X-ROLL-02); one that cannot close is stopped."""
     host = world.hosts[number]
     if host.given_up is not None or host.plan.other is None:
         return

@@ -1,4 +1,4 @@
-"""Invariants of a classic group's state, checked on what can be seen of it after each event (12.1)."""
+"""Invariants of a classic group's state, checked on its view after each event (12.1)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EMPTY, PREPARING, COMPLETING, STABLE = (
 
 
 def check_group(group: GroupView) -> None:
-    """What every reachable state of a group promises; except clauses that only Kafka's faults need are left out."""
+    """Check the invariants of one view, without the exceptions that only Kafka's faults need."""
     name, state = group.group_id, group.state
     members = {member.member_id: member for member in group.members}
     both = members.keys() & group.pending_join
     demand(not both, "INV-MEM-01", f"{name}: {sorted(both)} are members and pending")
     mapped = dict(group.static_members)
     named = {member.group_instance_id: id_ for id_, member in members.items() if member.group_instance_id is not None}
-    demand(mapped == named, "INV-MEM-02", f"{name}: instance ids map to {mapped}, the members say {named}")
+    demand(mapped == named, "INV-MEM-02", f"{name}: instance ids map to {mapped}, by its members {named}")
     demand(
         len(named) == sum(member.group_instance_id is not None for member in group.members),
         "INV-MEM-02",
@@ -40,9 +40,9 @@ def check_group(group: GroupView) -> None:
         excused = bool(group.pending_join) or group.previous_state is EMPTY
         demand(excused, "INV-MEM-03", f"{name}: Preparing without members and without pending ids")
     if not members:
-        demand(group.leader is None, "INV-MEM-04", f"{name}: leader {group.leader} of nobody")
+        demand(group.leader is None, "INV-MEM-04", f"{name}: leader {group.leader} without members")
     elif state in (COMPLETING, STABLE):
-        demand(group.leader in members, "INV-MEM-04", f"{name}: leader {group.leader} is no member")
+        demand(group.leader in members, "INV-MEM-04", f"{name}: leader {group.leader} is not a member")
     for member in group.members:
         _check_parked(name, state, member)
     if state in (COMPLETING, STABLE):
@@ -87,7 +87,7 @@ def check_change(before: GroupView, after: GroupView) -> None:
 
 
 def check_independence(event: Event, changed: Set[str], before: Mapping[str, GroupView]) -> None:
-    """INV-GRP-01: what concerns one group changes no other. The log may fail or finish operations of several."""
+    """INV-GRP-01: an event for one group changes no other. The log may fail or finish operations of several groups."""
     match event:
         case Request(body=body):
             concerned = {getattr(body, "group_id", None), *getattr(body, "groups_names", ())}

@@ -1,4 +1,4 @@
-"""A program with one member in it: steps the member, carries out its commands, and is its application."""
+"""A program with one member: steps the member, carries out its commands, and plays its application."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .plan import HostPlan
 
 
 class Wires(Protocol):
-    """The way to the brokers."""
+    """The network between a host and the brokers."""
 
     def send(self, host: AnyHost, command: Send) -> None: ...
     def find_coordinator(self, host: AnyHost) -> None: ...
@@ -51,7 +51,7 @@ class Wires(Protocol):
 
 
 class Surroundings(Protocol):
-    """What a host needs of the simulation it lives in."""
+    """The part of the simulation that a host needs."""
 
     now: int
 
@@ -64,15 +64,15 @@ class Surroundings(Protocol):
     def jitter(self) -> float: ...
 
 
-#: What a program throws when another process has its instance id; it ends then (C-STATIC-13).
+#: Errors of a program whose instance id another process has taken; the program ends (C-STATIC-13).
 FENCED = (ErrorCode.FENCED_INSTANCE_ID,)
 
 M = TypeVar("M", Member, ConsumerMember)
 
 
 class MemberHost(ABC, Generic[M]):
-    """``process`` counts restarts: what was meant for an earlier process finds nobody. ``life``: of the group, when the
-    last JoinGroup was answered."""
+    """A program with one member. ``process`` counts restarts; messages for an earlier process are dropped. ``life``:
+    the life of the group when the last JoinGroup was answered."""
 
     def __init__(self, plan: HostPlan, world: Surroundings) -> None:
         self.plan = plan
@@ -81,22 +81,22 @@ class MemberHost(ABC, Generic[M]):
         self.running = False
         self.life = (0, 0)
         self.given_up: str | None = None
-        self.coming_back = False  #: it has ended, and is about to be started again
+        self.coming_back = False  #: it has ended and will restart
         self.listener_fails = False
         self.listener_delay_ms = plan.listener_ms
-        self.processing_ms = 0  #: how long the program needs for what a poll returns
+        self.processing_ms = 0  #: how long the program processes the records of a poll
         self.busy_until = 0  #: before that it does not poll
         self._world = world
         self._timers: dict[MemberTimer, int] = {}
         self._inbox: list[MemberEvent] = []  #: read by the next poll
         self._subscribed = False
-        self._fed_ms = 0  #: when the poll interval last began
+        self._fed_ms = 0  #: start of the current poll interval
 
-    # --- what the two protocols do differently ---
+    # --- where the two protocols differ ---
 
     @abstractmethod
     def fresh(self) -> M:
-        """The member of a new process; its history begins anew."""
+        """Return the member of a new process, with a new history."""
 
     @abstractmethod
     def step(self, event: MemberEvent) -> tuple[M, tuple[Command, ...]]: ...
@@ -108,25 +108,25 @@ class MemberHost(ABC, Generic[M]):
     @property
     @abstractmethod
     def reads(self) -> bool:
-        """Does it read the socket though the program does not poll?"""
+        """Whether it reads the socket while the program does not poll."""
 
     @property
     @abstractmethod
     def works(self) -> bool:
-        """Has it records to process?"""
+        """Whether it has records to process."""
 
     def ends(self, error: ErrorCode | None) -> bool:
-        """Does what a call throws end this process?"""
+        """Whether an error thrown by a call ends this process."""
         return error in FENCED
 
     def comes_back(self) -> bool:
-        """Is it started again, then?"""
+        """Whether the program then restarts."""
         return False
 
     # --- the application ---
 
     def start(self) -> None:
-        """A new process."""
+        """Start a new process."""
         self.process += 1
         self.member = self.fresh()
         self._timers.clear()
@@ -168,12 +168,12 @@ class MemberHost(ABC, Generic[M]):
 
     @property
     def idle(self) -> bool:
-        """May the application call?"""
+        """Whether the application may call."""
         return self.running and self.member.waiting is None and not self.member.closed
 
     @property
     def takes_part(self) -> bool:
-        """Is it a program that should end up with its share?"""
+        """Whether the program should end up with its share of the partitions."""
         return self.running and self._subscribed and not self.member.closed
 
     def poll(self) -> None:
@@ -194,12 +194,12 @@ class MemberHost(ABC, Generic[M]):
     # --- the network and the clock ---
 
     def receive(self, process: int, event: MemberEvent) -> None:
-        """Something arrives for a process of this host."""
+        """Receive a message for a process of this host."""
         if process != self.process or not self.running:
             return
         reads = self.reads or (self.idle and self._world.now >= self.busy_until)
         if not reads and isinstance(event, Answered):
-            self._inbox.append(event)  # nobody reads the socket now
+            self._inbox.append(event)  # the socket is not read now
             return
         self.handle(event)
         self.poll()
@@ -235,16 +235,16 @@ class MemberHost(ABC, Generic[M]):
             self._carry_out(command)
 
     def polls(self, event: MemberEvent) -> bool:
-        """Whether the poll interval begins anew with it, as the member is (K-HB-03, N-TR-09)."""
+        """Whether the event restarts the member's poll interval (K-HB-03, N-TR-09)."""
         return isinstance(event, Poll)
 
     @property
     def leaves(self) -> bool:
-        """It is about to leave, so that nobody looks at the poll interval any more (N-TR-09)."""
+        """Whether the member is about to leave, so that the poll interval no longer matters (N-TR-09)."""
         return False
 
     def _check_stall(self, body: RequestBody) -> None:
-        """K-HB-03, N-TR-09: who has not polled for longer than the poll interval does not stay in the group."""
+        """K-HB-03, N-TR-09: a member that has not polled for longer than the poll interval leaves the group."""
         silent = self._world.now - self._fed_ms
         stays = isinstance(body, HeartbeatRequest) or (
             isinstance(body, ConsumerGroupHeartbeatRequest) and body.member_epoch >= 0 and not self.leaves
@@ -286,10 +286,10 @@ class MemberHost(ABC, Generic[M]):
                         self.coming_back = True
                         world.later(1_000, self._start_again)
                     else:
-                        self.given_up = "fenced by a second process"  # and rightly: the program ends (C-STATIC-13)
+                        self.given_up = "fenced by a second process"  # this is right: the program ends (C-STATIC-13)
                 elif not self._subscribed:
-                    # The listener threw, so the member has given up its partitions and not left (K-LEAVE-04); a
-                    # program that goes on must unsubscribe again.
+                    # The listener threw, so the member has given up its partitions without leaving (K-LEAVE-04). A
+                    # program that continues must unsubscribe again.
                     self._world.later(0, self.unsubscribe)
             case Returned() if self.member.closed:
                 self.running = False
@@ -307,7 +307,7 @@ class Host(MemberHost[Member]):
         return Member(settings)
 
     def polls(self, event: MemberEvent) -> bool:
-        """A poll that joined goes on, and counts from then."""
+        """Whether the poll interval restarts. A poll that has joined continues and counts again."""
         joined = isinstance(event, Answered) and isinstance(event.body, JoinGroupResponse)
         return joined or super().polls(event)
 

@@ -1,5 +1,4 @@
-"""What the program of a member is told, in which order, and what is committed before: for members of either protocol
-(12.3)."""
+"""The rebalance listener of a member of either protocol: the order of its calls, and the commits before them (12.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from .broken import demand
 
 
 class ListenerRules:
-    """``held``: what the program was told as assigned and not told as gone."""
+    """``held``: partitions reported to the program as assigned, and not yet as revoked or lost."""
 
     def __init__(self, name: str) -> None:
         self.held: set[TopicPartition] = set()
@@ -22,7 +21,8 @@ class ListenerRules:
         self._committed: frozenset[TopicPartition] = frozenset()
 
     def observe(self, event: MemberEvent, commands: Iterable[Command], commits: str | None) -> None:
-        """``commits``: the rule by which what is revoked now was committed before, or None."""
+        """Check the listener calls of a step. ``commits``: the rule that requires a commit before a revocation, or
+        None."""
         if isinstance(event, ListenerDone):
             self._running = False
         elif isinstance(event, CommitFinished):
@@ -39,7 +39,7 @@ class ListenerRules:
         self._running = True
         if call.call is Call.ASSIGNED:
             again = self.held & partitions
-            demand(not again, "INV-CL-01", f"{name}: {sorted(again)} assigned again without being taken away")
+            demand(not again, "INV-CL-01", f"{name}: {sorted(again)} are assigned again without having been revoked")
             self.held |= partitions
             return
         self.held -= partitions

@@ -1,4 +1,4 @@
-"""What must come true once the environment is quiet (12.5)."""
+"""Properties that must become true once the environment is quiet (12.5)."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .broken import Broken, demand
 from .host import AnyHost, Host
 from .world import World
 
-#: How often it is looked whether the groups have settled, in ms.
+#: Interval between two checks whether the groups have settled, in ms.
 _LOOK_EVERY = 250
-#: No message of the chaos is on its way for longer, in ms.
+#: Longest delay of a message from the chaos, in ms.
 _LAST_MESSAGES = 2_500
 _EXPECTED = (TimerKind.CONSUMER_JOIN, TimerKind.CONSUMER_SYNC)
 
 
 class Settling:
-    """``settled_ms``: how long it took, once all that was begun in the chaos had ended."""
+    """``settled_ms``: how long the groups took to settle after everything begun in the chaos had ended."""
 
     def __init__(self, simulation: World) -> None:
         self._simulation = simulation
         self.settled_ms = 0
 
     def run(self, until: Callable[[int], None]) -> None:
-        """Wait for every group to settle, no longer than the rules allow; then see that it stays so."""
+        """Wait until every group has settled, no longer than the rules allow; then check that it stays so."""
         world = self._simulation
-        # What was begun in the chaos comes to its end first: restarts, stalls, messages on their way.
+        # First let everything end that began in the chaos: restarts, stalls, messages on their way.
         ends = max((each.at_ms + each.amount for each in world.plan.disruptions), default=0)
         busy = max(host.busy_until for host in world.hosts)
         until(max(world.now, ends, busy) + _LAST_MESSAGES)
@@ -49,7 +49,7 @@ class Settling:
         before = self._epochs()
         until(world.now + 3 * self._session)
         problem = self._problem()
-        demand(problem is None, "LIV-05", f"settled, and then not: {problem}")
+        demand(problem is None, "LIV-05", f"settled, but not for long: {problem}")
         after = self._epochs()
         demand(before == after, "LIV-05", f"a settled group rebalances: {before} → {after}")
 
@@ -68,7 +68,7 @@ class Settling:
         )
 
     def _bound(self) -> int:
-        """Three times: the silent are removed, the rest joins and syncs (LIV-02…06)."""
+        """Return three times the longest round: silent members are removed, the rest join and sync (LIV-02…06)."""
         world = self._simulation
         session = self._session
         rebalance = max(host.plan.settings.max_poll_interval_ms for host in world.hosts)
@@ -76,13 +76,13 @@ class Settling:
         return 3 * (session + 2 * rebalance + delay) + 10_000
 
     def _problem(self) -> str | None:
-        """What keeps the groups from being settled, or None."""
+        """Return what keeps the groups from being settled, or None."""
         world = self._simulation
         if not world.broker.active:
             return "no coordinator"
         between = [host.plan.name for host in world.hosts if host.coming_back and host.given_up is None]
         if between:
-            return f"{between} are about to start again"
+            return f"{between} are about to restart"
         groups = {host.plan.settings.group_id for host in world.hosts}
         for group in sorted(groups):
             live = [host for host in world.hosts if host.takes_part and host.plan.settings.group_id == group]
@@ -99,11 +99,11 @@ class Settling:
         if not live:
             if group is None or not group.members:
                 return None
-            return f"{group.state.value}, but nobody is left"
+            return f"{group.state.value}, but no program runs"
         if group is None or group.state not in (GroupState.STABLE, ConsumerGroupState.STABLE):
             return f"{group.state.value if group else 'no group'}"
         if any(key.group_id == name and key.kind in _EXPECTED for key in core.armed):
-            return "a classic member is expected to join or to sync"  # else it is fenced (X-TMR-02, X-TMR-03)
+            return "a classic member is expected to join or to sync"  # otherwise it is fenced (X-TMR-02, X-TMR-03)
         if consumer is not None:
             epochs = {member.member_id: member.member_epoch for member in consumer.members}
         else:
@@ -137,7 +137,7 @@ def _classic_problem(host: Host, epochs: Mapping[str, int]) -> str | None:
         return f"is {member.state.value}"
     generation = member.generation
     if epochs.get(generation.member_id) != generation.generation_id:
-        return f"is in generation {generation.generation_id}, the coordinator says {epochs}"
+        return f"is in generation {generation.generation_id}, the coordinator has {epochs}"
     return None
 
 
@@ -148,5 +148,5 @@ def _consumer_problem(host: AnyHost, epochs: Mapping[str, int]) -> str | None:
     if member.state is not ConsumerState.STABLE:
         return f"is {member.state.value}"
     if epochs.get(member.member_id) != member.epoch:
-        return f"is at epoch {member.epoch}, the coordinator says {epochs}"
+        return f"is at epoch {member.epoch}, the coordinator has {epochs}"
     return None

@@ -14,7 +14,7 @@ from .listener_rules import ListenerRules
 
 UNJOINED, PREPARING, COMPLETING, STABLE = MemberState
 
-#: K-ST-10…13. A step may pass through several.
+#: K-ST-10…13. A step may pass through several states.
 _NEXT = {
     UNJOINED: {UNJOINED, PREPARING},
     PREPARING: {UNJOINED, PREPARING, COMPLETING},
@@ -38,7 +38,7 @@ class MemberRules:
         )
         settings = after.settings
         eager = settings.protocol is RebalanceProtocol.EAGER
-        # What a cooperative member gives up after the join was committed before it, if at all (K-CB-12).
+        # A cooperative member's commit before the join, if any, covers what it gives up after the join (K-CB-12).
         commits = settings.auto_commit and eager and isinstance(event, Poll) and before.state is STABLE
         self._listener.observe(event, commands, "K-CB-01" if commits else None)
         if after.state is PREPARING and eager:
@@ -58,9 +58,10 @@ class Holder:
 
 
 def check_generation(holders: Mapping[str, Holder], adopted: str) -> None:
-    """INV-CL-06, INV-OWN-01: what ``adopted`` has taken up, no other live member of its generation owns.
+    """INV-CL-06, INV-OWN-01: no other live member of the generation owns partitions that ``adopted`` has just got.
 
-    Two live processes of one instance id are the exception: the elder is fenced, and learns it later (C-STATIC-13).
+    Two live processes with one instance id are the exception: the older one is fenced, but learns it later
+    (C-STATIC-13).
     """
     taker = holders[adopted]
     generation = taker.member.generation

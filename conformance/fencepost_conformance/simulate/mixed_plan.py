@@ -1,15 +1,14 @@
-"""What a seed stands for when programs change from one protocol to the other, in one group (X-ROLL-02).
+"""The plan of a seed whose programs change from one protocol to the other, in one group (X-ROLL-02).
 
-A roll takes the programs one by one to the other protocol, and perhaps back; in between, and in the middle of it, what
-goes wrong elsewhere goes wrong here. But who is static keeps its subscription and its topics, as in groups of classic
-members alone.
+A roll moves the programs one by one to the other protocol, and perhaps back. Meanwhile the same faults happen as in
+other plans. But static members keep their subscription and their topics, as in groups of classic members alone.
 
-The network makes copies of JoinGroups that reach consumer groups. One that comes late gives nothing away that its
-sender still has, or fences it (X-JOIN-12 mended); yet it may get the member a partition in the same generation, and
-nobody hears the answer (X-JOIN-22, X-HB-06). TCP makes no copies; so where they were made, each program asks for a
-rebalance once all of them have come. No copies reach classic groups, where one would stand for what its sender claims
-now when the group is upgraded (X-UP-05). Nor are copies made of other requests: the answer to one that nobody hears may
-be the only one that tells a member of the consumer protocol its assignment (M-RSP-01).
+The network duplicates JoinGroups that reach consumer groups. A late copy frees no partition that its sender still owns,
+unless it fences the sender (X-JOIN-12 fixed). Yet it may get the member a partition in the same generation in an answer
+that is never delivered (X-JOIN-22, X-HB-06). TCP makes no copies, so in plans with copies each program asks for a
+rebalance once all copies have arrived. Classic groups get no copies: a copy would stand for its sender's current claims
+when the group is upgraded (X-UP-05). Other requests are not copied either: the answer that is dropped may be the only
+one that gives a member of the consumer protocol its assignment (M-RSP-01).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _LATE_MS = 8_000
 
 
 def draw_mixed_plan(seed: int, profile: Profile = INTENDED) -> Plan:
-    """The plan of a seed, the same on every machine."""
+    """Draw the plan of a seed, the same on every machine."""
     rng = Random(f"mixed plan {seed}")
     calm, copies = rng.random() < 0.3, Random(f"mixed copies {seed}").choice([0.0, 0.0, 0.0, 0.05, 0.2])
     network = NetworkPlan(
@@ -112,7 +111,7 @@ def _draw_hosts(rng: Random, topics: list[str], profile: Profile) -> list[HostPl
 
 
 def _draw_roll(rng: Random, chaos: int, hosts: int) -> list[Disruption]:
-    """One program after the other, and often back in another order."""
+    """Draw a roll: one program after the other, and often back in another order."""
     found: list[Disruption] = []
     at, pace = rng.randint(3_000, 8_000), rng.choice([50, 1_500, 4_000])
     for _ in range(rng.choice([1, 2, 2])):

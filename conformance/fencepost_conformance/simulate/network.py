@@ -1,4 +1,4 @@
-"""Requests and answers on their way: lost, late, twice, and overtaken by later ones."""
+"""The network: requests and answers that are lost, late, duplicated, or overtaken by later ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OLD = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGrou
 
 
 class Network:
-    """``plan``: how bad it is now."""
+    """The network. ``plan``: how bad it is now."""
 
     def __init__(self, world: World, plan: NetworkPlan) -> None:
         self.plan = plan
@@ -49,7 +49,7 @@ class Network:
         return self._rng.randint(0, self.plan.delay_ms)
 
     def send(self, host: AnyHost, command: Send) -> None:
-        """A request sets out."""
+        """Send a request."""
         body, process, world = command.body, host.process, self._world
         if self._rng.random() < self.plan.lose:
             lost = RequestLost(world.now, request_id=command.request_id)
@@ -76,7 +76,7 @@ class Network:
         self._requests += 1
         copy = (host.plan.name, process, number) in self._heard
         if host.plan.is_consumer:
-            # An answer tells an assignment once: the one to a copy would hide it, and TCP makes no copies.
+            # An answer gives an assignment once. The answer to a copy would use it up, and TCP makes no copies.
             self._heard.add((host.plan.name, process, number))
         if not copy:
             self._askers[self._requests] = (host, process, number)
@@ -92,7 +92,7 @@ class Network:
         )
 
     def answer(self, replies: Sequence[Reply]) -> None:
-        """Answers set out; who asked with a JoinGroup learns of which life of the group its generation is."""
+        """Send answers; the sender of a JoinGroup learns in which life of the group its generation is."""
         for reply in replies:
             asker = self._askers.pop(reply.request_id, None)
             if asker is not None:

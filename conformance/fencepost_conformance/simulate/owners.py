@@ -1,5 +1,5 @@
-"""At most one unfenced owner of a partition, whatever its protocol: what programs believe, against the coordinator's
-view of them, and against each other."""
+"""At most one unfenced owner of a partition, whatever its protocol: compares the programs' own view with the
+coordinator's, and with each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .member_rules import Holder, check_generation
 
 
 class _Claim(NamedTuple):
-    """What a program believes: its member id, its epoch or generation, and what it owns."""
+    """A program's own view: its member id, its epoch or generation, and the partitions that it owns."""
 
     member_id: str
     epoch: int
@@ -31,8 +31,8 @@ def check_owners(
     ids: Mapping[str, bytes],
     adopted: AnyHost | None = None,
 ) -> None:
-    """Of one group, ``group`` if it is a consumer group now; ``adopted`` has just taken up partitions. ``ids``: of
-    the topics, by name."""
+    """Check the owners in one group. ``group``: its view if it is a consumer group now; ``adopted``: the host that has
+    just got partitions, if any; ``ids``: topic ids by name."""
     if group is not None:
         _check_claims(group, hosts, ids)
     if isinstance(adopted, Host):
@@ -41,10 +41,10 @@ def check_owners(
 
 
 def _check_claims(group: ConsumerGroupView, hosts: Sequence[AnyHost], ids: Mapping[str, bytes]) -> None:
-    """Who has not been fenced owns nothing that the coordinator has given to somebody else.
+    """A member that has not been fenced owns nothing that the coordinator has given to another member.
 
-    NOT-01: one that has been may still believe so; its epoch is neither the present nor the previous one. Of a
-    classic member only the present one counts (X-HB-01, X-SYNC-03).
+    A fenced member may still believe to own (NOT-01); its epoch is neither the current nor the previous one. For a
+    classic member only the current one counts (X-HB-01, X-SYNC-03).
     """
     by_id = {member.member_id: member for member in group.members}
     for host in hosts:
@@ -76,7 +76,7 @@ def _claim(host: AnyHost) -> _Claim | None:
 
 
 def _counts(host: AnyHost, claim: _Claim, seen: ConsumerMemberView) -> bool:
-    """M-FENCE-01…03: would its next heartbeat be accepted?"""
+    """M-FENCE-01…03: whether the coordinator would accept the next heartbeat."""
     if host.plan.is_consumer:
         return seen.classic is None and claim.epoch in (seen.member_epoch, seen.previous_member_epoch)
     return seen.classic is not None and claim.epoch == seen.member_epoch

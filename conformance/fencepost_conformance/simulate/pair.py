@@ -1,14 +1,14 @@
-"""A member and the model of one, side by side: the same inputs must have the same visible effects.
+"""A classic member next to its model: the same inputs must have the same visible effects.
 
-DRIVEN: the step function of the classic consumer. MODELLED: ``MemberModel``, written apart from it. The model has no
-clock, so the pair decides when a timer runs out, by moving the member's deadlines. It has no listener that takes time
-either: here a listener returns at once, or throws.
+DRIVEN: the step function of the classic consumer. MODELLED: ``MemberModel``, written independently. The model has no
+clock, so the pair decides when a timer expires, by moving the member's deadlines. The model's listener takes no time,
+so here a listener returns or throws at once.
 
-After every step both must have the same timers, with the same delays where the step has set them. The model's side
-of that is ``fencepost_model.member.timers``. A timer is fired where either side would let it run out.
+After every step both must have the same timers, with the same delays where the step has set them. The model's timers
+are in ``fencepost_model.member.timers``. The pair fires a timer where either side would let it expire.
 
-Left out, because the model leaves it to its caller: when the coordinator is looked up, and the wording of reasons. A
-forgotten coordinator takes the member's other requests with it; the model is told so.
+The time of coordinator look-ups and the wording of reasons are not compared, because the model leaves them to its
+caller. A member that forgets its coordinator loses its other open requests; the pair reports that to the model.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Pair(Beside):
         self.member = Member(settings)
         self.state: MemberState = self.model.initial()
         self.now = 0
-        self.requests: tuple[tuple[int, int], ...] = ()  #: in flight: the member's number and the model's
-        self.alarms = Alarms()  #: as the member has asked for them
-        self.timers = mt.Timers()  #: as the model has them
+        self.requests: tuple[tuple[int, int], ...] = ()  #: in flight: the member's request id and the model's
+        self.alarms = Alarms()  #: the member's timers
+        self.timers = mt.Timers()  #: the model's timers
         self._delays = mt.Delays(
             settings.heartbeat_interval_ms,
             settings.session_timeout_ms,
@@ -134,10 +134,10 @@ class Pair(Beside):
         try:
             self._give(theirs, ev.MemberTimerFired(self.now, timer))
         except (IllegalEvent, ValueError) as refused:
-            raise Disagreement(f"only one side lets the {timer.value} timer run out: {refused}", ("K-HB-02",)) from None
+            raise Disagreement(f"only one side lets the {timer.value} timer expire: {refused}", ("K-HB-02",)) from None
 
     def _pass_backoff(self) -> None:
-        """The back-off of the join loop is over, and nothing else happens at that."""
+        """Let the back-off of the join loop pass, and check that nothing else happens."""
         for timer in (ev.MemberTimer.RETRY, ev.MemberTimer.LOOKUP):
             if timer.value in self.alarms.running:
                 self.now = max(self.now, self.member.deadlines[timer])
@@ -218,7 +218,7 @@ class Pair(Beside):
         return effects
 
     def _pair_requests(self, lost: int) -> None:
-        """Keep track of what is in flight; tell the model what went with a forgotten coordinator."""
+        """Track requests in flight; tell the model which were lost with a forgotten coordinator."""
         if self._commit is not None and self._commit[1] == -1:
             self._commit = (self._commit[0], self._committed_then)
         known = (*self.requests, *zip(self._sent_now, self._sent_then, strict=True))
@@ -257,7 +257,7 @@ class Pair(Beside):
         same_state(ours, theirs, rules)
 
     def key(self) -> object:
-        """Equal for pairs that behave alike: request numbers, time and wording do not count."""
+        """Return a key that is equal for pairs that behave alike; request ids, time and wording do not count."""
         state = self.state._replace(
             in_flight=tuple(each._replace(request=0) for each in self.state.in_flight), next_request=0, reason=""
         )
@@ -303,7 +303,7 @@ def _topics(metadata: mi.Metadata) -> tuple[Topic, ...]:
 
 
 def _plain(body: RequestBody) -> object:
-    """Without wording."""
+    """Return the body without the wording of reasons."""
     match body:
         case JoinGroupRequest():
             return replace(body, reason=None)

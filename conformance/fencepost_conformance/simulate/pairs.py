@@ -1,4 +1,4 @@
-"""Breadth first over every input of a member, its model beside it."""
+"""Breadth-first exploration of all inputs of a member and its model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .beside import Beside, Disagreement
 
 @dataclass(frozen=True, slots=True)
 class PairsExplored:
-    """``trail``: a shortest way to the ``problem``."""
+    """The result. ``trail``: a shortest sequence of inputs that leads to ``problem``."""
 
     states: int
     transitions: int
@@ -23,7 +23,7 @@ P = TypeVar("P", bound=Beside)
 
 
 def explore_pairs(start: P, transitions: int) -> PairsExplored:
-    """Breadth first over every input, member and model side by side."""
+    """Explore every input breadth first, at most so many transitions."""
     queue: deque[tuple[P, tuple[str, ...]]] = deque([(start, ())])
     seen = {start.key()}
     taken = 0

@@ -1,4 +1,4 @@
-"""What a seed stands for: a group (or two), its brokers' settings, and everything that will go wrong."""
+"""The plan of a seed: a group (or two), its brokers' settings, and every fault that will happen."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from .cooperative import GradualAssignor
 
 
 class Fault(Enum):
-    """What may happen to a group. ``amount`` of a disruption is a time in ms, or a number."""
+    """A fault that a plan may contain. A disruption's ``amount`` is a time in ms, or a number."""
 
-    CRASH = "crashes, and starts again"
-    DEATH = "crashes for good"
+    CRASH = "crashes, then restarts"
+    DEATH = "crashes and stays down"
     STALL = "does not poll"
-    CLOSE = "closes, and starts again"
-    UNSUBSCRIBE = "unsubscribes, and subscribes again"
+    CLOSE = "closes, then restarts"
+    UNSUBSCRIBE = "unsubscribes, then subscribes again"
     RESUBSCRIBE = "subscribes to other topics"
     ENFORCE = "asks for a rebalance"
     LISTENER = "has a listener that throws once"
-    TWIN = "gets a second process of its instance id"
+    TWIN = "gets a second process with its instance id"
     GROW = "sees a topic get more partitions"
     FAIL_OVER = "loses its coordinator"
-    SLOW = "needs long for what each poll returns"
-    SWITCH = "closes, and starts again with the other protocol"
+    SLOW = "needs long to process each poll"
+    SWITCH = "closes, then restarts with the other protocol"
 
 
-#: What may happen to a group whose programs speak one protocol only.
+#: Faults of a group whose programs use only one protocol.
 ANY = tuple(fault for fault in Fault if fault is not Fault.SWITCH)
 
 
@@ -52,10 +52,10 @@ class Disruption:
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """``old``: speaks the API versions of a client from before KIP-814. ``poll_every_ms``: the application's loop.
-    ``regex``: subscribe to what the coordinator matches with it, instead of to ``topics``. ``listener_ms``,
-    ``commit_ms``: how long the rebalance listener and a commit take. ``other``: the program's settings for the other
-    protocol, if it may change to that."""
+    """The plan of a program. ``old``: it uses the API versions of a client older than KIP-814. ``poll_every_ms``:
+    period of the application's loop. ``regex``: subscribe with it instead of to ``topics``. ``listener_ms``,
+    ``commit_ms``: how long the rebalance listener and a commit take. ``other``: settings for the other protocol, if the
+    program may switch to it."""
 
     name: str
     settings: MemberSettings | ConsumerSettings
@@ -70,19 +70,19 @@ class HostPlan:
 
     @property
     def is_consumer(self) -> bool:
-        """Does it speak the protocol of KIP-848?"""
+        """Whether it uses the protocol of KIP-848."""
         return isinstance(self.settings, ConsumerSettings)
 
     def switched(self) -> HostPlan:
-        """The same program with the other protocol."""
+        """Return the plan of the same program with the other protocol."""
         assert self.other is not None
         return replace(self, settings=self.other, other=self.settings)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
-    """Probabilities per message; delays in ms. ``slow``: a record that is replicated after the write timeout.
-    ``late_joins_ms``: if set, copies are made of JoinGroups only, come so late at most, and to consumer groups only."""
+    """Probabilities per message; delays in ms. ``slow``: a record is replicated after the write timeout.
+    ``late_joins_ms``: if set, only JoinGroups to consumer groups are copied, and copies are at most this late."""
 
     lose: float
     duplicate: float
@@ -106,7 +106,7 @@ class Plan:
 
 
 def draw_network(rng: Random) -> NetworkPlan:
-    """How bad the network and the log are; for one seed in five they are not."""
+    """Draw how bad the network and the log are; for one seed in five they have no faults."""
     calm = rng.random() < 0.2
     return NetworkPlan(
         lose=0.0 if calm else rng.choice([0.0, 0.02, 0.1]),
@@ -119,7 +119,7 @@ def draw_network(rng: Random) -> NetworkPlan:
 
 
 def draw_plan(seed: int, profile: Profile = INTENDED) -> Plan:
-    """The plan of a seed, the same on every machine."""
+    """Draw the plan of a seed, the same on every machine."""
     rng = Random(f"plan {seed}")
     network = draw_network(rng)
     settings = Settings(
@@ -174,8 +174,8 @@ def _draw_group(rng: Random, group: str, first: int, topics: list[str], profile:
 def draw_disruption(rng: Random, chaos: int, hosts: list[HostPlan]) -> Disruption:
     number = rng.randrange(len(hosts))
     fault = rng.choice(ANY)
-    # Kafka does not notice what a static member changed while it was away (C-STATIC-07), nor, when its leader returns
-    # and skips the assignment, what became of the topics meanwhile (K-JOIN-11). Such groups do not settle on all of it.
+    # Kafka does not notice what a static member changed while it was away (C-STATIC-07), nor topic changes meanwhile
+    # when its leader returns and skips the assignment (K-JOIN-11). Such groups do not settle on every change.
     static = [host.settings.group_instance_id is not None for host in hosts]
     if (fault is Fault.RESUBSCRIBE and static[number]) or (fault is Fault.GROW and any(static)):
         fault = Fault.ENFORCE

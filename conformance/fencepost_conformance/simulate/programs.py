@@ -1,4 +1,4 @@
-"""The programs of a simulation: what their members ask of it, and how they come to rest."""
+"""The programs of a simulation: the services that their members use, and how the programs come to rest."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ QUIET: Final = NetworkPlan(0.0, 0.0, 1, 0.0, 0.0, 0.0)
 
 
 class Programs:
-    """``hosts``: those that run, or may come back; ``network``: what their messages go by."""
+    """``hosts``: programs that run or may come back; ``network``: carries their messages."""
 
     hosts: list[AnyHost]
     network: Network
 
     def rival(self, host: AnyHost) -> bool:
-        """Does another process run under the host's instance id?"""
+        """Whether another process runs with the host's instance id."""
         instance = host.plan.settings.group_instance_id
         return instance is not None and any(
             each.running and each is not host and each.plan.settings.group_instance_id == instance
@@ -26,11 +26,11 @@ class Programs:
         )
 
     def _start(self, host: AnyHost) -> None:
-        if host in self.hosts:  # it may have come with the other protocol already
+        if host in self.hosts:  # it may already have restarted with the other protocol
             host.start()
 
     def _quieten(self) -> None:
-        """Messages go at once, listeners do as they were planned to, and nothing takes long."""
+        """Stop all faults of messages, listeners and processing times."""
         self.network.plan = QUIET
         for host in self.hosts:
             host.listener_fails = False

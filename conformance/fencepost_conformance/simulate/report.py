@@ -1,4 +1,4 @@
-"""How a simulation went, and the lines that tell of it."""
+"""The result of a simulation, and the lines that print it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a plan went. ``broken``: the first property that did not hold; ``last``: what happened before, line by line.
+    """The result of a plan. ``broken``: the first broken property; ``last``: the log lines before it.
 
     ``settled_ms``: how long the slowest group took to settle once the environment was quiet."""
 
@@ -30,13 +30,13 @@ class Report:
         head = f"seed {self.plan.seed}: {self.events} events, {self.member_steps} member steps"
         if self.broken is None:
             return f"{head}, settled after {self.settled_ms} ms"
-        schedule = "\n".join(map(str, self.plan.disruptions)) or "  (no disruption but the network's)"
+        schedule = "\n".join(map(str, self.plan.disruptions)) or "  (only faults of the network)"
         lines = "\n".join(self.last)
         return f"{head}\nbroken: {self.broken}\nschedule:\n{schedule}\nlast events:\n{lines}"
 
 
 def told(event: Event, seen: Observation) -> str:
-    """An event of the coordinator and what it did, on one line."""
+    """Return one line that shows a coordinator's event and its effects."""
     groups = ", ".join(
         f"{name} {group.state.value} {group.generation_id}" if group is not None else f"{name} gone"
         for name, group in seen.groups.items()

@@ -1,10 +1,10 @@
-"""Runs a plan: members, coordinator, network and time in one loop, with every event checked.
+"""Run a plan: members, coordinator, network and time in one loop, with every event checked.
 
-Time is virtual. The network may lose a request or its answer, deliver a request twice, and lets every message take its
-own time, so that later ones overtake earlier ones. The log may refuse an append, or take long. The coordinator may move
-to another broker, which loads what was replicated and, perhaps, a little more (F-LOAD-01). Programs may come back with
-the other protocol, so that their group changes its kind (X-ROLL-02). When the chaos is over the environment is quiet,
-and the group must settle (12.5).
+Time is virtual. The network may lose a request or its answer, deliver a request twice, and delay every message, so that
+later ones overtake earlier ones. The log may reject an append, or take long. The coordinator may move to another
+broker, which loads the replicated records and perhaps a few more (F-LOAD-01). Programs may come back with the other
+protocol, so that their group changes its kind (X-ROLL-02). After the chaos the environment is quiet, and the group must
+settle (12.5).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .session import WatchedSession
 
 
 def simulate(plan: Plan) -> Report:
-    """Run the plan to its end, or to the first property that does not hold."""
+    """Run the plan to its end, or to the first broken property."""
     return Simulation(plan).run()
 
 
@@ -89,7 +89,7 @@ class Simulation(Programs, Clockwork[TimerKey]):
         self.feed(TimerFired(self.now, timer))
 
     def _calm_down(self) -> None:
-        """From now on nothing goes wrong any more; what is under way comes to its end."""
+        """Stop all faults; what is in progress ends normally."""
         self.note("-- the environment is quiet")
         self._quieten()
         self.broker.replicate_all()
@@ -100,7 +100,7 @@ class Simulation(Programs, Clockwork[TimerKey]):
         return ConsumerHost(plan, self) if plan.is_consumer else Host(plan, self)
 
     def adopted(self, host: AnyHost) -> None:
-        """A member has taken up partitions."""
+        """Check the partitions that a member has just adopted."""
         self._check_owners(host.plan.settings.group_id, host)
 
     def _check_owners(self, group_id: str, adopted: AnyHost | None = None) -> None:
@@ -125,17 +125,17 @@ class Simulation(Programs, Clockwork[TimerKey]):
                 self._check_owners(name)
 
     def _note_change(self, seen: Observation, before: dict[str, GroupView | ConsumerGroupView]) -> None:
-        """A group that nobody was in begins anew; it may be of another kind then (C-JOIN-10, M-VAL-22)."""
+        """Start a new life for a group without members; its kind may then change (C-JOIN-10, M-VAL-22)."""
         for name, group in (*seen.groups.items(), *seen.consumer_groups.items()):
             old = before.get(name)
             if group is not None and group.members and (old is None or not old.members):
                 self._lives[name] += 1
 
     def life(self, host: AnyHost) -> tuple[int, int]:
-        """Of the host's group; generations mean something only within one (NOT-08)."""
+        """Return the life of the host's group; generations mean something only within one (NOT-08)."""
         return self.broker.tenure, self._lives[host.plan.settings.group_id]
 
     def publish_topics(self) -> None:
-        """Only consumer groups look at the topics."""
+        """Publish topics if the group's kind uses them: only consumer groups do."""
         if any(host.plan.is_consumer or host.plan.other is not None for host in self.hosts):
             self.broker.publish_topics()

@@ -1,4 +1,4 @@
-"""A core that is watched: every event is checked against the properties of sections 12.1, 12.2 and 12.5."""
+"""A watched core: every event is checked against the properties of sections 12.1, 12.2 and 12.5."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class WatchedSession(CoreSession):
         self._rules = AnswerRules(self._elsewhere)
         self._consumer_rules = ConsumerAnswerRules()
         self._last = 0
-        self._overwritten: set[int] = set()  #: parked requests that a later one of the member took the place of
-        self._held: dict[int, tuple[str, str, str]] = {}  #: parked requests: group, member, what for
+        self._overwritten: set[int] = set()  #: parked requests that a later one of the same member replaced
+        self._held: dict[int, tuple[str, str, str]] = {}  #: parked requests: group, member, kind
         self._before: Views = {}  #: consumer groups before the last step
         self._left: tuple[Groups, list[Record]] = (Groups({}, {}), [])  #: groups and log when the partition was lost
         self._unwritten: set[str] = set()  #: groups whose last record could not be appended
-        self._names: dict[bytes, str] = {}  #: of the topics
+        self._names: dict[bytes, str] = {}  #: topic names by id
 
     def feed(self, event: Event) -> Observation:
         before, consumers = dict(self.groups), dict(self.consumer_groups)
@@ -71,19 +71,19 @@ class WatchedSession(CoreSession):
         return seen
 
     def _check_history(self, event: Event, classic: Mapping[str, GroupView], consumers: Views) -> None:
-        """What a failed append and a load bring back."""
+        """Check the state that a failed append or a load restores."""
         if isinstance(event, AppendFailed):
             for name in self._before.keys() | consumers.keys():
                 old, now = self._before.get(name), self.consumer_groups.get(name)
                 if old is not None:
                     check_taken_back(old, now)
                 else:
-                    demand(now is None, "INV-ATOM-01", f"{name} is there, and what made it was not appended")
+                    demand(now is None, "INV-ATOM-01", f"{name} exists, but the append that created it failed")
         elif isinstance(event, Unload):
             self._left = Groups(classic, consumers), list(self.log)
         elif isinstance(event, Load) and list(event.records) == self._left[1]:
             differ = lost(self._left[0], Groups(self.groups, self.consumer_groups), self.log, self._unwritten)
-            demand(not differ, "INV-REPLAY-01", f"not as before the partition was lost: {differ}")
+            demand(not differ, "INV-REPLAY-01", f"different from before the partition was lost: {differ}")
 
     def _check_groups(self, event: Event, seen: Observation, before: Mapping[str, GroupView]) -> None:
         for name, group in seen.groups.items():
@@ -121,10 +121,11 @@ class WatchedSession(CoreSession):
         self._last = len(seen.records)
 
     def _check_parked(self, event: Event) -> None:
-        """LIV-01, LIV-03, where it can be seen at once: nobody waits for an answer that no group holds any more.
+        """LIV-01, LIV-03, as far as a single step shows it: no request waits for an answer that no group holds any
+        longer.
 
-        The exception is a request whose place a later one of the same member took (C-JOIN-59, C-SYNC-19). Of those that
-        came to a consumer group the log is waited for (X-JOIN-14, X-SYNC-06).
+        A request that a later one of the same member replaced is the exception (C-JOIN-59, C-SYNC-19). Requests that
+        reached a consumer group may wait for the log (X-JOIN-14, X-SYNC-06).
         """
         held = {
             number: (name, member.member_id, what)
@@ -153,5 +154,5 @@ class WatchedSession(CoreSession):
 
     @property
     def unanswered(self) -> list[Request]:
-        """Requests that still wait and that no later one took the place of."""
+        """Return the requests that still wait and that no later one replaced."""
         return [request for number, request in self._rules.unanswered.items() if number not in self._overwritten]

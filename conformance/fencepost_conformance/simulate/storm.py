@@ -1,14 +1,14 @@
 """Rebalance storms: whole groups whose members leave and come back faster than the group settles.
 
-*Slow programs* (SCN-STORM-01). The processing time of every member exceeds its poll interval: each leaves by itself and
-joins again at its next poll. Nothing else goes wrong, so it can be said how the storm must look: the group becomes
-Stable again and again, never stays so for longer than a poll interval, and its generation keeps growing.
+*Slow programs* (SCN-STORM-01). The processing time of every member exceeds its poll interval, so each leaves and joins
+again at its next poll. Nothing else goes wrong, so the shape of the storm is known: the group becomes Stable again and
+again, never for longer than a poll interval, and its generation keeps growing.
 
 *Bursts* (LIV-12). Many members crash, close, stall or start within a moment, wave after wave, dynamic and static ones,
-with a network and a log that fail and a coordinator that moves.
+with faults of the network and the log and a coordinator that moves.
 
-Both run under the rules that hold always. When the storm is over the group must settle, and in few rounds: each member
-can be the cause of only so many (LIV-05, LIV-06).
+Both run under the rules that always hold. After the storm the group must settle in few rounds: each member can cause
+only a few (LIV-05, LIV-06).
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from .report import Report
 from .run import Simulation
 
 GROUP = "g"
-#: What a member may cause once the storm is over: it leaves or is removed, and it comes back.
+#: Rounds that one member may cause after the storm: it leaves or is removed, and it comes back.
 _ROUNDS_A_MEMBER = 2
 #: Each change takes a cooperative group two rounds: one to revoke, one to assign (LIV-06).
 _COOPERATIVE_ROUNDS = 2
-#: Answers on their way, and the application's loop, in ms.
+#: Time for answers on their way and for the application's loop, in ms.
 _SLACK_MS = 2_000
 _WAVES = (Fault.CRASH, Fault.CLOSE, Fault.STALL, Fault.UNSUBSCRIBE, Fault.ENFORCE)
 
 
 def draw_slow_storm(seed: int, profile: Profile = INTENDED) -> Plan:
-    """SCN-STORM-01: programs that need longer for what a poll returned than their poll interval lets them."""
+    """Draw SCN-STORM-01: programs that process a poll for longer than their poll interval."""
     rng = Random(f"slow storm {seed}")
     poll = rng.choice([3_000, 6_000])
     chaos = 12 * poll
     hosts = _draw_hosts(rng, profile, poll, static=0.0)
     slow = [Disruption(0, Fault.SLOW, number, rng.randint(poll + 1_500, 2 * poll)) for number in range(len(hosts))]
     network = NetworkPlan(0.0, rng.choice([0.0, 0.2]), rng.choice([1, 30, 200]), 0.0, rng.choice([0.0, 0.3]), 0.0)
-    topics = (("t", len(hosts)),)  # a partition for each, or some would have nothing to be slow with
+    topics = (("t", len(hosts)),)  # a partition for each, so that every program has records to process
     return Plan(seed, _settings(rng), profile, network, topics, tuple(hosts), tuple(slow), chaos)
 
 
 def draw_burst_storm(seed: int, profile: Profile = INTENDED) -> Plan:
-    """LIV-12: waves in which most members go and come back at once, quicker than sessions and join phases end."""
+    """Draw LIV-12: waves in which most members leave and return, faster than sessions and join phases end."""
     rng = Random(f"burst storm {seed}")
     hosts = _draw_hosts(rng, profile, rng.choice([4_000, 8_000]), static=0.4)
     disruptions = []
@@ -109,8 +109,8 @@ def _settings(rng: Random) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class StormReport:
-    """``storm_rounds``, ``quiet_rounds``: generations made during the storm and after it. ``stable_ms``: the lengths of
-    the times for which the group was Stable within the storm."""
+    """``storm_rounds``, ``quiet_rounds``: generations made during the storm and after it. ``stable_ms``: lengths of the
+    periods in which the group was Stable during the storm."""
 
     report: Report
     storm_rounds: int
@@ -119,14 +119,14 @@ class StormReport:
 
 
 def simulate_storm(plan: Plan) -> StormReport:
-    """Run the storm to its end and until the group has settled, or to the first property that does not hold."""
+    """Run the storm until the group has settled, or to the first broken property."""
     storm = Storm(plan)
     report = storm.run()
     return StormReport(report, storm.rounds - storm.quiet_rounds, storm.quiet_rounds, tuple(storm.stable_ms))
 
 
 class Storm(Simulation):
-    """A simulation that counts rounds, and looks for how long the group is Stable."""
+    """A simulation that counts rounds and measures how long the group is Stable."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -151,7 +151,9 @@ class Storm(Simulation):
             return
         self.quiet_rounds += 1
         bound = most_rounds(self.plan)
-        demand(self.quiet_rounds <= bound, "LIV-05", f"{self.quiet_rounds} rounds since the storm ended, not {bound}")
+        demand(
+            self.quiet_rounds <= bound, "LIV-05", f"{self.quiet_rounds} rounds since the storm ended, more than {bound}"
+        )
 
     def _watch_stable(self, stable: bool) -> None:
         if not self._raging or not self._slow:
@@ -181,7 +183,7 @@ class Storm(Simulation):
 
 
 def most_rounds(plan: Plan) -> int:
-    """How many rounds there may be between the end of the storm and a settled group, which then makes none."""
+    """Return the most rounds allowed between the end of the storm and a settled group."""
     settings = plan.hosts[0].settings
     assert isinstance(settings, MemberSettings)
     gradual = settings.assignors[0].protocols - {RebalanceProtocol.EAGER}

@@ -1,4 +1,4 @@
-"""What the parts of a simulation see of it and of each other. ``run.Simulation`` is one."""
+"""The interfaces between the parts of a simulation. ``run.Simulation`` is one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .plan import HostPlan, NetworkPlan, Plan
 
 
 class Paths(Wires, Protocol):
-    """The network; ``plan``: how bad it is now."""
+    """The network. ``plan``: how bad it is now."""
 
     plan: NetworkPlan
 
     def delay(self) -> int:
-        """How long a message is on its way, in ms."""
+        """Draw the delay of a message, in ms."""
 
 
 class Partition(Protocol):
@@ -35,7 +35,7 @@ class Partition(Protocol):
 
 
 class Coordinators(Protocol):
-    """What can be seen of the groups, whoever coordinates them; ``unanswered``: requests that still wait."""
+    """The views of the groups from their coordinators. ``unanswered``: requests that still wait."""
 
     @property
     def groups(self) -> Mapping[str, GroupView]: ...

@@ -1,8 +1,8 @@
-"""The brokers together: who is elected and who hears of it, what is replicated, and where a request arrives.
+"""The brokers together: elections and when each broker learns of them, replication, and the routing of requests.
 
-As in Kafka: a controller elects from the copies that are in sync, followers fetch from who leads in the epoch that they
-know, the high watermark is where all in sync have come to, and who is out of sync is so by the controller's word alone.
-An old leader that has not heard goes on, and gets nothing replicated (F-CONS-07).
+As in Kafka, a controller elects leaders from the in-sync copies. Followers fetch from the leader of the epoch that they
+know. The high watermark is the offset that all in-sync copies have reached, and only the controller decides which
+copies are in sync. An old leader that has not learnt of an election keeps running, but replicates nothing (F-CONS-07).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _GONE_MS: Final = (500, 6_000)
 
 
 class Place(Protocol):
-    """What the brokers need of the simulation."""
+    """The part of the simulation that the brokers need."""
 
     now: int
     rng: Random
@@ -55,7 +55,8 @@ class Place(Protocol):
 
 
 class Cluster:
-    """``leader`` and ``epoch``: of each partition, as the controller has it; ``in_sync``: whose copies count."""
+    """The brokers. ``leader`` and ``epoch``: of each partition, as the controller knows them; ``in_sync``: its
+    in-sync copies."""
 
     def __init__(self, plan: ClusterPlan, place: Place, nodes: list[Node], promises: Promises) -> None:
         self.plan = plan
@@ -68,12 +69,12 @@ class Cluster:
         self.in_sync = [every] * plan.partitions
         self.elections = self.stale = self.truncated = self.compactions = self.tails = 0
         self.quiet = False
-        self.tenure = 0  #: of ``simulate.world.Partition``; here each partition has an epoch of its own
+        self.tenure = 0  #: for ``simulate.world.Partition``; here each partition has its own epoch
         self._place = place
         self._image = 1
 
     def start(self) -> None:
-        """Every broker is up and is told."""
+        """Start every broker and announce the leaders."""
         for node in self.nodes:
             self.publish(node)
             for part in range(self.plan.partitions):
@@ -83,7 +84,7 @@ class Cluster:
 
     @property
     def active(self) -> bool:
-        """Every partition has a leader that has loaded it, and nobody else believes to lead it."""
+        """Whether every partition has a leader that has loaded it, and no other broker believes to lead it."""
         for part, leader in enumerate(self.leader):
             if leader is None or not self.nodes[leader].leads(part):
                 return False
@@ -92,12 +93,12 @@ class Cluster:
         return True
 
     def leading(self, partition: int) -> Node | None:
-        """Who was elected last, if he leads by now."""
+        """Return the broker that was elected last, if it leads by now."""
         leader = self.leader[partition]
         return self.nodes[leader] if leader is not None and self.nodes[leader].leads(partition) else None
 
     def knows_all(self, node: Node, partition: int) -> bool:
-        """Whether a leader knows all that he has loaded to be replicated."""
+        """Whether a leader knows that everything it has loaded is replicated."""
         led = node.led.get(partition)
         loaded = None if led is None else led.length
         return loaded is not None and node.broker.coordinators[partition].committed >= loaded
@@ -109,15 +110,15 @@ class Cluster:
     # --- requests ---
 
     def request(self, number: int, request: Request) -> None:
-        """A request arrives at a broker that lives."""
+        """Deliver a request to a live broker."""
         self._carry_out(self.nodes[number], request, self.nodes[number].step(request))
 
     def on(self, number: int, partition: int, request: Request) -> None:
-        """A request for one partition, as the marker of a transaction is."""
+        """Deliver a request for one partition, such as a transaction's marker."""
         self._carry_out(self.nodes[number], request, self.nodes[number].on(partition, request))
 
     def fire(self, timer: Timer) -> None:
-        """A timer of a coordinator is due."""
+        """Fire a coordinator's timer."""
         number, partition, key = timer
         self.feed(self.nodes[number], partition, TimerFired(self._place.now, key))
 
@@ -125,12 +126,12 @@ class Cluster:
         self._carry_out(node, event, node.on(partition, event))
 
     def leaders(self, node: Node) -> Mapping[int, Endpoint]:
-        """Who leads, as this broker knows it, of those that live."""
+        """Return the live leaders, as this broker knows them."""
         known = {part: leader for part, (_, leader) in node.view.items()}
         return {part: Endpoint(leader, "broker", 9_092) for part, leader in known.items() if self.nodes[leader].alive}
 
     def publish(self, node: Node) -> None:
-        """The broker learns of the topics as they are."""
+        """Give the current topics to a broker."""
         event = TopicsChanged(self._place.now, tuple(self.topics.values()), version=self._image)
         self._carry_out(node, event, node.step(event))
 
@@ -176,7 +177,8 @@ class Cluster:
         self.feed(node, part, AppendFailed(self._place.now, error))
 
     def _advance(self, node: Node, part: int) -> None:
-        """What all in sync have, as far as the leader knows, is replicated; its coordinator hears of whole batches."""
+        """Replicate what all in-sync copies have, as far as the leader knows; report whole batches to its
+        coordinator."""
         led = node.led.get(part)
         if led is None:
             return
@@ -191,7 +193,7 @@ class Cluster:
             self.feed(node, part, Appended(self._place.now, offset=reached))
 
     def _fetches(self, node: Node, part: int) -> None:
-        """The broker asks for what its copy lacks, again and again."""
+        """Let the broker fetch what its copy lacks, again and again."""
         place, life = self._place, node.life
 
         def fetch() -> None:
@@ -203,7 +205,7 @@ class Cluster:
         place.later(place.rng.randint(0, _FETCH_MS), fetch)
 
     def fetch(self, node: Node, part: int, most: int | None) -> None:
-        """From who leads in the epoch that the follower knows, if that is who leads in it."""
+        """Fetch from the leader of the epoch that the follower knows, if that broker still leads in it."""
         epoch, leader = node.view.get(part, (0, node.number))
         of = self.nodes[leader]
         led = of.led.get(part)
@@ -213,7 +215,7 @@ class Cluster:
         try:
             node.logs[part] = lg.catch_up(before, of.logs[part], most)
         except lg.BehindLog as lost:
-            raise Broken("F-SURV-01", f"broker {node.number} would lose what is replicated: {lost}") from None
+            raise Broken("F-SURV-01", f"broker {node.number} would lose replicated records: {lost}") from None
         self.truncated += node.logs[part].end < before.end
         led.ends[node.number] = node.logs[part].end
         if node.number not in led.in_sync and node.logs[part].end == of.logs[part].end and self._heard(of, part):
@@ -222,14 +224,14 @@ class Cluster:
         self._advance(of, part)
 
     def _heard(self, node: Node, part: int) -> bool:
-        """The controller takes the word of who leads in the newest epoch, and of nobody else."""
+        """Whether the controller accepts this broker's word: only that of the leader in the newest epoch."""
         led = node.led.get(part)
         return led is not None and led.epoch == self.epoch[part] and self.leader[part] == node.number
 
     # --- elections ---
 
     def elect(self, part: int) -> None:
-        """Another of those in sync, or the leader again, in a new epoch; brokers hear of it when they do."""
+        """Elect another in-sync copy, or the same leader, in a new epoch; each broker learns of it later."""
         live = [one for one in sorted(self.in_sync[part]) if self.nodes[one].alive]
         if not live:
             self.leader[part] = None
@@ -253,7 +255,7 @@ class Cluster:
         self._place.later(delay, hear)
 
     def _inform(self, node: Node, part: int) -> None:
-        """The broker hears who leads now, and what it has to do itself."""
+        """Tell a broker the current leader, and let it resign or load."""
         epoch, leader = self.epoch[part], self.leader[part]
         if leader is None or epoch <= node.view.get(part, (0, 0))[0]:
             return
@@ -279,7 +281,7 @@ class Cluster:
         self.feed(node, part, event)
         self.promises.loaded(part, node.broker.coordinators[part])
         if log.committed == log.end and led.told < led.length:
-            raise Broken("F-LOAD-01", "all is replicated, and some records are not")
+            raise Broken("F-LOAD-01", "the whole log is replicated, but some records are not")
         self._advance(node, part)
 
     # --- what happens to brokers ---
@@ -301,7 +303,7 @@ class Cluster:
         self._place.later(rng.randint(1, 2 * self.plan.every_ms), self._something)
 
     def _compact(self, part: int) -> None:
-        """Every broker cleans its own copy; tombstones stay until all copies have them."""
+        """Let every broker clean its own copy; tombstones stay until all copies have them."""
         for node in self.nodes:
             known = [lg.parting(each.logs[part], node.logs[part]) for each in self.nodes if each is not node]
             shorter = lg.compact(node.logs[part], self._place.now, readers=known)
@@ -309,7 +311,7 @@ class Cluster:
             node.logs[part] = shorter
 
     def _shrink(self, part: int) -> None:
-        """A follower that lags is out of sync; two copies are the least."""
+        """Take the most lagging follower out of sync; at least two copies stay in sync."""
         node = self.leading(part)
         if node is None or not self._heard(node, part) or len(self.in_sync[part]) <= 2:
             return
@@ -319,7 +321,8 @@ class Cluster:
         self._advance(node, part)
 
     def _crash(self, node: Node) -> None:
-        """A broker dies and comes back; where it led another is elected. Two live on, or all there are but one."""
+        """Crash a broker and restart it later; other brokers take over its partitions. At most two are down at a time,
+        and at least one stays up."""
         if not node.alive or sum(each.alive for each in self.nodes) <= max(1, len(self.nodes) - 2):
             return
         node.alive = False
@@ -353,7 +356,7 @@ class Cluster:
             self._fetches(node, part)
 
     def calm_down(self) -> None:
-        """From now on nothing goes wrong any more."""
+        """Stop all faults."""
         self.quiet = True
         for node in self.nodes:
             self._return(node)
@@ -361,7 +364,7 @@ class Cluster:
                 self._tell(node, part)
 
     def settled(self) -> None:
-        """In the end all copies come to the same, and nothing that was acknowledged is missing."""
+        """Check that all copies end up equal, and that no acknowledged value is missing."""
         for part in range(self.plan.partitions):
             node = self.leading(part)
             assert node is not None

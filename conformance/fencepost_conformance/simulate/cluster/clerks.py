@@ -1,4 +1,4 @@
-"""Who commits and asks for offsets: a clerk for each program, one that looks at all groups, and producers."""
+"""Clients that commit and fetch offsets: a clerk for each program, producers, and an auditor of all groups."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .promises import Key, Promises
 
 _COMMIT: Final = 9  #: version of OffsetCommit and OffsetFetch, with topics by name
 _TXN: Final = 3
-_LATE: Final = 0.25  #: how likely somebody commits as who he was
+_LATE: Final = 0.25  #: probability that a clerk commits with its previous identity
 _NOT_HERE: Final = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
 )
-#: What comes of a request: the answer, or None if it is lost; and whether who answered was elected last, all the while.
+#: Called with the answer, or None if it is lost, and whether the broker was the elected leader the whole time.
 Then = Callable[[ResponseBody | None, bool], None]
 
 
 class Desk(Protocol):
-    """What clerks need of the simulation. ``ask`` sends a request to a broker, ``mark`` one to who leads a
+    """The part of the simulation that clerks need. ``ask`` sends a request to a broker, ``mark`` one to the leader of a
     partition."""
 
     now: int
@@ -55,8 +55,8 @@ class Desk(Protocol):
 
 
 class Clerk:
-    """Commits what its program owns, again and again, and asks where to begin for what it has got. ``done``: partitions
-    of which a commit was acknowledged since the environment is quiet."""
+    """Commits what its program owns, again and again, and fetches offsets for new partitions. ``done``: partitions with
+    an acknowledged commit since the environment became quiet."""
 
     def __init__(self, desk: Desk, host: AnyHost) -> None:
         self.desk = desk
@@ -64,7 +64,7 @@ class Clerk:
         self.known: set[TopicPartition] = set()
         self.done: set[TopicPartition] = set()
         self.life = 0
-        self._was = ("", -1)  #: as whom it committed before
+        self._was = ("", -1)  #: the identity of its previous commit
         desk.later(desk.rng.randint(0, 500), self._work)
 
     @property
@@ -149,7 +149,7 @@ def _partition(key: Key) -> o.OffsetFetchRequestTopic:
 
 
 class Producer:
-    """Commits the offsets of a group without members in one transaction after the other; ``open``: in the midst."""
+    """Commits the offsets of a memberless group in one transaction after another; ``open``: a transaction is open."""
 
     def __init__(self, desk: Desk, number: int) -> None:
         self.desk = desk
@@ -210,7 +210,7 @@ class Producer:
 
 
 class Auditor:
-    """Asks any broker of all groups at once: each gets its own row, in order, from who leads it (F-FIND-05)."""
+    """Asks any broker about all groups in one request. Each group's row comes from its leader, in order (F-FIND-05)."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -257,7 +257,7 @@ class Auditor:
                     offset = rows[key].committed_offset if key in rows else -1
                     desk.promises.read(key, offset, before.get(key))
 
-        named = {key.group: key for key in pending}  # nothing is committed there yet, perhaps, so it has to be named
+        named = {key.group: key for key in pending}  # perhaps nothing is committed there yet, so name it
         groups = tuple(
             o.OffsetFetchRequestGroup(name, topics=(_partition(named[name]),) if name in named else None)
             for name in names
@@ -281,5 +281,5 @@ class Auditor:
         self.desk.ask(node.number, 4, ListGroupsRequest(), then)
 
     def _ordered(self, found: list[str], asked: list[str]) -> None:
-        demand(found == asked, "F-FIND-05", f"rows are of {found}, asked for were {asked}")
+        demand(found == asked, "F-FIND-05", f"the rows are for {found}, the request named {asked}")
         self.rows += len(found)

@@ -1,4 +1,4 @@
-"""One broker: its coordinators, its copies of the logs, and what it knows of who leads."""
+"""One broker: its coordinators, its copies of the logs, and the leaders that it knows."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ Timer = tuple[int, int, TimerKey]
 
 @dataclass
 class Led:
-    """A partition that the broker believes to lead, in this ``epoch``. ``length``: how many records were loaded, and
-    ``end``: where the log ended then; None until it is loaded. ``told``: the high watermark that the coordinator knows.
-    ``ends``: how far followers have come, by broker; ``in_sync``: who counts, as the broker knows it."""
+    """A partition that the broker believes to lead, in this ``epoch``.
+
+    ``length`` is the number of loaded records and ``end`` the end of the log at that time; ``length`` is None until the
+    load is done. ``told``: the high watermark that the coordinator knows. ``ends``: how far each follower has fetched,
+    by broker. ``in_sync``: the in-sync copies, as the broker knows them."""
 
     epoch: int
     in_sync: frozenset[int]
@@ -41,12 +43,12 @@ class Led:
 
 
 class Node:
-    """``view``: by partition, the newest epoch that it has heard of, and who leads in it."""
+    """A broker. ``view``: by partition, the newest epoch that it has learnt of, and the leader in it."""
 
     def __init__(self, number: int, partitions: int, settings: Settings, profile: Profile, choices: Choices) -> None:
         self.number = number
         self.alive = True
-        self.life = 0  #: counts its starts
+        self.life = 0  #: number of restarts
         self.logs = [lg.PartitionLog() for _ in range(partitions)]
         self.view: dict[int, tuple[int, int]] = {}
         self.led: dict[int, Led] = {}
@@ -56,14 +58,14 @@ class Node:
         self.broker = host.initial_broker(*self._made, functions=KafkaFunctions())
 
     def restart(self) -> None:
-        """All is forgotten but the logs."""
+        """Forget everything but the logs."""
         self.alive = True
         self.life += 1
         self.view, self.led, self.armed = {}, {}, {}
         self.broker = host.initial_broker(*self._made, functions=KafkaFunctions())
 
     def step(self, event: host.OnPartition | Request | TopicsChanged) -> host.Served:
-        """One step of all its coordinators; timers are kept here."""
+        """Run one step of all its coordinators and keep their timers."""
         self.broker, served = host.step(self.broker, event, self._choices)
         inner: Any = event.event if isinstance(event, host.OnPartition) else event
         for part, outcome in served.parts:
@@ -71,11 +73,11 @@ class Node:
         return served
 
     def on(self, partition: int, event: Event) -> host.Served:
-        """An event of one partition."""
+        """Run a step for one partition."""
         return self.step(host.OnPartition(partition, event))
 
     def leads(self, partition: int) -> bool:
-        """It has loaded the partition and believes to lead it."""
+        """Whether it has loaded the partition and believes to lead it."""
         led = self.led.get(partition)
         return self.alive and led is not None and led.length is not None
 

@@ -1,4 +1,4 @@
-"""What a seed stands for: groups of either protocol or both, and what becomes of the brokers that coordinate them."""
+"""The plan of a seed: groups of either protocol or both, and faults of the brokers that coordinate them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..mixed_plan import draw_mixed_plan
 from ..plan import Disruption, Fault, HostPlan, Plan, draw_plan
 
 _CHAOS_MS: Final = 20_000
-#: The groups of a plan, each by its drawer, its own name and that of its topics.
+#: The groups of a plan: functions that draw one group each.
 _KINDS: Final[tuple[tuple[Callable[[int, Profile], Plan], ...], ...]] = (
     (draw_plan, draw_consumer_plan),
     (draw_consumer_plan, draw_plan),
@@ -27,9 +27,9 @@ _KINDS: Final[tuple[tuple[Callable[[int, Profile], Plan], ...], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """``groups``: the programs and what happens to them, of all groups in one plan. ``told_ms``: how long a broker may
-    take to learn of an election; ``deaf``: how likely it is one that takes long. ``every_ms``: how long it is from one
-    event of the brokers' to the next. ``transactions``: groups to which producers commit."""
+    """The plan of a cluster. ``groups``: the programs and disruptions of all groups in one plan. ``told_ms``: how long
+    a broker may take to learn of an election; ``deaf``: the probability that it takes much longer. ``every_ms``: mean
+    time between two broker events. ``transactions``: number of groups to which producers commit."""
 
     seed: int
     brokers: int
@@ -44,7 +44,7 @@ class ClusterPlan:
 def draw_cluster_plan(
     seed: int, profile: Profile = INTENDED, *, brokers: int | None = None, partitions: int | None = None
 ) -> ClusterPlan:
-    """The plan of a seed, the same on every machine. ``brokers``, ``partitions``: drawn if None."""
+    """Draw the plan of a seed, the same on every machine. ``brokers``, ``partitions``: drawn if None."""
     rng = Random(f"cluster plan {seed}")
     drawn = rng.choice((2, 3, 3, 5)), rng.choice((1, 2, 3, 7))
     first, second = rng.choice(_KINDS)
@@ -64,7 +64,7 @@ def draw_cluster_plan(
 
 
 def _beside(one: Plan, other: Plan) -> Plan:
-    """Both plans in one: the groups, programs and topics of the other have names of their own."""
+    """Merge two plans; the groups, programs and topics of the second are renamed."""
     count = len(one.hosts)
     hosts = [_renamed(host, count + number) for number, host in enumerate(other.hosts)]
     moved = [replace(each, host=each.host + count) for each in other.disruptions]
@@ -100,8 +100,8 @@ def _renamed(host: HostPlan, number: int) -> HostPlan:
 
 
 def _fitting(plan: Plan) -> Plan:
-    """Shorter; nothing happens to topics where a static classic member would not notice (C-STATIC-07), and coordinators
-    move by the cluster's own events."""
+    """Shorten a plan. Drop changes of topics if a static classic member might not notice them (C-STATIC-07), and drop
+    fail-overs, since the cluster has its own events for those."""
     static = any(host.settings.group_instance_id is not None for host in plan.hosts)
     left = [Fault.FAIL_OVER, *([Fault.GROW, Fault.RESUBSCRIBE] if static else [])]
     chaos = min(plan.chaos_ms, _CHAOS_MS)

@@ -1,8 +1,8 @@
-"""Runs a plan of brokers, members and those who commit, with every promise checked as it goes.
+"""Run a plan of brokers, members and committing clients, and check every promise on the way.
 
-The network may lose requests and answers; brokers hear late of elections, die and come back; copies lag, are cut off
-and compacted. When the environment is quiet, every group must settle, every partition be committed by its owner, every
-transaction end, and all copies come to the same.
+The network may lose requests and answers. Brokers learn late of elections, crash and come back. Copies lag, are
+truncated and compacted. When the environment is quiet, every group must settle, every partition must be committed by
+its owner, every transaction must end, and all copies must become equal.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from .promises import Promises
 
 _PATIENCE_MS: Final = 6_000
 _LOOKUP_VERSION: Final = 6
-#: How long everybody goes on once all has settled, in ms.
+#: How long the run continues after all groups have settled, in ms.
 _AFTERWARDS_MS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """How a plan went. ``counts``: how often what happened; ``broken``: the first promise that did not hold, ``last``:
-    what happened before, line by line."""
+    """The result of a plan. ``counts``: how often each kind of event happened; ``broken``: the first broken promise;
+    ``last``: the log lines before it."""
 
     plan: ClusterPlan
     events: int
@@ -68,12 +68,12 @@ class ClusterReport:
 
 
 def simulate_cluster(plan: ClusterPlan) -> ClusterReport:
-    """Run the plan to its end, or to the first promise that does not hold."""
+    """Run the plan to its end, or to the first broken promise."""
     return ClusterSimulation(plan).run()
 
 
 class ClusterNetwork(Network):
-    """The way from members to the broker that each believes to coordinate its group."""
+    """The network between members and the broker that each believes to be its coordinator."""
 
     def __init__(self, world: ClusterSimulation, plan: NetworkPlan) -> None:
         super().__init__(world, plan)
@@ -105,7 +105,7 @@ class ClusterNetwork(Network):
         world.later(self.delay(), answer)
 
     def lost(self, numbers: Sequence[int]) -> None:
-        """The broker that had these requests has died."""
+        """Lose these requests, since the broker that had them has crashed."""
         for number in numbers:
             asker = self._askers.pop(number, None)
             if asker is not None:
@@ -115,7 +115,7 @@ class ClusterNetwork(Network):
 
 @dataclass
 class Asked:
-    """A request of a clerk that is not answered; ``elected``: who has it was elected last when it came."""
+    """An open request of a clerk; ``elected``: the broker was the elected leader when the request arrived."""
 
     then: Then
     node: Node
@@ -126,7 +126,7 @@ class Asked:
 
 
 class ClusterSimulation(Programs, Clockwork[Timer]):
-    """One run. ``target``: the broker that the next request of a member's goes to."""
+    """One run. ``target``: the broker that gets the next request of a member."""
 
     network: ClusterNetwork
 
@@ -149,8 +149,8 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         self.hosts: list[AnyHost] = []
         self.clerks: list[Clerk] = []
         self._asked: dict[int, Asked] = {}
-        self._members: dict[int, int] = {}  #: requests of members that are not answered, and where they are
-        self._requests = 1_000_000_000  #: those of members count from the other end
+        self._members: dict[int, int] = {}  #: open requests of members, and their broker
+        self._requests = 1_000_000_000  #: ids of clerks' requests; those of members count from the other end
         self._settling = Settling(self)
 
     # --- the loop ---
@@ -221,7 +221,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         return made
 
     def adopted(self, host: AnyHost) -> None:
-        """Two who believe to coordinate may each have members that believe to own; commits tell them apart."""
+        """Check nothing: two coordinators may each have members that believe to own; commits tell them apart."""
 
     def life(self, host: AnyHost) -> tuple[int, int]:
         return 0, 0
@@ -239,13 +239,13 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         return self.network.delay()
 
     def feed(self, event: Event) -> None:
-        """A request of a member, for ``target``."""
+        """Send a member's request to ``target``."""
         assert isinstance(event, Request)
         self._members[event.id] = self.target
         self.cluster.request(self.target, event)
 
     def told(self, node: Node, served: Served) -> None:
-        """A broker has done something."""
+        """Handle the outcome of a broker's step."""
         self.events += 1
         for part, outcome in served.parts:
             self._check_groups(node, part, {record.key.group for record in outcome.records})
@@ -259,7 +259,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         self.network.answer(members)
 
     def died(self, node: Node) -> None:
-        """What waited at the broker is lost, and so are the connections to it."""
+        """Lose the requests that waited at a crashed broker, and the connections to it."""
         for number, asked in list(self._asked.items()):
             if asked.node is node:
                 del self._asked[number]
@@ -270,7 +270,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         self.network.lost(gone)
 
     def ask(self, node: int | None, version: int, body: RequestBody, then: Then) -> None:
-        """Send it to the broker; ``then`` is called once, with the answer or with None."""
+        """Send a request to a broker; ``then`` is called once, with the answer or with None."""
 
         def arrive() -> None:
             place = None if node is None else self.cluster.nodes[node]
@@ -285,7 +285,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         self.later(self.delay(), arrive)
 
     def mark(self, partition: int, body: o.WriteTxnMarkerRequest, then: Then) -> None:
-        """Whoever leads the partition is to write the end of a transaction."""
+        """Let the leader of the partition write the end of a transaction."""
 
         def arrive() -> None:
             place = self.cluster.leading(partition)
@@ -319,11 +319,12 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
     def _answer(self, asked: Asked, body: ResponseBody) -> None:
         elected = asked.elected and all(self.cluster.leading(each) is asked.node for each in asked.partitions)
         if isinstance(asked.body, o.OffsetFetchRequest) and not asked.body.require_stable:
-            # who was elected has all that was replicated, and may not know yet how much of it was (F-LOAD-01, F-RT-11)
+            # the elected leader has all replicated records, but may not know yet how many are replicated (F-LOAD-01,
+            # F-RT-11)
             elected = elected and all(self.cluster.knows_all(asked.node, each) for each in asked.partitions)
         if isinstance(body, o.OffsetCommitResponse):
             accepted = [row for topic in body.topics for row in topic.partitions if row.error_code is ErrorCode.NONE]
-            text = f"broker {asked.node.number} has taken a commit of who is fenced: {asked.body}"
+            text = f"broker {asked.node.number} has accepted a commit of a fenced client: {asked.body}"
             demand(not accepted or asked.legitimate, "INV-FENCE-02", text)
         if self.rng.random() < self.network.plan.lose:
             self.later(_PATIENCE_MS // 10, lambda: asked.then(None, False))
@@ -331,14 +332,16 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
             self.later(self.delay(), lambda: asked.then(body, elected))
 
     def _partitions(self, body: RequestBody) -> frozenset[int]:
-        """Those that an answer about offsets is of; one about many is taken row by row by who leads all of it."""
+        """Return the partitions of the groups in a request about offsets. Its answer is believed if one broker leads
+        all."""
         names = [group.group_id for group in body.groups] if isinstance(body, o.OffsetFetchRequest) else []
         one = getattr(body, "group_id", None)
         names += [one] if isinstance(one, str) else []
         return frozenset(partition_for(name, self.cluster_plan.partitions) for name in names)
 
     def _may_commit(self, node: Node, body: RequestBody) -> bool:
-        """Whether who commits is a member by now, in its generation or at most at its epoch (INV-FENCE-02)."""
+        """Whether the committing client is a current member, in its generation or at most at its epoch
+        (INV-FENCE-02)."""
         if not isinstance(body, o.OffsetCommitRequest):
             return True
         state = node.broker.coordinators[partition_for(body.group_id, self.cluster_plan.partitions)]
@@ -360,7 +363,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         return row.node_id if row is not None and row.error_code is ErrorCode.NONE else None
 
     def row_of(self, group_id: str) -> Coordinator | None:
-        """What some broker says to FindCoordinator; None if none lives."""
+        """Return some broker's answer to FindCoordinator, or None if no broker is up."""
         live = [node for node in self.cluster.nodes if node.alive]
         if not live:
             return None
@@ -387,11 +390,11 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
 
 
 class Groups:
-    """The groups as those have them who lead; what ``liveness`` looks at."""
+    """The groups as their leading coordinators have them, for ``liveness``."""
 
     def __init__(self, world: ClusterSimulation) -> None:
         self._world = world
-        self.unanswered: Sequence[Request] = ()  #: of clerks each is awaited by itself
+        self.unanswered: Sequence[Request] = ()  #: each request of a clerk has its own timeout
 
     @property
     def groups(self) -> dict[str, GroupView]:
@@ -424,4 +427,4 @@ class Groups:
 
 
 def _nothing(body: ResponseBody | None, elected: bool) -> None:
-    """Nobody waits for the answer any more."""
+    """Ignore the answer."""

@@ -1,4 +1,4 @@
-"""Product exploration (E2): every transition of a bounded configuration, taken on the real core and on the model."""
+"""Product exploration (E2): takes every transition of a bounded configuration on the real core and on the model."""
 
 from .both import Both
 from .bounds import Bounds, Client, Explored

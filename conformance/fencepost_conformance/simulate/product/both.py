@@ -1,11 +1,11 @@
-"""Core and model after the same events.
+"""The core and the model after the same events.
 
-DRIVEN: the core, event by event, with its log, timers and tasks. MODELLED: the whole coordinator of the model behind a
+DRIVEN: the core, event by event, with its log, timers and tasks. MODELLED: the model's whole coordinator behind a
 ``Follower``, which must explain each step: reply, records, timers, tasks and the view of the group.
 
-What may happen is small: a few member ids, two subscriptions, one instance id, few topics. What *can* happen next is
-taken from what can be seen of the group, so both sides are asked the same. Time is not part of a state: any timer that
-is armed may fire, and the clock then stands at its deadline. A log that is loaded may be compacted.
+The alphabet is small: a few member ids, two subscriptions, one instance id, few topics. The next events are derived
+from the group's view, so both sides get the same. Time is not part of a state: any armed timer may fire, and the clock
+then moves to its deadline. A log that is loaded may have been compacted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _MATCHER = KafkaFunctions().matcher
 
 
 class Happening(NamedTuple):
-    """An event that may come now; ``who`` it is about, ``what`` it is."""
+    """A possible next event; ``who`` it concerns, ``what`` it is."""
 
     who: str
     what: str
@@ -72,7 +72,7 @@ class Happening(NamedTuple):
 
 
 class Both:
-    """``after`` leaves this object as it is."""
+    """Core and model. ``after`` leaves this object unchanged."""
 
     def __init__(self, bounds: Bounds, moves: Sequence[Moves]) -> None:
         self.bounds = bounds
@@ -81,12 +81,12 @@ class Both:
         self.choices = Smallest()
         self.core = CoreSession(settings, bounds.profile, self.choices)
         self.model = Follower(settings, bounds.profile, _MATCHER)
-        self.now = 1  # 0 is no time for an assignment (G-DATA-32)
+        self.now = 1  # an assignment's time is never 0 (G-DATA-32)
         self.log: tuple[Record, ...] = ()
         self.replicated = 0
         self.last: tuple[Record, ...] = ()
-        self.deletions: frozenset[int] = frozenset()  #: requests to delete that are not answered
-        self.as_one = True  #: ``last`` was appended at once, so that one failure can be of all of it
+        self.deletions: frozenset[int] = frozenset()  #: open requests to delete the group
+        self.as_one = True  #: ``last`` was one append, so one failure can undo all of it
         self.owned = False
         self.image = 0  #: the topics are ``bounds.images[image]``
         self.tasks: tuple[TaskKey, ...] = ()
@@ -102,11 +102,11 @@ class Both:
         return self.core.consumer_groups.get(GROUP)
 
     def loaded(self) -> Both:
-        """After the topics are known and an empty log was read."""
+        """Return the pair after the topics are known and an empty log is loaded."""
         return self.after(self._topics(0)).after(Load(self.now, leader_epoch=1, records=()))
 
     def after(self, event: Event) -> Both:
-        """Both take the event; raises ``Broken`` where they part or a property does not hold."""
+        """Give the event to both; raises ``Broken`` if they differ or a property does not hold."""
         other = copy(self)
         other.choices = Smallest(self.choices.made)
         other.core = copy(self.core)
@@ -131,7 +131,7 @@ class Both:
             raise Broken("E2", str(verdict))
         self._keep_log(event, seen)
         self._keep_tasks(event, seen)
-        # Deletions that go on together are appended one by one (C-ADM-09); AppendFailed cannot say which one failed.
+        # Concurrent deletions are appended one by one (C-ADM-09); AppendFailed cannot say which append failed.
         self.as_one = not (isinstance(event, Appended) and len(self.deletions) > 1)
         if isinstance(event, Request):
             self.requests = event.id
@@ -179,7 +179,7 @@ class Both:
         return TopicsChanged(self.now, self.bounds.images[image], version=image + 1)
 
     def events(self) -> Iterator[Happening]:
-        """Everything that may happen now."""
+        """Yield every possible next event."""
         if self.last and self.as_one:  # directly after the step that wrote, or never
             yield Happening("", "append fails", AppendFailed(self.now, ErrorCode.NOT_ENOUGH_REPLICAS))
         if not self.owned:

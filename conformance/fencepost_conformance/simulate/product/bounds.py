@@ -1,4 +1,4 @@
-"""How much may happen in an exploration, and what the moves of its clients are chosen from."""
+"""The bounds of an exploration, and the values that its clients' moves use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUP = "g"
 
 
 class Move(NamedTuple):
-    """A request that a client may send now: who sends it, and what it does. ``wait_ms``: it comes so much later."""
+    """A request that a client may send now: its sender and its meaning. ``wait_ms``: it is sent that much later."""
 
     who: str
     what: str
@@ -27,7 +27,7 @@ class Move(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What can be seen now: the group, of the one kind or the other, how many member ids were handed out, the time."""
+    """The visible state: the group, of either kind, the number of member ids handed out, and the time."""
 
     classic: GroupView | None
     consumer: ConsumerGroupView | None
@@ -37,7 +37,7 @@ class Scene(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A process that speaks the protocol of KIP-848. ``subscriptions``: what it may subscribe to, names or a regex."""
+    """A process that uses the protocol of KIP-848. ``subscriptions``: possible subscriptions, names or a regex."""
 
     member_id: str
     instance_id: str | None = None
@@ -46,12 +46,12 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much may happen.
+    """The bounds of an exploration.
 
-    ``ids``: member ids that the coordinator ever hands out. ``generation``: classic members do not rejoin in it; None
-    if they always do, and states are then equal up to the order of their epochs. ``depth``: events of one run.
-    ``prompt``: the next event after a write is its replication or its failure. ``images``: the topics, first those from
-    the start, then what they become.
+    ``ids``: number of member ids that the coordinator may hand out. ``generation``: the generation in which classic
+    members stop rejoining; None if they always rejoin, and states are then equal up to the order of their epochs.
+    ``depth``: events of one run. ``prompt``: the next event after a write is its replication or its failure.
+    ``images``: the initial topics, then their later versions.
     """
 
     ids: int = 3
@@ -71,8 +71,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """``trail``: the events of a shortest run to the ``problem``. ``states``: those that are told apart; ``inputs`` and
-    ``answers``: how often each kind of event and each error code was seen."""
+    """The result. ``trail``: the events of a shortest run to ``problem``. ``states``: number of distinct states.
+    ``inputs`` and ``answers``: how often each kind of event and each error code occurred."""
 
     states: int
     transitions: int
@@ -83,5 +83,5 @@ class Explored:
     trail: tuple[str, ...] = ()
 
 
-#: What clients may do next.
+#: Generates the next requests of clients.
 Moves: TypeAlias = Callable[[Bounds, Scene], Iterator[Move]]

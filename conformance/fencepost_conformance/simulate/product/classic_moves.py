@@ -1,4 +1,5 @@
-"""What members of a classic group may do next: join, sync, heartbeat, leave, early and late; and its deletion."""
+"""Next requests of a classic group's members: join, sync, heartbeat, leave, early and late; and the group's
+deletion."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ BOTH = (Protocol("range", b"1"), Protocol("roundrobin", b"1"))
 
 
 def classic_moves(bounds: Bounds, scene: Scene) -> Iterator[Move]:
-    """Of a group whose members' metadata nobody reads."""
+    """Yield the moves in a group whose coordinator does not read the members' metadata."""
     group = scene.classic
     generation = 0 if group is None else group.generation_id
     if scene.made < bounds.ids:

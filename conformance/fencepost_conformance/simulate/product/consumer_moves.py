@@ -1,8 +1,8 @@
-"""What clients of the protocol of KIP-848 may do next: join, heartbeat at this epoch and others, with and without what
-they own, give up and keep what they should not, change their subscription, leave, and come back.
+"""Next requests of clients of the protocol of KIP-848.
 
-A client here knows what the coordinator thinks of it; that it does not know yet, or knows better, are the moves at
-other epochs and with other partitions.
+They join, heartbeat at this epoch and others, report owned partitions or not, give up and keep what they should not,
+change their subscription, leave, and come back. A client here knows the coordinator's view of it. Moves at other epochs
+and with other partitions stand for a client that does not know it yet, or that knows something newer.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _of_member(client: Client, member: ConsumerMemberView) -> Iterator[Move]:
 
 
 def _waits(bounds: Bounds, scene: Scene, client: Client, member: ConsumerMemberView) -> Iterator[Move]:
-    """A heartbeat that comes when a target that was put off may be computed (M-TGT-08)."""
+    """Yield a heartbeat at the time when a delayed target may be computed (M-TGT-08)."""
     group = scene.consumer
     if group is None or member.member_epoch < 0 or (left := put_off_ms(bounds, group, scene.now)) <= 0:
         return
@@ -75,7 +75,7 @@ def _waits(bounds: Bounds, scene: Scene, client: Client, member: ConsumerMemberV
 
 
 def put_off_ms(bounds: Bounds, group: ConsumerGroupView, now: int) -> int:
-    """How long no target may be computed yet; 0 if one may, or if there is none to compute."""
+    """Return how long the next target must wait, in ms; 0 if it may be computed now or nothing needs one."""
     if group.assignment_epoch == group.group_epoch or not group.assignment_timestamp:
         return 0
     return max(0, group.assignment_timestamp + bounds.settings.group_consumer_assignment_interval_ms - now)

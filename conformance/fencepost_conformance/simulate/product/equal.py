@@ -1,12 +1,12 @@
-"""When two states of the product count as one: their groups, armed timers, open operations, tasks, log and written
-records are equal up to numbers of requests, times and offsets.
+"""Equality of product states: their groups, armed timers, open operations, tasks, log and written records are equal up
+to request ids, times and offsets.
 
 Where generations have no bound, epochs and generations are equal up to their order as well: coordinators only compare
-them and add one to the highest. That the order is enough is not shown; a difference that it hides is one that is not
-found, never one that is made up. -2, -1 and 0 mean something, and stay (M-FENCE-01…08). The generations that
-subscriptions tell are among them (X-JOIN-12, X-UP-05).
+them and add one to the highest. It is not proved that the order is enough. It can hide a difference, but never
+invents one. -2, -1 and 0 have a meaning and stay (M-FENCE-01…08). Generations in subscriptions are included (X-JOIN-12,
+X-UP-05).
 
-Of times only this is kept: whether a target may be computed, and whether the topics are to be looked at again.
+Two facts about time count: whether a target may be computed, and whether the topics must be looked up again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Rank: TypeAlias = Callable[[int], int]
 
 
 def state_key(both: Both) -> object:
-    """Equal for states that behave alike."""
+    """Return a key that is equal for states that behave alike."""
     written = {record.key: record.value for record in both.log}
     replicated = {record.key: record.value for record in both.log[: both.replicated]}
     operations = list(both.core._state.operations.values())
@@ -66,7 +66,7 @@ def _as_it_is(number: int) -> int:
 
 
 def _ranks(both: Both, values: Iterable[RecordValue | None]) -> Rank:
-    """Epochs above 0 by their place among all that there are."""
+    """Return a function that maps each epoch above 0 to its rank among all epochs of the state."""
     found: set[int] = set()
     if both.classic is not None:
         found.add(both.classic.generation_id)
@@ -105,7 +105,7 @@ def _epochs_of(rows: Iterable[AssignedPartitions]) -> set[int]:
 
 
 def _told(data: Iterable[bytes]) -> set[int]:
-    """The generations of these subscriptions."""
+    """Return the generations in these subscriptions."""
     read = (_subscription(each) for each in data)
     return {each.generation_id for each in read if each is not None}
 
@@ -194,7 +194,7 @@ def _value(value: RecordValue, rank: Rank) -> object:
 
 
 def _operation(operation: Any, rank: Rank) -> tuple[object, ...]:
-    """An open operation without numbers: what asked for it, what hangs on it."""
+    """Return an open operation without ids: its request, its callback and whether it was answered."""
     body: Any = None if operation.request is None else operation.request.body
     for epoch in ("member_epoch", "generation_id"):
         if hasattr(body, epoch):

@@ -1,8 +1,8 @@
-"""What classic members may do next in a group that may be of either kind: real subscriptions, real assignments.
+"""Next requests of classic members in a group of either kind, with real subscriptions and assignments.
 
-In a consumer group a classic member's generation is its epoch (X-JOIN-15), its JoinGroup says what it owns (X-JOIN-10):
-nothing if it is eager, else what it has, or what it may keep. It may tell the generation or not; the one it tells may
-be of before its last answer, or one in which it never was, and what it claims may be somebody else's (X-JOIN-12).
+In a consumer group a classic member's generation is its epoch (X-JOIN-15), and its JoinGroup lists owned partitions
+(X-JOIN-10): none if it is eager, else what it has, or what it may keep. It may omit its generation. The generation may
+also be older than its last answer, or one that it never was in, and other members may own what it claims (X-JOIN-12).
 """
 
 from __future__ import annotations
@@ -116,9 +116,11 @@ def _in_consumer(group: ConsumerGroupView, topics: Sequence[Topic]) -> Iterator[
         yield Move(name, "rejoins ahead", _join(name, instance, (), max(epoch, before) + 1))
         yield Move(name, "rejoins and claims all", _join(name, instance, _every(topics)))
         if before != epoch:
-            yield Move(name, "rejoins from before", _join(name, instance, keeps, before))
-            yield Move(name, "rejoins from before and owns nothing", _join(name, instance, (), before))
-            yield Move(name, "rejoins from before and claims all", _join(name, instance, _every(topics), before))
+            yield Move(name, "rejoins at its previous epoch", _join(name, instance, keeps, before))
+            yield Move(name, "rejoins at its previous epoch and owns nothing", _join(name, instance, (), before))
+            yield Move(
+                name, "rejoins at its previous epoch and claims all", _join(name, instance, _every(topics), before)
+            )
         if keeps:
             yield Move(name, "rejoins with what it may keep", _join(name, instance, keeps))
         if holds != keeps:
@@ -161,7 +163,7 @@ def _join(
 
 
 def _shares(ids: Sequence[str], topics: Sequence[Topic]) -> tuple[SyncGroupAssignment, ...]:
-    """Every partition to one member, in turns."""
+    """Distribute all partitions over the members in turn."""
     every = _every(topics)
     return tuple(
         SyncGroupAssignment(name, encode_assignment(Assignment(every[place :: len(ids)])))

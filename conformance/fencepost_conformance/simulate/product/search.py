@@ -1,4 +1,4 @@
-"""Breadth first over the product of core and model, so that the first disagreement comes with a shortest way to it."""
+"""Breadth-first search over the product of core and model; it finds a shortest run to the first disagreement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .equal import state_key
 
 
 def explore(bounds: Bounds, moves: Sequence[Moves] = (classic_moves,)) -> Explored:
-    """From a coordinator that has just loaded an empty log; ``moves`` is what clients may do."""
+    """Explore from a coordinator that has just loaded an empty log; ``moves`` generates the clients' requests."""
     start = Both(bounds, moves).loaded()
     queue: deque[tuple[Both, int, tuple[str, ...]]] = deque([(start, 0, ())])
     seen = {state_key(start)}

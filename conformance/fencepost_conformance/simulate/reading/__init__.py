@@ -1,4 +1,4 @@
-"""One consumer that reads, in a small cluster of its own: random walks, each step held against a ledger."""
+"""One consumer that reads in a small cluster: random walks, with each step checked against a ledger."""
 
 from .ledger import Ledger
 from .world import World, walk

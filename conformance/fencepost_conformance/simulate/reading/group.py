@@ -1,9 +1,9 @@
-"""A group of whole consumers (member and reader), the real coordinator with its offsets, and logs that they read.
+"""A group of whole consumers (member and reader), the real coordinator with its offsets, and the logs that they read.
 
-Programs process what a poll returns and commit by themselves, synchronously or not; they crash between processing and
-commit, come back, leave and join, while records are written and leaders move. Held at every step: who gets a partition
-goes on where the group has committed, so nothing is left out; and nothing is committed that nobody has processed. In
-the end all is read, and committed.
+Programs process the records of each poll and commit, automatically or by calls, synchronously or not. They crash
+between processing and commit, come back, leave and join, while records are written and leaders move. Every step is
+checked: the new owner of a partition continues where the group has committed, so no record is skipped; and no offset is
+committed before its records were processed. In the end all records are read and committed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _CHAOS_MS, _QUIET_MS = 15_000, 20_000
 
 @dataclass
 class Tally:
-    """``processed``: records, counted each time; ``resumed``: partitions that somebody took up where another, or an
+    """``processed``: records, counted each time; ``resumed``: partitions that a program took over where another, or an
     earlier process, had committed; ``again``: records that were processed once more."""
 
     processed: int = 0
@@ -98,7 +98,7 @@ class Tally:
 
 
 class Program:
-    """One process after the other with a consumer in it. ``commits``: how, "auto" or the name of a call."""
+    """A program with a consumer, over several processes. ``commits``: "auto", or the name of a call."""
 
     def __init__(self, group: Group, name: str, client: Client, commits: str) -> None:
         self.group, self.name, self.client, self.commits = group, name, client, commits
@@ -107,7 +107,7 @@ class Program:
         self.consumer = self._fresh()
         self.timers: dict[object, int] = {}
         self.uncommitted = False
-        self.reads: dict[TopicPartition, int] = {}  #: the next record of what it reads, in this ownership
+        self.reads: dict[TopicPartition, int] = {}  #: next offset by partition, in this ownership
 
     def _fresh(self) -> Consumer:
         auto = self.commits == "auto"
@@ -136,7 +136,7 @@ class Program:
         self._poll(self.process)
 
     def stop(self, *, crash: bool) -> None:
-        """Crash, between processing and commit if it comes so, or close."""
+        """Crash, perhaps between processing and commit, or close."""
         if crash:
             self.running = False
             self.group.tally.crashes += 1
@@ -158,7 +158,7 @@ class Program:
             self.group.later(_POLL_MS, lambda: self._poll(process))
 
     def receive(self, process: int, event: ConsumerEvent) -> None:
-        """Something arrives for a process of this program."""
+        """Receive a message for a process of this program."""
         if process == self.process and self.running:
             self.take(event)
 
@@ -192,7 +192,7 @@ class Program:
             case ev.CallReturned() | Returned() if self.consumer.member.closed:
                 self.running = False
             case ev.CallReturned(problem=problem) | ev.CommitCallback(problem=problem) if problem is not None:
-                self.uncommitted = True  # and so again after the next poll
+                self.uncommitted = True  # so commit again after the next poll
 
     def _fire(self, process: int, timer: MemberTimer | ev.ReaderTimer, at: int) -> None:
         if process == self.process and self.running and self.timers.get(timer) == at:
@@ -217,7 +217,7 @@ class Program:
 
 
 class Group:
-    """``seed`` says which programs there are and what becomes of them."""
+    """The whole group. ``seed`` decides which programs there are and what happens to them."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"group that reads {seed}")
@@ -234,7 +234,7 @@ class Group:
         )
         self.core = CoreSession(settings, INTENDED, JavaOrder(MemberIds()))
         self.logs = {each: Log(each, Leader(1 + each.partition % 2, 0)) for each in PARTITIONS}
-        self.done = dict.fromkeys(PARTITIONS, 0)  #: up to which everything has been processed by somebody
+        self.done = dict.fromkeys(PARTITIONS, 0)  #: everything before it was processed by some program
         self.committed: dict[TopicPartition, int] = {}
         client = self.rng.choice((Client.CLASSIC, Client.CONSUMER))
         self.programs = [
@@ -247,7 +247,7 @@ class Group:
     # --- the loop ---
 
     def run(self) -> Tally:
-        """All of it. Raises ``Broken``."""
+        """Run to the end; raises ``Broken``."""
         self.feed(Load(0, leader_epoch=1, records=()))
         self.feed(TopicsChanged(0, TOPICS, version=1))
         for program in self.programs:
@@ -285,7 +285,7 @@ class Group:
         self.now = end
 
     def _write(self) -> None:
-        """Records come, and leaders move."""
+        """Write records, and move leaders."""
         if self.now < _CHAOS_MS:
             log = self.logs[self.rng.choice(PARTITIONS)]
             log.append(self.rng.randint(1, 3))
@@ -305,7 +305,7 @@ class Group:
     # --- the brokers ---
 
     def send(self, program: Program, process: int, number: int, body: RequestBody) -> None:
-        """To the coordinator; in the time of chaos one in fifty is lost, and the connection with it."""
+        """Send to the coordinator. During the chaos one request in fifty is lost, and the connection with it."""
         if self.now < _CHAOS_MS and self.rng.random() < 0.02:
             self.later(_DELAY_MS, lambda: program.receive(process, RequestLost(self.now, request_id=number)))
             return
@@ -326,7 +326,7 @@ class Group:
         self.feed(request)
 
     def feed(self, event: Event) -> None:
-        """One step of the coordinator; what it writes is replicated at once."""
+        """Run one step of the coordinator; its records are replicated at once."""
         seen = self.core.feed(event)
         for reply in seen.replies:
             program, process, number = self._askers.pop(reply.request_id)
@@ -345,17 +345,17 @@ class Group:
         program.receive(process, Answered(self.now, request_id=answer.request_id, body=answer.body))
 
     def _stored(self, key: OffsetCommitKey, value: Any) -> None:
-        """Nothing is committed that nobody has processed (INV-CL-04, K-OFF-05)."""
+        """No offset is committed before its records were processed (INV-CL-04, K-OFF-05)."""
         if value is None:
             return
         partition = TopicPartition(key.topic, key.partition)
         self.tally.commits += 1
-        text = f"{partition} is committed up to {value.offset}, processed up to {self.done[partition]}"
+        text = f"{partition} is committed up to {value.offset}, but processed up to {self.done[partition]}"
         demand(value.offset <= self.done[partition], "INV-CL-04", text)
         self.committed[partition] = value.offset
 
     def lead(self, program: Program, process: int, number: int, body: LeaderRequest) -> None:
-        """The leaders answer."""
+        """Deliver the leaders' answer."""
         answer: ListOffsetsResponse | OffsetForLeaderEpochResponse | FetchResponse
         match body:
             case ListOffsetsRequest():
@@ -375,7 +375,7 @@ class Group:
         program.receive(process, arrived)
 
     def metadata(self, program: Program, process: int) -> None:
-        """Topics for the member, leaders for the reader."""
+        """Deliver metadata: topics for the member, leaders for the reader."""
         program.receive(process, MetadataChanged(self.now, TOPICS))
         leaders = tuple((each, log.leader) for each, log in self.logs.items())
         ids = tuple((topic.name, topic.topic_id) for topic in TOPICS)
@@ -384,12 +384,12 @@ class Group:
     # --- what is processed ---
 
     def process(self, partition: TopicPartition, record: Record, expected: int | None) -> None:
-        """Within an ownership in order, without gap; at its beginning from where the group has committed."""
+        """Check a record: it follows the previous one, and the first of an ownership is at the committed offset."""
         self.tally.processed += 1
         if expected is None:
             begin = self.committed.get(partition, 0)
             self.tally.resumed += begin > 0
-            text = f"{partition} is read from {record.offset} on, and was processed up to {self.done[partition]}"
+            text = f"{partition} is read from {record.offset} on, but was processed up to {self.done[partition]}"
             demand(record.offset <= self.done[partition], "K-POS-01", text)
         else:
             demand(record.offset == expected, "K-FETCH-02", f"{partition}: {record.offset} follows {expected - 1}")

@@ -1,8 +1,8 @@
-"""What one consumer may do, written down beside it: its positions, what it is handed, and what it commits.
+"""An independent account of what one consumer may do: its positions, the records that it returns, and its commits.
 
-The ledger knows the application's calls, what membership says, requests with their answers, and the commands that come
-out. It keeps a position for each partition by itself, and looks at the reader's own only to see that they are the same;
-how the reader gets there is nothing to it. Rules are those of sections 8.6, 8.7 and 8.8.
+The ledger sees the application's calls, the membership, requests with their answers, and the reader's commands. It
+derives a position for each partition, and compares it with the reader's own; how the reader gets there does not matter.
+The rules are those of sections 8.6, 8.7 and 8.8.
 """
 
 from __future__ import annotations
@@ -52,25 +52,27 @@ _PASSING = frozenset(
 
 @dataclass
 class Place:
-    """Where a partition is read. ``at`` None: nowhere yet. ``epoch``: of the last record read. ``basis``: the leader's
-    epoch under which the position was found or confirmed. ``may``: positions that answers allow now, by their origin.
-    ``answers``: what fetches brought, with where they began and the order of their coming. ``waiting``: the one that
-    has to be handed out; ``moved``: it was paused since."""
+    """The state of one partition.
+
+    ``at``: the position, or None if there is none yet. ``epoch``: leader epoch of the last record read. ``basis``: the
+    leader epoch under which the position was found or confirmed. ``may``: positions that answers allow now, by their
+    origin. ``answers``: fetched data, with the fetch offset and the order of arrival. ``waiting``: the answer that must
+    be returned next; ``moved``: the partition was paused since."""
 
     at: int | None = None
     epoch: int | None = None
     basis: int | None = None
-    order: int = 0  #: of the answer that was handed out last
-    told: int | None = None  #: the leader's epoch that has told where the log was cut off
-    wants: Reset | None = None  #: an end that the application has asked for
+    order: int = 0  #: of the answer that was returned last
+    told: int | None = None  #: the leader epoch in which the truncation was reported
+    wants: Reset | None = None  #: a reset that the application has asked for
     may: dict[str, tuple[int, int | None]] | None = None
-    lost: bool = False  #: an answer allows to give the position up
+    lost: bool = False  #: an answer allows the reader to drop the position
     answers: list[tuple[int, int, FetchedPartition]] | None = None
     waiting: tuple[int, int, FetchedPartition] | None = None
     moved: bool = False
     paused: bool = False
-    out: frozenset[int] = frozenset()  #: offsets that the log was said not to have
-    failing: bool = False  #: a fetch was answered with an error that no poll has looked at
+    out: frozenset[int] = frozenset()  #: offsets that a leader reported as out of range
+    failing: bool = False  #: a fetch failed and no poll has reported it yet
 
     def allow(self, origin: str, offset: int, epoch: int | None) -> None:
         self.may = {**(self.may or {}), origin: (offset, epoch)}
@@ -81,7 +83,7 @@ def name(partition: TopicPartition) -> str:
 
 
 class Ledger:
-    """Feed it every step: ``before`` the event is handled, ``after`` it."""
+    """Checks every step: call ``before`` ahead of the event, and ``after`` behind it."""
 
     def __init__(self, reader: Reader) -> None:
         settings = reader.settings
@@ -92,16 +94,16 @@ class Ledger:
         self.leaders: dict[TopicPartition, Leader] = {}
         self.sent: dict[int, tuple[int | None, object, tuple[str, int]]] = {}
         self.arrivals = 0
-        #: what came of partitions that were away: it counts if they come back before its turn (K-FETCH-01)
+        #: answers for revoked partitions: they count if the partition comes back before their turn (K-FETCH-01)
         self.away: dict[TopicPartition, list[tuple[int, int, FetchedPartition]]] = {}
         self.handed = 0
-        self.allowed: list[dict[TopicPartition, int]] = []  #: what commits may say, as positions were at each call
-        self.was: dict[TopicPartition, int] | None = None  #: the positions before this step
-        self.due: int | None = None  #: when the next automatic commit has to be sent; None if that is not known
+        self.allowed: list[dict[TopicPartition, int]] = []  #: offsets that may be committed: the positions at each call
+        self.was: dict[TopicPartition, int] | None = None  #: positions before this step
+        self.due: int | None = None  #: time of the next automatic commit; None if unknown
         self.blind = False
-        self.asking = False  #: a call of the old consumer waits
+        self.asking = False  #: a call of the classic consumer waits
         self.called: list[int] = []  #: asynchronous commits whose callback has not run, in order
-        self.ended: dict[str, ErrorCode | None] = {}  #: labels of commits with their answers; None: no answer came
+        self.ended: dict[str, ErrorCode | None] = {}  #: answers by the label of the commit; None: no answer came
 
     # --- what is known ---
 
@@ -111,7 +113,7 @@ class Ledger:
 
     @property
     def generation(self) -> tuple[str, int]:
-        """Whom a look-up is of: a classic member in a stable generation, else nobody in particular."""
+        """The identity of offset look-ups: a classic member in a stable generation, else ("", -1)."""
         nobody = self.client is Client.CONSUMER or self.membership.phase is not Phase.STABLE
         return ("", -1) if nobody else self.membership.identity
 
@@ -120,7 +122,7 @@ class Ledger:
         return partition not in marked and (self.topics is None or partition.topic in self.topics)
 
     def positions(self, reader: Reader) -> dict[TopicPartition, int]:
-        """Those that may be committed: validated ones."""
+        """Return the positions that may be committed: the validated ones."""
         found = {}
         for partition, place in self.places.items():
             state = reader.partitions.get(partition)
@@ -131,7 +133,7 @@ class Ledger:
     # --- before a step ---
 
     def before(self, event: ev.ReaderEvent, reader: Reader) -> None:
-        """What the event says, as far as it counts whatever the reader does."""
+        """Apply the parts of the event that count whatever the reader does."""
         for place in self.places.values():
             if place.at is not None and place.may is not None:
                 place.may = {origin: found for origin, found in place.may.items() if origin == "truncation"}
@@ -145,7 +147,7 @@ class Ledger:
                 self.topics = topics
                 for partition, place in self.places.items():
                     if self.client is Client.CONSUMER and partition.topic not in topics:
-                        place.waiting = None  # K-SUB-03: what was fetched of it goes at once
+                        place.waiting = None  # K-SUB-03: its fetched data is dropped at once
             case Unsubscribe():
                 self.topics, self.places = None, {}
             case ev.MembershipChanged(membership=membership):
@@ -172,7 +174,7 @@ class Ledger:
             case ev.LeadersChanged(leaders=leaders):
                 self.leaders = dict(leaders)
                 for partition, place in self.places.items():
-                    if place.epoch is None:  # there is nothing to confirm
+                    if place.epoch is None:  # nothing to confirm
                         place.basis = self.leaders.get(partition, Leader()).epoch
             case ev.AssignmentAdopted():
                 self._restart(event.at_ms)
@@ -202,13 +204,13 @@ class Ledger:
             self._ended(body, None)
 
     def coordinator_lost(self) -> None:
-        """Nothing that was sent to the coordinator is answered any more."""
+        """Nothing that was sent to the coordinator will be answered."""
         for request_id, (node, _, _) in tuple(self.sent.items()):
             if node is None:
                 self._never(request_id)
 
     def _elsewhere(self) -> None:
-        """A broker has said that it is no coordinator: only the new consumer still hears what it says to the rest."""
+        """A broker reported that it is not the coordinator; only the new consumer still reads its other answers."""
         if self.client is not Client.CONSUMER:
             self.coordinator_lost()
 
@@ -220,7 +222,7 @@ class Ledger:
             self._lose_sight()
 
     def _lose_sight(self) -> None:
-        """From now on it is not known when the next automatic commit is due: it comes sooner after some failures."""
+        """Forget when the next automatic commit is due: after some failures it comes sooner."""
         self.due, self.blind = None, True
 
     def _arrived(self, request_id: int, body: object) -> None:
@@ -301,7 +303,7 @@ class Ledger:
     # --- after a step ---
 
     def after(self, event: ev.ReaderEvent, commands: Iterable[ev.ReaderCommand], reader: Reader) -> None:
-        """What the reader has done, by what it may do."""
+        """Check the reader's actions against what it may do."""
         listed = list(commands)
         good = any(isinstance(each, ev.PollReturned) and each.problem is None for each in listed)
         checked = isinstance(event, Poll) and good
@@ -325,7 +327,7 @@ class Ledger:
             demand(list(reader.partitions) == [] or set(reader.partitions) == set(self.places), "K-SUB-02", "assigned")
 
     def _hold(self, partition: TopicPartition, place: Place, reader: Reader) -> None:
-        """The reader's position is the ledger's, or one that something allows."""
+        """Check that the reader's position is the ledger's, or one that an answer allows."""
         position = reader.partitions[partition].position
         at = None if position is None else position.offset
         if at is None:
@@ -337,7 +339,7 @@ class Ledger:
             return
         may = dict(place.may or {})
         if at != place.at or "seek" in may:
-            # K-POS-08: what was looked up in another generation does not count, but to a call that waited for it
+            # K-POS-08: a look-up from another generation does not count, except for a call that waited for it
             mine = "" if self.asking else f" for {self.generation}"
             origins = [
                 origin
@@ -358,7 +360,7 @@ class Ledger:
             place.may, place.wants, place.lost = None, None, False
 
     def _returned(self, poll: ev.PollReturned, reader: Reader) -> None:
-        """What a poll hands out (K-FETCH-02)."""
+        """Check the records that a poll returns (K-FETCH-02)."""
         count = sum(len(records) for _, records in poll.records)
         demand(count <= self.settings.max_poll_records, "K-POLL-03", f"{count} records in one poll")
         before = -1
@@ -366,7 +368,7 @@ class Ledger:
             demand(partition in self.places, "K-SUB-02", f"records of {name(partition)}, which is not assigned")
             place = self.places[partition]
             rule = "K-SUB-05" if place.paused else "K-SUB-03"
-            demand(self.fetchable(partition), rule, f"records of {name(partition)}, which must not be read now")
+            demand(self.fetchable(partition), rule, f"records of {name(partition)}, which must not be returned now")
             if place.at is None:
                 self._begin(place, records)
             fitting = [
@@ -374,11 +376,9 @@ class Ledger:
                 for order, _, fetched in place.answers or ()
                 if place.at is not None and self._rest(fetched, place.at)[: len(records)] == records
             ]
-            demand(
-                bool(fitting), "K-POS-06", f"{name(partition)} at {place.at} is handed {[r.offset for r in records]}"
-            )
-            order = next((each for each in fitting if each > before), fitting[-1])  # the same may have come twice
-            demand(place.moved or order > before, "K-FETCH-02", f"{name(partition)} is handed out too late")
+            demand(bool(fitting), "K-POS-06", f"{name(partition)} at {place.at} returned {[r.offset for r in records]}")
+            order = next((each for each in fitting if each > before), fitting[-1])  # the same data may have come twice
+            demand(place.moved or order > before, "K-FETCH-02", f"{name(partition)} is returned too late")
             before, place.order = before if place.moved else order, order
             self.handed += len(records)
             place.at, place.epoch, place.lost = records[-1].offset + 1, records[-1].leader_epoch, False
@@ -389,7 +389,7 @@ class Ledger:
             self._left_out(self.settings.max_poll_records - count, self.positions(reader), nothing=nothing)
 
     def _begin(self, place: Place, records: tuple[Record, ...]) -> None:
-        """A position that is found in a poll, by which what is buffered can be handed out at once."""
+        """Set a position that was found in a poll; buffered records at it can be returned at once."""
         for offset, epoch in (place.may or {}).values():
             for _, _, fetched in place.answers or ():
                 if self._rest(fetched, offset)[: len(records)] == records:
@@ -399,7 +399,7 @@ class Ledger:
         return tuple(each for each in fetched.records if each.offset >= at)
 
     def _follow(self, partition: TopicPartition, place: Place, reader: Reader) -> None:
-        """Behind the last record of an answer there may be offsets without records."""
+        """Follow the reader over offsets without records behind the last record of an answer."""
         state = reader.partitions.get(partition)
         if state is None or state.position is None or place.at is None or state.position.offset <= place.at:
             return
@@ -408,7 +408,7 @@ class Ledger:
             place.at = state.position.offset
 
     def _left_out(self, room: int, valid: Mapping[TopicPartition, int], *, nothing: bool) -> None:
-        """What is there and may be read is handed out while there is room for it (K-POLL-03)."""
+        """Check that a poll leaves nothing out: it returns buffered records while there is room (K-POLL-03)."""
         failing = any(place.failing for place in self.places.values())
         for partition, place in self.places.items():
             place.failing = place.failing and not nothing  # it waits behind the records
@@ -427,8 +427,8 @@ class Ledger:
     # --- requests ---
 
     def _sent_to(self, node: int, body: object, *, checked: bool) -> None:
-        """``checked``: a poll has held positions against the leaders as they are; what the new consumer's background
-        asks for when a search for positions is over goes by what the last poll has found (N-POLL-03)."""
+        """``checked``: a poll has just compared the positions with the current leaders. Otherwise the new consumer's
+        background fetches by the result of the last poll, when a search for positions has ended (N-POLL-03)."""
         if not isinstance(body, FetchRequest):
             return
         flying = [each for to, each, _ in self.sent.values() if to == node and isinstance(each, FetchRequest)]
@@ -450,7 +450,7 @@ class Ledger:
     def _sent(self, body: object) -> None:
         match body:
             case OffsetFetchRequest():
-                demand(body.require_stable, "K-OFF-01", "offsets that are not stable are asked for")
+                demand(body.require_stable, "K-OFF-01", "the request allows unstable offsets")
             case OffsetCommitRequest():
                 self._commit(body)
 
@@ -460,28 +460,28 @@ class Ledger:
             for topic in body.topics
             for each in topic.partitions
         }
-        demand(said in self.allowed, "K-OFF-05", f"{said} is committed; positions were {self.allowed[-3:]}")
+        demand(said in self.allowed, "K-OFF-05", f"{said} is committed, but the positions were {self.allowed[-3:]}")
         identity = (body.member_id, body.generation_id_or_member_epoch)
         rule = "N-CMT-01" if self.client is Client.CONSUMER else "K-OFF-02"
         demand(identity == self.membership.identity, rule, f"{identity} commits, but is {self.membership.identity}")
 
     def automatic(self, event: ev.ReaderEvent, commands: Iterable[ev.ReaderCommand], reader: Reader) -> None:
-        """An automatic commit that is due is sent by a poll that gets so far (K-OFF-04)."""
+        """A poll that gets so far sends an automatic commit that is due (K-OFF-04)."""
         waits = self.client is Client.CONSUMER or not self.membership.settled or self.due is None
         if waits or not isinstance(event, Poll) or not self.settings.auto_commit or event.at_ms < (self.due or 0):
             return
         sent = any(isinstance(each, Send) and isinstance(each.body, OffsetCommitRequest) for each in commands)
         if any(isinstance(each, ev.PollReturned) and each.problem is not None for each in commands):
-            self._lose_sight()  # it may have been thrown before or after
+            self._lose_sight()  # the error may have come before or after
             return
         self._restart(event.at_ms)
         if reader.coordinator.node is not None and self.was and self.membership.phase is Phase.STABLE:
-            demand(sent, "K-OFF-04", "no automatic commit was sent, and one was due")
+            demand(sent, "K-OFF-04", "an automatic commit was due, but none was sent")
 
     # --- commits ---
 
     def _callback(self, command: ev.CommitCallback) -> None:
-        """Callbacks come in the order of the calls, and tell what was answered (K-OFF-18)."""
+        """Callbacks run in the order of the calls, and report the broker's answer (K-OFF-18)."""
         text = f"callback {command.callback} of {self.called}"
         demand(self.called[:1] == [command.callback], "K-OFF-18", text)
         self.called.pop(0)
@@ -489,6 +489,8 @@ class Ledger:
         if label not in self.ended:
             return
         error, problem = self.ended[label], command.problem
-        demand((error is ErrorCode.NONE) == (problem is None), "K-OFF-18", f"answered {error}, told {problem}")
+        demand((error is ErrorCode.NONE) == (problem is None), "K-OFF-18", f"answered {error}, reported {problem}")
         if problem is not None and (error is None or error in _PASSING):
-            demand(problem.kind is ev.ProblemKind.RETRIABLE_COMMIT, "K-OFF-18", f"{error} is told as {problem.kind}")
+            demand(
+                problem.kind is ev.ProblemKind.RETRIABLE_COMMIT, "K-OFF-18", f"{error} is reported as {problem.kind}"
+            )

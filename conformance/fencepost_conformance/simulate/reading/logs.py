@@ -1,4 +1,5 @@
-"""The logs of a few partitions as their leaders have them: they grow, are cut off at either end, and change leaders."""
+"""The logs of a few partitions as their leaders have them: they grow, are truncated at either end, and change
+leaders."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _MOST = 5
 
 @dataclass
 class Log:
-    """``records`` may have gaps; ``end`` is the next offset. No two records that ever were have the same value."""
+    """``records`` may have gaps; ``end`` is the next offset. No two records ever have the same value."""
 
     partition: TopicPartition
     leader: Leader
@@ -32,36 +33,36 @@ class Log:
     made: int = 0
 
     def append(self, count: int) -> None:
-        """New records, of the leader's epoch."""
+        """Append records in the leader's epoch."""
         for _ in range(count):
             self.made += 1
             self.records.append(Record(self.end, (self.partition, self.made), self.leader.epoch))
             self.end += 1
 
     def skip(self) -> None:
-        """An offset without a record: a transaction's marker, or one that was compacted away."""
+        """Add an offset without a record: a transaction's marker, or a record that was compacted away."""
         self.end += 1
 
     def move(self) -> None:
-        """Another broker leads, in a new epoch."""
+        """Let another broker lead, in a new epoch."""
         node = next(each for each in NODES if each != self.leader.node)
         self.leader = Leader(node, (self.leader.epoch or 0) + 1)
 
     def cut(self, count: int) -> None:
-        """The last offsets are lost with their leader."""
+        """Lose the last offsets together with their leader."""
         self.end = max(self.start, self.end - count)
         self.records = [each for each in self.records if each.offset < self.end]
         self.move()
 
     def expire(self, count: int) -> None:
-        """The first offsets are deleted."""
+        """Delete the first offsets."""
         self.start = min(self.end, self.start + count)
         self.records = [each for each in self.records if each.offset >= self.start]
 
     # --- answers ---
 
     def fetch(self, asked: FetchFrom) -> FetchedPartition:
-        """A few records from there on."""
+        """Return a few records from the requested offset on."""
         if not self.start <= asked.offset <= self.end:
             return FetchedPartition(self.partition, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
         rest = [each for each in self.records if each.offset >= asked.offset]
@@ -77,11 +78,11 @@ class Log:
         )
 
     def list(self, timestamp: int) -> ListedOffset:
-        """An end of the log; any time is taken for the beginning."""
+        """Return an end of the log; any time stands for the beginning."""
         return ListedOffset(self.partition, offset=self.end if timestamp == -1 else self.start)
 
     def epoch_end(self, asked: AskedEpoch) -> EpochEnd:
-        """Where the log ends for the largest epoch up to the one asked for."""
+        """Return where the log ends for the largest epoch up to the one in the request."""
         epochs = [each.leader_epoch or 0 for each in self.records] + [self.leader.epoch or 0]
         known = [each for each in epochs if each <= asked.leader_epoch]
         if not known:
@@ -90,7 +91,7 @@ class Log:
         return EpochEnd(self.partition, leader_epoch=max(known), end_offset=later[0] if later else self.end)
 
     def wrong_leader(self, told: int | None) -> ErrorCode:
-        """What a request that names another leader epoch is answered."""
+        """Return the error for a request that names another leader epoch."""
         epoch = self.leader.epoch or 0
         if told is None or told == epoch:
             return ErrorCode.NONE
@@ -98,5 +99,5 @@ class Log:
 
 
 def failed(answer: FetchedPartition, error: ErrorCode) -> FetchedPartition:
-    """The same partition with an error instead."""
+    """Return the same partition with an error instead."""
     return replace(answer, records=(), next_offset=None, high_watermark=-1, last_stable_offset=-1, error_code=error)

@@ -1,9 +1,8 @@
-"""A consumer in a cluster of two brokers and a coordinator, driven by choices that somebody makes: a random generator,
-or Hypothesis.
+"""A consumer in a cluster of two brokers and a coordinator. A random generator, or Hypothesis, makes the choices.
 
-Everything that may happen to it happens: records come and go, leaders change and lose what they had, requests are
-answered late, wrongly or never, membership takes partitions away, and the application calls whatever it likes. In the
-end the cluster is well for a while, and the consumer must have read everything.
+All kinds of events happen: records appear and disappear, leaders change and lose records, requests are answered late,
+wrongly or never, rebalances take partitions away, and the application makes any call. In the end the cluster is healthy
+for a while, and the consumer must have read everything.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _COMMIT_ERRORS = (
     ErrorCode.STALE_MEMBER_EPOCH,
 )
 _FETCH_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.OFFSET_OUT_OF_RANGE)
-#: What happens, as often as it stands here.
+#: Events; repetition sets their frequency.
 _HAPPENS = (
     *("poll",) * 20,
     *("answer",) * 28,
@@ -82,7 +81,7 @@ Choose = Callable[[Sequence[Any]], Any]
 
 
 class World:
-    """``choose`` picks one of several; everything else follows from that."""
+    """The cluster. ``choose`` picks one of several options and makes the run deterministic."""
 
     def __init__(self, choose: Choose) -> None:
         self.choose = choose
@@ -117,7 +116,7 @@ class World:
     # --- steps ---
 
     def do(self, event: ev.ReaderEvent) -> tuple[ev.ReaderCommand, ...]:
-        """One step, and what the ledger says of it."""
+        """Run one step and let the ledger check it."""
         self.steps += 1
         self.ledger.before(event, self.reader)
         if isinstance(event, CoordinatorLost):
@@ -140,24 +139,24 @@ class World:
         return commands
 
     def drop(self) -> None:
-        """The connection to the coordinator is gone, with what was sent on it."""
+        """Lose the connection to the coordinator, with all requests on it."""
         self.requests = [each for each in self.requests if isinstance(each, ev.SendToLeader)]
 
     def own(self, partitions: tuple[TopicPartition, ...], **changes: Any) -> None:
-        """Membership says something else."""
+        """Change the membership."""
         marks = {"pending_revocation": frozenset(), "pending_callback": frozenset(), "settled": True}
         self.membership = replace(self.membership, owned=partitions, **{**marks, **changes})
         self.do(ev.MembershipChanged(self.now, self.membership))
 
     def tell_leaders(self) -> None:
-        """Metadata as it is now."""
+        """Deliver the current metadata."""
         self.metadata_wanted = False
         self.do(ev.LeadersChanged(self.now, tuple((each, log.leader) for each, log in self.logs.items())))
 
     # --- what happens ---
 
     def happen(self) -> None:
-        """One thing of those that may happen now."""
+        """Let one of the possible events happen."""
         what = self.choose(_HAPPENS)
         calls = self.reader.waiting is None
         owned = tuple(self.reader.partitions)
@@ -200,7 +199,7 @@ class World:
                 self.call(what, one)
 
     def call(self, what: str, one: TopicPartition) -> None:
-        """The application calls something about a partition."""
+        """Make an application call about a partition."""
         log = self.logs[one]
         match what:
             case "pause":
@@ -231,7 +230,7 @@ class World:
                 self.do(Subscribe(self.now, self.choose((frozenset({"t"}), frozenset({"t", "u"})))))
 
     def rebalance(self, what: str) -> None:
-        """Membership changes: in a new generation something is given or taken, or it is under way."""
+        """Change the membership: a new generation adds or removes partitions, or a rebalance is in progress."""
         owned = self.membership.owned
         match what:
             case "assign":
@@ -249,7 +248,7 @@ class World:
                 self.own(owned)
 
     def coordinator(self) -> None:
-        """It is found if somebody looks for it, else lost."""
+        """Find the coordinator if the consumer looks for it, else lose it."""
         if self.looking:
             self.looking = False
             found = self.choose((True, True, False))
@@ -259,7 +258,7 @@ class World:
             self.do(CoordinatorLost(self.now))
 
     def wait(self, delay_ms: int) -> None:
-        """Time passes, and timers fire."""
+        """Let time pass, and fire timers."""
         end = self.now + delay_ms
         while self.reader.deadlines and min(self.reader.deadlines.values()) <= end:
             timer = min(self.reader.deadlines, key=lambda each: self.reader.deadlines[each])
@@ -270,7 +269,7 @@ class World:
     # --- answers ---
 
     def pick(self) -> Send | ev.SendToLeader:
-        """A request whose turn it is: on a connection they are answered in order."""
+        """Pick a request to answer; on one connection they are answered in order."""
         nodes = dict.fromkeys(each.node if isinstance(each, ev.SendToLeader) else None for each in self.requests)
         chosen = self.choose(tuple(nodes))
         return next(
@@ -278,7 +277,7 @@ class World:
         )
 
     def answer(self, request: Send | ev.SendToLeader, how: str = "answer") -> None:
-        """Answer well, badly or never."""
+        """Answer correctly, with an error or never."""
         self.requests.remove(request)
         if how == "lose":
             if isinstance(request, Send):
@@ -290,7 +289,7 @@ class World:
         self.do(ev.Arrived(self.now, request_id=request.request_id, body=body))
 
     def reply(self, body: object, *, bad: bool) -> Any:
-        """What a broker says; ``bad``: an error, if there is one for this."""
+        """Return a broker's answer; ``bad``: with an error, if the request has one."""
         match body:
             case OffsetCommitRequest():
                 return self.commit(body, self.choose(_COMMIT_ERRORS) if bad else ErrorCode.NONE)
@@ -313,7 +312,7 @@ class World:
         raise AssertionError(body)
 
     def fetched(self, each: Any, *, bad: bool) -> Any:
-        """From the log, unless somebody else leads it in another epoch."""
+        """Read the log, or return an error if the request names another leader epoch."""
         log = self.logs[each.partition]
         answer, error = log.fetch(each), log.wrong_leader(each.current_leader_epoch)
         if bad and self.choose((True, False)):
@@ -321,7 +320,7 @@ class World:
         return answer if error is ErrorCode.NONE else failed(answer, error)
 
     def commit(self, body: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
-        """Stored, unless it is refused."""
+        """Store a commit, unless it fails."""
         topics = []
         for topic in body.topics:
             rows = []
@@ -337,7 +336,7 @@ class World:
         return OffsetCommitResponse(tuple(topics))
 
     def offsets(self, body: OffsetFetchRequest, *, bad: bool) -> OffsetFetchResponse:
-        """What is committed, unless that is not stable or the coordinator has moved."""
+        """Return committed offsets, unless they are unstable or the coordinator has moved."""
         if bad and self.choose((True, False)):
             group = OffsetFetchResponseGroup("g", error_code=ErrorCode.NOT_COORDINATOR)
             return OffsetFetchResponse((group,))
@@ -361,7 +360,7 @@ class World:
     # --- the end ---
 
     def settle(self) -> None:
-        """All is well from now on: who reads gets to the end of every log, and who committed is told (LIV-05's kin)."""
+        """Stop all faults: the reader gets to the end of every log, and every commit is answered (like LIV-05)."""
         self.membership = replace(self.membership, phase=Phase.STABLE)
         self.own(self.membership.owned)
         self.tell_leaders()
@@ -392,7 +391,7 @@ class World:
 
 
 def walk(seed: int) -> World:
-    """One random walk to its quiet end. Raises ``Broken``."""
+    """Run one random walk to its quiet end; raises ``Broken``."""
     world = World(Random(f"reading {seed}").choice)
     for _ in range(STEPS):
         world.happen()
