@@ -1,1 +1,1 @@
-"""Falsified copies of recorded traces: each breaks the protocol in one place, and a checker must refuse it."""
+"""Falsified copies of recorded traces: each breaks the protocol in one place, and the checker must reject it."""

@@ -1,4 +1,4 @@
-"""``python -m fencepost_conformance.falsify``: is every falsified copy of these traces refused, and where?"""
+"""``python -m fencepost_conformance.falsify``: does the checker reject every falsified copy, and in the right place?"""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..interruption import interruptible, listen_to_sigterm
 from ..processes import worker_processes
 from ..verdict import gaps, outcome_of
 from .falsehoods import KINDS
-from .judge import Judged, judge  # not of this module: a worker cannot import a ``__main__``
+from .judge import Judged, judge  # a worker process cannot import a ``__main__``
 
 
 def falsify(
     traces: Annotated[list[str] | None, typer.Argument(help="trace files, folders of them, or patterns")] = None,
-    per_kind: Annotated[int, typer.Option(min=0, help="copies of each kind for each trace; 0: all")] = 0,
-    workers: Annotated[int, typer.Option(min=0, help="processes; 0: one a core")] = 0,
+    per_kind: Annotated[int, typer.Option(min=0, help="copies of each kind for each trace; 0 makes all")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="worker processes; 0 starts one per core")] = 0,
 ) -> None:
-    """Falsify traces in every way and check that each copy is refused where it breaks."""
+    """Falsify traces in every way and check that the checker rejects each copy where it breaks."""
     total = Judged()
     try:
         files = find_traces(traces or ["tests/corpus"])
@@ -47,7 +47,7 @@ def falsify(
     outcome = outcome_of(tally, stopped=cut.happened)
     print(
         f"{outcome}: {tally.passed} of {total.made.total()} falsified copies of {counted(len(files), 'files')} "
-        "refused where they break"
+        "rejected where they break"
     )
     for gap in gaps(tally, total.unsettled, "falsified copies and broken traces", stopped):
         print(f"falsify: {gap}", file=sys.stderr)

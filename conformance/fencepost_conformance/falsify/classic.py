@@ -1,8 +1,8 @@
-"""Falsehoods about classic groups, and why each is one.
+"""Falsehoods about classic groups, with the reason for each.
 
-Each function yields copies that no run of the protocol can show, with the reason beside it: a rule that forbids the
-altered answer, or one that a later line of the same trace contradicts. ``first`` and ``last`` bound where the first
-impossible event can be: not before the altered line, and not after the line that contradicts it.
+Each function yields copies that no run of the protocol can produce. The reason is a rule that forbids the altered
+answer, or a rule by which a later line of the same trace contradicts it. ``first`` and ``last`` bound the first
+impossible event: not before the altered line, and not after the line that contradicts it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from .kinds import NOBODY, Made, falsehood
 
 
 def _heartbeats(all_: list[Exchange]) -> Iterator[tuple[Exchange, Exchange]]:
-    """Neighbouring heartbeats of one member in one generation, the second sent after the first was answered NONE,
-    and itself answered NONE: between them the member was in the group and its generation stood."""
+    """Yield neighbouring heartbeats of one member in one generation, the second sent after the answer to the first.
+
+    Both were answered NONE, so between them the member was in the group and its generation was current."""
     beats: dict[tuple[str, int], list[Exchange]] = {}
     for each in all_:
         if each.api == "Heartbeat":
@@ -42,7 +43,7 @@ def _synced(all_: list[Exchange]) -> list[Exchange]:
 
 
 def _sync_of(all_: list[Exchange], join: Exchange) -> Exchange | None:
-    """The SyncGroup answered NONE by which the member went on from this join."""
+    """Return the SyncGroup answered NONE by which the member continued from this join."""
     for each in _synced(all_):
         same = each.ask["member_id"] == join.member and each.ask["generation_id"] == join.generation
         if same and each.sent > join.received:
@@ -57,31 +58,32 @@ def _one_error(all_: list[Exchange], trace: WireTrace, error: E) -> Made:
 
 @falsehood
 def heartbeat_illegal_generation(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """Generations do not go back (INV-GEN-01): the next heartbeat of the same generation is answered NONE."""
+    """Generations do not go back (INV-GEN-01), and the next heartbeat of the same generation is answered NONE."""
     yield from _one_error(all_, trace, E.ILLEGAL_GENERATION)
 
 
 @falsehood
 def heartbeat_unknown_member(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A member that is gone stays gone (INV-FENCE-02): its next heartbeat is answered NONE."""
+    """A member that is gone stays gone (INV-FENCE-02), but its next heartbeat is answered NONE."""
     yield from _one_error(all_, trace, E.UNKNOWN_MEMBER_ID)
 
 
 @falsehood
 def heartbeat_rebalance(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A rebalance ends in a new generation (C-ST-13, C-HB-11): the next heartbeat of the old one is answered NONE."""
+    """A rebalance ends in a new generation (C-ST-13, C-HB-11), but the next heartbeat of the old one is answered
+    NONE."""
     yield from _one_error(all_, trace, E.REBALANCE_IN_PROGRESS)
 
 
 @falsehood
 def heartbeat_fenced(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """Another member took the instance id (C-STATIC-13), yet the next heartbeat is answered NONE."""
+    """Another member took the instance id (C-STATIC-13), but the next heartbeat is answered NONE."""
     yield from _one_error(all_, trace, E.FENCED_INSTANCE_ID)
 
 
 @falsehood
 def heartbeat_calm(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A rebalance was seen before this heartbeat of the same generation was sent; it cannot be over (C-HB-11)."""
+    """A member saw a rebalance before this heartbeat of the same generation was sent; it cannot be over (C-HB-11)."""
     first_seen: dict[int, int] = {}
     for each in all_:
         if each.api != "Heartbeat" or each.error != E.REBALANCE_IN_PROGRESS:
@@ -93,7 +95,7 @@ def heartbeat_calm(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def join_generation_ahead(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """The member syncs with the generation it was given (C-SYNC-09, INV-GEN-01)."""
+    """The member syncs with the generation that it got (C-SYNC-09, INV-GEN-01)."""
     for join in _joined(all_):
         if (sync := _sync_of(all_, join)) is not None:
             changed = altered(trace, {join.received: {"generation_id": join.generation + 1}})
@@ -102,7 +104,7 @@ def join_generation_ahead(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def join_generation_back(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """The generation of a join is never one that ended before the request was sent (INV-GEN-01)."""
+    """The generation of a join never ended before the request was sent (INV-GEN-01)."""
     for join in _joined(all_):
         back = join.generation - 1
         before = [each for each in _joined(all_) if each.received < join.sent and each.generation == back]
@@ -120,7 +122,7 @@ def join_foreign_leader(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def join_two_leaders(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """One generation has one leader (INV-JOIN-01); only a static replacement before v9 is told the old one."""
+    """One generation has one leader (INV-JOIN-01); only a static replacement before v9 gets the old one."""
     joins = _joined(all_)
     for one in joins:
         for two in joins:
@@ -146,7 +148,7 @@ def join_foreign_protocol(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def join_list_short(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """The leader's list names every member of the generation (INV-JOIN-02): this one joined it too."""
+    """The leader's list names every member of the generation (INV-JOIN-02), and this member joined it too."""
     joins = _joined(all_)
     for join in joins:
         rows = join.answer.get("members", [])
@@ -174,7 +176,7 @@ def join_list_to_follower(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def join_refused(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A member that was refused as unknown is not in the generation that it then syncs with (INV-FENCE-02)."""
+    """A member that was rejected as unknown is not in the generation that it then syncs with (INV-FENCE-02)."""
     empty = {"generation_id": -1, "leader": "", "members": [], "protocol_type": None, "protocol_name": ""}
     for join in _joined(all_):
         sync = _sync_of(all_, join)
@@ -185,7 +187,7 @@ def join_refused(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def id_never_used(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """The id that the member then joins with was never handed out (C-JOIN-38g)."""
+    """The member then joins with an id that was never handed out (C-JOIN-38g)."""
     for each in all_:
         if each.api == "JoinGroup" and each.error == E.MEMBER_ID_REQUIRED:
             used = [join for join in _joined(all_) if join.ask["member_id"] == each.member]
@@ -198,7 +200,7 @@ def id_never_used(trace: WireTrace, all_: list[Exchange]) -> Made:
 def id_not_handed_out(trace: WireTrace, all_: list[Exchange]) -> Made:
     """Without the exchange that handed it out, the member's id is unknown (C-JOIN-38g)."""
     for each in all_:
-        # The group must be seen to begin before: else the member may be one from before the trace.
+        # The trace must show the beginning of the group; otherwise the member may be older than the trace.
         begun = any(other.received < each.sent and other.error not in NOT_HERE for other in all_)
         if begun and each.api == "JoinGroup" and each.error == E.MEMBER_ID_REQUIRED:
             used = [join for join in _joined(all_) if join.ask["member_id"] == each.member]
@@ -218,7 +220,8 @@ def sync_other_assignment(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def sync_refused(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A generation whose rebalance was told cannot be calm again (C-SYNC-15): the member's next heartbeat is NONE."""
+    """A generation with an announced rebalance stays so (C-SYNC-15), but the member's next heartbeat is answered
+    NONE."""
     for sync in _synced(all_):
         beats = [
             each
@@ -234,7 +237,7 @@ def sync_refused(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def sync_without_leader(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """No member gets an assignment that no leader sent (INV-SYNC-02)."""
+    """No member gets an assignment before a leader has sent it (INV-SYNC-02)."""
     for lead in _synced(all_):
         fed = [
             each
@@ -267,7 +270,7 @@ def join_swapped(trace: WireTrace, all_: list[Exchange]) -> Made:
     """Two members of one generation get each other's answer (C-JOIN-49)."""
     for one, two in pairwise(sorted(_joined(all_), key=lambda each: (each.generation, each.received))):
         if one.generation == two.generation and one.member != two.member and one.version == two.version:
-            # Two new static members might have been given these ids: then the leader's list, or another answer, tells.
+            # Two new static members might have got these ids; then the leader's list, or another answer, shows it.
             last = max(each.received for each in _joined(all_) if each.generation == one.generation)
             changed = altered(trace, {one.received: two.answer, two.received: one.answer})
             yield changed, min(one.received, two.received), last
@@ -277,7 +280,7 @@ def join_swapped(trace: WireTrace, all_: list[Exchange]) -> Made:
 def join_forgotten(trace: WireTrace, all_: list[Exchange]) -> Made:
     """A member that never joined this generation syncs with it (C-JOIN-44, C-SYNC-08).
 
-    One that joined it twice, the second time unchanged (C-JOIN-51, C-JOIN-55), is in it without the second.
+    Dropping the second of two joins of one member, the second unchanged (C-JOIN-51, C-JOIN-55), would not show.
     """
     times = Counter((join.member, join.generation) for join in _joined(all_))
     for join in _joined(all_):
@@ -294,7 +297,7 @@ def join_forgotten(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def leave_unknown(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A member whose heartbeat was just answered NONE, and before anybody else spoke, is known (C-LEAVE-14)."""
+    """A member is known if its heartbeat was just answered NONE and no other request came in between (C-LEAVE-14)."""
     for beat, leave in pairwise(sorted(all_, key=lambda each: each.sent)):
         if leave.api != "LeaveGroup" or beat.api != "Heartbeat" or beat.error != E.NONE or beat.received > leave.sent:
             continue

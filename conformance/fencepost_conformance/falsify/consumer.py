@@ -1,7 +1,7 @@
-"""Falsehoods about groups with the consumer protocol (KIP-848), and why each is one.
+"""Falsehoods about groups with the consumer protocol (KIP-848), with the reason for each.
 
-As in ``classic``. Most lean on what is certain about a member whose story is known from its first heartbeat: at which
-epoch it is and what it holds (``stories``).
+As in ``classic``. Most use what is certain about a member that the trace shows from its first heartbeat on: its epoch
+and its partitions (``stories``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .kinds import Made, falsehood
 from .stories import CALM_MS, Beat, held_around, names_of, rows, stories, unanswered
 
 _TOPIC_APIS: Final = frozenset({19, 20, 37})  # CreateTopics, DeleteTopics, CreatePartitions
-#: An error that a heartbeat is answered with: nothing else is told.
+#: The other fields of a heartbeat answered with an error: all empty.
 _NOTHING: Final = {"member_id": None, "member_epoch": 0, "heartbeat_interval_ms": 0, "assignment": None}
 
 
@@ -37,7 +37,7 @@ def _error(trace: WireTrace, beat: Beat, error: E) -> WireTrace:
 
 @falsehood
 def consumer_unknown_member(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A member that is gone stays gone (M-FENCE-01): its next heartbeat is answered NONE."""
+    """A member that is gone stays gone (M-FENCE-01), but its next heartbeat is answered NONE."""
     for beat in _beats(trace, all_):
         follows = beat.next is not None and beat.next.error == E.NONE and beat.next.ask["member_epoch"] > 0
         if beat.calm and follows and beat.next is not None:
@@ -46,7 +46,7 @@ def consumer_unknown_member(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_fenced(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """Nobody is fenced who names its current epoch (M-FENCE-06)."""
+    """A member that names its current epoch is not fenced (M-FENCE-06)."""
     for beat in _beats(trace, all_):
         if beat.calm:
             yield _error(trace, beat, E.FENCED_MEMBER_EPOCH), beat.one.received, beat.one.received
@@ -54,7 +54,7 @@ def consumer_fenced(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_group_not_found(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A group with a member is there (M-VAL-20)."""
+    """A group with a member exists (M-VAL-20)."""
     for beat in _beats(trace, all_):
         if beat.calm:
             yield _error(trace, beat, E.GROUP_ID_NOT_FOUND), beat.one.received, beat.one.received
@@ -62,14 +62,14 @@ def consumer_group_not_found(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_instance_fenced(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A member does not lose its instance id if nobody else comes with it (M-STATIC-05)."""
+    """A member keeps its instance id unless another member comes with it (M-STATIC-05)."""
     for beat in _beats(trace, all_):
         yield _error(trace, beat, E.FENCED_INSTANCE_ID), beat.one.received, beat.one.received
 
 
 @falsehood
 def consumer_instance_unreleased(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """An instance id that nobody else has is not waited for (M-STATIC-02)."""
+    """An instance id that no other member has is not unreleased (M-STATIC-02)."""
     for beat in _beats(trace, all_):
         yield _error(trace, beat, E.UNRELEASED_INSTANCE_ID), beat.one.received, beat.one.received
 
@@ -86,7 +86,7 @@ def consumer_invalid(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_epoch_ahead(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """The member goes on with the epoch that it was really given, and is not fenced for it (M-FENCE-05)."""
+    """The member continues with the epoch that it really got, and is not fenced for it (M-FENCE-05)."""
     for beat in _beats(trace, all_):
         after = beat.next
         goes_on = after is not None and after.error == E.NONE and after.ask["topic_partitions"] is None
@@ -97,7 +97,7 @@ def consumer_epoch_ahead(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_epoch_back(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """Nobody is put back behind the epoch it names (INV-KIP-04)."""
+    """A member never falls behind the epoch that it names (INV-KIP-04)."""
     for beat in _beats(trace, all_):
         if beat.asked > 1:
             changed = altered(trace, {beat.one.received: {"member_epoch": beat.asked - 1}})
@@ -105,18 +105,18 @@ def consumer_epoch_back(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 
 def _lasts_through(other: Beat, join: Beat) -> bool:
-    """Whether the member of the other heartbeat was there before the join, and was heard of again after it."""
+    """Whether the other heartbeat's member was there before the join, and sent another heartbeat after it."""
     before = other.before
     return other.calm and before is not None and before.received < join.one.sent and join.one.received < other.one.sent
 
 
 @falsehood
 def consumer_join_behind(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A new member is at once at the epoch of the target, which others had reached before (M-REC-22, INV-KIP-03)."""
+    """A new member starts at the target's epoch, which others had reached before (M-REC-22, INV-KIP-03)."""
     beats = list(_beats(trace, all_))
     for beat in beats:
         seen = [other.epoch for other in beats if other.one.received < beat.one.sent]
-        # while nobody is there, a JoinGroup or a look for expired offsets may begin a new group (X-JOIN-06, O-EXP-20)
+        # without members, a JoinGroup or the expiry of offsets may begin a new group (X-JOIN-06, O-EXP-20)
         kept = any(_lasts_through(other, beat) for other in beats)
         classic = any(each.api == "JoinGroup" for each in all_)
         if kept and not classic and beat.asked == 0 and seen and beat.epoch >= max(seen) > 1:
@@ -149,7 +149,7 @@ def consumer_assignment_missing(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_assignment_unasked(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """An assignment that did not change is not told to who did not ask (M-RSP-01)."""
+    """An unchanged assignment is only sent to a member that asks for it (M-RSP-01)."""
     for beat in _beats(trace, all_):
         if beat.calm and beat.one.answer["assignment"] is None:
             yield (
@@ -189,7 +189,7 @@ def consumer_assignment_foreign(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_assignment_short(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """Once all is quiet, every partition of the topics that are subscribed to is assigned (A-PROP-01)."""
+    """When the group is quiet, every partition of the subscribed topics is assigned (A-PROP-01)."""
     for beat, end in _quiet_after(trace, all_):
         if beat.has:
             wrong = rows(beat.has - {max(beat.has)})
@@ -197,8 +197,8 @@ def consumer_assignment_short(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 
 def _quiet_after(trace: WireTrace, all_: list[Exchange]) -> Iterator[tuple[Beat, int]]:
-    """The last beats by which something was assigned before nothing happened for a while, and a line in that calm
-    by which every member has been heard of twice. Only of groups without classic or static members and regexes."""
+    """Yield the last heartbeats that assigned something before a quiet period, and a line in that period by which every
+    member has sent two heartbeats. Groups with classic or static members or regexes are left out."""
     told = stories(trace, all_)
     heartbeats = [each for each in all_ if each.api == "ConsumerGroupHeartbeat"]
     known = names_of(trace).keys()
@@ -219,9 +219,9 @@ def _quiet_after(trace: WireTrace, all_: list[Exchange]) -> Iterator[tuple[Beat,
         for beat in beats:
             begin = beat.one.received
             if any(name not in told or told[name][-1].one.received <= begin for name in lost):
-                continue  # one that went without leaving may still count as a member
+                continue  # a member that went without leaving may still count
             end = min([at for at in moves if at > begin], default=len(trace.lines))
-            # By then every request takes topics as they are (M-EPOCH-03, M-TGT-08).
+            # By then every request uses the current topics (M-EPOCH-03, M-TGT-08).
             known_ms = max([trace.lines[at].at_ms for at in changes if at < begin], default=0) + CALM_MS + 500
             known_ms = max(known_ms, beat.one.received_ms) + trace.settings.group_consumer_assignment_interval_ms
             quiet = [
@@ -258,7 +258,7 @@ def consumer_two_owners(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_revocation_untold(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """What a member was not told to give up it holds, and nobody else is given it (M-RSP-03, INV-KIP-01)."""
+    """A member holds what it was not asked to revoke, and no other member is given it (M-RSP-03, INV-KIP-01)."""
     told = stories(trace, all_)
     for member, beats in told.items():
         for at, beat in enumerate(beats):
@@ -279,7 +279,7 @@ def consumer_revocation_untold(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 
 def _steady(beats: list[Beat], until: int) -> bool:
-    """It is heard of often enough to be a member all the time."""
+    """Whether its heartbeats are frequent enough that it is a member the whole time."""
     times = [beat.one for beat in beats if beat.one.sent < until]
     if not all(two.received_ms - one.sent_ms < CALM_MS for one, two in pairwise(times)):
         return False
@@ -321,7 +321,7 @@ def consumer_join_forgotten(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def consumer_leave_epoch(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A member that leaves is told the epoch that it left with (M-RSP-04)."""
+    """A member that leaves is answered with the epoch that it left with (M-RSP-04)."""
     for each in all_:
         if each.api == "ConsumerGroupHeartbeat" and each.ask["member_epoch"] < 0 and each.error == E.NONE:
             yield altered(trace, {each.received: {"member_epoch": 1}}), each.received, each.received

@@ -1,4 +1,4 @@
-"""A wire trace as exchanges: what was asked and what was answered, in the order of the answers."""
+"""A wire trace as exchanges: requests with their answers, in the order of the answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Exchange:
 
     @property
     def member(self) -> str:
-        """The member that asks, or that was named by the answer if it asks without an id."""
+        """The member that sent the request, or that the answer names if the request has no id."""
         name: str = self.ask.get("member_id") or self.answer.get("member_id", "")
         return name
 
@@ -46,7 +46,7 @@ class Exchange:
 
 
 def exchanges(trace: WireTrace) -> list[Exchange]:
-    """The answered requests of the group APIs, and commits."""
+    """Return the answered requests of the group APIs, and commits."""
     found: list[Exchange] = []
     open_: dict[tuple[int, int], tuple[int, SentLine]] = {}
     for position, line in enumerate(trace.lines):
@@ -65,7 +65,8 @@ def exchanges(trace: WireTrace) -> list[Exchange]:
 
 
 def altered(trace: WireTrace, changes: dict[int, dict[str, Any]]) -> WireTrace:
-    """The trace with other answers: position of a received line -> fields of its body to replace."""
+    """Return the trace with other answers. ``changes``: position of a received line -> fields of its body to
+    replace."""
     lines = list(trace.lines)
     for position, fields in changes.items():
         line = lines[position]
@@ -75,6 +76,6 @@ def altered(trace: WireTrace, changes: dict[int, dict[str, Any]]) -> WireTrace:
 
 
 def without(trace: WireTrace, exchange: Exchange) -> WireTrace:
-    """The trace without this request and its answer."""
+    """Return the trace without this request and its answer."""
     gone = {exchange.sent, exchange.received}
     return replace(trace, lines=tuple(line for at, line in enumerate(trace.lines) if at not in gone), numbers=())

@@ -1,4 +1,4 @@
-"""What can be falsified in a trace of one group, and where a checker must notice."""
+"""All falsified copies of a trace of one group, and where a checker must notice them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .kinds import KINDS, Falsehood
 
 __all__ = ["KINDS", "Falsehood", "falsehoods"]
 
-#: The kinds whose arguments hold only while nobody has spoken the consumer protocol yet.
+#: The kinds whose reasons hold only until the consumer protocol is first used.
 _CLASSIC = frozenset(kind for kind, make in KINDS.items() if make.__module__ == classic.__name__)
 
 
@@ -21,7 +21,7 @@ def _classic_part(every: list[Exchange]) -> list[Exchange]:
     every = [each for each in every if each.api != "OffsetCommit"]
     for at, each in enumerate(every):
         if each.api == "DeleteGroups" and any(row["error_code"] == E.NONE for row in each.answer["results"]):
-            every = every[:at]  # generations begin anew after it (NOT-08), which the arguments do not know
+            every = every[:at]  # then generations start again (NOT-08); the reasons do not cover that
             break
     converted = min((each.sent for each in every if each.api == "ConsumerGroupHeartbeat"), default=None)
     return every if converted is None else [each for each in every if each.received < converted]
@@ -30,7 +30,8 @@ def _classic_part(every: list[Exchange]) -> list[Exchange]:
 def falsehoods(
     trace: WireTrace, per_kind: int | None = None, kinds: Iterable[str] = tuple(KINDS)
 ) -> Iterator[Falsehood]:
-    """Falsified copies of a trace of one group that begins with the group: of each kind all, or so many, spread out."""
+    """Yield falsified copies of a trace that begins with its only group: all of each kind, or ``per_kind``, spread
+    out."""
     every = sorted(exchanges(trace), key=lambda each: each.received)
     at_first = _classic_part(every)
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""Falsified copies of one file, and what the checker says of each."""
+"""The checker's verdicts on falsified copies of one file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .falsehoods import falsehoods
 
 @dataclass(slots=True)
 class Judged:
-    """``made``: how many copies of each kind; ``wrong``: what is wrong with the verdict about some; ``unsettled``:
-    copies that the checker could not decide, and traces that cannot be read."""
+    """``made``: number of copies of each kind; ``wrong``: copies with a wrong verdict, in words; ``unsettled``: copies
+    that the checker could not decide, and traces that cannot be read."""
 
     made: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -27,14 +27,14 @@ class Judged:
         self.unsettled += other.unsettled
 
     def tally(self) -> Tally:
-        """A copy passes if it is refused where it breaks."""
+        """Count the copies; one passes if the checker rejects it where it breaks."""
         open_ = Tally.of(each.verdict for each in self.unsettled)
         passed = self.made.total() - len(self.wrong) - open_.undecided
         return replace(open_, passed=passed, failed=len(self.wrong))
 
 
 def judge(path: Path, per_kind: int | None) -> Judged:
-    """What came of the falsified copies of a file's traces."""
+    """Judge the falsified copies of a file's traces."""
     found = Judged()
     for trace in read_traces(path):
         if isinstance(trace, BrokenTrace):
@@ -51,5 +51,5 @@ def judge(path: Path, per_kind: int | None) -> Judged:
                 found.wrong.append(f"{what}: accepted")
             elif not false.first <= checked.refusals[0].line <= false.last:
                 at = checked.refusals[0].line
-                found.wrong.append(f"{what}: refused at {at}, not within {false.first}…{false.last}")
+                found.wrong.append(f"{what}: rejected at {at}, not within {false.first}…{false.last}")
     return found

@@ -1,4 +1,4 @@
-"""What a falsehood is, and the table of all kinds."""
+"""The class of falsified copies, and the table of all kinds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ NOBODY = "nobody-00000000-0000-0000-0000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class Falsehood:
-    """``first`` and ``last`` are line numbers after the header, from 1, as the checker counts them."""
+    """A falsified copy. ``first`` and ``last`` are line numbers after the header, from 1, as the checker counts
+    them."""
 
     kind: str
     trace: WireTrace

@@ -1,4 +1,4 @@
-"""Falsehoods about classic members of a consumer group, and about descriptions of one, and why each is one."""
+"""Falsehoods about classic members of a consumer group and about descriptions of groups, with the reason for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .stories import CALM_MS, held_around, names_of, stories
 
 
 def _pillars(trace: WireTrace, all_: list[Exchange]) -> list[tuple[int, int]]:
-    """Between which lines some member certainly speaks the consumer protocol, and so does the group."""
+    """Return the spans of lines in which some member certainly uses the consumer protocol, and so does the group."""
     found: list[tuple[int, int]] = []
     for beats in stories(trace, all_).values():
         start = beats[0]
@@ -35,9 +35,10 @@ def _inside(spans: list[tuple[int, int]], first: int, last: int) -> bool:
 
 
 def _classic_members(trace: WireTrace, all_: list[Exchange]) -> Iterator[tuple[Exchange, list[Exchange]]]:
-    """A JoinGroup answered NONE by a consumer group, and what the dynamic member asked after it, until it joins anew.
+    """Yield each JoinGroup that a consumer group answered NONE, with the dynamic member's later requests, until it
+    joins again.
 
-    All while the group certainly spoke the consumer protocol, one request after the other.
+    The group certainly used the consumer protocol the whole time, and the requests do not overlap.
     """
     spans = _pillars(trace, all_)
     joins = [each for each in all_ if each.api == "JoinGroup" and each.error == E.NONE]
@@ -67,14 +68,14 @@ def _classic_members(trace: WireTrace, all_: list[Exchange]) -> Iterator[tuple[E
 
 @falsehood
 def mixed_join_with_leader(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """In a consumer group nobody leads (X-JOIN-15)."""
+    """A consumer group has no leader (X-JOIN-15)."""
     for join, _ in _classic_members(trace, all_):
         yield altered(trace, {join.received: {"leader": join.member}}), join.received, join.received
 
 
 @falsehood
 def mixed_join_parked(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """In a consumer group no JoinGroup waits for others, so none is told to come again (X-JOIN-14)."""
+    """In a consumer group no JoinGroup waits for others, so none is asked to retry (X-JOIN-14)."""
     empty = {"generation_id": -1, "leader": "", "members": [], "protocol_type": None, "protocol_name": ""}
     for join, _ in _classic_members(trace, all_):
         fields = {**empty, "error_code": int(E.REBALANCE_IN_PROGRESS)}
@@ -83,7 +84,7 @@ def mixed_join_parked(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def mixed_sync_two_owners(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """A classic member is not given what a member of the other protocol holds (INV-KIP-01)."""
+    """A classic member does not get what a member of the other protocol holds (INV-KIP-01)."""
     names = {topic: name for name, topic in names_of(trace).items()}
     told = stories(trace, all_)
     for _, row in _classic_members(trace, all_):
@@ -123,7 +124,7 @@ def mixed_heartbeat_generation(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 @falsehood
 def mixed_heartbeat_rebalance(trace: WireTrace, all_: list[Exchange]) -> Made:
-    """Who is told to rejoin is told so until it does (X-HB-03, X-HB-07)."""
+    """A member that must rejoin gets that answer until it does (X-HB-03, X-HB-07)."""
     for one, two in _calm_heartbeats(trace, all_):
         yield altered(trace, {one.received: {"error_code": int(E.REBALANCE_IN_PROGRESS)}}), one.received, two.received
 

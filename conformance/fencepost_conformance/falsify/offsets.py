@@ -1,6 +1,6 @@
-"""Falsehoods about committed offsets, and why each is one.
+"""Falsehoods about committed offsets, with the reason for each.
 
-Topics of the corpus are created in their traces, so what is committed for them is known from the beginning.
+Topics of the corpus are created in their traces, so their commits are known from the beginning.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..trace.files import WireTrace
 from .exchanges import Exchange, altered
 from .kinds import Made, falsehood
 
-#: What takes offsets away: behind it "nothing" may be right.
+#: Requests that remove offsets; after them an answer without an offset may be right.
 _TAKES_AWAY: Final = frozenset({reading.OFFSET_DELETE, reading.DELETE_GROUPS, reading.DELETE_TOPICS})
 _FAR: Final = 1_000_000
 
 
 class _Row(NamedTuple):
-    """One partition in an answer to a fetch; ``path``: where in the answer it stands."""
+    """One partition in an answer to a fetch; ``path``: its place in the answer."""
 
     fetch: reading.Exchange
     group: str
@@ -63,7 +63,7 @@ def _made(trace: WireTrace, row: _Row, **fields: Any) -> tuple[WireTrace, int, i
 
 
 def _commits(every: list[reading.Exchange], names: Names, row: _Row) -> list[tuple[reading.Exchange, int]]:
-    """The commits that were over before the row's fetch began, and what each committed."""
+    """Return the commits that ended before the row's fetch began, with the offset of each."""
     found = []
     for each in every:
         if each.api == reading.OFFSET_COMMIT and each.end < row.fetch.begin and each.ask["group_id"] == row.group:
@@ -76,7 +76,7 @@ def _commits(every: list[reading.Exchange], names: Names, row: _Row) -> list[tup
 
 @falsehood
 def fetched_what_nobody_committed(trace: WireTrace, _: list[Exchange]) -> Made:
-    """Nobody has committed so high an offset (O-COMMIT-14)."""
+    """No client has committed so high an offset (O-COMMIT-14)."""
     every = reading.exchanges(trace)
     for row in _rows(every, names_of(trace)):
         if row.told["error_code"] == E.NONE:
@@ -85,7 +85,7 @@ def fetched_what_nobody_committed(trace: WireTrace, _: list[Exchange]) -> Made:
 
 @falsehood
 def fetched_nothing_after_a_commit(trace: WireTrace, _: list[Exchange]) -> Made:
-    """What was committed and acknowledged is there, as nobody took it away (O-COMMIT-11)."""
+    """An acknowledged commit is there, since no request removed it (O-COMMIT-11)."""
     every = reading.exchanges(trace)
     if any(each.api in _TAKES_AWAY for each in every):
         return
@@ -97,7 +97,7 @@ def fetched_nothing_after_a_commit(trace: WireTrace, _: list[Exchange]) -> Made:
 
 @falsehood
 def fetched_what_was_overwritten(trace: WireTrace, _: list[Exchange]) -> Made:
-    """A later commit counts, not an earlier one that was over when it began (O-COMMIT-13)."""
+    """The later commit counts, not one that ended before it began (O-COMMIT-13)."""
     every = reading.exchanges(trace)
     names = names_of(trace)
     for row in _rows(every, names):
@@ -128,7 +128,7 @@ def _ends(every: list[reading.Exchange], held: reading.Exchange) -> Iterator[rea
 
 @falsehood
 def fetched_what_a_transaction_holds(trace: WireTrace, _: list[Exchange]) -> Made:
-    """Nobody sees an offset before its transaction has ended (O-TXN-07)."""
+    """No client sees an offset before its transaction has ended (O-TXN-07)."""
     every = reading.exchanges(trace)
     names = names_of(trace)
     for row in _rows(every, names):
@@ -141,7 +141,7 @@ def fetched_what_a_transaction_holds(trace: WireTrace, _: list[Exchange]) -> Mad
 
 @falsehood
 def fetched_what_was_aborted(trace: WireTrace, _: list[Exchange]) -> Made:
-    """What a transaction was to commit that was aborted is nobody's (O-TXN-08)."""
+    """No client sees an offset of an aborted transaction (O-TXN-08)."""
     every = reading.exchanges(trace)
     names = names_of(trace)
     others = {

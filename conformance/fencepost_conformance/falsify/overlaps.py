@@ -1,14 +1,14 @@
-"""Copies of a trace in which requests take longer: what explains the trace explains each of them too.
+"""Copies of a trace in which requests take longer; whatever explains the trace explains each copy too.
 
-The coordinator takes a request up at some moment between the request and its answer. So a request that is
-written earlier and an answer that is written later only add possibilities, and a checker that accepts the trace must
-accept the copy. A checker that is too certain of something while requests overlap refuses some copy.
+The coordinator handles a request at some moment between the request and its answer. Moving a request earlier, or an
+answer later, only adds possibilities. So a checker that accepts the trace must accept the copy. A checker that draws
+wrong conclusions when requests overlap rejects some copy.
 
-That holds for the coordinator, not for clients: a client acts on what it has heard on all of its connections. So the
-copies do not ask for the judgment of clients' positions.
+This holds for the coordinator, not for clients: a client acts on the answers on all its connections. So the copies do
+not request that clients' positions are judged.
 
-Two orders stay as they are: that of the lines of one connection, and that of the answer that shows a member id first
-and the requests that name it.
+Two orders stay: that of the lines of one connection, and that between the first answer that shows a member id and the
+requests that name it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ..checker.positions.judge import POSITIONS
 from ..trace.files import WireTrace
 from ..trace.lines import ReceivedLine, SentLine
 
-#: Longer than this no line is moved: the checker allows an answer to be late by ``Limits.slack_ms``, and no more.
+#: No line moves further than this: the checker lets answers be late by ``Limits.slack_ms``, and no more.
 MOST_MS: Final = 700
 
 _IDS: Final = frozenset({"member_id", "leader"})
 
 
 def widened(trace: WireTrace, rng: Random, share: float, most_ms: int = MOST_MS) -> WireTrace:
-    """A copy in which this share of the lines (0 to 1) has moved, each by at most ``most_ms``."""
+    """Return a copy in which this share of the lines (0 to 1) has moved, each by at most ``most_ms``."""
     lines = trace.lines
     times = [line.at_ms for line in lines]
     before = _neighbours(trace)
@@ -65,7 +65,7 @@ def widened(trace: WireTrace, rng: Random, share: float, most_ms: int = MOST_MS)
 
 
 def _neighbours(trace: WireTrace) -> dict[int, list[int]]:
-    """The lines that must stay before a line, by their positions."""
+    """Return for each line the positions of the lines that must stay before it."""
     before: dict[int, list[int]] = {}
     last: dict[int, int] = {}
     shown: dict[str, int] = {}
@@ -82,7 +82,7 @@ def _neighbours(trace: WireTrace) -> dict[int, list[int]]:
 
 
 def _ids(body: Any) -> Iterator[str]:
-    """Every member id in a message."""
+    """Yield every member id in a message."""
     if isinstance(body, dict):
         for name, value in body.items():
             if name in _IDS and isinstance(value, str) and value:

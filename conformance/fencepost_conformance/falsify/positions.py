@@ -1,4 +1,4 @@
-"""Falsehoods about where members read from, and why each is one."""
+"""Falsehoods about the positions from which members read, with the reason for each."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _made(trace: WireTrace, row: Judged, offset: int) -> tuple[WireTrace, int, i
 
 @falsehood
 def read_from_nowhere(trace: WireTrace, _: list[Exchange]) -> Made:
-    """No answer has told it so high an offset (K-POS-01, K-FETCH-02)."""
+    """No answer gave the member so high an offset (K-POS-01, K-FETCH-02)."""
     for row in judged(trace):
         yield _made(trace, row, _FAR)
 
 
 @falsehood
 def read_again_behind(trace: WireTrace, _: list[Exchange]) -> Made:
-    """It has gone on from there, and nobody told it to go back (K-POS-05, K-FETCH-02)."""
+    """The member has read past this offset, and nothing moved it back (K-POS-05, K-FETCH-02)."""
     rows: dict[object, list[Judged]] = {}
     for row in judged(trace):
         rows.setdefault((row.client, row.place), []).append(row)
@@ -47,6 +47,6 @@ def read_again_behind(trace: WireTrace, _: list[Exchange]) -> Made:
 
 
 def _only_fetches(trace: WireTrace, begin: int, end: int) -> bool:
-    """Whether no answer between these lines can tell anybody a position, or who has what."""
+    """Whether no answer between these lines can change a position or an assignment."""
     between = trace.lines[begin : end - 1]
     return all(line.api_key == _FETCH for line in between if isinstance(line, ReceivedLine))

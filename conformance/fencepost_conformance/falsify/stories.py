@@ -1,4 +1,4 @@
-"""Members with the consumer protocol whose story is known from its beginning, as a trace tells it."""
+"""The stories of members with the consumer protocol that a trace shows from their first heartbeat on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Partition: TypeAlias = tuple[str, int]
 
 
 def partitions(rows: Iterable[dict[str, Any]] | None) -> frozenset[Partition]:
-    """Topic ids as the trace writes them."""
+    """Return partitions with topic ids as the trace writes them."""
     return frozenset((row["topic_id"], number) for row in rows or () for number in row["partitions"])
 
 
@@ -35,9 +35,9 @@ def rows(held: Iterable[Partition]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A heartbeat answered NONE of a member whose story is known, the one before it, and the next.
+    """A heartbeat answered NONE of a member with a known story, the previous one, and the next.
 
-    ``had`` is what the member was given before, ``has`` after it; ``revoking``: it has something to give up.
+    ``had`` is the member's assignment before it, ``has`` after it; ``revoking``: the member has partitions to revoke.
     """
 
     one: Exchange
@@ -59,16 +59,16 @@ class Beat:
 
     @property
     def calm(self) -> bool:
-        """It heard from the coordinator shortly before, and nothing was going on with it."""
+        """Whether the member got an answer shortly before, and nothing about it was changing."""
         near = self.before is not None and self.one.received_ms - self.before.sent_ms < CALM_MS
         return near and not self.revoking and self.had == self.has and self.asked == self.epoch
 
 
 def stories(trace: WireTrace, all_: list[Exchange]) -> dict[str, list[Beat]]:
-    """Of each member that began with a heartbeat of epoch 0: its beats until it is in doubt.
+    """Return the heartbeats of each member that began at epoch 0, until the member is in doubt.
 
-    In doubt is a member whose requests overlap, go unanswered, are refused, or begin anew, and a static one as soon as
-    somebody else comes with its instance id, or removes members by theirs.
+    A member is in doubt when its requests overlap, stay unanswered, are rejected, or start again. A static member is
+    also in doubt once another request comes with its instance id, or removes members by instance id.
     """
     asked: dict[str, list[Exchange]] = {}
     for each in sorted(all_, key=lambda each: each.sent):
@@ -86,7 +86,7 @@ def stories(trace: WireTrace, all_: list[Exchange]) -> dict[str, list[Beat]]:
 
 
 def _instances(trace: WireTrace) -> Iterator[tuple[int, str, str]]:
-    """Every position at which a request names an instance id, with the member, and the instance id."""
+    """Yield every position at which a request names an instance id, with the member, and the instance id."""
     for at, line in enumerate(trace.lines):
         if isinstance(line, SentLine):
             body: Any = line.body
@@ -125,7 +125,7 @@ def _story(beats: list[Exchange], end: int) -> Iterator[Beat]:
 
 
 def names_of(trace: WireTrace) -> dict[str, str]:
-    """Topics that were created in the trace: name to id as heartbeats write it."""
+    """Return the topics that were created in the trace: name to id as heartbeats write it."""
     found: dict[str, str] = {}
     for line in trace.lines:
         if isinstance(line, ReceivedLine) and line.api_key == _CREATE_TOPICS:
@@ -135,7 +135,8 @@ def names_of(trace: WireTrace) -> dict[str, str]:
 
 
 def held_around(beats: list[Beat], at: Exchange) -> frozenset[Partition]:
-    """What a member holds for certain while this exchange runs: it was told shortly before, and asks next after it."""
+    """Return what a member certainly holds during this exchange: its answer came shortly before, its next request
+    after."""
     for beat in beats:
         after = beat.next
         around = beat.one.received < at.sent and after is not None and after.sent > at.received

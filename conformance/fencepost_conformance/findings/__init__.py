@@ -1,1 +1,1 @@
-"""Which known fault of Kafka's is in which release: traces played again, and judged by the promise that each breaks."""
+"""Known Kafka bugs by release: replays their traces, and judges each by the rule that it breaks."""

@@ -1,4 +1,4 @@
-"""The findings: the trace of each, what is asked after its end, and who judges it."""
+"""The findings: the trace of each, the probes sent after its end, and its judge."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .play import Probe
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``path``: of the trace, in ``docs/findings``, without its end. ``needless``: the places of the events that only
-    the fault makes possible, as a timer that a mended coordinator does not set. ``mended``: errors by which a mended
-    coordinator answers what Kafka answered otherwise."""
+    """A Kafka bug with a trace. ``path``: of the trace in ``docs/findings``, without its extension. ``needless``:
+    positions of events that only the bug makes possible, such as a timer that a fixed coordinator does not set.
+    ``mended``: errors that a fixed coordinator may return where Kafka returned something else."""
 
     path: str
     judge: Judge
@@ -32,7 +32,7 @@ class Finding:
         return self.path.rpartition("/")[2]
 
     def trace(self, folder: Path) -> EventTrace:
-        """Raises ``CannotRun`` if there is none."""
+        """Read the trace; raises ``CannotRun`` if there is none."""
         path = folder / f"{self.path}.jsonl"
         try:
             found = [each for each in read_traces(path) if isinstance(each, EventTrace)]
@@ -60,8 +60,8 @@ _NEEDLESS = {
 }
 _MENDED = {
     "shortest/fenced-by-the-loss": frozenset({ErrorCode.NOT_COORDINATOR}),
-    "consumer/upgrade-too-early": frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}),  # come again
-    "consumer/leave-refused": frozenset({ErrorCode.UNKNOWN_SERVER_ERROR}),  # to who sends no readable metadata
+    "consumer/upgrade-too-early": frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}),  # retry
+    "consumer/leave-refused": frozenset({ErrorCode.UNKNOWN_SERVER_ERROR}),  # the metadata cannot be read
 }
 
 

@@ -1,4 +1,4 @@
-"""Promises to classic groups, each broken by a fault of Kafka's."""
+"""Rules of classic groups, each broken by a Kafka bug."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .story import Step, Story
 
 def join_phase_is_timed(story: Story, place: int, step: Step) -> str | None:
     """LIV-02: a group in PreparingRebalance has a timer that ends it."""
-    reached(any(story.asked(JoinGroupRequest)), "nobody joined")
+    reached(any(story.asked(JoinGroupRequest)), "no member joined")
     for name, view in step.classic.items():
         timed = any(key.kind is TimerKind.JOIN and key.group_id == name for key in step.armed)
         if view.state is GroupState.PREPARING_REBALANCE and not timed:
-            return f"{name} is in PreparingRebalance, and no timer ends that"
+            return f"{name} is in PreparingRebalance, but no timer ends it"
     return None
 
 
 def groups_are_listed_once(story: Story) -> str | None:
-    """C-ADM-05: ListGroups names a group once."""
+    """C-ADM-05: ListGroups lists a group once."""
     lists = [answer for _, _, answer in story.asked(ListGroupsRequest) if isinstance(answer, ListGroupsResponse)]
     reached(lists, "no ListGroups is answered")
     for answer in lists:
@@ -42,7 +42,7 @@ def groups_are_listed_once(story: Story) -> str | None:
 
 
 def a_deletion_looks_once(story: Story) -> str | None:
-    """C-ADM-09: a group that was empty when its deletion was asked for is not refused as one with members."""
+    """C-ADM-09: the deletion of a group that is empty when the request arrives is not rejected as non-empty."""
     judged = False
     for place, _, answer in story.asked(DeleteGroupsRequest):
         for row in answer.results if isinstance(answer, DeleteGroupsResponse) else ():
@@ -51,13 +51,13 @@ def a_deletion_looks_once(story: Story) -> str | None:
                 continue
             judged = True
             if row.error_code is ErrorCode.NON_EMPTY_GROUP:
-                return f"{row.group_id} was empty, and its deletion is answered NON_EMPTY_GROUP"
+                return f"{row.group_id} was empty, but its deletion is answered NON_EMPTY_GROUP"
     reached(judged, "no deletion of an empty group is answered")
     return None
 
 
 def who_comes_back_is_as_it_was(story: Story) -> str | None:
-    """C-STATIC-18: a static member whose replacement is undone has the protocols and timeouts that it had."""
+    """C-STATIC-18: a static member whose replacement is undone has its previous protocols and timeouts."""
     known: dict[tuple[str, str], object] = {}
     away: set[tuple[str, str]] = set()
     for place, step in enumerate(story.steps):
@@ -66,7 +66,7 @@ def who_comes_back_is_as_it_was(story: Story) -> str | None:
         for key, row in there.items():
             kept = (row.protocols, row.session_timeout_ms, row.rebalance_timeout_ms)
             if key in away and known[key] != kept:
-                return f"{key[1]} comes back with what another member sent (event {place})"
+                return f"{key[1]} is restored with values that another member sent (event {place})"
             known[key] = kept
             away.discard(key)
     reached(any(event.group_instance_id for _, event, _ in story.asked(JoinGroupRequest)), "no static member joined")
@@ -74,24 +74,24 @@ def who_comes_back_is_as_it_was(story: Story) -> str | None:
 
 
 def who_is_waited_for_waits(story: Story, place: int, step: Step) -> str | None:
-    """C-JOIN-70: a member that counts as parked has a request that is not answered."""
+    """C-JOIN-70: a member that counts as parked has an open request."""
     waiting = [each.body for each in story.waiting(place)]
     for name, view in step.classic.items():
         joins = sum(isinstance(body, JoinGroupRequest) and body.group_id == name for body in waiting)
         parked = [row.member_id for row in view.members if row.awaiting_join]
         if len(parked) > joins:
-            return f"{', '.join(parked)} of {name} counts as waiting, and has its answer"
+            return f"{', '.join(parked)} of {name} counts as waiting, but has its answer"
     return None
 
 
 def nobody_waits(story: Story) -> str | None:
-    """What a story lacks in which no JoinGroup waits for its answer."""
+    """Return the reason why a story is not judged: no JoinGroup waits for its answer; else None."""
     rows = (row for step in story.steps for view in step.classic.values() for row in view.members)
     return None if any(row.awaiting_join for row in rows) else "no JoinGroup waits for its answer"
 
 
 def no_generation(story: Story) -> str | None:
-    """What a story lacks in which no classic group owes a SyncGroup."""
+    """Return the reason why a story is not judged: no classic group waits for a SyncGroup; else None."""
     views = (view for step in story.steps for view in step.classic.values())
     return None if any(view.pending_sync for view in views) else "no member owes a SyncGroup"
 
@@ -99,22 +99,22 @@ def no_generation(story: Story) -> str | None:
 def every_sync_is_answered(story: Story) -> str | None:
     """LIV-03, F-UNLOAD-01: a SyncGroup is answered, at the latest when the partition is lost."""
     syncs = [(body, answer) for _, body, answer in story.asked(SyncGroupRequest)]
-    reached(syncs, "nobody sent a SyncGroup")
+    reached(syncs, "no member sent a SyncGroup")
     open_ones = [body.member_id for body, answer in syncs if answer is None]
     return f"the SyncGroup of {', '.join(open_ones)} is never answered" if open_ones else None
 
 
 def only_members_owe_a_sync(story: Story, place: int, step: Step) -> str | None:
-    """G-DATA-09, C-SYNC-20: the sync timer waits for members of the group."""
+    """G-DATA-09, C-SYNC-20: the sync timer waits for members of the group only."""
     for name, view in step.classic.items():
         strangers = view.pending_sync - {row.member_id for row in view.members}
         if strangers:
-            return f"{name} waits for the SyncGroup of {', '.join(sorted(strangers))}, which is no member"
+            return f"{name} waits for the SyncGroup of {', '.join(sorted(strangers))}, which is not a member"
     return None
 
 
 def who_is_a_member_has_room(story: Story) -> str | None:
-    """C-JOIN-20…22: a static member of the group is not refused for capacity."""
+    """C-JOIN-20…22: a static member of the group is not rejected for capacity."""
     returns = 0
     for place, body, answer in story.asked(JoinGroupRequest):
         before = story.before(place).classic.get(body.group_id)
@@ -122,23 +122,23 @@ def who_is_a_member_has_room(story: Story) -> str | None:
             continue
         returns += 1
         if isinstance(answer, JoinGroupResponse) and answer.error_code is ErrorCode.GROUP_MAX_SIZE_REACHED:
-            return f"{body.group_instance_id} is in {body.group_id}, and is refused for capacity"
+            return f"{body.group_instance_id} is in {body.group_id}, but is rejected for capacity"
     reached(returns, "no static member comes back")
     return None
 
 
 def nobody_waits_for_nobody(story: Story) -> str | None:
-    """C-JOIN-41: a join phase that all members have joined is over, but for its initial delay."""
+    """C-JOIN-41: a join phase that all members have joined ends, apart from its initial delay."""
     reached(
         any(getattr(answer, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for _, _, answer in _joins(story)),
-        "nobody is refused for capacity",
+        "no member is rejected for capacity",
     )
     for place, step in enumerate(story.steps):
         for name, view in step.classic.items():
             if _delayed(view) or view.state is not GroupState.PREPARING_REBALANCE or view.pending_join:
                 continue
             if view.members and all(row.awaiting_join for row in view.members) and _refused_at(story, step):
-                return f"all members of {name} have joined, and wait for the timer (event {place})"
+                return f"all members of {name} have joined, but wait for the timer (event {place})"
     return None
 
 
@@ -151,14 +151,14 @@ def _delayed(view: GroupView) -> bool:
 
 
 def _refused_at(story: Story, step: Step) -> bool:
-    """Whether a JoinGroup was just refused for capacity: who has joined in that moment, and no later."""
+    """Whether this step rejected a JoinGroup for capacity; it shows who has joined at that moment."""
     return isinstance(step.event, Request) and any(
         getattr(reply.body, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for reply in step.seen.replies
     )
 
 
 def a_delay_without_newcomers_is_the_last(story: Story) -> str | None:
-    """C-JOIN-43: who comes to an empty group as the only one is answered when the initial delay is over."""
+    """C-JOIN-43: a single member that joins an empty group is answered when the initial delay is over."""
     alone = 0
     for place, step in enumerate(story.steps):
         fired = step.event
@@ -177,13 +177,13 @@ def a_delay_without_newcomers_is_the_last(story: Story) -> str | None:
             continue
         alone += 1
         if not step.seen.replies:
-            return f"the delay of {fired.key.group_id} begins anew, and nobody came (event {place})"
-    reached(alone, "no initial delay of a single member runs out")
+            return f"the delay of {fired.key.group_id} starts again, although no member joined (event {place})"
+    reached(alone, "no initial delay of a single member expires")
     return None
 
 
 def who_offers_what_all_offer_is_let_in(story: Story) -> str | None:
-    """C-JOIN-31, G-DATA-08: a JoinGroup with a protocol that all members support is not refused for its protocols."""
+    """C-JOIN-31, G-DATA-08: a JoinGroup with a protocol that all members support is not rejected for its protocols."""
     judged = 0
     for place, body, answer in story.asked(JoinGroupRequest):
         before = story.before(place).classic.get(body.group_id)
@@ -194,6 +194,6 @@ def who_offers_what_all_offer_is_let_in(story: Story) -> str | None:
         )
         judged += bool(shared)
         if shared and getattr(answer, "error_code", None) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
-            return f"all members support {', '.join(sorted(shared))}, and who offers it is refused (event {place})"
-    reached(judged, "nobody offers what all members support")
+            return f"all members support {', '.join(sorted(shared))}, but an offer of it is rejected (event {place})"
+    reached(judged, "no JoinGroup offers a protocol that all members support")
     return None

@@ -1,4 +1,4 @@
-"""Promises to groups with members of the consumer protocol, each broken by a fault of Kafka's."""
+"""Rules of groups with members of the consumer protocol, each broken by a Kafka bug."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def everybody_is_watched(story: Story, place: int, step: Step) -> str | None:
 
 
 def a_revocation_is_timed(story: Story, place: int, step: Step) -> str | None:
-    """M-TMR-02, LIV-08: who is to give up partitions has so long and no longer."""
+    """M-TMR-02, LIV-08: a member that must revoke partitions has a rebalance timer."""
     failed = [at for at, each in enumerate(story.steps) if isinstance(each.event, AppendFailed)]
     reached(failed, "no confirmation fails to be appended")
     timed = {(key.group_id, key.member_id) for key in step.armed if key.kind is TimerKind.CONSUMER_REBALANCE}
@@ -49,19 +49,19 @@ def a_revocation_is_timed(story: Story, place: int, step: Step) -> str | None:
         for row in view.members
         if row.state is MemberState.UNREVOKED_PARTITIONS
     ]
-    reached(revoking, "nobody is to give up anything at the end")
+    reached(revoking, "no member has partitions to revoke at the end")
     for name, member in revoking:
         if (name, member) not in timed:
-            return f"{member} of {name} is to give up partitions, and no timer ends that"
+            return f"{member} of {name} has partitions to revoke, but no timer ends that"
     return None
 
 
 def only_who_holds_it_blocks_an_instance(story: Story) -> str | None:
-    """M-STATIC-02, M-STATIC-13: an instance id is refused only since another member has it."""
+    """M-STATIC-02, M-STATIC-13: an instance id is rejected only if another member has it."""
     asked = [
         row for row in story.asked(ConsumerGroupHeartbeatRequest) if row[1].instance_id and not row[1].member_epoch
     ]
-    reached(len(asked) > 1, "no instance id is asked for again")
+    reached(len(asked) > 1, "no instance id is used again")
     for place, body, answer in asked:
         view = story.before(place).consumer.get(body.group_id)
         if view is None or getattr(answer, "error_code", None) is not ErrorCode.UNRELEASED_INSTANCE_ID:
@@ -69,12 +69,12 @@ def only_who_holds_it_blocks_an_instance(story: Story) -> str | None:
         holders = [row.member_id for row in view.members if row.instance_id == body.instance_id]
         if not [each for each in holders if each != body.member_id]:
             held = "itself" if holders else "nobody"
-            return f"{body.member_id} is refused {body.instance_id}, which {held} has (event {place})"
+            return f"{body.member_id} is rejected for {body.instance_id}, which {held} has (event {place})"
     return None
 
 
 def a_settled_group_owns_everything(story: Story, place: int, step: Step) -> str | None:
-    """LIV-13, LIV-15, LIV-16: where no member has anything left to do, each partition that one of them wants has an
+    """LIV-13, LIV-15, LIV-16: when all members are reconciled, each partition that one of them subscribes to has an
     owner."""
     settled = [view for view in step.consumer.values() if view.members]
     reached(settled, "no consumer group has members at the end")
@@ -86,12 +86,12 @@ def a_settled_group_owns_everything(story: Story, place: int, step: Step) -> str
         for topic in story.topics(place):
             for number in range(topic.partitions):
                 if topic.name in wanted and (topic.topic_id, number) not in owned:
-                    return f"{view.group_id} has settled, and nobody owns {topic.name}:{number}"
+                    return f"{view.group_id} has settled, but {topic.name}:{number} has no owner"
     return None
 
 
 def _is_settled(view: ConsumerGroupView) -> bool:
-    """A static member that is away for a while has nothing to do either."""
+    """Whether the group is reconciled; static members that are temporarily away do not count."""
     here = [row for row in view.members if row.member_epoch != STATIC_LEAVE_EPOCH]
     return view.assignment_epoch == view.group_epoch and all(
         row.state is MemberState.STABLE and row.member_epoch == view.group_epoch for row in here
@@ -104,7 +104,7 @@ def _wants(view: ConsumerGroupView, row: ConsumerMemberView) -> tuple[str, ...]:
 
 
 def somebody_is_told_of_a_bump(story: Story, place: int, step: Step) -> str | None:
-    """LIV-14: of a group with classic members only that has no target for its epoch, some member is told to rejoin."""
+    """LIV-14: if a group of classic members has no target for its epoch, some member must be asked to rejoin."""
     view = next((each for each in step.consumer.values() if each.members), None)
     if view is None or any(row.classic is None for row in view.members):
         raise NotReached("no consumer group has classic members only at the end")
@@ -117,7 +117,7 @@ def somebody_is_told_of_a_bump(story: Story, place: int, step: Step) -> str | No
     }
     reached(told.keys() >= {row.member_id for row in view.members}, "not every member has sent a heartbeat")
     if all(isinstance(each, HeartbeatResponse) and each.error_code is ErrorCode.NONE for each in told.values()):
-        return f"{view.group_id} has no target for epoch {view.group_epoch}, and no member is told to rejoin"
+        return f"{view.group_id} has no target for epoch {view.group_epoch}, but no member is asked to rejoin"
     return None
 
 
@@ -131,8 +131,8 @@ def whoever_leaves_is_gone(story: Story) -> str | None:
         left += 1
         if after is not None and _has(after, body.member_id):
             error = getattr(answer, "error_code", ErrorCode.NONE)
-            return f"{body.member_id} wants to leave, and stays: {error.name} (event {place})"
-    reached(left, "nobody leaves")
+            return f"{body.member_id} cannot leave: {error.name} (event {place})"
+    reached(left, "no member leaves")
     return None
 
 
@@ -141,20 +141,20 @@ def _has(view: ConsumerGroupView, member_id: str) -> bool:
 
 
 def a_generation_is_good(story: Story) -> str | None:
-    """X-DOWN-23: who is told a generation is in it."""
+    """X-DOWN-23: a member that gets a generation is in it."""
     told = [answer for _, _, answer in story.asked(JoinGroupRequest) if isinstance(answer, JoinGroupResponse)]
     good = {(each.member_id, each.generation_id) for each in told if each.error_code is ErrorCode.NONE}
     reached(good, "no JoinGroup is answered with a generation")
     for place, body, answer in story.asked(HeartbeatRequest):
         error = getattr(answer, "error_code", None)
         if (body.member_id, body.generation_id) in good and error is ErrorCode.ILLEGAL_GENERATION:
-            return f"{body.member_id} is told generation {body.generation_id}, and is refused with it (event {place})"
+            return f"{body.member_id} got generation {body.generation_id}, but is rejected with it (event {place})"
     return None
 
 
 def whoever_synced_has_its_share(story: Story, place: int, step: Step) -> str | None:
-    """X-DOWN-22: a group that is Stable assigns nobody more than its last SyncGroup told it, and who asks is not told
-    that all is well."""
+    """X-DOWN-22: in a Stable group no member is assigned more than its last SyncGroup returned, while its Heartbeat is
+    answered NONE."""
     told = {
         body.member_id: answer.assignment
         for _, body, answer in story.asked(SyncGroupRequest)
@@ -162,7 +162,7 @@ def whoever_synced_has_its_share(story: Story, place: int, step: Step) -> str | 
     }
     views = [view for view in step.classic.values() if view.state is GroupState.STABLE]
     beats = {body.member_id: answer for _, body, answer in story.asked(HeartbeatRequest)}
-    reached(told, "nobody has synced")
+    reached(told, "no member has synced")
     for view in views:
         for row in view.members:
             beat = beats.get(row.member_id)
@@ -171,7 +171,7 @@ def whoever_synced_has_its_share(story: Story, place: int, step: Step) -> str | 
             owes, has = _partitions(row.assignment), _partitions(told[row.member_id])
             if owes != has:
                 more = ", ".join(f"{topic}:{number}" for topic, number in sorted(owes - has))
-                return f"{view.group_id} is Stable; {row.member_id} should own {more}, and is not told"
+                return f"{view.group_id} is Stable; {row.member_id} should own {more}, but no answer says so"
     return None
 
 
@@ -180,7 +180,7 @@ def _partitions(assignment: bytes) -> set[tuple[str, int]]:
 
 
 def only_who_subscribes_hears_of_a_topic(story: Story) -> str | None:
-    """X-DOWN-30, M-META-03: a change of a topic leaves the deadline of a group in which nobody subscribes to it."""
+    """X-DOWN-30, M-META-03: a topic change leaves the refresh deadline of a group that does not subscribe to it."""
     changes = [place for place, step in enumerate(story.steps) if place and isinstance(step.event, TopicsChanged)]
     reached(changes, "no topic changes")
     judged = 0
@@ -192,8 +192,8 @@ def only_who_subscribes_hears_of_a_topic(story: Story) -> str | None:
                 continue
             judged += 1
             if before.refresh_deadline != now.refresh_deadline:
-                return f"nobody in {name} subscribes to {', '.join(sorted(changed))}, and it looks at its topics again"
-    reached(judged, "no consumer group is without the topic that changes")
+                return f"no member of {name} subscribes to {', '.join(sorted(changed))}, but it refreshes its topics"
+    reached(judged, "no consumer group is without a subscription to the topic that changes")
     return None
 
 
@@ -214,7 +214,7 @@ def members_are_described_once(story: Story) -> str | None:
 
 
 def who_asks_for_nothing_bumps_nothing(story: Story) -> str | None:
-    """M-HB-15, LIV-17: a heartbeat that says nothing new leaves the epoch of its group."""
+    """M-HB-15, LIV-17: a heartbeat with nothing new leaves the epoch of its group."""
     judged = 0
     for place, body, _ in story.asked(ConsumerGroupHeartbeatRequest):
         said = (body.subscribed_topic_names, body.subscribed_topic_regex, body.server_assignor, body.topic_partitions)
@@ -224,6 +224,6 @@ def who_asks_for_nothing_bumps_nothing(story: Story) -> str | None:
         judged += len({row.server_assignor for row in before.members}) > 1
         if after.group_epoch != before.group_epoch:
             epochs = f"{before.group_epoch} to {after.group_epoch}"
-            return f"{body.member_id} says nothing, and the epoch goes from {epochs} (event {place})"
-    reached(judged, "nobody heartbeats while the votes differ")
+            return f"{body.member_id} sends nothing new, but the epoch goes from {epochs} (event {place})"
+    reached(judged, "no heartbeat arrives while the votes differ")
     return None

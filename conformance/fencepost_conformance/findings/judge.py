@@ -1,4 +1,4 @@
-"""What a judge is: a look at a story that tells where a promise is broken."""
+"""Judges: functions that read a story and report where a rule is broken."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import TypeAlias
 
 from .story import Step, Story
 
-#: a story's first broken promise in words, None if it is kept; raises ``NotReached``
+#: returns a story's first violation in words, or None; raises ``NotReached``
 Judge: TypeAlias = Callable[[Story], str | None]
-#: of a judge that looks at every step alone: what is wrong after the step with this place
+#: a judge of single steps: returns what is wrong after the step at this position
 Look: TypeAlias = Callable[[Story, int, Step], str | None]
 
 
 class NotReached(Exception):
-    """The story does not get to where the promise can be judged; the message says why."""
+    """The story does not reach the point where the rule can be judged; the message says why."""
 
 
 class Verdict(StrEnum):
-    """What a target's story says of a finding."""
+    """The verdict on a finding for a target."""
 
-    PRESENT = "present"  #: the promise is broken
-    GONE = "gone"  #: the story got there, and the promise is kept
-    DIFFERENT = "different"  #: the story did not get there
+    PRESENT = "present"  #: the rule is broken
+    GONE = "gone"  #: the rule could be judged and holds
+    DIFFERENT = "different"  #: the rule could not be judged
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """``why``: what is broken, or why it cannot be judged; empty if the promise is kept."""
+    """``why``: the violation, or why the rule cannot be judged; empty if the rule holds."""
 
     verdict: Verdict
     why: str = ""
 
 
 def at_any_step(look: Look, missing: Callable[[Story], str | None]) -> Judge:
-    """A promise of every moment. ``missing``: what a story lacks in which the promise says nothing; None if nothing."""
+    """Return a judge of every step. ``missing`` returns why a story without a violation proves nothing, or None."""
 
     def judge(story: Story) -> str | None:
         found = next(_broken(look, story), None)
@@ -48,7 +48,7 @@ def at_any_step(look: Look, missing: Callable[[Story], str | None]) -> Judge:
 
 
 def at_the_end(look: Look) -> Judge:
-    """A promise of the last moment."""
+    """Return a judge of the last step."""
     return lambda story: look(story, len(story.steps) - 1, story.last)
 
 
@@ -60,6 +60,6 @@ def _broken(look: Look, story: Story) -> Iterator[str]:
 
 
 def reached(holds: object, otherwise: str) -> None:
-    """Raises ``NotReached`` unless it holds."""
+    """Raise ``NotReached`` unless ``holds``."""
     if not holds:
         raise NotReached(otherwise)

@@ -1,4 +1,4 @@
-"""Promises to who commits and fetches offsets, each broken by a fault of Kafka's."""
+"""Rules of commits and fetches of offsets, each broken by a Kafka bug."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .story import Step, Story
 
 
 def a_commit_of_nothing_leaves_nothing(story: Story) -> str | None:
-    """O-COMMIT-39, O-COMMIT-21: who comes with a generation to a group of which nothing is in the log is told that
-    there is none."""
+    """O-COMMIT-39, O-COMMIT-21: a request with a generation to a group that is not in the log is answered that the
+    group does not exist."""
     refused: set[str] = set()
     judged = False
     for place, body, answer in story.asked(OffsetCommitRequest):
@@ -30,22 +30,20 @@ def a_commit_of_nothing_leaves_nothing(story: Story) -> str | None:
         if body.group_id in refused and body.generation_id_or_member_epoch >= 0:
             judged = True
             if ErrorCode.UNKNOWN_MEMBER_ID in errors and not _own(story.before(place), body.group_id):
-                return (
-                    f"nothing of {body.group_id} is in the log, and it is answered as a group that is (event {place})"
-                )
+                return f"{body.group_id} is not in the log, but is answered as an existing group (event {place})"
         if errors == {ErrorCode.OFFSET_METADATA_TOO_LARGE}:
             refused.add(body.group_id)
-    reached(judged, "nobody comes with a generation after a commit of which no partition was accepted")
+    reached(judged, "no request names a generation after a commit whose partitions were all rejected")
     return None
 
 
 def _own(step: Step, group: str) -> bool:
-    """Whether the log has anything of the group."""
+    """Whether the log has any record of the group."""
     return any(not isinstance(record.key, ControlKey) and record.key.group == group for record in step.log)
 
 
 def no_fetch_is_a_fault(story: Story) -> str | None:
-    """O-FETCH-05: no fetch of offsets is answered UNKNOWN_SERVER_ERROR. Judged where one names an epoch and nobody."""
+    """O-FETCH-05: an offset fetch with an epoch but without a member id is not answered UNKNOWN_SERVER_ERROR."""
     judged = False
     for place, body, answer in story.asked(OffsetFetchRequest):
         if not isinstance(answer, OffsetFetchResponse):
@@ -58,7 +56,7 @@ def no_fetch_is_a_fault(story: Story) -> str | None:
 
 
 def offsets_are_loaded_as_they_were(story: Story) -> str | None:
-    """INV-REPLAY-01, F-REC-20: what is loaded of the whole log is what was in memory when the partition was lost."""
+    """INV-REPLAY-01, F-REC-20: a load of the whole log restores the offsets that were in memory."""
     held: OffsetsView | None = None
     lost: OffsetsView | None = None
     judged = False
@@ -70,13 +68,13 @@ def offsets_are_loaded_as_they_were(story: Story) -> str | None:
         if isinstance(step.event, Load) and lost is not None and lost.committed:
             judged = True
             if held is None or held.committed != lost.committed:
-                return f"offsets are loaded otherwise than they were in memory (event {place})"
+                return f"the loaded offsets differ from those in memory (event {place})"
     reached(judged, "no partition with offsets is lost and loaded")
     return None
 
 
 def a_load_makes_no_group_of_nothing(story: Story) -> str | None:
-    """F-REPLAY-04: a group that has neither a record of its own nor an offset is not there after a load."""
+    """F-REPLAY-04: after a load, a group without a record or an offset does not exist."""
     held: OffsetsView | None = None
     loaded = False
     judged = False
@@ -96,6 +94,6 @@ def a_load_makes_no_group_of_nothing(story: Story) -> str | None:
                 judged = True
                 for row in reply.body.groups:
                     if row.group_id not in there:
-                        return f"{row.group_id} is listed after a load, and nothing is left of it (event {place})"
+                        return f"{row.group_id} is listed after a load, but nothing is left of it (event {place})"
     reached(judged, "no ListGroups is answered after a log with the end of a transaction was loaded")
     return None

@@ -1,4 +1,4 @@
-"""What came of playing findings on targets, against what is pinned: as JSON, and on the terminal."""
+"""The result of replaying findings on targets, compared with the pinned table: as JSON, and on the terminal."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .judge import Judged, Verdict
 from .table import MARKS, Pinned, Tickets, changed
 
 _STYLES: Final = {Verdict.PRESENT: "red", Verdict.GONE: "green", Verdict.DIFFERENT: "yellow"}
-#: characters of a column's heading; of a longer name the end is shown
+#: width of a column's heading; of a longer name the end is shown
 _HEADING: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``found``: the verdicts by target and finding; ``broken``: why a target could not be run. ``explained``: say on
-    the terminal what each judge saw."""
+    """``found``: the verdicts by target and finding. ``broken``: why a target could not run. ``explained``: print what
+    each judge saw."""
 
     chosen: Sequence[Finding]
     found: Mapping[str, Mapping[str, Judged]]
@@ -36,13 +36,13 @@ class Outcome:
     explained: bool = False
 
     def changed(self, target: str) -> list[str]:
-        """The findings that are not as pinned for the target; none where nothing is pinned for it."""
+        """Return the findings whose verdict differs from the pinned one; none for an unpinned target."""
         pinned = self.pinned.get(release_of(target))
         return [] if pinned is None else changed(pinned, self.found[target])
 
     def unlike(self, target: str) -> tuple[str, list[str]] | None:
-        """Of a build of Kafka for which nothing is pinned: the newest release that is pinned, and the findings that are
-        otherwise in it."""
+        """For a build of Kafka without pinned verdicts: the newest pinned release, and the findings whose verdict
+        differs from it."""
         newest = next(reversed(self.pinned), None)
         if newest is None or release_of(target) in self.pinned or not target.startswith("kafka:"):
             return None
@@ -78,7 +78,7 @@ class Outcome:
         return judged + Tally(broken=len(self.broken) * len(self.chosen))
 
     def _verdict(self, target: str, name: str) -> Passes:
-        """Passed if the fault is or is not there as is pinned, or, where nothing is pinned, if that was decided."""
+        """Passed if the verdict is the pinned one; for an unpinned target, if the finding could be judged."""
         found, pinned = self.found[target][name].verdict, self.pinned.get(release_of(target))
         if pinned is not None and pinned.get(name) == found:
             return Passes.PASSED
@@ -113,7 +113,7 @@ class Outcome:
         return {"name": finding.name, "trace": trace, **public, "verdicts": verdicts}
 
     def shown(self) -> Group:
-        """The table, what its marks mean, and what is to be said of the targets."""
+        """Return the table, its legend, and notes on the targets."""
         marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
         return Group(self._table(), Text(f"\n{marks}", style="dim"), *self._notes())
 
@@ -141,7 +141,7 @@ class Outcome:
                 if row.why and (self.explained or (pinned is None and row.verdict is Verdict.DIFFERENT)):
                     notes.append(Text(f"{target} {name}: {row.why}"))
             if pinned is None:
-                notes.append(Text(f"{target}: nothing is pinned to hold it to{self._beside(target)}"))
+                notes.append(Text(f"{target}: no verdicts are pinned for it{self._beside(target)}"))
         return notes
 
     def _beside(self, target: str) -> str:
@@ -150,11 +150,11 @@ class Outcome:
             return ""
         rows = self.found[target]
         others = ", ".join(f"{name} is {rows[name].verdict}" for name in unlike[1])
-        return f"; it is as {unlike[0]}" + (f", but {others}" if others else "")
+        return f"; its verdicts equal those of {unlike[0]}" + (f", but {others}" if others else "")
 
 
 def release_of(target: str) -> str:
-    """The release that a target's name means, as it is pinned; of other targets the name."""
+    """Return the release that a target's name means, as it is pinned; for other targets the name."""
     return target.removeprefix("kafka:")
 
 

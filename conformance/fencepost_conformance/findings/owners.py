@@ -1,4 +1,4 @@
-"""Promises of ownership: a partition has one owner at a time, as its members know it (INV-KIP-01, INV-KIP-09)."""
+"""Rules of ownership: a partition has one owner at a time, as far as its members know (INV-KIP-01, INV-KIP-09)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _FENCED = (
 
 
 def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
-    """INV-KIP-09: a consumer has what it was told until, told otherwise, it says that it has given it up; nobody else
-    is told to take that. ``unheard``: requests whose answers arrive nowhere.
+    """INV-KIP-09: a consumer owns its assignment until a new assignment takes a partition away and it reports that it
+    gave it up. No other member is assigned the partition before. ``unheard``: requests whose answers are lost.
 
-    So a request takes nothing from its member that the member was told last. It may be a copy from before, or leave out
-    what a callback is just taking up."""
+    A request therefore gives up nothing of its member's last assignment: it may be an old copy, or omit partitions that
+    a callback is just adding."""
 
     def judge(story: Story) -> str | None:
         has: dict[str, set[_Partition]] = {}
@@ -59,8 +59,8 @@ def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
                     both = held & told.get(asked.member_id, set())
                     if other != asked.member_id and both:
                         taken = f"{other} has {_named(story, both)}"
-                        return f"{taken}, and {asked.member_id} is told to take it (event {place})"
-        reached(took, "nobody is told to take anything")
+                        return f"{taken}, but {asked.member_id} is assigned it (event {place})"
+        reached(took, "no member is assigned anything")
         reached(all(number in story.answers for number in unheard), "not every request is answered")
         return None
 
@@ -77,8 +77,8 @@ def _named(story: Story, partitions: Collection[_Partition]) -> str:
 
 
 def nothing_is_given_before_it_is_given_up(story: Story) -> str | None:
-    """INV-KIP-09: what a member of a consumer group is assigned is nothing that a classic member of it was told to
-    take, and has not said to have given up, unless it was told that it is fenced."""
+    """INV-KIP-09: a consumer group assigns no partition that one of its classic members got and has not given up,
+    unless that member learnt that it is fenced."""
     owned: dict[tuple[str, str], frozenset[_Partition]] = {}
     ids = {topic.name: topic.topic_id for place in range(len(story.steps)) for topic in story.topics(place)}
     took = 0
@@ -103,13 +103,13 @@ def nothing_is_given_before_it_is_given_up(story: Story) -> str | None:
             view = step.consumer.get(group)
             both = set() if view is None else _taken(view, member, partitions)
             if both:
-                return f"{_named(story, both)} is given away while {member} works on it (event {place})"
-    reached(took, "no classic member is told to take anything")
+                return f"{_named(story, both)} is assigned to another member while {member} owns it (event {place})"
+    reached(took, "no classic member is assigned anything")
     return None
 
 
 def _taken(view: ConsumerGroupView, member: str, partitions: frozenset[_Partition]) -> set[_Partition]:
-    """What others are assigned of it, if the member is one of the group."""
+    """Return which of the partitions others are assigned, if the member is in the group."""
     if not any(row.member_id == member for row in view.members):
         return set()
     others = [row for row in view.members if row.member_id != member]

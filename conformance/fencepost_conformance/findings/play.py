@@ -1,9 +1,9 @@
-"""Playing the traces of findings on a target: event by event, each put right for what the target did so far.
+"""Replay the traces of findings on a target, event by event; each event is adapted to what the target did so far.
 
-Ids, epochs, generations, offsets and deadlines move between releases. So a trace is not handed to a target as it is:
-each event is made from what the target did with those before (``shrink/references.py``), and one that makes no sense
-there is left out and named. A target takes whole traces only, so that all traces are run again with one event more each
-time, together: a JVM is asked as often as the longest trace has events.
+Ids, epochs, generations, offsets and deadlines differ between releases, so a trace cannot be replayed as it is. Each
+event is rebuilt from the target's earlier answers (``shrink/references.py``). Events that are impossible there are
+dropped and reported. A target runs whole traces only. So all traces run again together, each time with one event more;
+a JVM runs as often as the longest trace has events.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ..targets.base import Observation
 from ..trace import EventTrace
 from .story import Step, Story, tell
 
-#: runs whole traces, each afresh; one list of observations for each
+#: runs whole traces, each from the start; returns a list of observations for each
 RunMany: TypeAlias = Callable[[Sequence[tuple[Settings, Sequence[Event]]]], Sequence[Sequence[Observation]]]
-#: one more event after the end of a trace, None if there is nothing to ask
+#: returns one more event after the end of a trace, or None
 Probe: TypeAlias = Callable[[Story, Around], Event | None]
 
 
 def play(traces: Sequence[tuple[EventTrace, Sequence[Probe]]], run: RunMany) -> list[Story]:
-    """What the target does with each trace, and then with what the probes make of it, in order."""
+    """Return what the target does with each trace and then with the events of its probes, in order."""
     players = [_Player(trace, probes) for trace, probes in traces]
     while moving := [player for player in players if player.go_on()]:
         for player, seen in zip(moving, run([(each.settings, each.events) for each in moving]), strict=True):
@@ -38,7 +38,7 @@ def play(traces: Sequence[tuple[EventTrace, Sequence[Probe]]], run: RunMany) -> 
 
 
 class _Player:
-    """One trace on its way. ``events``: those of the target so far."""
+    """The replay of one trace. ``events``: those that the target got so far."""
 
     def __init__(self, trace: EventTrace, probes: Sequence[Probe]) -> None:
         self.settings = trace.settings
@@ -60,7 +60,7 @@ class _Player:
         return tell(self.settings, self.events, self._origins, self.observations, self._dropped)
 
     def go_on(self) -> bool:
-        """Add the next event; False if there is none."""
+        """Add the next event; returns False if there is none."""
         story, around = self._told()
         places = {origin: place for place, origin in enumerate(self._origins) if origin is not None}
         ids = self._ids(story)
@@ -87,14 +87,14 @@ class _Player:
         return True
 
     def _in_time(self, story: Story, event: Event, ids: dict[str, str]) -> Event:
-        """Not before the last one; a timer that is due later fires later."""
+        """Move the event to no earlier than the previous one; a timer with a later deadline fires later."""
         at_ms = max(event.at_ms, self.events[-1].at_ms) if self.events else event.at_ms
         if isinstance(event, TimerFired) and story.steps:
             at_ms = max(at_ms, story.last.armed.get(renamed(event.key, ids), at_ms))
         return replace(event, at_ms=at_ms)
 
     def _ids(self, story: Story) -> dict[str, str]:
-        """What became of the member ids that the trace's own coordinator drew."""
+        """Map the member ids in the trace to those that the target made."""
         found = {}
         for place, origin in enumerate(self._origins):
             was = None if origin is None else self._references.drawn(origin)
@@ -106,7 +106,7 @@ class _Player:
     def _found(
         self, story: Story, records: tuple[Record, ...], index: int, places: dict[int, int]
     ) -> tuple[Record, ...]:
-        """What the load finds: of the trace's log what it found of its own, be it whole or as a cleaner has left it."""
+        """Return the target's own records for a load, whole or compacted, that correspond to the trace's."""
         if not index or not self._recorded.steps[index - 1].log:
             return records
         then = self._recorded.steps[:index]
@@ -124,7 +124,7 @@ class _Player:
 
 
 def _drawn(before: Step | None, step: Step) -> str | None:
-    """The member id that the coordinator made for the request."""
+    """Return the member id that the coordinator made for the request."""
     if not isinstance(step.event, Request) or getattr(step.body, "member_id", None) != "":
         return None
     for reply in step.seen.replies:

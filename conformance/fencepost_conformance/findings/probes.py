@@ -1,4 +1,4 @@
-"""What is asked after the end of a trace, to see what became of it."""
+"""Probes: events after the end of a trace that show its effects."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..shrink.references import Around
 from .play import Probe
 from .story import Story
 
-_NUMBER = 1_000_000  # of the first request, beyond those of any trace
-_EPOCH = 1_000_000  # of the leader that loads, likewise
+_NUMBER = 1_000_000  # id of the first request, above those of any trace
+_EPOCH = 1_000_000  # leader epoch of the load, likewise
 
 
 def ask(story: Story, body: RequestBody, *, later_ms: int = 0) -> Request:
-    """A request at the end of the story."""
+    """Return a request at the end of the story."""
     version = VERSIONS[type(body)][1]
     at_ms = story.last.event.at_ms + later_ms
     return Request(
@@ -26,22 +26,22 @@ def ask(story: Story, body: RequestBody, *, later_ms: int = 0) -> Request:
 
 
 def replicate(story: Story, around: Around) -> Event | None:
-    """All that was written is replicated."""
+    """Replicate all written records."""
     return Appended(story.last.event.at_ms, offset=around.end) if around.end > around.replicated else None
 
 
 def lose(story: Story, around: Around) -> Event | None:
-    """The partition is lost."""
+    """Lose the partition."""
     return Unload(story.last.event.at_ms, leader_epoch=None)
 
 
 def win(story: Story, around: Around) -> Event | None:
-    """The partition is won again, with all that is in the log."""
+    """Win the partition again, with the whole log."""
     return Load(story.last.event.at_ms, leader_epoch=_EPOCH, records=story.last.log)
 
 
 def use_the_generation(story: Story, around: Around) -> Event | None:
-    """Whoever was told a generation last sends a heartbeat with it."""
+    """Send a heartbeat with the generation of the last answer, from its member."""
     told = [(request, story.answers.get(number)) for number, (_, request) in story.requests.items()]
     for request, answer in reversed(told):
         if answer is not None and isinstance(answer[1], JoinGroupResponse) and answer[1].generation_id >= 0:
@@ -60,7 +60,7 @@ def use_the_generation(story: Story, around: Around) -> Event | None:
 
 
 def classic_heartbeats(group: str, count: int) -> tuple[Probe, ...]:
-    """After a while, one heartbeat of each classic member of a consumer group, of ``count`` members at most."""
+    """Return probes: after a while, one heartbeat of each classic member of a consumer group, at most ``count``."""
 
     def of(place: int) -> Probe:
         def beat(story: Story, around: Around) -> Event | None:
@@ -83,8 +83,8 @@ _WHILE_MS = 5_000  # longer than the assignment interval, shorter than any sessi
 
 
 def _beat(place: int) -> Probe:
-    """The member in this place of its group says what it has: all that it is assigned, and nothing that it is to give
-    up."""
+    """Return a probe: the member at this place in its group reports all its assigned partitions, and none that it must
+    revoke."""
 
     def beat(story: Story, around: Around) -> Event | None:
         rows = [(name, row) for name, view in sorted(story.last.consumer.items()) for row in view.members]
@@ -103,11 +103,11 @@ def _beat(place: int) -> Probe:
 
 
 def _resolve(story: Story, around: Around) -> Event | None:
-    """What was asked for beside is done."""
+    """Finish a background task."""
     return TaskDone(story.last.event.at_ms, min(around.tasks, key=str)) if around.tasks else None
 
 
-#: members that have nothing new to say go on, until nobody has anything left to do
+#: members with nothing new keep sending heartbeats until all are reconciled
 SETTLE: tuple[Probe, ...] = (
     replicate,
     *(each for _ in range(3) for place in range(3) for each in (_beat(place), replicate, _resolve, replicate)),

@@ -1,4 +1,4 @@
-"""Playing findings on targets by name."""
+"""Replays findings on targets by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .verdicts import verdict
 def judge_all(
     findings: Sequence[Finding], folder: Path, run: RunMany, *, told: Callable[[], None]
 ) -> dict[str, Judged]:
-    """The verdict on each finding by its name. ``told`` is called for each exchange with the target."""
+    """Return the verdict on each finding by its name. ``told`` is called for each exchange with the target."""
     traces = [each.trace(folder) for each in findings]
 
     def counted(many: Sequence[tuple[Settings, Sequence[Event]]]) -> Sequence[Sequence[Observation]]:
@@ -42,9 +42,9 @@ def judge_all(
 
 @contextmanager
 def opened(target: str) -> Iterator[RunMany]:
-    """The target by its name: a build of Kafka, or the core (``core:PROFILE``; ``intended`` if none is named).
+    """Open a target by its name: a build of Kafka, or the core (``core:PROFILE``; ``intended`` if none is named).
 
-    Raises ``CannotRun`` if there is no such target, and ``ProcessFault`` if it cannot be started or ends on its own."""
+    Raises ``CannotRun`` if there is no such target, and ``ProcessFault`` if it cannot start or stops by itself."""
     head, _, tail = target.partition(":")
     if head == "core":
         name = tail or INTENDED.name
@@ -62,5 +62,5 @@ def opened(target: str) -> Iterator[RunMany]:
 
 
 def core(profile: Profile) -> RunMany:
-    """The core under the profile."""
+    """Return a function that runs the core under the profile."""
     return lambda many: [Core().run(settings, profile, events) for settings, events in many]

@@ -1,5 +1,4 @@
-"""Promises of the runtime: of the log, of timers, of loading and losing the partition, each broken by a fault of
-Kafka's."""
+"""Rules of the runtime: the log, timers, loading and losing the partition, each broken by a Kafka bug."""
 
 from __future__ import annotations
 
@@ -26,9 +25,9 @@ _CONSUMER_TIMERS = (
 def what_is_written_can_be_loaded(story: Story) -> str | None:
     """INV-REPLAY-02: whatever clients send, and however the log was compacted, the partition can be loaded."""
     loads = [place for place, step in enumerate(story.steps) if isinstance(step.event, Load) and step.event.records]
-    reached(loads, "nothing that was written is loaded")
+    reached(loads, "no written record is loaded")
     after = [place for place, _ in story.requests.values() if place > loads[-1]]
-    reached(after, "nothing is asked after the load")
+    reached(after, "no request follows the load")
     for number, (place, request) in story.requests.items():
         answer = story.answers.get(number)
         told = getattr(answer[1], "error_code", None) if answer is not None else None
@@ -39,8 +38,8 @@ def what_is_written_can_be_loaded(story: Story) -> str | None:
 
 
 def memory_has_what_the_log_has(story: Story) -> str | None:
-    """INV-REPLAY-01, F-SURV-05: once all is replicated, a classic group has the members that its last record names in
-    this generation, with their assignments, unless they left since."""
+    """INV-REPLAY-01, F-SURV-05: once all records are replicated, a classic group has the members of its last record in
+    this generation, with their assignments, unless they have left since."""
     for place, step in enumerate(story.steps):
         if not step.quiet or isinstance(step.event, Load):
             continue
@@ -52,23 +51,23 @@ def memory_has_what_the_log_has(story: Story) -> str | None:
             for row in value.members:
                 member = live.get(row.group_instance_id or row.member_id)
                 if member is not None and (member.member_id, member.assignment) != (row.member_id, row.assignment):
-                    return f"{name} has {row.member_id} in memory otherwise than in the log (event {place})"
+                    return f"{name} has a different {row.member_id} in memory than in the log (event {place})"
     reached(any(_last_records(story.last.log).values()), "no classic group is in the log")
     return None
 
 
 def an_empty_group_is_what_the_log_says(story: Story, place: int, step: Step) -> str | None:
-    """INV-REPLAY-01, C-ST-27: nobody uses up a generation of an empty group that nobody writes."""
+    """INV-REPLAY-01, C-ST-27: an empty group does not use a generation without writing it."""
     rows = _last_records(step.log)
     for name, view in step.classic.items():
         written = rows[name].generation if name in rows else None
         if step.quiet and view.state is GroupState.EMPTY and view.generation_id != written:
-            return f"{name} is empty in generation {view.generation_id}, in the log in {written}"
+            return f"{name} is empty in generation {view.generation_id}, but in the log in {written}"
     return None
 
 
 def no_empty_group_after_a_failure(story: Story) -> str | None:
-    """What a story lacks in which no group is empty after a record could not be appended."""
+    """Return the reason why a story is not judged: no group is empty after a failed append; else None."""
     failed = next((place for place, step in enumerate(story.steps) if isinstance(step.event, AppendFailed)), None)
     if failed is None:
         return "no append fails"
@@ -82,7 +81,7 @@ def _last_records(log: tuple[Record, ...]) -> dict[str, GroupMetadataValue]:
 
 
 def epochs_do_not_go_back(story: Story, place: int, step: Step) -> str | None:
-    """INV-KIP-04: no epoch of a group is below one that the log holds of it, since it was deleted last."""
+    """INV-KIP-04: no group epoch is below one in the log, since the group was last deleted."""
     for name, view in step.consumer.items():
         highest = 0
         for record in step.log:
@@ -90,12 +89,13 @@ def epochs_do_not_go_back(story: Story, place: int, step: Step) -> str | None:
                 value = record.value
                 highest = max(highest, value.epoch) if isinstance(value, ConsumerGroupMetadataValue) else 0
         if view.group_epoch < highest:
-            return f"{name} is at epoch {view.group_epoch}, and the log has epoch {highest} of it"
+            return f"{name} is at epoch {view.group_epoch}, but the log has its epoch {highest}"
     return None
 
 
 def no_join_of_an_empty_group(story: Story) -> str | None:
-    """What a story lacks in which no JoinGroup comes to a consumer group without members, and no consumer after it."""
+    """Return the reason why a story is not judged, or None: no JoinGroup reaches a consumer group without members, or
+    no consumer joins after it."""
     came = [
         place
         for place, body, answer in story.asked(JoinGroupRequest)
@@ -104,7 +104,7 @@ def no_join_of_an_empty_group(story: Story) -> str | None:
     if not came:
         return "no JoinGroup comes to an empty consumer group"
     joined = any(view.members for step in story.steps[came[0] :] for view in step.consumer.values())
-    return None if joined else "no consumer comes after that"
+    return None if joined else "no consumer joins after that"
 
 
 def _is_empty(view: ConsumerGroupView | None) -> bool:
@@ -112,7 +112,7 @@ def _is_empty(view: ConsumerGroupView | None) -> bool:
 
 
 def a_group_never_counts_anew(story: Story) -> str | None:
-    """INV-CONV-01, of groups without members as well: generations and group epochs are one count."""
+    """INV-CONV-01, for groups without members too: generations and group epochs are one sequence."""
     highest: dict[str, int] = {}
     seen_both = False
     for place, step in enumerate(story.steps):
@@ -121,24 +121,24 @@ def a_group_never_counts_anew(story: Story) -> str | None:
         for name, count in now.items():
             seen_both |= name in step.classic and highest.get(name, 0) > 0
             if count < highest.get(name, 0):
-                return f"{name} counts {count} after {highest[name]} (event {place})"
+                return f"{name} goes to {count} after {highest[name]} (event {place})"
             highest[name] = max(highest.get(name, 0), count)
     reached(seen_both, "no group changes its protocol")
     return None
 
 
 def only_groups_that_are_there_are_timed(story: Story, place: int, step: Step) -> str | None:
-    """X-UP-16, C-TMR-12: no step arms a timer of a classic group that is none, or is gone, after it."""
+    """X-UP-16, C-TMR-12: no step arms a timer of a classic group that does not exist after it."""
     for key, deadline in step.seen.timers.items():
-        # what an append that fails takes back is gone only after that
+        # a group that a failed append undoes disappears only in the next step
         undone = place + 1 < len(story.steps) and isinstance(story.steps[place + 1].event, AppendFailed)
         if deadline is not None and key.kind in _CLASSIC_TIMERS and key.group_id not in step.classic and not undone:
-            return f"a {key.kind.value} timer of {key.group_id} is set, which is no classic group"
+            return f"a {key.kind.value} timer of {key.group_id} is set, but that is not a classic group"
     return None
 
 
 def no_conversion_before_a_timeout(story: Story) -> str | None:
-    """What a story lacks in which no classic group is converted before a write to it is late."""
+    """Return the reason why a story is not judged, or None: no classic group is converted before a late write to it."""
     converted = [
         place for place, step in enumerate(story.steps) if step.consumer.keys() & story.before(place).classic.keys()
     ]
@@ -150,22 +150,22 @@ def no_conversion_before_a_timeout(story: Story) -> str | None:
 
 
 def timers_are_of_the_protocol(story: Story, place: int, step: Step) -> str | None:
-    """X-DOWN-33: a group that is classic has no timers of a consumer group."""
+    """X-DOWN-33: a classic group has no timers of a consumer group."""
     reached(step.classic, "no group is classic at the end")
     for key in step.armed:
         if key.kind in _CONSUMER_TIMERS and key.group_id in step.classic:
-            return f"{key.group_id} is classic, and a {key.kind.value} timer of {key.member_id} runs"
+            return f"{key.group_id} is classic, but a {key.kind.value} timer of {key.member_id} runs"
     return None
 
 
 def the_loss_of_the_partition_fences_nobody(story: Story) -> str | None:
-    """F-UNLOAD-01: who waits when the partition is lost is sent elsewhere."""
+    """F-UNLOAD-01: a request that waits when the partition is lost is sent to another coordinator."""
     told = [reply.body for step in story.steps if isinstance(step.event, Unload) for reply in step.seen.replies]
-    reached(told, "nobody waits when the partition is lost")
+    reached(told, "no request waits when the partition is lost")
     for body in told:
         error = getattr(body, "error_code", ErrorCode.NOT_COORDINATOR)
         if error is not ErrorCode.NOT_COORDINATOR:
-            return f"the partition is lost, and who waits is answered {error.name}"
+            return f"the partition is lost, and a waiting request is answered {error.name}"
     return None
 
 
@@ -181,7 +181,7 @@ def nobody_is_told_of_a_fault(story: Story) -> str | None:
 
 
 def a_refusal_answers_nobody_else(story: Story) -> str | None:
-    """X-UP-06, X-UP-09: a request that is refused answers nobody else. Judged where somebody waits."""
+    """X-UP-06, X-UP-09: a rejected request causes no other answers. Judged where a request waits."""
     waited = 0
     for number, (place, request) in story.requests.items():
         answer = story.answers.get(number)
@@ -192,8 +192,8 @@ def a_refusal_answers_nobody_else(story: Story) -> str | None:
         error = getattr(answer[1], "error_code", ErrorCode.NONE)
         others = [reply for reply in story.steps[place].seen.replies if reply.request_id != number]
         if error is not ErrorCode.NONE and hasattr(request.body, "member_epoch") and others:
-            return f"a heartbeat is refused, {error.name}, and answers {len(others)} that waited (event {place})"
-    reached(waited, "nobody waits when the consumer comes")
+            return f"a heartbeat is rejected with {error.name}, but answers {len(others)} others (event {place})"
+    reached(waited, "no request waits when the consumer joins")
     return None
 
 

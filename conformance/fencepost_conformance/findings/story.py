@@ -1,4 +1,4 @@
-"""What a coordinator did with the events of a finding, step by step: what a judge looks at."""
+"""Stories: what a coordinator did with the events of a finding, step by step, for judges to read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..targets.base import Observation
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event, what was seen, and what there is after it. ``origin``: the place of the event in the finding's trace,
-    None of what was asked after its end. ``log``: the records that are in the log; ``replicated``: how many are."""
+    """One event, its observation, and the state after it. ``origin``: position of the event in the finding's trace,
+    None for a probe. ``log``: the records in the log; ``replicated``: how many are replicated."""
 
     event: Event
     origin: int | None
@@ -35,19 +35,19 @@ class Step:
 
     @property
     def quiet(self) -> bool:
-        """Whether all that was written is replicated."""
+        """Whether all written records are replicated."""
         return self.replicated == len(self.log)
 
     @property
     def body(self) -> RequestBody | None:
-        """Of the request, if the event is one."""
+        """The body, if the event is a request."""
         return self.event.body if isinstance(self.event, Request) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A finding's trace as a target played it. ``dropped``: the events of the trace that could not be played,
-    as a timer that is not set there, with their places in it."""
+    """A finding's trace as a target played it. ``dropped``: events of the trace that could not be played, such as a
+    timer that is not set there, with their positions in the trace."""
 
     settings: Settings
     steps: tuple[Step, ...]
@@ -60,17 +60,17 @@ class Story:
         return self.steps[-1]
 
     def before(self, step: int) -> Step:
-        """The step before this one. The first two only say what topics there are and load the log."""
+        """Return the step before this one. The first two only announce the topics and load the log."""
         return self.steps[max(step - 1, 0)]
 
     def asked(self, *kinds: type[RequestBody]) -> Iterator[tuple[int, Any, ResponseBody | None]]:
-        """The requests of these kinds: step, body, and what was answered, None if nothing was."""
+        """Yield the requests of these kinds: step, body, and the answer or None."""
         for number, (step, request) in self.requests.items():
             if isinstance(request.body, kinds):
                 yield step, request.body, self.answers[number][1] if number in self.answers else None
 
     def waiting(self, step: int) -> list[Request]:
-        """The requests that are not answered after the step."""
+        """Return the requests that are open after the step."""
         found = []
         for number, (asked, request) in self.requests.items():
             answered = self.answers.get(number)
@@ -79,13 +79,13 @@ class Story:
         return found
 
     def topics(self, step: int) -> tuple[Topic, ...]:
-        """As the coordinator knows them after the step."""
+        """Return the topics as the coordinator knows them after the step."""
         images = [each.event for each in self.steps[: step + 1] if isinstance(each.event, TopicsChangedEvent)]
         return images[-1].topics if images else ()
 
 
 class _Told:
-    """A session whose coordinator has done it all already. Feed it in order."""
+    """A session that returns recorded observations. Feed it in order."""
 
     def __init__(self, observations: Sequence[Observation]) -> None:
         self._observations = iter(observations)
@@ -119,7 +119,7 @@ def tell(
     observations: Sequence[Observation],
     dropped: Sequence[tuple[int, Event]] = (),
 ) -> tuple[Story, Around]:
-    """The story of these events, and what is around the coordinator at its end."""
+    """Return the story of these events, and the coordinator's surroundings at its end."""
     around = Around(_Told(observations))
     steps: list[Step] = []
     requests: dict[int, tuple[int, Request]] = {}

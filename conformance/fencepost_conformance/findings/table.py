@@ -1,7 +1,7 @@
-"""The table of findings by release that the project holds itself to, and what is publicly known of each finding.
+"""The pinned table of findings by release, and the public tickets on each finding.
 
-``docs/findings/by-release.json`` is written by ``fencepost findings --pin``: release, finding, verdict.
-``docs/findings/tickets.json`` is kept by hand: of each finding the public ticket, if one was found, and what it says.
+``fencepost findings --pin`` writes ``docs/findings/by-release.json``: release, finding, verdict.
+``docs/findings/tickets.json`` is kept by hand: the public ticket of each finding, if one was found, and its content.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MARKS: Final = {Verdict.PRESENT: "●", Verdict.GONE: "·", Verdict.DIFFERENT: "
 
 
 class Reference(BaseModel):
-    """A pull request of ``apache/kafka``, and the ticket that it names; there are some without."""
+    """A pull request of ``apache/kafka``, and the ticket that it names, if any."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -43,8 +43,8 @@ class Reference(BaseModel):
 
 
 class Ticket(BaseModel):
-    """What is publicly known. ``known``: what tells of this very fault, None if nothing was found; ``near``: what is
-    about something near it; ``says``: what they say."""
+    """Public knowledge. ``known``: references about this very fault, None if none was found; ``near``: references about
+    similar faults; ``says``: their content."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,7 +63,7 @@ class Ticket(BaseModel):
 
 
 class Tickets(BaseModel):
-    """``looked_up``: when all of them were looked up last, as a date."""
+    """``looked_up``: the date when all of them were last looked up."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -71,7 +71,7 @@ class Tickets(BaseModel):
     findings: dict[str, Ticket]
 
     def of(self, name: str) -> Ticket:
-        """Of one finding."""
+        """Return the ticket of one finding."""
         return self.findings.get(name, Ticket())
 
 
@@ -79,24 +79,24 @@ _PINNED: Final = TypeAdapter(Pinned)
 
 
 def read_pinned(folder: Path) -> Pinned:
-    """Empty if nothing was pinned yet. Raises ``CannotRun`` if it cannot be read."""
+    """Read the pinned verdicts; empty if there are none yet. Raises ``CannotRun`` if they cannot be read."""
     path = folder / TABLE
     try:
         return _PINNED.validate_json(path.read_bytes())
     except FileNotFoundError:
         return {}
     except ValidationError as wrong:
-        raise CannotRun(f"{path}: {wrong.errors()[0]['msg']}; write it anew with fencepost findings --pin") from None
+        raise CannotRun(f"{path}: {wrong.errors()[0]['msg']}; run fencepost findings --pin to write it again") from None
 
 
 def write_pinned(folder: Path, pinned: Pinned) -> None:
-    """One line a finding, so that a change shows as what it is."""
+    """Write one line a finding, so that diffs are readable."""
     text = json.dumps(pinned, indent=1, ensure_ascii=False)
     (folder / TABLE).write_text(text + "\n", encoding="utf-8")
 
 
 def read_tickets(folder: Path) -> Tickets:
-    """Raises ``CannotRun`` if they cannot be read."""
+    """Read the tickets; raises ``CannotRun`` if they cannot be read."""
     path = folder / TICKETS
     try:
         return Tickets.model_validate_json(path.read_bytes())
@@ -105,12 +105,12 @@ def read_tickets(folder: Path) -> Tickets:
 
 
 def changed(pinned: Mapping[str, Verdict], found: Mapping[str, Judged]) -> list[str]:
-    """The findings that are not as pinned for the release. One that was never pinned is not as pinned."""
+    """Return the findings whose verdict differs from the pinned one, or that were never pinned."""
     return [name for name, row in found.items() if pinned.get(name) is not row.verdict]
 
 
 def as_markdown(findings: Sequence[Finding], pinned: Pinned, tickets: Tickets) -> str:
-    """The table of ``docs/findings.md``, and what the tickets say."""
+    """Return the table of ``docs/findings.md``, and the contents of the tickets."""
     releases = list(pinned)
     lines = [
         "| Finding | " + " | ".join(releases) + f" | Public ({tickets.looked_up}) |",

@@ -1,4 +1,4 @@
-"""The verdict on a story: what its judge says, if the story is the one that was meant."""
+"""The verdict on a story: its judge's answer, if the target really played the intended story."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .catalogue import Finding
 from .judge import Judged, NotReached, Verdict
 from .story import Story
 
-#: what a target says of an event that makes no sense to it; no fault of its own
-#: by these a coordinator says that it does not do what it is asked, or cannot: nothing is shown by that
+#: what a target reports for an event that is impossible there; not its fault
+#: errors of a coordinator that will not or cannot do what is asked; they prove nothing
 _UNWILLING: Final = {
     ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.UNSUPPORTED_VERSION,
@@ -27,8 +27,8 @@ _UNWILLING: Final = {
 
 
 def verdict(finding: Finding, trace: EventTrace, story: Story) -> Judged:
-    """A promise that is kept counts only where all of the trace was played but for what only the fault makes possible,
-    and was answered as a coordinator answers that takes part."""
+    """Judge a story. A rule that holds counts only if the target played the whole trace, apart from events that only
+    the bug makes possible, and if its answers are those of a working coordinator."""
     for place, step in enumerate(story.steps):
         if step.seen.error in IMPOSSIBLE:
             return Judged(Verdict.DIFFERENT, f"event {place} cannot be played: {step.seen.error}")
@@ -44,9 +44,9 @@ def verdict(finding: Finding, trace: EventTrace, story: Story) -> Judged:
 
 def _unplayed(finding: Finding, story: Story) -> str | None:
     for place, event in story.dropped:
-        # nothing to replicate is no hindrance
+        # a missing replication does not matter: there was nothing to replicate
         if place not in finding.needless and not isinstance(event, Appended):
-            return f"event {place} of the trace makes no sense here: {_words(event)}"
+            return f"event {place} of the trace is impossible here: {_words(event)}"
     return None
 
 
