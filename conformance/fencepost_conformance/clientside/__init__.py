@@ -1,1 +1,1 @@
-"""Kafka's own client as the judge of the member: one schedule for both, compared event by event."""
+"""Kafka's own client as the judge of the member: both run the same schedule and are compared event by event."""

@@ -1,4 +1,4 @@
-"""What a coordinator may answer to a heartbeat of KIP-848, drawn: as a message, and in the words of a schedule."""
+"""Random answers of a coordinator to a KIP-848 heartbeat: as a message, and in the schedule's format."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def beaten(
     numbers: Mapping[str, tuple[int, int]],
     intervals_ms: tuple[int, ...] = (3_000, 3_000, 5_000),
 ) -> tuple[ConsumerGroupHeartbeatResponse, dict[str, Any]]:
-    """To a heartbeat that told this epoch. ``numbers``: of each topic its number and how many partitions it has. The
-    coordinator may name another id than the member chose, which does not count (N-HB-01)."""
+    """Draw the answer to a heartbeat with this epoch. ``numbers``: number and partition count of each topic. The
+    coordinator may name another id than the member chose; the member ignores it (N-HB-01)."""
     chance = dice.random()
     error = dice.choice(_FATAL) if chance < 0.02 else dice.choice(_PASSING) if chance < 0.2 else ErrorCode.NONE
     epoch, assignment = 0, None
@@ -37,7 +37,7 @@ def beaten(
         epoch = told if told < 0 else max(told, 1) + dice.choice((0, 0, 1))
         if told >= 0 and dice.random() < (0.9 if told == 0 else 0.4):
             assignment = _assignment(dice, topics, numbers)
-    named = ("m", "m", "n", None)[epoch % 4] if error is ErrorCode.NONE else None  # drawn by nothing of its own
+    named = ("m", "m", "n", None)[epoch % 4] if error is ErrorCode.NONE else None  # no extra draw
     body = ConsumerGroupHeartbeatResponse(
         error,
         member_id=named,
@@ -64,5 +64,5 @@ def _rows(assignment: dict[int, tuple[int, ...]]) -> tuple[TopicPartitions, ...]
 
 
 def topic_id(number: int) -> bytes:
-    """The id of a topic is its number in every byte."""
+    """Return the id of a topic: its number in every byte."""
     return bytes([number] * 16)

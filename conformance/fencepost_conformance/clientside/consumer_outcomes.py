@@ -1,4 +1,4 @@
-"""What a member of a consumer group did at one event, in the words in which the JVM tells it of Kafka's."""
+"""The outcome of an event for a member of a consumer group, in the format in which the JVM reports Kafka's member."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 
 from .outcomes import Outcome, asked_of, looks_for
 
-#: States in which assignments say something: they stay where they were when a member leaves, and nobody sees them.
+#: States in which assignments are visible: they keep their value when a member leaves, but are not used.
 MEMBERS = ("JOINING", "RECONCILING", "ACKNOWLEDGING", "STABLE", "PREPARE_LEAVING")
 
 
@@ -28,7 +28,7 @@ TIMED = ("RECONCILING", "STABLE")
 
 
 def outcome(index: int, now: int, member: ConsumerMember, commands: tuple[Command, ...]) -> Outcome:
-    """Of the member after the event of that index, with the commands of the step."""
+    """Return the member's outcome after the event of that index, with the commands of the step."""
     returned = [each for each in commands if isinstance(each, Returned)]
     return {
         "event": index,
@@ -53,7 +53,7 @@ def outcome(index: int, now: int, member: ConsumerMember, commands: tuple[Comman
 
 
 def _left(member: ConsumerMember, now: int, *timers: MemberTimer) -> int | None:
-    """The time until all of these have run out; None if they do not matter now."""
+    """Return the time until all of these timers have expired; None if they do not matter now."""
     timed = member.state.name in TIMED and member.coordinator.node is not None
     if not timed or (MemberTimer.POLL not in timers and member.in_flight is not None):
         return None
@@ -67,14 +67,14 @@ def _thrown(failure: Failure) -> str:
 
 
 def _local(assignment: LocalAssignment | None) -> list[list[int]] | None:
-    """Topics by number: the id of one is its number in every byte."""
+    """Return the assignment with topics by number: a topic's id is its number in every byte."""
     if assignment is None:
         return None
     return sorted([each.topic_id[0], each.partition] for each in assignment.partitions)
 
 
 def told(command: Command) -> Outcome | None:
-    """A request that left."""
+    """Describe a sent request."""
     if isinstance(command, FindCoordinator):
         return looks_for(command)
     if not isinstance(command, Send):
@@ -101,14 +101,14 @@ def told(command: Command) -> Outcome | None:
 
 
 def in_order(beat: Outcome) -> None:
-    """The topics of what is owned in order: Kafka's client keeps them in a hash map, but their partitions and the names
-    that it subscribes to in sorted sets, whose order is compared."""
+    """Sort the topics of the owned partitions. Kafka's client keeps topics in a hash map, but partitions and subscribed
+    names in sorted sets, whose order is compared."""
     beat["owned"] = beat["owned"] and sorted(beat["owned"], key=lambda each: each[0])
 
 
 def of_kafka(told: Outcome) -> Outcome:
-    """The same of what the JVM told: sets in order, and no request for metadata of no topics, with which a client that
-    subscribes by an expression asks for brokers alone. One that could not go on tells a fault."""
+    """Normalise the JVM's outcome. Sets are sorted. A metadata request without topics is dropped: a client that
+    subscribes by an expression asks only for brokers with it. A run that could not continue contains a fault."""
     if "fault" in told:
         return told
     for send in told["sends"]:

@@ -1,8 +1,8 @@
 """Random schedules of a member of a consumer group.
 
-A schedule is made while the core takes it, as one of a classic member. Here a call of the application may last for
-many events: the listener takes its time, unsubscribe and close wait for the answer to the leave, and all that the
-network and the clock do goes on meanwhile.
+The core takes a schedule while it is made, as with a classic member. Here an application call may last for many
+events: a listener takes time, and unsubscribe and close wait for the answer to the leave. Network and clock events
+continue meanwhile.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .schedule import Schedule
 
 #: name to number and partitions; the id of a topic is its number in every byte
 TOPICS = {"a": (1, 3), "b": (2, 2), "c": (3, 1)}
-#: draws in a row after which nothing happens any more, as where the consumer is closed
+#: draws in a row after which nothing more happens, for example because the consumer is closed
 _IDLE = 200
 _CLOSE = {
     CloseOption.DEFAULT: "DEFAULT",
@@ -69,8 +69,8 @@ class _Maker:
         self.made = Schedule(told, TOPICS)
         self.now = 1_000_000
         self.member = ConsumerMember(ConsumerSettings(**told, profile=profile), "m")
-        self.numbers: dict[int, int] = {}  # request ids, to the order in which they left
-        self.epochs: dict[int, int] = {}  # what was told in them
+        self.numbers: dict[int, int] = {}  # sending order by request id
+        self.epochs: dict[int, int] = {}  # epoch in each request
         self.cluster: frozenset[str] = frozenset()
 
     def make(self, length: int) -> Schedule:
@@ -104,8 +104,8 @@ class _Maker:
         return commands
 
     def _covered(self, asked: RequestMetadata) -> frozenset[str]:
-        """What metadata that was asked for tells of: what exists of these topics, or all. Kafka's client asks for
-        topics by name where it subscribes by name, and then by no id."""
+        """Return the topics that a metadata answer covers: the existing ones of those requested, or all. Kafka's client
+        requests topics by name where it subscribes by name, and then not by id."""
         if asked.topics:
             return frozenset(TOPICS) & asked.topics
         return frozenset(name for name, (number, _) in TOPICS.items() if topic_id(number) in asked.topic_ids)
@@ -172,5 +172,5 @@ class _Maker:
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:
-    """The schedule of that seed, about ``length`` events, with what the core made of it."""
+    """Return the schedule of that seed, about ``length`` events, with the core's outcomes."""
     return _Maker(seed, profile).make(length)

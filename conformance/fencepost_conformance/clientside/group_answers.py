@@ -1,4 +1,4 @@
-"""What a coordinator may answer a classic member, drawn: as a message, and in the words of a schedule."""
+"""Random answers of a coordinator to a classic member: as a message, and in the schedule's format."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ GROUP_ERRORS: Final = (
 
 
 def crowded(seed: int) -> bool:
-    """Whether the schedule of that seed is one in which a leader may have others to assign to, and in which the
-    coordinator may give a member another id than it asked with. They are few, so that other seeds name the schedules
-    that they have always named."""
+    """Whether the seed's schedule may have other members for a leader to assign to, and may give the member another id
+    than it asked with. Only few seeds do, so that the other seeds keep their old schedules."""
     return seed % 7 == 4
 
 
 def joined(
     dice: Random, asked: JoinGroupRequest, error: ErrorCode, last: int | None = None, *, crowd: bool = False
 ) -> JoinGroupResponse:
-    """The member leads, or follows another one. ``last``: the last generation, if none is told twice; ``crowd``: see
-    ``crowded``."""
+    """Draw an answer in which the member leads or follows. ``last``: the last generation, to be exceeded, or None;
+    ``crowd``: see ``crowded``."""
     member_id = asked.member_id
     if not member_id or (crowd and dice.random() < 0.3):
         member_id = f"m-{dice.randrange(100)}"
@@ -63,7 +62,7 @@ def joined(
 
 
 def _other(dice: Random) -> JoinGroupMember:
-    """Another member of the group, static or not."""
+    """Draw another member of the group, static or not."""
     topics = dice.choice((("a",), ("b",), ("a", "b")))
     instance = dice.choice((None, "a", "z"))
     return JoinGroupMember("other", group_instance_id=instance, metadata=encode_subscription(Subscription(topics)))
@@ -72,7 +71,7 @@ def _other(dice: Random) -> JoinGroupMember:
 def synced(
     dice: Random, topics: Iterable[str], counts: Mapping[str, int], protocol: str | None, error: ErrorCode
 ) -> SyncGroupResponse:
-    """It is given some of the partitions of its topics."""
+    """Draw an answer that assigns some of the partitions of its topics."""
     if error is not ErrorCode.NONE:
         return SyncGroupResponse(error)
     every = [TopicPartition(name, index) for name in sorted(topics) or ["a"] for index in range(counts[name])]
@@ -83,7 +82,7 @@ def synced(
 
 
 def in_words(body: ResponseBody) -> dict[str, Any]:
-    """What the JVM is told of it, beside its error."""
+    """Return the answer for the JVM, without its error."""
     match body:
         case JoinGroupResponse():
             return {

@@ -1,4 +1,4 @@
-"""One schedule after the other through the core's member and Kafka's; the first event of each where they differ."""
+"""Run schedules through the core's member and Kafka's; report the first event of each where they differ."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from .schedule import Schedule
 
 
 class MemberProtocol(StrEnum):
-    """What a member speaks."""
+    """The protocol that a member uses."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
 
 
 class Half(StrEnum):
-    """Which half of a client is compared: membership; positions, records and commits of what is assigned by hand; or
-    of what a group gives."""
+    """The compared half of a client: membership; or positions, records and commits, of manually assigned partitions or
+    of partitions from a group."""
 
     MEMBER = "member"
     READER = "reader"
@@ -63,18 +63,19 @@ _OF_KAFKA: dict[tuple[Half, MemberProtocol], Callable[[Outcome], Outcome]] = {
 
 
 def protocols(half: Half) -> list[MemberProtocol]:
-    """The protocols of clients whose half can be compared."""
+    """Return the protocols of clients whose half can be compared."""
     return [protocol for each, protocol in _SCHEDULES if each is half]
 
 
 def schedule_of(half: Half, protocol: MemberProtocol, seed: int, length: int, profile: Profile) -> Schedule:
-    """The schedule of that seed, with what the core did."""
+    """Return the schedule of that seed, with the core's outcomes."""
     return _SCHEDULES[half, protocol](seed, length, profile)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``told``: the event as both were told it; ``fields``: of the outcome, to (core's, Kafka's)."""
+    """A difference. ``told``: the event as both got it; ``fields``: the differing fields with (core's, Kafka's)
+    values."""
 
     seed: int
     event: int
@@ -83,14 +84,14 @@ class Difference:
 
     @property
     def group(self) -> str:
-        """Differences of one cause mostly are at events of one kind, in the same fields."""
+        """A key for grouping: differences with one cause mostly occur at events of one kind, in the same fields."""
         return f"{self.told['kind']}: {', '.join(sorted(self.fields))}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One schedule: how many events agreed, and the first that did not. ``broken``: why Kafka's client could not run
-    it, so that nothing is known of it."""
+    """The verdict on one schedule: how many events agreed, and the first that did not. ``broken``: why Kafka's client
+    could not run it; then there is no verdict."""
 
     seed: int
     steps: int
@@ -99,7 +100,7 @@ class Judged:
 
 
 class Judge:
-    """Kafka's own client in a JVM, until it is closed. Raises ``CannotRun`` where none can be had."""
+    """Kafka's own client in a JVM, until it is closed. Raises ``CannotRun`` if there is no such client."""
 
     def __init__(
         self, build: Build, profile: Profile, protocol: MemberProtocol, length: int, half: Half = Half.MEMBER
@@ -111,12 +112,12 @@ class Judge:
         self._process.read(1)
 
     def judge(self, seed: int) -> Judged:
-        """The schedule of that seed through both. Raises ``ProcessFault`` when the JVM fails."""
+        """Run the seed's schedule through both. Raises ``ProcessFault`` when the JVM fails."""
         made, kafkas = self.outcomes(seed)
         return _compare(seed, made, kafkas)
 
     def outcomes(self, seed: int) -> tuple[Schedule, list[Outcome]]:
-        """The schedule with what the core did, and what Kafka's did."""
+        """Return the schedule with the core's outcomes, and Kafka's outcomes."""
         made = schedule_of(*self.compared, seed, self.length, self.profile)
         (line,) = self._process.exchange(json.dumps(made.as_json()).encode() + b"\n", 1)
         answer = json.loads(line)
@@ -134,7 +135,7 @@ class Judge:
         self.close()
 
 
-def judge(  # noqa: PLR0917 — what a Judge takes
+def judge(  # noqa: PLR0917 — the arguments of a Judge
     build: Build,
     profile: Profile,
     seeds: Iterable[int],
@@ -142,7 +143,7 @@ def judge(  # noqa: PLR0917 — what a Judge takes
     protocol: MemberProtocol = MemberProtocol.CLASSIC,
     half: Half = Half.MEMBER,
 ) -> Iterator[Judged]:
-    """Each seed's schedule through both. Raises ``ProcessFault`` when the JVM fails."""
+    """Run each seed's schedule through both. Raises ``ProcessFault`` when the JVM fails."""
     with Judge(build, profile, protocol, length, half) as kafka:
         yield from map(kafka.judge, seeds)
 
@@ -152,7 +153,7 @@ def _compare(seed: int, made: Schedule, kafkas: list[Outcome]) -> Judged:
         if "fault" in theirs:
             first = ours["event"]
             return Judged(seed, index, Difference(seed, first, made.events[first], {"fault": (None, theirs["fault"])}))
-        names = dict.fromkeys([*ours, *theirs])  # also what one of the two leaves out
+        names = dict.fromkeys([*ours, *theirs])  # also fields that only one of them has
         fields = {name: (ours.get(name), theirs.get(name)) for name in names if ours.get(name) != theirs.get(name)}
         if fields:
             first = ours["event"]

@@ -1,4 +1,4 @@
-"""What a classic member did at one event, in the words in which the JVM tells it of Kafka's."""
+"""The outcome of an event for a classic member, in the format in which the JVM reports Kafka's member."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STATES = {
 
 
 def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcome:
-    """Of the member after the event ``first`` and what its listener did, with all commands of these steps."""
+    """Return the outcome of event ``first`` and of its listener's calls, with all commands of these steps."""
     returned = [each for each in commands if isinstance(each, Returned)]
     return {
         "event": first,
@@ -54,7 +54,7 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
 
 
 def asked_of(commands: tuple[Command, ...]) -> list[list[str] | None]:
-    """The topics of each request for metadata, sorted: names, then ids; None if it is all of them."""
+    """Return the topics of each metadata request, sorted: names, then ids; None for all topics."""
     return [
         sorted(each.topics) + sorted(f"#{topic_id[0]}" for topic_id in each.topic_ids)
         if each.topics or each.topic_ids
@@ -65,13 +65,13 @@ def asked_of(commands: tuple[Command, ...]) -> list[list[str] | None]:
 
 
 def in_generation(member: Member) -> list[Any]:
-    """Where it stands: its state, generation and id."""
+    """Return the member's state, generation and id."""
     generation = member.generation
     return [_STATES[member.state.value], generation.generation_id, generation.member_id]
 
 
 def thrown_of(failure: Failure) -> str:
-    """What a call throws for it, by Kafka's name."""
+    """Return the name of the exception that Kafka throws for a failure."""
     if failure.kind is FailureKind.ANSWER and failure.error is not None:
         return exception_name(failure.error)
     return {FailureKind.LISTENER: "listener", FailureKind.UNEXPECTED: "KafkaException"}.get(
@@ -80,7 +80,7 @@ def thrown_of(failure: Failure) -> str:
 
 
 def looks_for(command: FindCoordinator) -> Outcome:
-    """A look-up of the group's coordinator (key type 0)."""
+    """Describe a look-up of the group's coordinator (key type 0)."""
     return {"kind": "find", "group": command.group_id, "type": 0}
 
 
@@ -130,7 +130,7 @@ def told(command: Command) -> Outcome | None:
 
 
 def _subscription(data: bytes) -> list[Any]:
-    """What it says, in its order, and the bytes themselves."""
+    """Return the fields of a subscription, in order, and its bytes."""
     read = decode_subscription(data)
     owned = [f"{each.topic}-{each.partition}" for each in read.owned_partitions]
     user = None if read.user_data is None else read.user_data.hex()
@@ -142,13 +142,13 @@ def _assignment(data: bytes) -> list[str]:
 
 
 def of_kafka(told: Outcome) -> Outcome:
-    """The same of what the JVM told: embedded bytes decoded."""
+    """Normalise the JVM's outcome: decode embedded bytes."""
     decoded(told["sends"])
     return told
 
 
 def decoded(sends: list[Outcome]) -> None:
-    """Embedded bytes of what was sent, decoded where they stand."""
+    """Decode embedded bytes of sent requests in place."""
     for send in sends:
         if send["kind"] == "join":
             send["protocols"] = [[name, _subscription(base64.b64decode(data))] for name, data in send["protocols"]]

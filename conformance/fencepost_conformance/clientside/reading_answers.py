@@ -1,4 +1,4 @@
-"""What brokers may answer a consumer that reads and commits, drawn: as messages, and in the words of a schedule."""
+"""Random answers of brokers to a consumer that reads and commits: as messages, and in the schedule's format."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ _FETCH = (
 
 
 def name(partition: TopicPartition) -> str:
-    """As a schedule tells it."""
+    """Return the partition's name in a schedule."""
     return f"{partition.topic}-{partition.partition}"
 
 
 class Answers:
-    """Draws with ``dice``; each method adds to ``told`` what the JVM has to know."""
+    """Draws answers with ``dice``; each method adds to ``told`` what the JVM must know."""
 
     dice: random.Random
 
@@ -109,8 +109,8 @@ class Answers:
         return OffsetFetchResponse((group,))
 
     def _listed(self, partitions: list[TopicPartition], told: dict[str, Any], *, end: bool) -> ListOffsetsResponse:
-        """``end``: it is for a lag. A log always has an end; that it is denied, Kafka throws at whoever looks at the
-        network next, so it is no part of a schedule."""
+        """``end``: the request is for a lag. A log always has an end. If an answer denied it, Kafka would throw at the
+        next network use, so schedules contain no such answer."""
         dice = self.dice
         bad = dice.random() < 0.2
         found, rows = [], []
@@ -167,8 +167,8 @@ class Answers:
         return FetchResponse(tuple(found))
 
     def _batches(self, offset: int) -> list[Any]:
-        """Of each batch its epoch, its last offset, and what is left in it; the first may begin before what was
-        asked for."""
+        """Draw batches: the epoch, the last offset and the remaining records of each. The first may begin before the
+        requested offset."""
         dice = self.dice
         batches: list[Any] = []
         at = max(0, offset - dice.choice((0, 0, 0, 2)))
@@ -178,7 +178,7 @@ class Answers:
                 at += dice.choice((0, 0, 0, 1))
                 offsets.append(at)
                 at += 1
-            last = max(at - 1 + dice.choice((0, 0, 0, 1)), offset)  # none ends before what was asked for
+            last = max(at - 1 + dice.choice((0, 0, 0, 1)), offset)  # no batch ends before the requested offset
             batches.append([dice.choice((-1, 0, 1, 1, 2)), last, offsets])
             at = last + 1
         return batches

@@ -1,4 +1,4 @@
-"""What random schedules of consumers that read in groups have in common, whichever protocol the group speaks."""
+"""The common part of random schedules of consumers that read in groups of either protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLUSTER: Final = tuple(Topic(name, topic_id(number), count) for name, (number, 
 
 
 class Grouped(Maker, ABC):
-    """``listens``: the listener runs; ``sent_at``: request ids, to the order in which they left."""
+    """``listens``: the listener runs; ``sent_at``: sending order by request id."""
 
     def __init__(self, seed: int, profile: Profile, client: Client) -> None:
         self.listens = False
@@ -39,25 +39,25 @@ class Grouped(Maker, ABC):
         return self._news() if any(isinstance(each, RequestMetadata) for each in commands) else ()
 
     def _news(self) -> tuple[ConsumerEvent, ...]:
-        """Metadata that are asked for come at once, and are for both halves. They are of what the member watches, and
-        of what a question for the end of a log is about: of topics that it does not subscribe to any more, though it
-        may own some, they tell nothing."""
+        """Deliver requested metadata at once, to both halves. They cover the topics that the member watches and those
+        whose end of log is asked for. Topics without a subscription are not covered, even if the member still owns
+        some."""
         watched = self.consumer.member.subscription.watched | self.reader.transient_topics
         kept = {each: at for each, at in self.leaders.items() if each.topic in watched}
         cluster = tuple(each for each in _CLUSTER if each.name in watched)
         return MetadataChanged(self.now, cluster), LeadersChanged(self.now, known(kept), self._ids())
 
     def _metadata(self) -> None:
-        """Leaders move in the schedules of partitions that are assigned by hand."""
+        """Do nothing: leaders move in the schedules of manually assigned partitions."""
 
     def _assign(self) -> None:
-        """Partitions come from the group."""
+        """Poll instead: partitions come from the group."""
         self._poll()
 
-    # --- requests: of the member even ids, of the reader odd ones ---
+    # --- requests: the member's have even ids, the reader's odd ones ---
 
     def _lose(self, request_id: int, *, coordinator: bool) -> None:
-        """What is lost is lost with all that went to the coordinator, of both halves, the oldest first."""
+        """Lose a request. Requests to the coordinator are lost together, of both halves, the oldest first."""
         if coordinator:
             own = [2 * each.request_id for each in self.consumer.member.sent]
             own += [2 * each + 1 for each, sent in self.reader.sent.items() if kind(sent)[1] is None]
@@ -67,11 +67,11 @@ class Grouped(Maker, ABC):
         self._do(lost(self.now, request_id=request_id), told)
 
     def _place(self, request_id: int) -> list[Any]:
-        """As ``_placed``, of the request of either half."""
+        """Like ``_placed``, for a request of either half."""
         if request_id % 2:
             return self._placed(request_id // 2)
         return self._place_of_member(request_id // 2)
 
     @abstractmethod
     def _place_of_member(self, number: int) -> list[Any]:
-        """Each protocol has its kinds of requests."""
+        """Describe the member's request; each protocol has its own kinds."""

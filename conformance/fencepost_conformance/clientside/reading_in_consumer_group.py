@@ -1,8 +1,8 @@
-"""Random schedules of a consumer that reads in a group of KIP-848: what reconciliations do to positions, to records
-that were fetched, and to commits.
+"""Random schedules of a consumer that reads in a KIP-848 group: how reconciliation affects positions, fetched records
+and commits.
 
-Heartbeats leave when there is something to tell; their intervals are hours apart, and what a member does otherwise is
-compared by schedules of its own (``consumer_schedule``).
+The member heartbeats when it has something to report; the heartbeat interval is hours. Other behaviour of a member is
+compared by its own schedules (``consumer_schedule``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .reading_outcomes import kind
 from .reading_schedule import HOURS_MS, TOPICS, Maker
 from .schedule import Schedule
 
-#: draws in a row after which nothing happens any more
+#: draws in a row after which nothing more happens
 _IDLE: Final = 200
 
 
@@ -55,20 +55,20 @@ class _InGroup(Grouped):
         return self.made
 
     def _due(self) -> list[ConsumerEvent]:
-        """Kafka's background has commits and look-ups sent before heartbeats (N-POLL-02)."""
+        """Return the due timers: Kafka's background sends commits and look-ups before heartbeats (N-POLL-02)."""
         due: list[ConsumerEvent] = [
             MemberTimerFired(self.now, timer) for timer, at in armed(self.member).items() if at <= self.now
         ]
         return super()._due() + due
 
     def _due_too(self, event: ConsumerEvent) -> ConsumerEvent | None:
-        """Kafka's background goes by the clock alone."""
+        """Return another due timer: Kafka's background follows the clock alone."""
         timer = isinstance(event, MemberTimerFired | ReaderTimerFired)
         return next(iter(self._due()), None) if timer else None
 
     @property
     def _rests(self) -> bool:
-        """No call of the application goes on."""
+        """Whether no application call is in progress."""
         return self.consumer.stage is None and self.reader.waiting is None
 
     # --- what happens ---
@@ -127,5 +127,5 @@ class _InGroup(Grouped):
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:
-    """The schedule of that seed, about ``length`` events, with what the core made of it."""
+    """Return the schedule of that seed, about ``length`` events, with the core's outcomes."""
     return _InGroup(seed, profile).make(length)

@@ -1,8 +1,8 @@
-"""Random schedules of a classic consumer that reads in a group: it joins, is given partitions, and has to give them up.
+"""Random schedules of a classic consumer that reads in a group: it joins, gets partitions, and has to give them up.
 
-Heartbeats are hours apart, so that the heartbeat thread has nothing to do but to look for the coordinator; what a
-member does otherwise is compared by schedules of its own (``schedule``). Here it is what a rebalance does to positions,
-to records that were fetched and to commits.
+The heartbeat interval is hours, so the heartbeat thread only looks for the coordinator. These schedules compare how a
+rebalance affects positions, fetched records and commits. Other behaviour of a member is compared by its own schedules
+(``schedule``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .reading_schedule import TOPICS, Maker
 from .schedule import Schedule
 
 _COUNTS: Final = {name: count for name, (_, count) in TOPICS.items()}
-#: what requests of a member are called
+#: names of a member's requests
 _KINDS: Final = {
     SentKind.JOIN: "join", SentKind.SYNC: "sync", SentKind.HEARTBEAT: "heartbeat", SentKind.LEAVE: "leave",
 }  # fmt: skip
@@ -45,7 +45,7 @@ _BACKS_OFF: Final = (MemberTimer.RETRY, MemberTimer.LOOKUP)
 
 
 class _InGroup(Grouped):
-    """``generation``: the last one that was told."""
+    """``generation``: the last generation in an answer."""
 
     def __init__(self, seed: int, profile: Profile) -> None:
         self.generation = 0
@@ -74,9 +74,11 @@ class _InGroup(Grouped):
     def _one(self) -> None:
         dice, member = self.dice, self.member
         if self.listens:
-            if dice.random() < 0.1 and not self.reader.settings.auto_commit:  # a listener that takes long
+            if dice.random() < 0.1 and not self.reader.settings.auto_commit:  # a slow listener
                 self.now += dice.choice((10, 500))
-            throws = dice.random() < 0.06 and self.consumer.stage is not Stage.UNSUBSCRIBE  # it would stay in the group
+            throws = (
+                dice.random() < 0.06 and self.consumer.stage is not Stage.UNSUBSCRIBE
+            )  # otherwise it would stay in the group
             error = "oops" if throws else None
             self._do(ListenerDone(self.now, error), {"kind": "listener", "error": error})
             return
@@ -95,7 +97,8 @@ class _InGroup(Grouped):
             super()._one()
 
     def _look_up(self) -> None:
-        """One that fails for good is thrown by whichever half needs the coordinator next, which is left out."""
+        """Look up the coordinator. A fatal error goes to whichever half needs the coordinator next, so none is
+        drawn."""
         if self._waits or self.dice.random() < 0.85:
             self._do(CoordinatorFound(self.now, node=0), {"kind": "found"})
         else:
@@ -123,15 +126,16 @@ class _InGroup(Grouped):
             super()._application()
 
     def _close(self) -> None:
-        """Without a coordinator Java's looks for one first, as long as there is time."""
+        """Close. Java's close first looks for an unknown coordinator, as long as there is time."""
         if self.member.coordinator.node is not None:
             super()._close()
 
     def _subscribe(self) -> None:
-        """A cooperative member that drops a topic has what is left in the order of a hash table: it is one at most."""
+        """Subscribe. A cooperative member that drops a topic orders the rest by a hash table; so at most one
+        remains."""
         topics = self.dice.choice((["a"], ["b"], ["a", "b"], ["a", "b"]))
         owned = self.member.subscription.owned
-        if self.reader.buffer:  # what was fetched of a topic that is dropped goes, which puts partitions last
+        if self.reader.buffer:  # dropping a topic drops its records, which reorders partitions
             topics = ["a", "b"]
         if self.cooperative and 1 < sum(each.topic in topics for each in owned) < len(owned):
             topics = ["a", "b"]
@@ -140,7 +144,7 @@ class _InGroup(Grouped):
     # --- answers ---
 
     def _network(self, number: int) -> None:
-        """What is lost is lost with all that went to the coordinator, the member's too, the oldest first."""
+        """Lose a request. Requests to the coordinator are lost together, the member's too, the oldest first."""
         self._rolls(2 * number + 1, kind(self.reader.sent[number])[1] is None, lambda: self._answer(number))
 
     def _of_member(self, number: int) -> None:
@@ -154,9 +158,9 @@ class _InGroup(Grouped):
         self._lose(request_id, coordinator=coordinator)
 
     def _error(self, chance: float, errors: Iterable[ErrorCode]) -> ErrorCode:
-        """While a call waits, the coordinator is not lost: its own thread and the heartbeat thread would both look for
-        it. A commit before a rejoin does not fail for now: Java's backs off within its poll, which waits for nothing
-        here."""
+        """Draw an error. While a call waits, the coordinator is not lost: the call's thread and the heartbeat thread
+        would both look for it. A commit before a rejoin has no retriable error: Java backs off within its poll, which
+        does not wait here."""
         error = super()._error(chance, errors)
         passes = error in ELSEWHERE or error in _PASSES
         held = (error in ELSEWHERE and self._waits) or (passes and self._prepares)
@@ -164,12 +168,12 @@ class _InGroup(Grouped):
 
     @property
     def _waits(self) -> bool:
-        """A call of the application, or the member's half of one."""
+        """Whether an application call waits, or the member's half of one."""
         return self.reader.waiting is not None or self.consumer.stage is not None
 
     @property
     def _prepares(self) -> bool:
-        """A commit before a rejoin, or that of a close, is under way."""
+        """Whether the commit before a rejoin, or that of a close, is in progress."""
         return self.member.prepare_commit is PrepareCommit.OPEN or self.consumer.stage is Stage.CLOSE
 
     def _place_of_member(self, number: int) -> list[Any]:
@@ -198,5 +202,5 @@ class _InGroup(Grouped):
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:
-    """The schedule of that seed, about ``length`` events, with what the core made of it."""
+    """Return the schedule of that seed, about ``length`` events, with the core's outcomes."""
     return _InGroup(seed, profile).make(length)

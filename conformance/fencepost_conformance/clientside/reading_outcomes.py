@@ -1,4 +1,4 @@
-"""What a whole consumer did at one event, member and reader, in the words in which the JVM tells it of Kafka's."""
+"""The outcome of an event for a whole consumer, member and reader, in the format in which the JVM reports Kafka's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .outcomes import told as told_of_member
 
 
 def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...], refused: str | None) -> Outcome:
-    """After the event of that index, with all commands of its steps; ``refused``: what was thrown at once."""
+    """Return the outcome of that event, with all commands of its steps; ``refused``: what the call threw at once."""
     reader = consumer.reader
     returned: Any = None
     thrown = refused
@@ -71,8 +71,7 @@ def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...
 
 
 def loosely(told: Outcome) -> Outcome:
-    """The offsets with which the new consumer calls back of a commit that failed, or of nothing, say nothing: there are
-    none (4.4.0 and 4.3.1)."""
+    """Drop the offsets in callbacks for failed or empty commits: the new consumer passes none (4.4.0 and 4.3.1)."""
     for call in told.get("calls", ()):
         if call[0] == "commit" and (call[3] is not None or not call[2]):
             call[2] = None
@@ -80,13 +79,13 @@ def loosely(told: Outcome) -> Outcome:
 
 
 def of_new_kafka(told: Outcome) -> Outcome:
-    """What the JVM told of the new consumer."""
+    """Normalise the JVM's outcome of the new consumer."""
     return loosely(of_kafka(told))
 
 
 def ordered(sends: list[Outcome]) -> list[Outcome]:
-    """Broker by broker, the coordinator first: which of them is asked first says nothing, since each has a connection
-    of its own; what goes to one of them keeps its order."""
+    """Sort requests by broker, the coordinator first. The order between brokers does not matter, since each has its own
+    connection; requests to one broker keep their order."""
     return sorted(sends, key=lambda each: (each["kind"] == "find", each.get("node") or ""))
 
 
@@ -124,7 +123,7 @@ def _called(command: ConsumerCommand) -> list[Any] | None:
 
 
 def _partitions(reader: Reader) -> list[Any]:
-    """In the order of fetches."""
+    """Return the partitions in the order of fetches."""
     rows = []
     for partition, state in reader.partitions.items():
         position = state.position
@@ -139,7 +138,7 @@ def _partitions(reader: Reader) -> list[Any]:
 
 
 def kind(sent: Sent) -> tuple[str, str | None]:
-    """What a request of a reader is called, and the broker that it went to; None: to the coordinator."""
+    """Return the name of a reader's request, and its broker; None for the coordinator."""
     match sent:
         case SentCommit():
             return "commit", None
@@ -153,7 +152,7 @@ def kind(sent: Sent) -> tuple[str, str | None]:
 
 
 def listed(sent: Sent) -> tuple[TopicPartition, ...]:
-    """The partitions whose offsets a leader was asked for; none of other requests."""
+    """Return the partitions whose offsets a leader was asked for; none for other requests."""
     match sent:
         case SentReset(policies=policies):
             return tuple(policies)
@@ -238,12 +237,12 @@ def _to_leader(body: LeaderRequest) -> Outcome:
 
 
 def _end(timestamp: int) -> int:
-    """An end of the log, or 0 for a time: Kafka takes that from the computer's clock."""
+    """Return -1 or -2 for an end of the log, or 0 for a time: Kafka takes that from the computer's clock."""
     return timestamp if timestamp in (-1, -2) else 0
 
 
 def of_kafka(told: Outcome) -> Outcome:
-    """The same of what the JVM told: what has no order in one that is the same for both; times are the clock's."""
+    """Normalise the JVM's outcome: sort what has no order; replace times that come from the clock."""
     if "fault" in told:
         return told
     decoded(told["sends"])

@@ -1,8 +1,8 @@
-"""Random schedules of a consumer that reads and commits: what its application calls, and what becomes of its requests.
+"""Random schedules of a consumer that reads and commits: its application's calls, and the answers to its requests.
 
-A schedule is made while the core takes it. A call of the application may last for many events, until it is answered or
-its time is over. As in the schedules of a classic member a poll waits for nothing; one that comes during a back-off is
-put off to its end, because the Java consumer sleeps through it inside of ``poll``.
+The core takes a schedule while it is made. An application call may last for many events, until it is answered or times
+out. As in the schedules of a classic member, a poll does not wait. A poll during a back-off is postponed to its end,
+because the Java consumer sleeps through a back-off inside ``poll``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from .reading_answers import Answers, name
 from .reading_outcomes import kind, listed, loosely, outcome
 from .schedule import ASSIGNORS, Schedule
 
-#: no schedule lasts as long
+#: longer than any schedule
 HOURS_MS = 100_000_000
 #: name to number and partitions
 TOPICS = {"a": (1, 2), "b": (2, 2)}
@@ -79,12 +79,12 @@ _LOOKUP = (None, _E.COORDINATOR_NOT_AVAILABLE, _E.GROUP_AUTHORIZATION_FAILED)
 
 
 def in_hash_order(partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
-    """As Java's set of a few of them is gone through: Kafka's consumer forgets in which order they were assigned."""
+    """Sort partitions as a small set of them in Java: Kafka's consumer forgets the order of assignment."""
     return tuple(sorted(partitions, key=lambda each: (31 * (31 + each.partition) + ord(each.topic)) % 16))
 
 
 class Maker(Answers):
-    """Makes a schedule; ``in_group``: for a consumer whose partitions come from its group."""
+    """Makes a schedule; ``in_group``: the partitions come from the consumer's group."""
 
     def __init__(self, seed: int, profile: Profile, client: Client, *, in_group: bool = False) -> None:
         self.dice = dice = random.Random(f"reading {'in a group ' * in_group}{seed}")
@@ -113,7 +113,7 @@ class Maker(Answers):
         epochs = dice.random() < 0.85
         self.leaders = {
             each: (dice.randrange(2), dice.randrange(1, 4) if epochs else -1) for each in PARTITIONS
-        }  # of each partition the broker and its epoch; -1: none
+        }  # broker and epoch by partition; broker -1: no leader
         told = {
             **group, **member, **reading, "reading": True, "reset": reset, "assignor": assignor,
             "isolation": "read_committed" if stable else "read_uncommitted", "leaders": self._led(),
@@ -148,7 +148,7 @@ class Maker(Answers):
         return {name(each): list(leader) for each, leader in self.leaders.items()}
 
     def _ids(self) -> tuple[tuple[str, bytes], ...]:
-        """Metadata tell the ids of all topics, but to the old consumer, which does not go by them."""
+        """Return the topic ids in metadata; none for the old consumer, which ignores them."""
         return () if self.old else tuple((each, bytes([number] * 16)) for each, (number, _) in TOPICS.items())
 
     # --- steps ---
@@ -171,7 +171,7 @@ class Maker(Answers):
             self.consumer, more = step(self.consumer, then)
             self._after(then, more)
             commands += more
-        if self.reader.partitions.keys() != before and not self.reader.closed:  # new metadata come at once
+        if self.reader.partitions.keys() != before and not self.reader.closed:  # new metadata arrive at once
             following = self._news()
             for then in following:
                 self.consumer, more = step(self.consumer, then)
@@ -185,20 +185,20 @@ class Maker(Answers):
         self.made.outcomes.append(told_of if self.old else loosely(told_of))
 
     def _news(self) -> tuple[ConsumerEvent, ...]:
-        """Metadata as they are."""
+        """Return the current metadata."""
         return (LeadersChanged(self.now, known(self.leaders), self._ids()),)
 
     def _due(self) -> list[ConsumerEvent]:
-        """The timers that are due."""
+        """Return the timers that are due."""
         return [ReaderTimerFired(self.now, timer) for timer, at in self.reader.deadlines.items() if at <= self.now]
 
     def _due_too(self, event: ConsumerEvent) -> ConsumerEvent | None:
-        """Another timer that is due when this has happened, and fires within the same event."""
+        """Return another timer that is due after this event and fires within it, or None."""
         del event
         return None
 
     def _after(self, event: ConsumerEvent, commands: tuple[ConsumerCommand, ...]) -> tuple[ConsumerEvent, ...]:
-        """What comes of a step within the same event."""
+        """Return the follow-up events of a step within the same event."""
         del event, commands
         return ()
 
@@ -234,14 +234,14 @@ class Maker(Answers):
             self._application()
 
     def _turn_of_member(self) -> bool:
-        """Whether something has happened to the member alone."""
+        """Whether an event of the member alone happened."""
         return False
 
     def _close(self) -> None:
         self._do(Close(self.now), {"kind": "close", "timeout": self.reader.settings.request_timeout_ms})
 
     def _sleeps(self) -> bool:
-        """Whether the call that waits sleeps through a back-off, in which Java's network stands still."""
+        """Whether the waiting call sleeps through a back-off, during which Java's network stands still."""
         reader = self.reader
         if reader.waiting is None or not self.old:
             return False
@@ -258,8 +258,7 @@ class Maker(Answers):
             self._do(LookupFailed(self.now, error), {"kind": "lookup_failed", "error": error and int(error.value)})
 
     def _metadata(self) -> None:
-        """Leaders move, get lost, are found; now and then what is told is old: ``truth`` is what comes if it is asked
-        for again."""
+        """Move, lose or find leaders. Sometimes the metadata are old; ``truth`` is the answer to the next request."""
         dice = self.dice
         told = {}
         for each, (node, epoch) in self.leaders.items():
@@ -321,7 +320,7 @@ class Maker(Answers):
         self._do(Poll(self.now), {"kind": "poll"})
 
     def _some(self) -> tuple[TopicPartition, ...]:
-        """Assigned partitions; now and then one first that is none, at which Kafka stops before it has done any."""
+        """Draw assigned partitions; sometimes the first is not assigned, and Kafka then handles none of them."""
         chosen = [each for each in self.reader.partitions if self.dice.random() < 0.5]
         if self.dice.random() < 0.04:
             chosen.insert(0, self.dice.choice(PARTITIONS))
@@ -332,7 +331,7 @@ class Maker(Answers):
         partition = self._some()[0]
         offset = -1 if dice.random() < 0.02 else dice.randrange(20)
         epoch = dice.choice((None, None, 0, 1, 2, 3, 4))
-        if partition not in self.reader.partitions:  # Kafka's would hear of the epoch before it refuses the seek
+        if partition not in self.reader.partitions:  # Kafka would use the epoch before it rejects the seek
             epoch = None
         told = {"kind": "seek", "partition": name(partition), "offset": offset, "epoch": epoch}
         self._do(Seek(self.now, partition, offset, epoch), told)
@@ -382,7 +381,7 @@ class Maker(Answers):
     def _network(self, number: int) -> None:
         dice, reader = self.dice, self.reader
         lost = dice.random() < 0.05
-        if lost and kind(reader.sent[number])[1] is None:  # with all that went to the coordinator, the oldest first
+        if lost and kind(reader.sent[number])[1] is None:  # with all requests to the coordinator, the oldest first
             number = min(each for each, sent in reader.sent.items() if kind(sent)[1] is None)
         request_id = 2 * number + 1
         if lost:
@@ -391,8 +390,8 @@ class Maker(Answers):
             self._answer(number)
 
     def _placed(self, number: int) -> list[Any]:
-        """Which request it is: its kind, its broker, the place among those that wait and, of questions for offsets,
-        which Kafka's may send in the order of a hash table, what they ask for."""
+        """Describe a request: its kind, its broker and its place among those that wait. Offset requests also have their
+        partitions, since Kafka may send them in the order of a hash table."""
         sent = self.reader.sent
 
         def what(number: int) -> tuple[str, str | None, list[str]]:
@@ -428,7 +427,7 @@ class Maker(Answers):
 
 
 def known(leaders: dict[TopicPartition, tuple[int, int]]) -> tuple[tuple[TopicPartition, Leader], ...]:
-    """Leaders as metadata tell them."""
+    """Return the leaders in the form of metadata."""
     return tuple(
         (each, Leader(None if node < 0 else node, None if epoch < 0 else epoch))
         for each, (node, epoch) in leaders.items()
@@ -436,10 +435,10 @@ def known(leaders: dict[TopicPartition, tuple[int, int]]) -> tuple[tuple[TopicPa
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:
-    """The schedule of a classic consumer of that seed, about ``length`` events, with what the core made of it."""
+    """Return a classic consumer's schedule of that seed, about ``length`` events, with the core's outcomes."""
     return Maker(seed, profile, Client.CLASSIC).make(length)
 
 
 def consumer_schedule(seed: int, length: int, profile: Profile) -> Schedule:
-    """One of a consumer of KIP-848."""
+    """Return such a schedule of a KIP-848 consumer."""
     return Maker(seed, profile, Client.CONSUMER).make(length)

@@ -1,4 +1,4 @@
-"""Many schedules, in this process or in a few of its children, and what differs gathered in groups."""
+"""Run many schedules, in this process or in a few children, and group the differences."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..verdict import Tally
 from .judge import Difference, Half, Judge, Judged, MemberProtocol
 
 CHUNK = 20
-#: differences of each group that are kept
+#: number of differences kept for each group
 KEPT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``length``: events of a schedule, about."""
+    """What to compare. ``length``: approximate number of events of a schedule."""
 
     build: Build
     profile: str
@@ -33,13 +33,13 @@ class Job:
     half: Half = Half.MEMBER
 
     def judge(self) -> Judge:
-        """A JVM that can run schedules of this job."""
+        """Start a JVM that can run schedules of this job."""
         return Judge(self.build, PROFILES[self.profile], self.protocol, self.length, self.half)
 
 
 @dataclass(slots=True)
 class Group:
-    """Schedules that first differ alike; the first few are kept."""
+    """Schedules whose first difference is alike; the first few are kept."""
 
     schedules: int = 0
     first: list[Difference] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Group:
 
 @dataclass(slots=True)
 class Found:
-    """What came of the schedules so far. ``steps`` are events after which both were seen to be the same."""
+    """The results of the schedules so far. ``steps``: events after which both were equal."""
 
     schedules: int = 0
     steps: int = 0
@@ -70,17 +70,17 @@ class Found:
                 group.first.append(judged.difference)
 
     def tally(self, accepted: Container[str] = ()) -> Tally:
-        """The verdicts; a schedule of an ``accepted`` group has passed."""
+        """Return the verdicts; a schedule of an ``accepted`` group has passed."""
         failed = sum(group.schedules for name, group in self.groups.items() if name not in accepted)
         broken = len(self.broken)
         return Tally(passed=self.schedules - failed - broken, failed=failed, broken=broken)
 
     def ordered(self) -> list[tuple[str, Group]]:
-        """The groups, the commonest first."""
+        """Return the groups, the most frequent first."""
         return sorted(self.groups.items(), key=lambda item: (-item[1].schedules, item[0]))
 
     def as_json(self) -> dict[str, Any]:
-        """The groups with the schedules that are kept of each."""
+        """Return the groups with the kept schedules of each."""
         return {
             "groups": [
                 {
@@ -102,8 +102,8 @@ class Found:
 
 
 def run(job: Job, seeds: range, workers: int) -> Iterator[list[Judged]]:
-    """What came of a few schedules at a time, in order of seeds. Raises ``ProcessFault`` when no JVM starts, or when
-    many schedules in a row cannot be run."""
+    """Yield the verdicts on a few schedules at a time, in order of seeds. Raises ``ProcessFault`` when no JVM starts,
+    or when many schedules in a row cannot be run."""
     chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
     if workers < 2 or len(chunks) < 2:
         try:
@@ -121,7 +121,7 @@ _broken: Counter[Job] = Counter()  #: schedules in a row that could not be run
 
 
 def _judged(job: Job, chunk: range) -> list[Judged]:
-    """In a worker, which keeps its JVM as long as it lives."""
+    """Judge seeds in a worker, which keeps its JVM."""
     return [_attempt(job, seed) for seed in chunk]
 
 
@@ -131,7 +131,7 @@ def _attempt(job: Job, seed: int) -> Judged:
     except NoStart:
         raise
     except ProcessFault as fault:
-        forget(job)  # the next schedule has a new JVM
+        forget(job)  # the next schedule starts a new JVM
         _broken[job] += 1
         if _broken[job] == IN_A_ROW:
             raise ProcessFault(
@@ -143,7 +143,7 @@ def _attempt(job: Job, seed: int) -> Judged:
 
 
 def judge_of(job: Job) -> Judge:
-    """The JVM of this process for that job, started when it is first asked for. Raises ``NoStart`` if it cannot be."""
+    """Return this process's JVM for that job, started at first use. Raises ``NoStart`` if it cannot start."""
     if job not in _judges:
         try:
             _judges[job] = job.judge()
@@ -153,6 +153,6 @@ def judge_of(job: Job) -> Judge:
 
 
 def forget(job: Job) -> None:
-    """End the JVM for that job; the next one is another."""
+    """End the JVM for that job; the next use starts another."""
     if job in _judges:
         _judges.pop(job).close()

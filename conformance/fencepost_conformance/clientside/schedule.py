@@ -1,8 +1,8 @@
-"""Random schedules of a classic member: what its application does, and what becomes of its requests.
+"""Random schedules of a classic member: its application's calls, and the answers to its requests.
 
-A schedule is made while the core takes it, since only who has sent something can be answered; Kafka's member then takes
-the whole of it. A poll waits for nothing: one that comes during a back-off is not part of a schedule, because the Java
-consumer sleeps through it inside of ``poll``.
+The core takes a schedule while it is made, since only sent requests can be answered. Kafka's member then takes the
+whole schedule. A poll does not wait. A schedule has no poll during a back-off, because the Java consumer sleeps through
+a back-off inside ``poll``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LOOKUP = (None, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_AUTHORIZAT
 
 @dataclass
 class Schedule:
-    """As the JVM reads them; ``outcomes``: the core's, one an event but a listener's."""
+    """A schedule in the JVM's format. ``outcomes``: the core's, one an event except for a listener's."""
 
     settings: dict[str, Any]
     topics: dict[str, Any]
@@ -82,7 +82,7 @@ class _Maker:
         settings = MemberSettings(**told, assignors=tuple(ASSIGNORS[name]() for name in names), profile=profile)
         self.now = 1_000_000
         self.member = Member(settings)
-        self.numbers: dict[int, int] = {}  # request ids, to the order in which they left
+        self.numbers: dict[int, int] = {}  # sending order by request id
         self.bodies: dict[int, Any] = {}
         self.commands: list[Command] = []
 
@@ -107,12 +107,12 @@ class _Maker:
         self.commands = []
         listening = self._step(event, told)
         while listening:
-            if self.dice.random() < 0.1:  # a listener that takes long
+            if self.dice.random() < 0.1:  # a slow listener
                 self.now += self.dice.choice((10, 500))
             error = "oops" if self.dice.random() < 0.1 else None
             listening = self._step(ListenerDone(self.now, error), {"kind": "listener", "error": error})
         asked = sum(isinstance(each, RequestMetadata) for each in self.commands)
-        while asked:  # metadata is answered at once, so that who waits for it goes on in this event
+        while asked:  # metadata arrive at once, so that a waiting call continues in this event
             before = len(self.commands)
             self._step(MetadataChanged(self.now, _CLUSTER), {"kind": "within"})
             asked = sum(isinstance(each, RequestMetadata) for each in self.commands[before:])
@@ -123,7 +123,7 @@ class _Maker:
         self.now += dice.choice((0, 0, 1, 50))
         due = [each for each, at in armed(member).items() if at <= self.now]
         if due:
-            whose = min(due, key=lambda each: each is MemberTimer.RETRY)  # the thread has its turn at any other
+            whose = min(due, key=lambda each: each is MemberTimer.RETRY)  # the heartbeat thread runs at other timers
             for timer in due:
                 if armed(self.member).get(timer, self.now + 1) <= self.now:
                     self._do(MemberTimerFired(self.now, timer), {"kind": "timer", "timer": whose.value})
@@ -189,5 +189,5 @@ class _Maker:
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:
-    """The schedule of that seed, about ``length`` events, with what the core made of it."""
+    """Return the schedule of that seed, about ``length`` events, with the core's outcomes."""
     return _Maker(seed, profile).make(length)

@@ -1,4 +1,4 @@
-"""A request as a version of its API can carry it."""
+"""Requests as a version of their API can carry them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Body = TypeVar("Body")
 
 
 def as_carried(body: Body, version: int) -> Body:
-    """The request with the default in each field that the version does not carry, in rows too; and with the first of
-    several rows where the version has one."""
+    """Return the request with defaults in each field that the version does not carry, in rows too. Where the version
+    has a single row, only the first of several is kept."""
     made: Any = _as_carried(body, type(body), version)
     alone = ALONE.get(type(body))
     if alone is not None and version <= alone.last:

@@ -1,4 +1,4 @@
-"""The steps of a trace whose clients speak the classic protocol."""
+"""The steps of a trace whose clients use the classic protocol."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ClassicSteps(Steps):
         return preload.preloaded(self._rng, self._world.plan, self.clients)
 
     def _client(self) -> None:
-        """A client does what comes next; if all of them wait, time passes."""
+        """Let a client do its next action; if all clients wait, let time pass."""
         world, rng = self._world, self._rng
         order = list(self.clients)
         rng.shuffle(order)
@@ -62,14 +62,14 @@ class ClassicSteps(Steps):
         make = rng.choices((hostile.join, hostile.sync, hostile.heartbeat, hostile.leave), (4, 3, 2, 3))[0]
         version, body = make(rng, world, client)
         denied = frozenset({getattr(body, "group_id", "")}) if rng.random() < 0.03 else frozenset()
-        # now and then the client takes the answer for its own and goes on from there
+        # sometimes the client takes the answer for its own and continues from there
         if rng.random() < 0.3 and not denied:
             world.request(version, body, client)
         else:
             world.request(version, body, host=(client.plan.client_id, "/127.0.0.77"), denied=denied)
 
     def duplicate(self) -> None:
-        """A request arrives again: by a retry, or a network that delivers twice."""
+        """Send a request again, as a retry or a duplicating network would."""
         client = self._rng.choice(self.clients)
         if client.last is None:
             return self._client()
@@ -83,7 +83,7 @@ class ClassicSteps(Steps):
             self._world.request(version, body, host=(client.plan.client_id, client.plan.client_host))
 
     def untold(self) -> None:
-        """Somebody speaks for a replaced static member whose new id is not announced yet (C-STATIC-17)."""
+        """Send a request of a replaced static member whose new id no answer has shown yet (C-STATIC-17)."""
         world, rng = self._world, self._rng
         for client in self.clients:
             view = world.groups.get(client.plan.group_id)

@@ -1,15 +1,15 @@
-"""What a reader may find of a log: as it was written, or as the log cleaner left it, or has left so far.
+"""The states in which a reader may find a log: as it was written, or after the log cleaner, or during its work.
 
-The cleaner goes over the log up to some offset, its *head*, and learns the last place of each key there. Then it
-rewrites the head from its beginning, segment by segment, without the records that a later one of their key in the head
-supersedes. A tombstone stays for ``delete.retention.ms`` (a day) after the first time, and may go later. What lies
-behind the head stays as it was. So between any two segments
+The cleaner reads the log up to some offset, its *head*, and remembers the last offset of each key there. Then it
+rewrites the head from its beginning, segment by segment, without records that a later record of their key in the head
+supersedes. A tombstone stays for ``delete.retention.ms`` (a day) after the first cleaning, and may be removed later.
+Records behind the head stay. So between any two segments
 
-- a cleaner that was killed leaves the head cleaned up to there, and whole behind;
+- a cleaner that is killed leaves the head cleaned up to there, and whole behind;
 - a reader that is past this place has read the beginning as it was, and finds the rest cleaned.
 
-Neither ends within a batch: the records of one operation lie in one segment. A reader takes far less than a day, so it
-finds the tombstones of all that it has read.
+Neither happens within a batch: the records of one operation are in one segment. A reader takes much less than a day, so
+it finds the tombstones of everything that it has read.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fencepost.protocol.records import Record
 
 
 class Reading(StrEnum):
-    """How a log is found."""
+    """The state in which a log is found."""
 
     WHOLE = "whole"
     COMPACTED = "compacted"
     BARE = "compacted, without tombstones"
-    PARTLY = "compacted up to some place"
-    KILLED = "compaction broken off"
+    PARTLY = "compacted up to some offset"
+    KILLED = "compaction interrupted"
     WHILE_READ = "compacted while it is read"
 
 
@@ -44,8 +44,8 @@ class Log(NamedTuple):
     next_batch: int = 0
 
     def after(self, event: Event, written: Sequence[Record]) -> Log:
-        """The log after one more event, which wrote these. Records that a load finds of the log before it stay in
-        their batches (they are told by identity); others, which a trace begins with, are a batch each."""
+        """Return the log after one more event, which wrote these records. Records that a load found in the previous log
+        (compared by identity) keep their batches; others, with which a trace begins, are a batch each."""
         records, batches, number = self
         if isinstance(event, Load):
             known = {id(record): batch for record, batch in zip(records, batches, strict=True)}
@@ -61,7 +61,7 @@ class Log(NamedTuple):
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """The places between batches, with the beginning and the end of the log."""
+        """The positions between batches, with the beginning and the end of the log."""
         between = (place for place, (one, other) in enumerate(pairwise(self.batches), 1) if one != other)
         return tuple(sorted({0, *between, len(self.records)}))
 
@@ -71,7 +71,7 @@ class Log(NamedTuple):
 
 
 def readings(log: Log, rng: Random) -> dict[Reading, tuple[Record, ...]]:
-    """What a reader may find, once for each way; the places are drawn."""
+    """Return what a reader may find, once for each state; the positions are drawn."""
     whole = len(log.records)
     ends = log.ends
     head = rng.choice(ends)
@@ -87,12 +87,12 @@ def readings(log: Log, rng: Random) -> dict[Reading, tuple[Record, ...]]:
 
 
 def compacted(records: Sequence[Record], *, tombstones: bool) -> tuple[Record, ...]:
-    """The whole log, rewritten; with or without its tombstones."""
+    """Return the whole log after compaction, with or without its tombstones."""
     return _cleaned(records, 0, len(records), len(records), tombstones=tombstones)
 
 
 def while_read(records: Sequence[Record], place: int, head: int) -> tuple[Record, ...]:
-    """What is found by a reader that was at ``place`` when the cleaner, having gone over the ``head``, passed it."""
+    """Return the log for a reader that was at ``place`` when the cleaner of ``head`` passed it."""
     return _cleaned(records, place, head, head)
 
 
@@ -110,6 +110,6 @@ def _cleaned(
 
 
 def of_transaction(record: Record) -> bool:
-    """Whether it was written within a transaction, or ended one. A cleaner may leave all of those as they are, and then
-    the tombstones of their keys with them; what it takes away of them is not drawn."""
+    """Whether the record was written within a transaction, or ended one. A cleaner may keep all of these, and then the
+    tombstones of their keys too; removing them is not drawn."""
     return record.producer is not None

@@ -1,7 +1,7 @@
-"""A client program as the generator plays it: what it knows of its membership and what it would send next.
+"""A client program as the generator plays it: its knowledge of its membership, and its next request.
 
-It follows the answers as a real client does (C-REJ-01…10): it rejoins when told to, forgets its id when it is unknown,
-syncs after a join. It knows nothing of the coordinator but the answers.
+It reacts to answers as a real client does (C-REJ-01…10): it rejoins when asked to, forgets an unknown id, syncs after a
+join. It knows nothing about the coordinator but the answers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class Client:
-    """``waiting_for``: the request whose answer counts; answers to any other come too late and are ignored."""
+    """``waiting_for``: the request whose answer counts; answers to other requests are too late and are ignored."""
 
     plan: ClientPlan
     member_id: str = ""
@@ -41,7 +41,7 @@ class Client:
     last: tuple[int, m.RequestBody] | None = field(default=None)
 
     def next_request(self, rng: Random, restart: float) -> tuple[int, m.RequestBody] | None:
-        """Version and body of what it sends now, None if it only waits (or has crashed)."""
+        """Return the version and body of its next request, None if it only waits (or has crashed)."""
         if self.silent:
             return None
         if self.phase is Phase.OUT:
@@ -49,7 +49,7 @@ class Client:
         if self.phase is Phase.JOINED:
             return self.sync(rng)
         if self.phase is not Phase.STABLE:
-            # impatient: a client whose request timed out sends it again
+            # impatient: a client sends a request again when it times out
             if rng.random() < 0.06:
                 return self.join() if self.phase is Phase.JOINING else self.sync(rng)
             return None
@@ -65,7 +65,7 @@ class Client:
         return self.heartbeat()
 
     def restart(self, rng: Random) -> None:
-        """The program ends without a word and may start again, knowing nothing."""
+        """End the program abruptly; it may start again and knows nothing."""
         self.member_id, self.generation, self.phase, self.waiting_for = "", -1, Phase.OUT, None
         self.silent = rng.random() < 0.3
         self.round += rng.random() < 0.3
@@ -120,7 +120,7 @@ class Client:
         return version, m.LeaveGroupRequest(plan.group_id, (member,))
 
     def sent(self, request_id: int, version: int, body: m.RequestBody) -> None:
-        """One of its own requests went out."""
+        """Note that one of its requests was sent."""
         self.waiting_for, self.last = request_id, (version, body)
         if isinstance(body, m.JoinGroupRequest):
             self.phase = Phase.JOINING
@@ -130,7 +130,7 @@ class Client:
             self.phase, self.member_id, self.generation = Phase.OUT, "", -1
 
     def answered(self, request_id: int, body: m.ResponseBody) -> None:
-        """An answer arrives; one that it no longer waits for changes nothing."""
+        """Handle an answer; ignore one that it no longer waits for."""
         if request_id != self.waiting_for:
             return
         self.waiting_for = None
@@ -157,4 +157,4 @@ class Client:
         if error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             self.member_id, self.generation = "", -1
         elif error in (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.INCONSISTENT_GROUP_PROTOCOL):
-            self.silent = True  # it backs off rather than ask again at once
+            self.silent = True  # it backs off instead of retrying at once

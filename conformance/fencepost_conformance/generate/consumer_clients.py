@@ -1,7 +1,7 @@
-"""A client program of the consumer protocol as the generator plays it (K-*): one heartbeat loop, and what it owns.
+"""A client program of the consumer protocol as the generator plays it (K-*): one heartbeat loop, and its partitions.
 
-It follows the answers as a real client does: it adopts the epoch, gives up what is no longer in its assignment, reports
-that, and joins again with epoch 0 when it is fenced. It knows nothing of the coordinator but the answers.
+It reacts to answers as a real client does: it adopts the epoch, gives up partitions that left its assignment, reports
+that, and joins again with epoch 0 when it is fenced. It knows nothing about the coordinator but the answers.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def rows(owned: Owned) -> tuple[c.TopicPartitions, ...]:
 
 @dataclass(slots=True)
 class ConsumerClient:
-    """``waiting_for``: the request whose answer counts. ``assigned`` is what it was last told to own, None if it has
-    reported that; ``owned`` what it owns."""
+    """``waiting_for``: the request whose answer counts. ``assigned``: its last assignment, None once it has reported
+    it; ``owned``: the partitions that it owns."""
 
     plan: ConsumerPlan
     member_id: str = ""
@@ -58,11 +58,11 @@ class ConsumerClient:
         self.names, self.regex = self.plan.names, self.plan.regex
 
     def next_request(self, rng: Random, restart: float) -> tuple[int, RequestBody] | None:
-        """Version and body of what it sends now, None if it only waits (or has crashed)."""
+        """Return the version and body of its next request, None if it only waits (or has crashed)."""
         if self.silent:
             return None
         if self.waiting_for is not None and rng.random() >= 0.06:
-            return None  # one heartbeat is on its way at a time; now and then it times out and goes again
+            return None  # one heartbeat at a time; sometimes it times out and is sent again
         if self.phase is not ConsumerPhase.IN:
             return self.join(rng)
         draw = rng.random()
@@ -79,7 +79,7 @@ class ConsumerClient:
         return self.plan.version, self.heartbeat(full=rng.random() < 0.12)
 
     def restart(self, rng: Random) -> None:
-        """The program ends without a word and may start again, knowing nothing (but perhaps its member id)."""
+        """End the program abruptly; it may start again and knows nothing (but perhaps its member id)."""
         if rng.random() < 0.8:
             self.member_id = ""
         self._forget()
@@ -90,7 +90,7 @@ class ConsumerClient:
         self.owned, self.assigned = {}, None
 
     def join(self, rng: Random) -> tuple[int, RequestBody]:
-        """Everything about itself, with epoch 0 (M-VAL-10…12)."""
+        """Return a join with everything about itself and epoch 0 (M-VAL-10…12)."""
         plan = self.plan
         if not self.member_id and plan.version >= 1:
             self.born += 1
@@ -112,7 +112,7 @@ class ConsumerClient:
         )
 
     def heartbeat(self, *, full: bool) -> c.ConsumerGroupHeartbeatRequest:
-        """Only its epoch; or, full, all that the coordinator knows of it too (M-RSP-01)."""
+        """Return a heartbeat with its epoch only, or a full one (M-RSP-01)."""
         plan = self.plan
         if not full:
             return c.ConsumerGroupHeartbeatRequest(
@@ -132,7 +132,7 @@ class ConsumerClient:
         )
 
     def _change(self, rng: Random) -> None:
-        """Another subscription: other names, another regex, or from the one kind to the other."""
+        """Change the subscription: other names, another regex, or from one kind to the other."""
         if self.plan.version >= 1 and rng.random() < 0.35:
             self.regex = rng.choice(("", *(self.plan.regexes or REGEXES)))
             if rng.random() < 0.5:
@@ -143,11 +143,11 @@ class ConsumerClient:
                 self.regex = ""
 
     def _report(self, rng: Random) -> c.ConsumerGroupHeartbeatRequest:
-        """It has given up what was taken away, and reports what it owns now (M-REC-18): all at once, or in parts."""
+        """Give up revoked partitions and report what it owns now (M-REC-18), at once or in parts."""
         assert self.assigned is not None
         if rng.random() < self.plan.honest:
             self.owned, self.assigned = self.assigned, None
-        elif rng.random() < 0.5:  # revoked, but the new ones are not taken up yet
+        elif rng.random() < 0.5:  # revoked, but the new ones are not added yet
             self.owned = {t: tuple(p for p in ps if p in self.assigned.get(t, ())) for t, ps in self.owned.items()}
         body = self.heartbeat(full=False)
         return c.ConsumerGroupHeartbeatRequest(
@@ -159,7 +159,7 @@ class ConsumerClient:
         )
 
     def leave(self, rng: Random) -> tuple[int, RequestBody]:
-        """For good, or as a static member for a while (M-LEAVE-01…05)."""
+        """Leave permanently, or temporarily as a static member (M-LEAVE-01…05)."""
         plan = self.plan
         epoch = c.STATIC_LEAVE_EPOCH if plan.instance_id is not None and rng.random() < 0.8 else c.LEAVE_EPOCH
         return plan.version, c.ConsumerGroupHeartbeatRequest(
@@ -167,7 +167,7 @@ class ConsumerClient:
         )
 
     def sent(self, request_id: int, version: int, body: RequestBody) -> None:
-        """One of its own requests went out."""
+        """Note that one of its requests was sent."""
         self.waiting_for, self.last = request_id, (version, body)
         if not isinstance(body, c.ConsumerGroupHeartbeatRequest):
             return
@@ -179,7 +179,7 @@ class ConsumerClient:
             self.phase = ConsumerPhase.GONE if body.member_epoch == c.STATIC_LEAVE_EPOCH else ConsumerPhase.OUT
 
     def answered(self, request_id: int, body: ResponseBody) -> None:
-        """An answer arrives; one that it no longer waits for changes nothing."""
+        """Handle an answer; ignore one that it no longer waits for."""
         if request_id != self.waiting_for:
             return
         self.waiting_for = None

@@ -1,6 +1,6 @@
-"""Requests of the consumer protocol that no well-behaved client would send now: stale, forged, blank, lying.
+"""Requests of the consumer protocol that no well-behaved client would send now: stale, forged, blank, false.
 
-As in ``hostile``: most begin as a real request and are wrong in one or two fields.
+As in ``hostile``, most begin as a real request and are wrong in one or two fields.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BAD_REGEXES = ("(", "[a-", "*x", "(?!a)b", "a{2000}", "\\")
 
 
 class Surroundings(hostile.Surroundings, Protocol):
-    """What a forger can know, with consumer groups."""
+    """The knowledge of a forger, with consumer groups."""
 
     @property
     def consumer_groups(self) -> Mapping[str, ConsumerGroupView]: ...
@@ -39,7 +39,7 @@ def _views(world: Surroundings, client: ConsumerClient) -> tuple[ConsumerMemberV
 
 
 def member_id(rng: Random, world: Surroundings, client: ConsumerClient) -> str:
-    """Some member id: its own, another's, an old one, one that nobody has."""
+    """Draw a member id: its own, another member's, an old one, an unknown one."""
     draw = rng.random()
     members = _views(world, client)
     if draw < 0.3 and client.member_id:
@@ -56,7 +56,7 @@ def _of(world: Surroundings, client: ConsumerClient, member: str) -> ConsumerMem
 
 
 def epoch(rng: Random, world: Surroundings, client: ConsumerClient, member: str) -> int:
-    """Some epoch: the member's, its previous one, one beside it, one that has a meaning of its own."""
+    """Draw an epoch: the member's, its previous one, a neighbour, or one with a special meaning."""
     row = _of(world, client, member)
     own = row.member_epoch if row else client.epoch
     previous = row.previous_member_epoch if row else client.epoch
@@ -75,7 +75,7 @@ def instance_id(rng: Random, world: Surroundings, client: ConsumerClient) -> str
 
 
 def owned(rng: Random, world: Surroundings, client: ConsumerClient, member: str) -> Any:
-    """An account of what it owns: none, nothing, less, the truth, what others own, what nobody can own."""
+    """Draw owned partitions: absent, none, fewer, the right ones, those of others, impossible ones."""
     row = _of(world, client, member)
     held = {topic.topic_id: topic.partitions for topic in row.assigned} if row else dict(client.owned)
     pending = {topic.topic_id: topic.partitions for topic in row.pending_revocation} if row else {}
@@ -88,15 +88,15 @@ def owned(rng: Random, world: Surroundings, client: ConsumerClient, member: str)
 
 
 def heartbeat(rng: Random, world: Surroundings, client: ConsumerClient) -> tuple[int, m.RequestBody]:
-    """A join, a heartbeat or a leave that is wrong somewhere."""
+    """Draw a join, heartbeat or leave with some error."""
     version, body = rng.choice((client.join, client.leave, _plain(client, rng), _plain(client, rng)))(rng)
     assert isinstance(body, c.ConsumerGroupHeartbeatRequest)
-    if rng.random() < 0.6:  # aim at a member that exists
+    if rng.random() < 0.6:  # name an existing member
         member = member_id(rng, world, client)
         row = _of(world, client, member)
         body = replace(body, member_id=member, member_epoch=row.member_epoch if row else body.member_epoch)
     member = body.member_id
-    # owned partitions that are None or not empty are refused with epoch 0 (M-VAL-11); seldom enough to get further
+    # with epoch 0, owned partitions other than an empty list are rejected (M-VAL-11); rare, so that more gets through
     changes: list[Callable[[], dict[str, Any]]] = [
         lambda: {"member_id": member_id(rng, world, client)},
         lambda: {"member_epoch": epoch(rng, world, client, member)},
@@ -119,7 +119,7 @@ def heartbeat(rng: Random, world: Surroundings, client: ConsumerClient) -> tuple
         body = replace(body, **rng.choice(changes)())
     if rng.random() < 0.2:
         version = 1 - version
-    # what a version does not carry cannot arrive (G-WIRE-10)
+    # a field that a version does not carry cannot arrive (G-WIRE-10)
     return version, body if version >= 1 else replace(body, subscribed_topic_regex=None)
 
 
@@ -143,11 +143,11 @@ def denied_topics(rng: Random) -> frozenset[str]:
 
 
 def delete(rng: Random, world: Surroundings) -> tuple[int, m.RequestBody]:
-    """Empty groups more often than others, since those can be deleted."""
+    """Delete groups, empty ones more often, since those can be deleted."""
     empty = [name for name in sorted(world.consumer_groups) if not world.consumer_groups[name].members]
     empty += [name for name in sorted(world.groups) if not world.groups[name].members]
     chosen = [
         rng.choice(empty) if empty and rng.random() < 0.5 else group_id(rng, world)
         for _ in range(rng.choice((1, 1, 2)))
     ]
-    return rng.randint(0, 2), m.DeleteGroupsRequest(tuple(dict.fromkeys(chosen)))  # the handler drops doubles
+    return rng.randint(0, 2), m.DeleteGroupsRequest(tuple(dict.fromkeys(chosen)))  # the handler drops duplicates

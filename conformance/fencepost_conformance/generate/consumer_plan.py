@@ -1,4 +1,4 @@
-"""What a trace with clients of the consumer protocol is about, drawn from its seed before the first event."""
+"""The plan of a trace with clients of the consumer protocol, drawn from its seed before the first event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fencepost.protocol.settings import MigrationPolicy, Settings
 
 from .plan import UNBOUNDED, ConsumerPlan, Mood, Plan, draw_plan
 
-#: topics that exist now and then; more than the clients name, since a regex matches others too
+#: topics that exist at times; more than clients name, since a regex also matches others
 TOPICS = ("orders", "payments", "clicks", "orders-eu", "orders-us", "audit", "audit.log")
 REGEXES = ("orders.*", "orders.*", ".*", "orders-(eu|us)", "audit\\.log", "(orders|clicks)", "nothing-.*", "[a-c].*")
 RACKS = ("rack-a", "rack-b", "rack-c")
@@ -27,7 +27,7 @@ _INTERVALS = (1_000, 1_000, 1_000, 0, 0, 5_000, 15_000)
 
 
 def draw_consumer_plan(rng: Random, *, mixed: bool) -> Plan:
-    """Everything about a trace that is fixed before it begins; ``mixed``: with classic clients in the same groups."""
+    """Draw everything that is fixed before the trace begins; ``mixed``: with classic clients in the same groups."""
     base = draw_plan(rng)
     groups, mood = base.groups, base.mood
     static_share = rng.choice((0.0, 0.0, 0.3, 0.6, 1.0))

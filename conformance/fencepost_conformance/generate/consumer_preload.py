@@ -1,7 +1,7 @@
-"""Consumer groups of an earlier coordinator, as the log holds them when the first coordinator of a trace loads it.
+"""Consumer groups of an earlier coordinator, as the log has them when a trace's first coordinator loads it.
 
-Mostly whole and consistent; some as another release or a hard compaction left them: without hash, timestamps or
-assignment epochs, with a PartitionMetadata record, with a member in the middle of a revocation, with an unknown state.
+Most are whole and consistent. Some are as another release or a strong compaction left them: without hash, timestamps or
+assignment epochs, with a PartitionMetadata record, with a member that is revoking, with an unknown state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .topics import Topics
 
 
 def preloaded(rng: Random, plan: Plan, clients: list[ConsumerClient], topics: Topics) -> list[Record]:
-    """The records of some groups; their members are clients that go on as if nothing happened."""
+    """Return the records of some groups; their members are clients that continue as if nothing had happened."""
     records: list[Record] = []
     for group in plan.groups:
         if rng.random() < 0.3:
@@ -83,7 +83,7 @@ def _group(rng: Random, group: str, members: list[ConsumerClient], topics: Topic
 
 
 def _shares(members: list[ConsumerClient], topics: Topics) -> list[dict[bytes, tuple[int, ...]]]:
-    """Partitions of the topics that each names, dealt out one by one."""
+    """Distribute the partitions of the topics that each names, one by one."""
     shares: list[dict[bytes, tuple[int, ...]]] = [{} for _ in members]
     for topic in topics.image():
         takers = [n for n, client in enumerate(members) if topic.name in (client.names or ())]
@@ -127,7 +127,7 @@ def _current(
 
     state, kept, pending = MemberState.STABLE.value, share, {}
     draw = rng.random()
-    if draw < 0.15 and share:  # in the middle of giving up a topic
+    if draw < 0.15 and share:  # revoking a topic
         first, *rest = sorted(share)
         state, kept, pending = (
             MemberState.UNREVOKED_PARTITIONS.value,

@@ -1,4 +1,4 @@
-"""The steps of a trace whose clients speak the consumer protocol, or some of whom do."""
+"""The steps of a trace in which some or all clients use the consumer protocol."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ASSIGNMENT_INTERVALS = (None, None, 0, 1_000, 5_000, 20_000)
 
 
 class ConsumerSteps(Steps):
-    """The kinds of step and how often each is drawn. ``classic`` draws the steps of the clients of that protocol."""
+    """The kinds of step and how often each is drawn. ``classic`` draws the steps of classic clients."""
 
     def __init__(
         self, world: World, rng: Random, clients: list[ConsumerClient], classic: ClassicSteps | None = None
@@ -50,7 +50,7 @@ class ConsumerSteps(Steps):
         ]
 
     def _begin(self) -> None:
-        early = self._rng.random() < 0.9  # a broker has an image before it wins partitions; a test host may not
+        early = self._rng.random() < 0.9  # a broker has a metadata image first; a test host may not
         if early:
             self._tell_topics()
         super()._begin()
@@ -92,7 +92,7 @@ class ConsumerSteps(Steps):
         version, body = consumer_hostile.heartbeat(rng, world, client)
         denied = frozenset({getattr(body, "group_id", "")}) if rng.random() < 0.03 else frozenset()
         topics = consumer_hostile.denied_topics(rng) if rng.random() < 0.05 else frozenset()
-        # now and then the client takes the answer for its own and goes on from there
+        # sometimes the client takes the answer for its own and continues from there
         if rng.random() < 0.3 and not denied:
             world.request(version, body, client, denied_topics=topics)
         else:
@@ -100,7 +100,7 @@ class ConsumerSteps(Steps):
             world.request(version, body, host=host, denied=denied, denied_topics=topics)
 
     def _forge_join(self, clients: list[Client]) -> bool:
-        """A JoinGroup in the name of a member of a consumer group; False if there is none."""
+        """Send a JoinGroup of a member of a consumer group; returns False if there is no member."""
         world, rng = self._world, self._rng
         client = rng.choice(clients)
         assert isinstance(client, MixedClient)
@@ -114,7 +114,7 @@ class ConsumerSteps(Steps):
         return True
 
     def duplicate(self) -> None:
-        """A request arrives again: by a retry, or a network that delivers twice."""
+        """Send a request again, as a retry or a duplicating network would."""
         if self._classic is not None and self._rng.random() < 0.4:
             self._classic.duplicate()
             return
@@ -129,7 +129,7 @@ class ConsumerSteps(Steps):
             self._world.request(version, body, host=(client.plan.client_id, client.plan.client_host))
 
     def _wait(self) -> None:
-        """As ever; or to where an assignment may be computed, or a regex be resolved, again (M-TGT-08, M-RX-03)."""
+        """Let time pass, sometimes until an assignment or a regex may be computed again (M-TGT-08, M-RX-03)."""
         world, rng = self._world, self._rng
         settings = world.plan.settings
         marks = []
@@ -150,11 +150,11 @@ class ConsumerSteps(Steps):
             super()._wait()
 
     def _some_end(self, least: int) -> int:
-        """The records of a step are one batch, and replication goes batch by batch."""
+        """Draw a replication offset: the records of a step are one batch, and replication handles whole batches."""
         return self._rng.choice([end for end in self._world.ends if end >= least])
 
     def beside(self) -> None:
-        """Topics change, groups are configured, and work ends whose coordinator has lost the partition."""
+        """Change topics, configure groups, or end tasks of a coordinator that has lost the partition."""
         world, rng = self._world, self._rng
         if world.lost_tasks and rng.random() < world.plan.wide.late_tasks:
             key = world.lost_tasks.pop(rng.randrange(len(world.lost_tasks)))
@@ -163,7 +163,7 @@ class ConsumerSteps(Steps):
             rng.choice((self._change_topics, self._configure, self._befalls))()
 
     def _task(self) -> None:
-        """Work beside comes to its end, or to nothing (M-RX-04)."""
+        """Finish a background task, or let it fail (M-RX-04)."""
         world, rng = self._world, self._rng
         wait = world.plan.wide.late_tasks > 0 and rng.random() < 0.8
         if wait or not world.tasks:
@@ -185,7 +185,7 @@ class ConsumerSteps(Steps):
         self._world.feed(TopicsChanged(self._world.now, image, version=self._topics.version))
 
     def _configure(self) -> None:
-        """A group's dynamic configuration is set, in range or not, or taken away (M-CFG-01)."""
+        """Set a group's dynamic configuration, in range or not, or remove it (M-CFG-01)."""
         world, rng = self._world, self._rng
         config = GroupConfig(
             consumer_session_timeout_ms=rng.choice(_SESSION_TIMEOUTS),

@@ -1,8 +1,8 @@
-"""Digests of what the core does with random traces: two cores that print the same do the same.
+"""Digests of the core's behaviour on random traces: equal digests mean equal behaviour.
 
-``python -m fencepost_conformance.generate.digests FIRST COUNT`` prints a line for each profile and kind of groups;
-with ``--seeds`` one for each seed too, so that ``diff`` of two outputs names the traces to look at with ``fencepost
-replay``.
+``python -m fencepost_conformance.generate.digests FIRST COUNT`` prints a line for each profile and kind of groups. With
+``--seeds`` it also prints one for each seed, so that ``diff`` of two outputs names the traces to look at with
+``fencepost replay``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Lot:
 
 
 def plain(value: Any) -> Any:
-    """The value without the order of its sets and mappings, which nobody sees; that of its tuples stays."""
+    """Return the value without the order of its sets and mappings, which has no effect; tuples keep theirs."""
     if isinstance(value, frozenset | set):
         return sorted(map(repr, map(plain, value)))
     if isinstance(value, Mapping):
@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
 
 
 def digest(things: Iterable[object]) -> str:
-    """Of all that these things hold."""
+    """Return a digest of everything in these objects."""
     total = hashlib.blake2b(digest_size=12)
     for thing in things:
         total.update(repr(plain(thing)).encode())
@@ -56,19 +56,19 @@ def digest(things: Iterable[object]) -> str:
 
 
 def digest_of(seed: int, profile: str, protocol: GroupProtocol) -> str:
-    """Of the events of a trace, what the core did with each, and what it failed with."""
+    """Return a digest of a trace's events, the core's reactions, and its failure if any."""
     trace = generate(seed, PROFILES[profile], STEPS, protocol)
     return digest((trace.events, trace.observations, trace.failure))
 
 
 def of_lot(lot: Lot) -> list[str]:
     gc.collect()
-    gc.disable()  # traces hold no circles, and looking for some takes a third of the time
+    gc.disable()  # traces have no reference cycles, and the search for them takes a third of the time
     return [digest_of(seed, lot.profile, lot.protocol) for seed in lot.seeds]
 
 
 def digests(seeds: range, workers: int = 1) -> Iterator[tuple[str, GroupProtocol, dict[int, str]]]:
-    """For each profile and kind of groups the digest of each seed."""
+    """Yield the digest of each seed, for each profile and kind of groups."""
     for profile in PROFILES:
         for protocol in GroupProtocol:
             lots = [Lot(profile, protocol, seeds[at : at + _LOT]) for at in range(0, len(seeds), _LOT)]
@@ -81,10 +81,10 @@ def digests(seeds: range, workers: int = 1) -> Iterator[tuple[str, GroupProtocol
 
 
 def main(words: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(prog="digests", description="Digests of what the core does with random traces.")
+    parser = argparse.ArgumentParser(prog="digests", description="Digests of the core's behaviour on random traces.")
     parser.add_argument("first", type=int, help="the first seed")
-    parser.add_argument("count", type=int, help="how many seeds for each profile and kind of groups")
-    parser.add_argument("--seeds", action="store_true", help="a line for each seed too")
+    parser.add_argument("count", type=int, help="number of seeds for each profile and kind of groups")
+    parser.add_argument("--seeds", action="store_true", help="also print a line for each seed")
     parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args(words)
     for profile, protocol, by_seed in digests(range(given.first, given.first + given.count), given.workers):

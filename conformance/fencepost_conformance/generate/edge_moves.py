@@ -1,6 +1,6 @@
-"""Moves of a random trace at exact boundaries: times, sizes, signs and widths, and several of a kind in one request.
+"""Steps at exact boundaries: times, sizes, signs and widths, and several rows of a kind in one request.
 
-A third of the traces has them. They are drawn by dice of their own, so a trace without them is as it would be if this
+A third of the traces has them. They use their own random generator, so a trace without them is the same as if this
 module did not exist.
 """
 
@@ -24,7 +24,7 @@ from .carried import as_carried
 from .offset_moves import OffsetMoves
 from .world import World
 
-#: one of each length in UTF-8 and UTF-16, combining and invisible characters, and the ends of the ranges
+#: one character of each length in UTF-8 and UTF-16, combining and invisible ones, and the ends of the ranges
 _CHARACTERS: Final = ("m", "\0", "é", "e\u0301", "ß", "\u07ff", "\u0800", "漢", "\u200b", "\ud7ff", "\ue000", "\uffff",
                       "\U00010000", "\U0001f980", "\U0010ffff")  # fmt: skip
 _LEAST_64, _MOST_64 = -(1 << 63), (1 << 63) - 1
@@ -36,7 +36,7 @@ _PRODUCERS: Final = (0, 1_000, 1_000 + (1 << 32), (1 << 32) - 1, _MOST_64)
 _PRODUCER_EPOCHS: Final = (0, 0, 0, 1, 32_766, 32_767)
 _RETENTIONS: Final = (-1, -1, 0, 1, -2, 5_000, _LEAST_64, _MOST_64)
 _EXPIRY: Final = TimerKey(TimerKind.EXPIRY)
-#: no timer beyond is waited for
+#: timers that are further away are not waited for
 _NEAR_MS: Final = 3_600_000
 
 
@@ -49,7 +49,7 @@ _SIZED: Final = tuple((character, units(character)) for character in _CHARACTERS
 
 
 def text_of_units(dice: Random, length: int) -> str:
-    """A random text of so many UTF-16 units."""
+    """Return a random text of so many UTF-16 units."""
     found: list[str] = []
     left = length
     while left > 0:
@@ -61,7 +61,7 @@ def text_of_units(dice: Random, length: int) -> str:
 
 
 class EdgeTimes:
-    """To be called between the steps of a trace: time moves to just before a timer, exactly to it, or just behind."""
+    """Called between the steps of a trace: moves time to just before a timer, exactly to it, or just behind it."""
 
     def __init__(self, dice: Random) -> None:
         self._dice = dice
@@ -77,7 +77,7 @@ class EdgeTimes:
 
 
 class EdgeOffsets(OffsetMoves):
-    """Requests about offsets whose numbers, texts and times are at their ends, with several of each kind."""
+    """Offset requests with numbers, texts and times at their limits, and several rows of each kind."""
 
     def _commit(self, world: World) -> tuple[int, RequestBody]:
         owned = self._commit_of_owner(world) if self.rng.random() < 0.35 else None
@@ -91,16 +91,16 @@ class EdgeOffsets(OffsetMoves):
         return version, as_carried(replace(body, retention_time_ms=retention, topics=topics), version)
 
     def _wait_for_retention(self, world: World) -> None:
-        """Sometimes time moves on, so that the next look comes exactly when the retention of a commit made now ends, or
-        a millisecond before or after (O-EXP-02)."""
+        """Sometimes move time so that the retention of a commit made now ends exactly at the next expiry check, or a
+        millisecond before or after it (O-EXP-02)."""
         due = world.session.armed.get(_EXPIRY)
         if due is not None and self.rng.random() < 0.3:
             at = due - world.plan.settings.offsets_retention_ms + self.rng.choice((-1, 0, 1))
             world.now = max(world.now, at)
 
     def _commit_of_owner(self, world: World) -> tuple[int, RequestBody] | None:
-        """A member of a consumer group commits partitions that it has or gives up, at the epoch at which it got one of
-        them, just before that, or just after (O-COMMIT-41)."""
+        """Return a commit of a consumer group's member for partitions that it has or is revoking. Its epoch is the one
+        at which it got one of them, one less or one more (O-COMMIT-41)."""
         rng = self.rng
         names = {topic.topic_id: topic.name for topic in self.topics.values()}
         held = [
@@ -144,13 +144,13 @@ class EdgeOffsets(OffsetMoves):
         return version, replace(body, producer_id=producer, producer_epoch=epoch, coordinator_epoch=coordinator)
 
     def _numbers(self, topic: Topic | None) -> list[int]:
-        """Partitions: one before the first, the last, one behind it, and the same one twice."""
+        """Draw partition numbers: one before the first, the last, one behind it, and the same one twice."""
         count = 2 if topic is None else topic.partitions
         numbers = (-1, 0, 0, count - 1, count - 1, count, _LEAST_32, _MOST_32)
         return self.rng.choices(numbers, k=self.rng.randint(1, 4))
 
     def _retention(self, world: World) -> int:
-        """A time to keep an offset: at an end, or up to just before the next look, exactly to it, or just behind."""
+        """Draw a retention time: at a limit, or until just before the next check, exactly to it, or just behind it."""
         due = world.session.armed.get(_EXPIRY)
         if due is not None and self.rng.random() < 0.6:
             return due - world.now + self.rng.choice((-1, 0, 1))

@@ -1,4 +1,4 @@
-"""A plan with words from all of Unicode where clients may choose them: protocols, types, hosts, reasons, racks."""
+"""A plan with text from all of Unicode where clients may choose it: protocols, types, hosts, reasons, racks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .edge_moves import text_of_units
 from .plan import ClientPlan, ConsumerPlan, Plan
 
 _HOSTS: Final = ("/10.0.0.\u0661", "höst\U0001f980/10.0.0.2", "/0:0:0:0:0:0:0:1", "\0")
-#: kept as they are, since members that speak it are consumers
+#: unchanged, since members of this type are consumers
 _CONSUMER: Final = "consumer"
 
 
 def worded(plan: Plan, dice: Random) -> Plan:
-    """The plan with other words; those that members must agree on are exchanged alike for all of them."""
+    """Return the plan with other words; words that members must agree on change alike for all of them."""
     protocols: dict[str, str] = {}
     types: dict[str, str] = {_CONSUMER: _CONSUMER}
 

@@ -1,8 +1,8 @@
-"""Traces in which one integer of one request is at an end of its range: all requests, all of their integers.
+"""Traces with one integer of one request at a limit of its range: for all requests and all their integers.
 
 Each begins with the same stage: a stable classic group, a consumer group with a member, a group that has only offsets,
-and an open transaction. The request with its extreme number follows. Then every group's offsets are fetched, and the
-next timers fire, the one that expires offsets among them.
+and an open transaction. The request with the extreme number follows. Then every group's offsets are fetched, and the
+next timers fire, including the one that expires offsets.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CLASSIC, _CONSUMER, _SIMPLE = "classic", "consumer", "simple"
 _EXPIRY: Final = ev.TimerKey(ev.TimerKind.EXPIRY)
 GREATEST: Final = (1 << 31) - 1
 _LAST_PRODUCER_EPOCH: Final = (1 << 15) - 1
-#: so many timers fire after the request
+#: number of timers that fire after the request
 _TIMERS: Final = 4
 
 
@@ -52,7 +52,7 @@ class Edge(NamedTuple):
 
 
 class Stage:
-    """A coordinator and the events that it was fed; what it writes is replicated at once. It can be copied."""
+    """A coordinator and the events that it got; its records are replicated at once. It can be copied."""
 
     def __init__(self, profile: Profile, log: Sequence[Record] = ()) -> None:
         self.session = CoreSession(SETTINGS, profile, JavaOrder(MemberIds()))
@@ -78,14 +78,14 @@ class Stage:
         return self.join.member_id
 
     def set(self) -> None:
-        """Bring the groups and the transaction about."""
+        """Create the groups and the transaction."""
         self.join_classic()
         self.ask(1, self.consumer_heartbeat())
         self.ask(9, self.commit())
         self.ask(5, self.transaction())
 
     def join_classic(self) -> None:
-        """A member joins the classic group, which is Stable then."""
+        """Join the classic group, which is then Stable."""
         answer = self.ask(9, self.join)
         self.join = replace(self.join, member_id=answer.member_id)
         self.ask(9, self.join)
@@ -94,7 +94,7 @@ class Stage:
         self.ask(5, self.sync())
 
     def feed(self, event: ev.Event) -> Observation:
-        """One event, and the high watermark after it."""
+        """Feed one event, then the high watermark after it."""
         seen = self.session.feed(event)
         self.events.append(event)
         self.observations.append(seen)
@@ -104,7 +104,7 @@ class Stage:
         return seen
 
     def ask(self, version: int, body: m.RequestBody) -> Any:
-        """The answer, None if there is none yet."""
+        """Send a request; returns the answer, None if there is none yet."""
         self.number += 1
         number, before = self.number, len(self.observations)
         self.now += 1
@@ -113,14 +113,14 @@ class Stage:
         return replies[0].body if replies else None
 
     def fire(self, key: ev.TimerKey) -> None:
-        """A timer is due."""
+        """Fire a timer that is due."""
         self.now = max(self.now, self.session.armed[key])
         self.feed(ev.TimerFired(self.now, key))
 
     # requests that have every field that they can have
 
     def sync(self) -> m.SyncGroupRequest:
-        """Of the leader, with an assignment."""
+        """Return the leader's SyncGroup with an assignment."""
         return m.SyncGroupRequest(
             _CLASSIC,
             generation_id=self.generation,
@@ -132,7 +132,7 @@ class Stage:
 
     @staticmethod
     def consumer_heartbeat() -> ConsumerGroupHeartbeatRequest:
-        """A member joins a consumer group."""
+        """Return a join of a consumer group's member."""
         return ConsumerGroupHeartbeatRequest(
             _CONSUMER,
             member_id="m1",
@@ -153,17 +153,17 @@ class Stage:
         return (o.OffsetCommitRequestTopic(name="orders", partitions=rows),)
 
     def commit(self) -> o.OffsetCommitRequest:
-        """A commit without a member, to the group that has only offsets."""
+        """Return a commit without a member, to the group that has only offsets."""
         return o.OffsetCommitRequest(_SIMPLE, topics=self._topics())
 
     def transaction(self) -> o.TxnOffsetCommitRequest:
-        """Likewise, within a transaction."""
+        """Return the same commit within a transaction."""
         return o.TxnOffsetCommitRequest(
             _SIMPLE, transactional_id="tx", producer_id=1_000, producer_epoch=2, topics=self._topics()
         )
 
     def requests(self) -> Iterator[tuple[int, m.RequestBody]]:
-        """A request of each kind, with its version, that the groups of the stage take or refuse for its number."""
+        """Yield a request of each kind, with its version, whose extreme numbers the stage's groups accept or reject."""
         yield 9, self.join
         yield 0, replace(self.join, rebalance_timeout_ms=-1)
         yield 9, replace(self.join, member_id="", group_instance_id="i")
@@ -210,13 +210,13 @@ class Stage:
         self.ask(9, o.OffsetFetchRequest((o.OffsetFetchRequestGroup(_SIMPLE),)))
 
 
-#: no timer fires that is due later, for time to have room to go on
+#: timers with later deadlines do not fire, so that time can still move forward
 _LATEST: Final = 1 << 40
 
 
 def edges(profile: Profile, wanted: Callable[[Extreme], bool] = lambda _: True) -> Iterator[Edge]:
-    """A trace of the core for each extreme number of each request, of those that are ``wanted``. There is none for a
-    number that a host may not hand in."""
+    """Yield a trace of the core for each ``wanted`` extreme number of each request; none for a number that a host may
+    not pass in."""
     first = Stage(profile)
     first.set()
     for place, (version, body) in enumerate(first.requests()):
@@ -236,8 +236,8 @@ def edges(profile: Profile, wanted: Callable[[Extreme], bool] = lambda _: True) 
 
 
 def last_epochs(profile: Profile) -> Iterator[Edge]:
-    """Traces of groups that are loaded at their last generation or epoch, or one before it; and of producers with the
-    last epoch and the greatest id (G-VOC-04, G-VOC-07)."""
+    """Yield traces of groups that are loaded at their last generation or epoch, or one before it, and of producers with
+    the last epoch and the greatest id (G-VOC-04, G-VOC-07)."""
     for epoch in (GREATEST - 1, GREATEST):
         empty = GroupMetadataValue("consumer", generation=epoch, protocol=None, leader=None, current_state_timestamp=0)
         stage = Stage(profile, [Record(GroupMetadataKey(_CLASSIC), empty)])

@@ -1,4 +1,4 @@
-"""One event with each of its integers at the ends of its range, and just beyond: what a sweep of bounds is made of."""
+"""Objects with each integer at the limits of its range, and just beyond; used for sweeps of bounds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fencepost.protocol.shapes import bounds
 
 
 class Extreme(NamedTuple):
-    """``value`` is an object as it was, but for the integer at ``path``, which is ``number``. ``fits``: the field can
-    hold that number."""
+    """``value``: a copy of an object whose integer at ``path`` is ``number``. ``fits``: the field can hold that
+    number."""
 
     path: str
     number: int
@@ -20,7 +20,8 @@ class Extreme(NamedTuple):
 
 
 def extremes(value: Any) -> Iterator[Extreme]:
-    """The object with each of its integers, in rows too, at: the least, one less, -1, 0, the greatest, one more."""
+    """Yield the object with each of its integers, in rows too, at: the least, one less, -1, 0, the greatest, one
+    more."""
     for field in fields(value):
         held = getattr(value, field.name)
         for extreme in _of(field.name, held):

@@ -1,8 +1,7 @@
-"""Make a trace from a seed, online: the next event is drawn with the coordinator's present state in view.
+"""Make a trace from a seed, online: each next event is drawn from the coordinator's current state.
 
-Most steps are what clients, time and log do of themselves; so groups grow, become Stable and rebalance. The rest is
-drawn to go wrong. What a step is drawn from depends on the seed alone: no clock, no hash order, no set is iterated
-unsorted.
+Most steps are normal behaviour of clients, time and log, so groups grow, become Stable and rebalance. The rest are
+faults. The draws depend on the seed alone: no clock, no hash order, no unsorted iteration of sets.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ DEFAULT_STEPS = 150
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A trace and what the core did at each event.
+    """A trace and the core's observation at each event.
 
-    ``failure``: the core raised this at the last event, which then has no observation.
+    ``failure``: what the core raised at the last event, which then has no observation.
     """
 
     seed: int
@@ -52,7 +51,7 @@ class Generated:
 
 
 def core_session(settings: Settings, profile: Profile) -> Session:
-    """The core, with choices made Kafka's way."""
+    """Return the core, with choices as Kafka makes them."""
     return CoreSession(settings, profile, JavaOrder(MemberIds()))
 
 
@@ -69,14 +68,14 @@ def generate(
     edges: bool | None = None,
     adapted: Callable[[Plan], Plan] = lambda plan: plan,
 ) -> Generated:
-    """The trace of ``seed`` with at least ``steps`` events (a failed append may add some more).
+    """Return the trace of ``seed`` with at least ``steps`` events (a failed append may add more).
 
-    ``session`` makes the coordinator that the trace is played against; ``between`` is called before each step that is
-    drawn, and may feed events of its own. ``offsets``: how likely a step is followed by a request about offsets; None:
-    drawn (``offset_moves``), and half of the traces have none. Without any, nobody looks for old ones either.
-    ``fails_within``: appends that are part of their step may fail too, which takes two steps to tell
-    (``compare.atomic``). ``edges``: the trace goes to exact boundaries (``edge_moves``); None: a third of the traces
-    does whose offsets are drawn. ``adapted``: what becomes of the plan that was drawn."""
+    ``session`` makes the coordinator that the trace is played against. ``between`` is called before each drawn step,
+    and may feed its own events. ``offsets``: the probability that an offset request follows a step; None: drawn
+    (``offset_moves``), and 0 for half of the traces. With 0, old offsets are not expired either. ``fails_within``:
+    appends within their own step may fail too, which takes two steps to report (``compare.atomic``). ``edges``: the
+    trace goes to exact boundaries (``edge_moves``); None: a third of the traces with drawn offsets do. ``adapted``
+    changes the drawn plan."""
     mixed = protocol is GroupProtocol.MIXED
     if protocol is GroupProtocol.CLASSIC:
         rng = Random(seed)

@@ -1,7 +1,6 @@
-"""Requests that no well-behaved client would send now: stale, forged, out of range, for somebody else.
+"""Requests that no well-behaved client would send now: stale, forged, out of range, for another member.
 
-Most begin as a real request and are wrong in one or two fields, so that they pass the checks before the one they are
-meant for.
+Most begin as a real request and are wrong in one or two fields, so that they pass all checks but the intended one.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ _SESSION_TIMEOUTS = (-1, 0, 1, 5_999, 6_000, 1_800_000, 1_800_001, 2_147_483_647
 
 
 class Program(Protocol):
-    """A client of either protocol, as far as a forger looks at it."""
+    """A client of either protocol, as far as a forger needs it."""
 
     @property
     def plan(self) -> Any: ...
 
 
 class Surroundings(Protocol):
-    """What a forger can know: the plan, the clients, ids that were handed out, and how the groups stand if it can be
-    seen; ``strange_groups`` are names of groups that no client is in."""
+    """The knowledge of a forger: the plan, the clients, ids that were handed out, and the groups' state if it is
+    visible. ``strange_groups``: names of groups without clients."""
 
     strange_groups: Sequence[str]
 
@@ -45,7 +44,7 @@ class Surroundings(Protocol):
 
 
 def member_id(rng: Random, world: Surroundings, client: Client) -> str:
-    """Some member id: its own, another's, an old one, one that nobody has."""
+    """Draw a member id: its own, another member's, an old one, an unknown one."""
     draw = rng.random()
     if draw < 0.35 and client.member_id:
         return client.member_id
@@ -53,7 +52,7 @@ def member_id(rng: Random, world: Surroundings, client: Client) -> str:
     if draw < 0.55 and view is not None and view.members:
         return rng.choice(view.members).member_id
     if draw < 0.85 and world.known_ids:
-        # recent ids more often: they are members or pending still
+        # recent ids more often: they are still members or pending
         return rng.choice(world.known_ids[-6:]) if rng.random() < 0.7 else rng.choice(world.known_ids)
     return rng.choice(_STRANGE_MEMBERS)
 
@@ -90,8 +89,8 @@ def join(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.Reque
         elif rng.random() < 0.2:
             rng.shuffle(protocols)
         elif rng.random() < 0.1:
-            protocols.append(protocols[0])  # a name listed twice (C-JOIN-72)
-        elif rng.random() < 0.2:  # not a consumer's metadata at all (G-DATA-10)
+            protocols.append(protocols[0])  # a duplicate name (C-JOIN-72)
+        elif rng.random() < 0.2:  # not a consumer's metadata (G-DATA-10)
             protocols[0] = replace(protocols[0], metadata=rng.choice((b"", b"\xff\xff", b"\x00\x00\x7f\xff\xff\xff")))
         return {"protocol_type": plan.protocol_type, "protocols": tuple(protocols)}
 
@@ -108,7 +107,7 @@ def join(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.Reque
     ]
     made = _change(rng, body, changes)
     version = rng.randint(0, 9) if rng.random() < 0.3 else version
-    # what a version does not carry cannot arrive (G-WIRE-01)
+    # a field that a version does not carry cannot arrive (G-WIRE-01)
     return version, replace(
         made,
         rebalance_timeout_ms=max(made.rebalance_timeout_ms, 0) if version >= 1 else -1,
@@ -129,7 +128,7 @@ def sync(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.Reque
         lambda: {"group_id": group_id(rng, world)},
         lambda: {"protocol_type": rng.choice(("consumer", "connect", ""))},
         lambda: {"protocol_name": rng.choice(("range", "roundrobin", ""))},
-        # C-SYNC-32: the same id twice, ids that are no members
+        # C-SYNC-32: the same id twice, ids that are not members
         lambda: {
             "assignments": tuple(m.SyncGroupAssignment(name, b"odd %d" % n) for n, name in enumerate(ids + ids[:1]))
         },
@@ -163,7 +162,7 @@ def heartbeat(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.
 
 
 def leave(rng: Random, world: Surroundings, client: Client) -> tuple[int, m.RequestBody]:
-    """Batches with the same id twice, of nobody, pending ids, removal by instance id (C-LEAVE-10…14, 27)."""
+    """Draw a batch with duplicate ids, unknown ids, pending ids, or removal by instance id (C-LEAVE-10…14, 27)."""
     version = rng.randint(0, 5)
     count = 1 if version <= 2 else rng.choice((0, 1, 1, 1, 2, 2, 3))
     entries = [
@@ -202,7 +201,7 @@ def delete(rng: Random, world: Surroundings) -> tuple[int, m.RequestBody]:
         rng.choice(empty) if empty and rng.random() < 0.5 else group_id(rng, world)
         for _ in range(rng.choice((1, 1, 2)))
     ]
-    return rng.randint(0, 2), m.DeleteGroupsRequest(tuple(dict.fromkeys(chosen)))  # the handler drops doubles
+    return rng.randint(0, 2), m.DeleteGroupsRequest(tuple(dict.fromkeys(chosen)))  # the handler drops duplicates
 
 
 def _change(rng: Random, body: Any, changes: list[Callable[[], dict[str, Any]]]) -> Any:

@@ -1,14 +1,14 @@
-"""The order in which Java's maps show their keys, and the choices that Kafka makes by it.
+"""The iteration order of Java's maps, and the choices that Kafka makes by it.
 
-Kafka keeps the members of a group in maps. Who leads next is the first key of a ``HashMap`` (C-JOIN-45, C-JOIN-76), a
-tie of the protocol vote goes to the first name of another (C-JOIN-63), and a server assignor goes through the members
-as a third shows them, which was filled from a ``TimelineHashMap`` (A-UHOM-01). None of this is promised to anybody
-(NOT-10), but to follow Kafka step by step the suite guesses it; ``fencepost.hash_order`` knows how a hash table works.
+Kafka keeps the members of a group in maps. The next leader is the first key of a ``HashMap`` (C-JOIN-45, C-JOIN-76). A
+tie in the protocol vote goes to the first name of another one (C-JOIN-63). A server assignor visits members in the
+order of a third map, which was filled from a ``TimelineHashMap`` (A-UHOM-01). Kafka promises none of this (NOT-10), but
+the suite guesses it to follow Kafka step by step; ``fencepost.hash_order`` implements the hash table.
 
-The guess can be wrong where a map once held more than it does now, since it never shrinks, and, of an assignor's
-members, where several share a bucket of both maps or the one who just came shares one with others. Of topics that
-share a bucket nothing is known: which came first goes by the maps of assignments before (A-UHOM-07). The comparison
-then hands in what Kafka chose.
+The guess can be wrong where a map was once larger, since it never shrinks. For an assignor it can also be wrong where
+several members share a bucket of both maps, or the newest member shares one with others. The order of topics in one
+bucket is unknown: it depends on the maps of earlier assignments (A-UHOM-07). The comparison then passes in Kafka's
+choice.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _GOLDEN = -7_046_029_254_386_353_131  #: Knuth's multiplier, as a signed 64-bit 
 
 
 def buckets_for(size: int) -> int:
-    """Buckets of a map that grew to ``size`` entries."""
+    """Return the number of buckets of a map that grew to ``size`` entries."""
     return grown(size)
 
 
 def java_order(keys: Sequence[str], size: int | None = None) -> list[str]:
-    """The keys, given in order of insertion, as the map shows them. ``size``: the most entries it ever held."""
+    """Return the keys, given in insertion order, in the map's order. ``size``: the most entries it ever held."""
     return texts(keys, size or 0)
 
 
 def timeline_order(keys: Sequence[str]) -> list[str]:
-    """The same for Kafka's ``TimelineHashMap``: a table of a power of two slots that doubles before it holds more than
-    four thirds of that, slots by multiplication, and within a slot the newest first."""
+    """Return the order of Kafka's ``TimelineHashMap``. Its table has a power of two slots, and doubles before it holds
+    more than four thirds of that. Slots are chosen by multiplication; within a slot the newest key is first."""
     slots = 2
     while len(keys) * 3 > slots * 4:
         slots *= 2
@@ -51,14 +51,14 @@ class Ids(Protocol):
     """Draws fresh member ids."""
 
     def __call__(self, prefix: str) -> str:
-        """For the classic protocol: the prefix and a UUID (G-WIRE-28)."""
+        """Return an id of the classic protocol: the prefix and a UUID (G-WIRE-28)."""
 
     def uuid(self) -> str:
-        """A UUID alone, in Kafka's own text form (G-WIRE-28)."""
+        """Return a UUID alone, in Kafka's own text form (G-WIRE-28)."""
 
 
 class JavaOrder:
-    """Choices as Kafka makes them; ``ids`` draws member ids."""
+    """Makes choices as Kafka does; ``ids`` draws member ids."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
@@ -79,7 +79,7 @@ class JavaOrder:
         return java_order(tied)[0]
 
     def standing(self, group_id: str, tied: Sequence[str]) -> str:
-        """M-HB-15. The copy with the votes of two has four buckets; the vote of who asks is put in last."""
+        """M-HB-15. The copy with the votes of two has four buckets; the caller's vote is inserted last."""
         one, *others = timeline_order(tied)
         shared = len({of_text(name) & 3 for name in tied}) < len(tied)
         return others[-1] if shared else one
@@ -97,12 +97,12 @@ class JavaOrder:
         return timeline_order(keys)
 
 
-#: of a random UUID in Kafka's text every second has a hyphen, so that this many in a row do not occur
+#: every second random UUID in Kafka's text form has a hyphen, so this many in a row do not occur
 MOST_DRAWS = 1_000
 
 
 class WithoutHyphens(Choices):
-    """Choices of others, but a UUID is drawn again while there is a hyphen in its text (G-WIRE-28, V-126)."""
+    """Choices of another object, but a UUID is drawn again while its text has a hyphen (G-WIRE-28, V-126)."""
 
     def __init__(self, inner: Choices) -> None:
         self._inner = inner
@@ -112,7 +112,9 @@ class WithoutHyphens(Choices):
             drawn = self._inner.uuid()
             if "-" not in drawn:
                 return drawn
-        raise ValueError(f"{type(self._inner).__name__}.uuid: {MOST_DRAWS} in a row have a hyphen, {drawn!r} at last")
+        raise ValueError(
+            f"{type(self._inner).__name__}.uuid: {MOST_DRAWS} UUIDs in a row have a hyphen (last: {drawn!r})"
+        )
 
     def member_id(self, prefix: str) -> str:
         return self._inner.member_id(prefix)

@@ -1,9 +1,9 @@
-"""A client program of the classic protocol whose group may become a consumer group: what it says can be read.
+"""A classic client program whose group may become a consumer group, so that the broker reads its bytes.
 
-The broker passes the bytes of subscriptions and assignments on unread until a group changes its protocol (X-UP-05,
+The broker passes on the bytes of subscriptions and assignments unread until a group changes its protocol (X-UP-05,
 X-JOIN-10). So here a leader assigns partitions, a cooperative member reports what it owns, and an eager one owns
-nothing when it joins. Whose partitions are lost forgets them. A few write bytes that nobody can read, tell another
-generation than theirs, or claim what they do not have.
+nothing when it joins. A client that loses its partitions forgets them. A few write unreadable bytes, report another
+generation than theirs, or claim partitions that they do not own.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _LOST = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 
 
 class Told(Enum):
-    """What a subscription says of the generation and of what is owned."""
+    """The generation and the owned partitions in a subscription."""
 
     TRUTH = "truth"
-    NO_GENERATION = "no generation"  #: as librdkafka says with its eager assignors
-    PREVIOUS = "previous"  #: the generation before
-    LESS = "less"  #: what is owned but one
-    MORE = "more"  #: what is owned, and what others may own
+    NO_GENERATION = "no generation"  #: as librdkafka does with its eager assignors
+    PREVIOUS = "previous"  #: the previous generation
+    LESS = "less"  #: the owned partitions but one
+    MORE = "more"  #: the owned partitions, and some that others may own
 
 
 @dataclass(slots=True)
 class MixedClient(Client):
-    """``version``: of its subscriptions and assignments. ``reports``: the protocols under which it says what it owns.
-    ``garbled``: the place of the one that it offers with bytes that say nothing (X-SYNC-07, X-DOWN-09). ``owned``:
-    what it was assigned last. ``previous``: the generation before this one. ``told``: how its next JoinGroup tells
-    both. ``sizes``: how many partitions each topic has, which the host keeps up to date."""
+    """``version``: of its subscriptions and assignments. ``reports``: protocols under which it reports owned
+    partitions. ``garbled``: position of the protocol that it offers with unreadable bytes (X-SYNC-07, X-DOWN-09).
+    ``owned``: its last assignment. ``previous``: the previous generation. ``told``: how its next JoinGroup reports
+    both. ``sizes``: number of partitions by topic, which the host keeps up to date."""
 
     version: int = 3
     reports: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class MixedClient(Client):
         return Client.next_request(self, rng, restart)
 
     def restart(self, rng: Random) -> None:
-        """It may come back believing that it owns what it did (X-JOIN-23)."""
+        """Restart; it may still believe to own its partitions (X-JOIN-23)."""
         Client.restart(self, rng)
         if rng.random() < 0.6:
             self.owned = ()
@@ -105,7 +105,7 @@ class MixedClient(Client):
         count = len(body.assignments)
         shares = [partitions[n::count] for n in range(count)]
         if count > 1 and rng.random() < 0.05:
-            shares[0] = shares[1]  # one partition for two (X-UP-06)
+            shares[0] = shares[1]  # one partition for two members (X-UP-06)
         user_data = b"custom" if rng.random() < 0.05 else None  # X-UP-02
         rows = tuple(
             replace(row, assignment=encode_assignment(Assignment(tuple(share), user_data), self.version))
@@ -132,7 +132,7 @@ class MixedClient(Client):
 
 
 def mixed_client(plan: ClientPlan, rng: Random) -> MixedClient:
-    """The client of this plan, with its ways of its own."""
+    """Return the client of this plan, with random habits."""
     return MixedClient(
         plan,
         version=rng.choice(_VERSIONS),

@@ -1,7 +1,7 @@
 """JoinGroups to a consumer group as from one of its members, with any generation and any claims (X-JOIN-10, X-JOIN-12).
 
-Most are late copies or forgeries: the member is there, or not any more, and what the subscription tells is of now, of
-before, or of another member.
+Most are late copies or forgeries: the member may have left, and the subscription may be current, old, or another
+member's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from .mixed_clients import MixedClient
 def join(
     rng: Random, world: Surroundings, client: MixedClient, topics: Mapping[bytes, str]
 ) -> tuple[int, m.RequestBody] | None:
-    """Version and body; None if the client's group is no consumer group with members. ``topics``: names by id."""
+    """Return version and body; None if the client's group is not a consumer group with members. ``topics``: names by
+    id."""
     view = world.consumer_groups.get(client.plan.group_id)
     if view is None or not view.members:
         return None
@@ -38,7 +39,7 @@ def join(
     epoch, previous = member.member_epoch, member.previous_member_epoch
     generation = rng.choice((epoch, epoch, previous, previous, epoch - 1, epoch + 1, NO_GENERATION))
     subscription = Subscription(client.plan.topics, None, claims, generation)
-    # the names that the member offers itself: others may be supported by nobody (X-JOIN-04)
+    # the names that the member itself offers: others may have no support (X-JOIN-04)
     offers = member.classic.supported_protocols if member.classic is not None else body.protocols
     first = Protocol(offers[0].name, encode_subscription(subscription, rng.randrange(4)))
     instance_id = member.instance_id if rng.random() < 0.9 else None
@@ -51,7 +52,7 @@ def join(
 
 
 def _named(rows: Iterable[AssignedPartitions], topics: Mapping[bytes, str]) -> tuple[TopicPartition, ...]:
-    """A topic that is no more has no name."""
+    """Return the partitions by topic name; deleted topics have no name."""
     return tuple(
         TopicPartition(topics[row.topic_id], number)
         for row in rows

@@ -1,4 +1,4 @@
-"""Requests about offsets mixed into random traces of groups: right, late, and ones that nobody should send."""
+"""Offset requests mixed into random traces of groups: right, late, and wrong ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .world import World
 
 _NAMES = ("orders", "payments", "clicks", "t1", "t2", "ghost")
 _PRODUCERS = (1000, 1001, 1002)
-#: How likely a request about offsets follows a step; half of the traces have none.
+#: Probabilities that an offset request follows a step; half of the traces have none.
 _RATES = (0.0, 0.0, 0.15, 0.4)
 
 
@@ -40,8 +40,8 @@ def drawn(
     rate: float | None = None,
     kind: type[OffsetMoves] | None = None,
 ) -> tuple[OffsetMoves | None, Settings]:
-    """The offsets of a trace, and the settings that they need; None for a trace without. ``images``: nobody else
-    tells of topics. ``rate``: of ``OffsetMoves``; None: drawn. ``kind``: the class of the moves."""
+    """Return the offset moves of a trace, None for a trace without, and the settings that they need. ``images``:
+    nothing else announces topics. ``rate``: of ``OffsetMoves``; None: drawn. ``kind``: the class of the moves."""
     rate = rng.choice(_RATES) if rate is None else rate
     if not rate:
         return None, settings
@@ -55,8 +55,8 @@ def drawn(
 
 
 class OffsetMoves:
-    """To be called between the steps of a generated trace; ``rate`` is how likely one is followed by a request.
-    ``images``: nobody else tells of topics."""
+    """Called between the steps of a generated trace; ``rate``: the probability that an offset request follows a step.
+    ``images``: nothing else announces topics."""
 
     def __init__(self, rng: Random, profile: Profile, rate: float = 0.5, *, images: bool = True) -> None:
         self.rng = rng
@@ -76,13 +76,13 @@ class OffsetMoves:
         if self.images and not self.topics and self.rng.random() < 0.5:
             self._change(world)
         while self.rng.random() < self.rate:
-            if self.images and self.rng.random() < (0.02 if world.owned else 0.3):  # nobody cleans up while it is away
+            if self.images and self.rng.random() < (0.02 if world.owned else 0.3):  # no clean-up while it is not owned
                 self._change(world)
             else:
                 self._request(world)
 
     def _look(self, world: World) -> None:
-        """Topics as the trace itself changes them."""
+        """Note topics that the trace itself changes."""
         for event in world.events[self._looked :]:
             if isinstance(event, TopicsChanged):
                 self.topics = {topic.name: topic for topic in event.topics}
@@ -133,7 +133,7 @@ class OffsetMoves:
         return self.rng.choice(("simple", "other", "", *ours))
 
     def _member(self, world: World, group_id: str) -> tuple[int, str, str | None]:
-        """An epoch, a member id and an instance id."""
+        """Draw an epoch, a member id and an instance id."""
         rng = self.rng
         if rng.random() < 0.2:
             return rng.choice((-1, -1, 0, 1, 2)), rng.choice(("", "", "nobody")), None
@@ -171,7 +171,7 @@ class OffsetMoves:
         return tuple(found)
 
     def _numbers(self, topic: Topic | None) -> list[int]:
-        """Partitions, nearly always of those that there are."""
+        """Draw partitions, nearly always existing ones."""
         count = 4 if topic is None or self.rng.random() < 0.1 else topic.partitions
         return self.rng.sample(range(count), min(count, self.rng.choice((1, 1, 2))))
 
@@ -258,7 +258,7 @@ class OffsetMoves:
 
 
 def _without_epochs(topics: tuple[OffsetCommitRequestTopic, ...]) -> tuple[OffsetCommitRequestTopic, ...]:
-    """As a version has them that carries no leader epoch."""
+    """Return the topics as in a version without leader epochs."""
     return tuple(
         replace(topic, partitions=tuple(replace(each, committed_leader_epoch=-1) for each in topic.partitions))
         for topic in topics

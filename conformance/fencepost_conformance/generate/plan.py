@@ -1,4 +1,4 @@
-"""What a trace is about, drawn from its seed before the first event: settings, groups, clients, and its mood."""
+"""The plan of a trace, drawn from its seed before the first event: settings, groups, clients, and its mood."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ UNBOUNDED = 2_147_483_647
 
 
 class GroupProtocol(StrEnum):
-    """Which protocol the clients of a trace speak."""
+    """The protocol that the clients of a trace use."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
-    MIXED = "mixed"  #: some this, some that, in the same groups
+    MIXED = "mixed"  #: both, in the same groups
 
 
-#: the assignor lists that clients offer; real ones, several in one list, and some that nobody else knows
+#: assignor lists that clients offer; real ones, several in one list, and some that no other client knows
 PROTOCOL_LISTS = (
     ("range",),
     ("range",),
@@ -45,9 +45,9 @@ TOPICS = ("orders", "payments", "clicks")
 
 @dataclass(frozen=True, slots=True)
 class Mood:
-    """How a trace tends to go; each a probability of the step it names, or a weight."""
+    """The tendencies of a trace; each is the probability of a step, or a weight."""
 
-    hostile: float  #: a request is not what a client would send
+    hostile: float  #: a request is not one that a client would send
     prompt: float  #: records are replicated directly after the step that made them
     append_fails: float  #: a step with records is followed by a failed append
     fail_over: float  #: weight of losing and winning the partition
@@ -60,21 +60,19 @@ class Mood:
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """What a trace has besides its mood; 0: nothing of it. Each a probability of what it names."""
+    """Rarer features of a trace, each a probability; 0: the trace has none of it."""
 
-    odd_epochs: float = 0.0  #: the partition is won or lost at an epoch that is old or known (F-LOAD-03, F-LOAD-08)
-    abrupt: float = 0.0  #: after any step whatever the partition is lost
-    late_tasks: float = 0.0  #: work beside takes long, and ends after its coordinator has lost the partition
-    cleaned: float = (
-        0.0  #: a load finds the log as a log cleaner leaves it, also in the midst of its work (F-REPLAY-18)
-    )
+    odd_epochs: float = 0.0  #: the partition is won or lost at an old or known epoch (F-LOAD-03, F-LOAD-08)
+    abrupt: float = 0.0  #: the partition is lost after any step
+    late_tasks: float = 0.0  #: a background task ends after its coordinator has lost the partition
+    cleaned: float = 0.0  #: a load finds a log that a cleaner has compacted or is compacting (F-REPLAY-18)
     burst: float = 0.0  #: a failed append is followed by others, or by a loss
     long_waits: float = 0.0  #: hours, days or weeks pass at once
 
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """One client program. ``protocols`` are in order of preference. ``reason``: what it gives as its reason; None: a
+    """The plan of a client program. ``protocols`` are in order of preference. ``reason``: its reason text; None: a
     word."""
 
     group_id: str
@@ -95,9 +93,9 @@ class ClientPlan:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPlan:
-    """One client program that speaks the consumer protocol. ``names`` and ``regex`` are what it begins with; ``moods``
-    of its own: how likely it is to change them, and to report what it owns as it should. ``ids`` and ``regexes``: what
-    it takes its member id and its next regular expression from; none: fresh ids, and the usual ones."""
+    """The plan of a client program that uses the consumer protocol. ``names`` and ``regex``: its first subscription;
+    ``moods``: how likely it is to change them, and to report owned partitions correctly. ``ids`` and ``regexes``:
+    sources of its member id and its next regular expression; none: fresh ids, and the usual ones."""
 
     group_id: str
     client_id: str
@@ -121,13 +119,13 @@ class Plan:
     groups: tuple[str, ...]
     clients: tuple[ClientPlan, ...]
     mood: Mood
-    preloaded: bool  #: the log holds groups already when the first coordinator loads it
+    preloaded: bool  #: the log has groups when the first coordinator loads it
     consumers: tuple[ConsumerPlan, ...] = ()
     wide: Wide = Wide()
 
 
 def draw_plan(rng: Random) -> Plan:
-    """Everything about a trace that is fixed before it begins."""
+    """Draw everything that is fixed before the trace begins."""
     settings = Settings(
         group_initial_rebalance_delay_ms=rng.choice(INITIAL_DELAYS),
         group_max_size=rng.choice(GROUP_SIZES),
@@ -180,7 +178,7 @@ def _version(rng: Random, mood: Mood, newest: int, oldest: int) -> int:
 
 
 def offered(plan: ClientPlan, round_: int, owned: bytes = b"") -> tuple[Protocol, ...]:
-    """The protocol list of a JoinGroup; ``round_`` changes its metadata, as owned partitions do (C-JOIN-62)."""
+    """Return the protocol list of a JoinGroup; ``round_`` changes its metadata, as owned partitions do (C-JOIN-62)."""
     if plan.protocol_type != "consumer":
         return tuple(Protocol(name, b"%s %d" % (name.encode(), round_)) for name in plan.protocols)
     user_data = round_.to_bytes(4, "big") + owned if round_ else None
@@ -190,5 +188,5 @@ def offered(plan: ClientPlan, round_: int, owned: bytes = b"") -> tuple[Protocol
 
 @lru_cache(maxsize=1 << 12)
 def encoded(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
-    """A client says the same at most of its joins."""
+    """Encode a subscription, cached because a client sends the same at most of its joins."""
     return encode_subscription(subscription, version)

@@ -1,4 +1,4 @@
-"""What the log holds before the first coordinator of a classic trace loads it."""
+"""The contents of the log when a classic trace's first coordinator loads it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .plan import Plan, offered
 
 
 def preloaded(rng: Random, plan: Plan, clients: list[Client]) -> list[Record]:
-    """Groups of an earlier coordinator; their members are clients that go on as if nothing happened."""
+    """Return groups of an earlier coordinator; their members are clients that continue as if nothing had happened."""
     records = []
     for group_id in plan.groups:
         if rng.random() < 0.3:

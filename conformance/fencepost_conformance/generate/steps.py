@@ -1,4 +1,4 @@
-"""The kinds of step that every trace has, whichever protocol its clients speak: time, the log, the partition's fate."""
+"""The kinds of step that every trace has, for clients of any protocol: time, the log, changes of leadership."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fencepost.protocol.records import Record
 from .cleaner import Log, Reading, compacted, readings
 from .world import World
 
-#: more than any timeout and interval of a usual group; a day, and what a 32-bit number of ms holds (G-CFG-27)
+#: more than any timeout and interval of a usual group; a day, and the limits of a 32-bit number of ms (G-CFG-27)
 _LONG = (700_000, 3_600_000, 86_400_000, 2_147_483_647, 2_147_483_648, 5_000_000_000)
-#: how often a kind of step is drawn, and what it does
+#: how often a kind of step is drawn, and its action
 Weighted = tuple[float, Callable[[], None]]
 
 
@@ -28,28 +28,30 @@ class Steps(ABC):
 
     @abstractmethod
     def _weighted(self) -> list[Weighted]:
-        """The kinds of step while the partition is owned."""
+        """Return the kinds of step while the partition is owned."""
 
     @abstractmethod
     def _client(self) -> None:
-        """A client does what comes next; if all of them wait, time passes."""
+        """Let a client do its next action; if all clients wait, let time pass."""
 
     @abstractmethod
     def forge(self) -> None:
-        """A request that no well-behaved client would send now."""
+        """Send a request that no well-behaved client would send now."""
 
     @abstractmethod
     def _admin(self) -> None:
-        """An administrator looks at groups, or deletes some."""
+        """Describe, list or delete groups as an administrator."""
 
     @abstractmethod
     def preloaded(self) -> list[Record]:
-        """What the log holds when the first coordinator loads it."""
+        """Return the contents of the log when the first coordinator loads it."""
 
     def run(self, steps: int, between: Callable[[World], None] | None = None) -> None:
-        """Steps until the trace has so many events; ``between`` is called before each of them."""
+        """Run steps until the trace has so many events; ``between`` is called before each of them."""
         world, rng = self._world, self._rng
-        weighted = self._weighted()  # not kept: methods of ours would keep the whole trace for the garbage collector
+        weighted = (
+            self._weighted()
+        )  # not stored: bound methods would keep the whole trace alive until a garbage collection
         kinds, weights = [kind for _, kind in weighted], [*accumulate(weight for weight, _ in weighted)]
         if rng.random() < 0.03:  # requests before the partition is owned (F-RT-02)
             self._client()
@@ -77,7 +79,7 @@ class Steps(ABC):
         world.load(records)
 
     def _wait(self) -> None:
-        """Time passes: a little, to just before the next deadline, to it, or beyond it."""
+        """Let time pass: a little, to just before the next deadline, to it, or beyond it."""
         world, rng = self._world, self._rng
         deadline = world.next_deadline()
         if world.plan.wide.long_waits and rng.random() < world.plan.wide.long_waits:
@@ -101,7 +103,7 @@ class Steps(ABC):
         return world.replicate(end if rng.random() < 0.7 else self._some_end(world.replicated + 1))
 
     def _some_end(self, least: int) -> int:
-        """A place in the log, not before ``least``, at which replication can have got to: it goes batch by batch."""
+        """Draw an offset, at least ``least``, that replication can have reached: it handles whole batches."""
         drawn = self._rng.randint(least, len(self._world.log))
         return next(end for end in self._world.ends if end >= drawn)
 
@@ -110,8 +112,8 @@ class Steps(ABC):
         self._world.lose(known_epoch=known, epoch=self._odd_epoch() if known else None)
 
     def _befalls(self) -> None:
-        """What comes over a coordinator whatever it was about: the loss of the partition, and elections that are none,
-        since they are late or told twice."""
+        """Let something happen to a coordinator: the loss of the partition, or an election without effect because it is
+        late or a duplicate."""
         world, rng, wide = self._world, self._rng, self._world.plan.wide
         if wide.abrupt and rng.random() < wide.abrupt:
             self._fail_over()
@@ -125,18 +127,18 @@ class Steps(ABC):
                 world.start_loading(epoch)
 
     def _odd_epoch(self) -> int | None:
-        """An epoch that was there already; None: the next one."""
+        """Return an epoch that has been used before; None: the next one."""
         world, rng = self._world, self._rng
         if world.plan.wide.odd_epochs and rng.random() < world.plan.wide.odd_epochs:
             return max(0, world.epoch - rng.choice((0, 0, 0, 1, 1, 2, 5)))
         return None
 
     def beside(self) -> None:
-        """Something that has nothing to do with who leads."""
+        """Do something unrelated to the partition's leader."""
         self._befalls()
 
     def _not_owned(self) -> None:
-        """Between losing the partition and having loaded it again."""
+        """Act between losing the partition and having loaded it again."""
         world, rng = self._world, self._rng
         wide = world.plan.wide
         if (wide.abrupt or wide.late_tasks) and rng.random() < 0.25:
@@ -162,8 +164,8 @@ class Steps(ABC):
             world.load(records, epoch, disk)
 
     def _surviving(self) -> tuple[Sequence[Record], Log | None]:
-        """What the next coordinator finds: perhaps without what was not replicated, perhaps compacted; and what is on
-        the disk then, if that is something else."""
+        """Return what the next coordinator loads, perhaps without unreplicated records, perhaps compacted; and the log
+        on disk if that differs."""
         world, rng = self._world, self._rng
         if world.plan.wide.cleaned:
             return self._cleaned()
@@ -173,13 +175,13 @@ class Steps(ABC):
         return log, None
 
     def _cleaned(self) -> tuple[Sequence[Record], Log]:
-        """The same while a log cleaner is about."""
+        """Return the same while a log cleaner works."""
         world, rng = self._world, self._rng
         end = self._some_end(world.replicated) if rng.random() < 0.5 else len(world.log)
         keep = len(world.disk.records) - (len(world.log) - end)
         disk = world.disk._replace(records=world.disk.records[:keep], batches=world.disk.batches[:keep])
         ways = readings(disk, rng)
         way = rng.choice([*Reading]) if rng.random() < world.plan.wide.cleaned else Reading.WHOLE
-        # who read the beginning as it was finds it rewritten the next time
+        # a reader that read the beginning as it was finds it rewritten the next time
         left = Reading.PARTLY if way is Reading.WHILE_READ else way
         return ways[way], disk.after(Load(world.now, leader_epoch=world.epoch, records=ways[left]), ())

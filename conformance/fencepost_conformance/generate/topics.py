@@ -11,7 +11,7 @@ from .consumer_plan import RACKS, TOPICS
 
 
 class Topics:
-    """The present topics by name, and the version of the image that holds them."""
+    """The current topics by name, and the version of the image that holds them."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -23,18 +23,18 @@ class Topics:
                 self._create(name)
 
     def image(self) -> tuple[Topic, ...]:
-        """All topics by name."""
+        """Return all topics by name."""
         return tuple(self.now[name] for name in sorted(self.now))
 
     def change(self) -> None:
-        """The next image: one or two topics are not what they were, or only the version is another."""
+        """Make the next image: one or two topics change, or only the version does."""
         rng = self._rng
         self.version += rng.choice((1, 1, 5))
         for _ in range(rng.choice((0, 1, 1, 1, 2))):
             name = rng.choice(TOPICS)
             topic = self.now.get(name)
             draw = rng.random()
-            if topic is None or draw < 0.15:  # new, or deleted and created again under another id (M-META-06)
+            if topic is None or draw < 0.15:  # new, or deleted and recreated with another id (M-META-06)
                 self._create(name)
             elif draw < 0.45:
                 del self.now[name]

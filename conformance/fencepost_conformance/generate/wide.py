@@ -1,7 +1,7 @@
-"""Where a trace goes besides: moments, ids and settings that its plan alone would hardly meet.
+"""Rarer features of a trace: times, ids and settings that its plan alone would seldom have.
 
-Of three traces one stays as its plan has it. The others each have some of these moods, drawn by dice of their own, so
-that a mood that is off leaves the trace as it would be without it, draw by draw.
+One in three traces keeps its plan. The others have some of these features, drawn by their own random generator, so that
+a feature that is off leaves the trace as it would be without it, draw by draw.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from fencepost.protocol.settings import Settings
 from .consumer_plan import REGEXES, TOPICS
 from .plan import REBALANCE_TIMEOUTS, SESSION_TIMEOUTS, UNBOUNDED, ClientPlan, ConsumerPlan, Plan, Wide
 
-#: text of every kind: composed and decomposed, of no width, blank to Java or not, beyond the first plane, the ends of
-#: each range of UTF-8 and UTF-16, both directions, equal when folded, long
+#: text of every kind: composed and decomposed, zero-width, blank in Java or not, outside the BMP, at the ends of each
+#: range of UTF-8 and UTF-16, both directions, equal when case-folded, long
 _TEXTS = (
     "é", "e\u0301", "ß", "SS", "ﬁ", "İ", "i\u0307", "\u200b", "\ufeff", "\u00a0", "\u2003", "\u202eabc", " ", "\t",
     "\0", "a b", "a\nb", "-", "--", "\x7f", "\x80", "\u07ff", "\u0800", "\ud7ff", "\ue000", "\uffff", "\U00010000",
     "\U0010ffff", "\U0001f980", "\U0001f980\u200d\U0001f980", "\u0f0b", "\u05d0\u05d1", "漢字", "Ω", "\u2126", "null",
     "0", "g" * 255, "é" * 300,
 )  # fmt: skip
-#: names that are legal and seldom, and others that no topic can have
+#: legal but rare names, and others that no topic can have
 _ODD_TOPICS = ("Orders", "orders_eu", "o", "9", "-", "a" * 249, "ördérs", "\U0001f980", "orders ", "orders\0")
-#: syntax that RE2 has and others have not, or read otherwise; and texts that look like syntax
+#: syntax that only RE2 has, or that others read differently; and texts that look like syntax
 _ODD_REGEXES = (
     "(?i)ORDERS.*", "^orders$", "orders\\b.*", "\\Qaudit.log\\E", "[[:alpha:]]+", "\\w+-\\w+", "[^o].*",
     "o{2}|p{1,3}.*", "(?s).+", "\\pL+", "\\p{Greek}*", "(?:orders|payments)(?:-eu)?", "(?P<first>orders)", "a|",
     "orders.*?", "\\x6frders", "(?U)o.*", "\\Aorders\\z", "[\\d\\w]+", "é", "\U0001f980*", ".", "orders\n", " orders",
 )  # fmt: skip
-#: their timers have equal names in Kafka: one's end is the other's beginning (C-TMR-11)
+#: their timers have equal names in Kafka, since the end of one name is the beginning of another (C-TMR-11)
 _TOUCHING_GROUPS = ("g", "g-m", "g-m-m", "m")
 _TOUCHING_MEMBERS = ("m", "m-m", "m-m-m", "g", "g-m", "x")
 _TOUCHING_INSTANCES = ("i", "g-i", "m")
@@ -40,7 +40,7 @@ _MOST = UNBOUNDED
 
 
 def widened(plan: Plan, dice: Random) -> Plan:
-    """The plan with the moods that the dice give it."""
+    """Return the plan with the features that the dice give it."""
     if dice.random() < 1 / 3:
         return plan
 
@@ -68,7 +68,8 @@ def widened(plan: Plan, dice: Random) -> Plan:
 
 
 def _settings(plan: Plan, dice: Random) -> Plan:
-    """Kafka's own settings, or some at the ends of their ranges; and members whose timeouts are at theirs."""
+    """Use Kafka's default settings, or some at the limits of their ranges; and members with timeouts at their
+    limits."""
     settings = replace(Settings(), consumer_protocol_enabled=plan.settings.consumer_protocol_enabled)
     if dice.random() < 0.6:
         settings = _extreme(settings, dice)
@@ -91,8 +92,8 @@ def _settings(plan: Plan, dice: Random) -> Plan:
 
 
 def _extreme(usual: Settings, dice: Random) -> Settings:
-    """Each either as usual, or the least or the most that Kafka takes. A heartbeat interval is below the session
-    timeout there, and both lie between their bounds."""
+    """Draw each setting as usual, or as the least or the greatest that Kafka accepts. A heartbeat interval stays below
+    the session timeout, and both are between their bounds."""
 
     def one(least: int, most: int, default: int) -> int:
         return dice.choice((least, most, default, default))
@@ -121,7 +122,7 @@ def _extreme(usual: Settings, dice: Random) -> Settings:
 
 
 def _strange(plan: Plan, dice: Random) -> Plan:
-    """Ids, hosts, racks, topics and regular expressions of every kind."""
+    """Use unusual ids, hosts, racks, topics and regular expressions."""
     groups = dict(
         zip(plan.groups, dice.sample([text for text in _TEXTS if text.strip()], len(plan.groups)), strict=True)
     )
@@ -163,7 +164,7 @@ def _more(names: tuple[str, ...], dice: Random) -> tuple[str, ...]:
 
 
 def _touching(plan: Plan, dice: Random) -> Plan:
-    """Several groups whose members, instances and timers have the same names."""
+    """Use several groups whose members, instances and timers have the same names."""
     names = dice.sample(_TOUCHING_GROUPS, dice.choice((2, 2, 3)))
     return replace(
         plan,
@@ -195,5 +196,5 @@ def _with_groups(plan: Plan, names: Mapping[str, str]) -> Plan:
 
 
 def _talkative(plan: Plan, dice: Random) -> Plan:
-    """Reasons of every length in requests."""
+    """Use reasons of every length in requests."""
     return replace(plan, clients=tuple(replace(client, reason=dice.choice(_REASONS)) for client in plan.clients))

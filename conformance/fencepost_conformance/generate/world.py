@@ -1,4 +1,4 @@
-"""The host around a core while a trace is made: time, the log, timers, requests on their way, the partition's fate."""
+"""The host around a core while a trace is made: time, the log, timers, requests in flight, changes of leadership."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..targets.base import Observation
 from .cleaner import Log
 from .plan import Plan
 
-#: what an append can fail with: each class of C-SYNC-30, and codes that it passes on
+#: errors of an append: each class of C-SYNC-30, and codes that it passes on
 APPEND_ERRORS = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -35,11 +35,11 @@ APPEND_ERRORS = (
 
 
 class CoreRaised(Exception):
-    """The core raised where it must answer; the message says what."""
+    """The core raised an exception where it must answer; the message has it."""
 
 
 class Session(Protocol):
-    """A coordinator that is fed one event at a time. ``armed``: timers that are set, with their deadline in ms."""
+    """A coordinator that takes one event at a time. ``armed``: timers that are set, with their deadline in ms."""
 
     @property
     def armed(self) -> dict[ev.TimerKey, int]: ...
@@ -49,7 +49,7 @@ class Session(Protocol):
     def consumer_groups(self) -> dict[str, ConsumerGroupView]: ...
 
     def feed(self, event: ev.Event) -> Observation:
-        """Handle the event and tell what it did."""
+        """Handle the event and return what it did."""
 
 
 class Program(Protocol):
@@ -59,19 +59,19 @@ class Program(Protocol):
     def plan(self) -> Any: ...
 
     def sent(self, request_id: int, version: int, body: RequestBody) -> None:
-        """One of its own requests went out."""
+        """Note that one of its requests was sent."""
 
     def answered(self, request_id: int, body: ResponseBody) -> None:
-        """An answer arrives."""
+        """Handle an answer."""
 
 
 def appends_within(event: ev.Event) -> bool:
-    """Whether what the event writes is of a transaction, and appended within its own step (F-RT-05)."""
+    """Whether the event's records belong to a transaction and are appended within its own step (F-RT-05)."""
     return isinstance(event, ev.Request) and isinstance(event.body, TxnOffsetCommitRequest | WriteTxnMarkerRequest)
 
 
 class World:
-    """Feeds events to a core, keeps what came of them, and lets the clients see their answers."""
+    """Feeds events to a core, keeps their observations, and passes answers to the clients."""
 
     strange_groups: Sequence[str] = ("", "ghost", "nobody")
 
@@ -83,47 +83,47 @@ class World:
         self.events: list[ev.Event] = []
         self.observations: list[Observation] = []
         self.now = 0
-        self.expires = False  #: the timer that looks for old offsets may fire
+        self.expires = False  #: the timer that expires offsets may fire
         self.log: list[Record] = []
-        #: the length of the log after each step that wrote, and when it was loaded
+        #: the length of the log after each step that wrote, and after loads
         self.ends: list[int] = [0]
         self.replicated = 0
-        #: the log on the disk, which a cleaner may have been over; kept up only where one is at work
+        #: the log on disk, which a cleaner may have changed; kept up to date only if a cleaner works
         self.disk = Log()
-        #: the newest leader epoch that there was, which the coordinator need not know
+        #: the newest leader epoch, which the coordinator need not know
         self.epoch = 0
         self._leading = Leading()
-        #: what is appended within its own step may fail to be (``compare.atomic``)
+        #: an append within its own step may fail (``compare.atomic``)
         self.fails_within = True
         #: every member id that an answer named, oldest first
         self.known_ids: list[str] = []
-        #: work beside that has not ended
+        #: background tasks that have not ended
         self.tasks: list[ev.TaskKey] = []
-        #: work whose coordinator has lost the partition meanwhile, and which may end before the next one leads
+        #: tasks whose coordinator has lost the partition, and which may end before the next one leads
         self.lost_tasks: list[ev.TaskKey] = []
-        #: how many of the next appends are likely to fail
+        #: number of next appends that are likely to fail
         self._failing = 0
         self._next_request = 1
         self._asked: dict[int, Program] = {}
 
     @property
     def groups(self) -> dict[str, GroupView]:
-        """The groups as the core has them now."""
+        """Return the groups as the core has them now."""
         return self.session.groups
 
     @property
     def consumer_groups(self) -> Mapping[str, ConsumerGroupView]:
-        """The consumer groups as the core has them now."""
+        """Return the consumer groups as the core has them now."""
         return self.session.consumer_groups
 
     @property
     def owned(self) -> bool:
-        """The partition is led."""
+        """Whether the partition is led."""
         return self._leading.owned
 
     @property
     def loading(self) -> bool:
-        """A load goes on."""
+        """Whether a load is in progress."""
         return self._leading.loading
 
     @property
@@ -131,7 +131,7 @@ class World:
         return self.owned and self.replicated < len(self.log)
 
     def due(self) -> list[ev.TimerKey]:
-        """Timers that may fire now, in an order that does not depend on hashing."""
+        """Return timers that may fire now, in an order that does not depend on hashing."""
         return sorted((key for key, at in self._armed() if at <= self.now), key=timer_order)
 
     def _armed(self) -> Iterable[tuple[ev.TimerKey, int]]:
@@ -139,14 +139,14 @@ class World:
         return armed if self.expires else [each for each in armed if each[0].kind is not ev.TimerKind.EXPIRY]
 
     def next_deadline(self) -> int | None:
-        """The first deadline after now."""
+        """Return the first deadline after now."""
         return min((at for _, at in self._armed() if at > self.now), default=None)
 
     def request(
         self, version: int, body: RequestBody, client: Program | None = None, *, host: tuple[str, str] | None = None,
         denied: frozenset[str] = frozenset(), denied_topics: frozenset[str] = frozenset(),
     ) -> int:  # fmt: skip
-        """Send a request, of a client or of nobody in particular; the id it got."""
+        """Send a request, of a client or of none; returns its id."""
         number = self._next_request
         self._next_request += 1
         name, address = host or (
@@ -170,7 +170,7 @@ class World:
         return number
 
     def feed(self, event: ev.Event) -> None:
-        """One event, its answers, and then the fate of its records."""
+        """Feed one event, deliver its answers, then append or lose its records."""
         self.events.append(event)
         try:
             seen = self.session.feed(event)
@@ -199,7 +199,7 @@ class World:
             self.replicate(len(self.log))
 
     def _fails(self) -> float:
-        """How likely the next append fails. Failures come alone, or in bursts."""
+        """Return the probability that the next append fails. Failures are single, or come in bursts."""
         mood, burst = self.plan.mood, self.plan.wide.burst
         if not burst:
             return mood.append_fails
@@ -214,8 +214,9 @@ class World:
             self.known_ids.append(member_id)
 
     def _written_as_one(self, event: ev.Event) -> bool:
-        """Deletions that go on together (C-ADM-09) are appended one by one; no single failure stands for all. So may be
-        what a transaction writes within its own step (F-RT-05)."""
+        """Whether the event's records are one append. Concurrent deletions (C-ADM-09) are appended one by one, so no
+        single failure covers all of them. A transaction's writes within its own step (F-RT-05) may be several appends
+        too."""
         if not self.fails_within and appends_within(event):
             return False
         if not isinstance(event, ev.Appended):
@@ -225,13 +226,13 @@ class World:
         return sum(isinstance(each.body, DeleteGroupsRequest) for each in asked) < 2
 
     def replicate(self, offset: int) -> None:
-        """Everything below ``offset`` becomes durable."""
+        """Replicate everything below ``offset``."""
         self.replicated = offset
         self.feed(ev.Appended(self.now, offset=offset))
 
     def load(self, records: Sequence[Record], epoch: int | None = None, disk: Log | None = None) -> None:
-        """Loading ends with these records; if none goes on, it began at this epoch, by default the newest one.
-        ``disk``: the log as it is now, if not as it was read."""
+        """End loading with these records. If no load is in progress, it began at this epoch, by default the newest one.
+        ``disk``: the log as it is now, if it differs from what was read."""
         epoch = self.epoch if epoch is None else epoch
         event = ev.Load(self.now, leader_epoch=epoch, records=tuple(records))
         taken = self._leading.takes(event)
@@ -244,7 +245,7 @@ class World:
             self._leading.loaded(records, groups=bool(self.groups or self.consumer_groups))
 
     def start_loading(self, epoch: int | None = None) -> None:
-        """The partition is won at this epoch, by default the next one."""
+        """Win the partition at this epoch, by default the next one."""
         if epoch is None:
             self.epoch += 1
             epoch = self.epoch
@@ -258,8 +259,8 @@ class World:
         self.feed(event)
 
     def lose(self, *, known_epoch: bool, epoch: int | None = None) -> None:
-        """The partition moves away, unless at an epoch that is known (F-LOAD-03); what was not replicated may be lost
-        with it. The epoch is the next one if it is not given."""
+        """Lose the partition, unless at an epoch that is known (F-LOAD-03); unreplicated records may be lost too. The
+        epoch defaults to the next one."""
         if epoch is None:
             self.epoch += 1
             epoch = self.epoch
