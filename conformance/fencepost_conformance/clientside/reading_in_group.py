@@ -76,9 +76,8 @@ class _InGroup(Grouped):
         if self.listens:
             if dice.random() < 0.1 and not self.reader.settings.auto_commit:  # a slow listener
                 self.now += dice.choice((10, 500))
-            throws = (
-                dice.random() < 0.06 and self.consumer.stage is not Stage.UNSUBSCRIBE
-            )  # otherwise it would stay in the group
+            # a listener that throws in unsubscribe would keep the member in the group
+            throws = dice.random() < 0.06 and self.consumer.stage is not Stage.UNSUBSCRIBE
             error = "oops" if throws else None
             self._do(ListenerDone(self.now, error), {"kind": "listener", "error": error})
             return

@@ -1,4 +1,4 @@
-"""``python -m fencepost_conformance.corpus``: record the corpus anew. See ``docs/recording.md``."""
+"""``python -m fencepost_conformance.corpus``: record the corpus again. See ``docs/recording.md``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .produce import Made, produce, takes
 
 
 def corpus(
-    names: Annotated[list[str] | None, typer.Argument(help="only traces whose name begins so")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="only traces whose names begin with one of these")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="folder for the traces")] = Path("tests/corpus"),
-    jobs: Annotated[int, typer.Option(min=1, help="scenarios at a time")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, help="scenarios played at the same time")] = 4,
 ) -> None:
     """Play every scenario with real clients on a real broker and record it."""
 
     def tell(made: Made) -> None:
-        state = made.problem or ("accepted" if made.accepted else "REFUSED by the checker")
+        state = made.problem or ("accepted" if made.accepted else "REJECTED by the checker")
         print(f"{made.name}: {state}, {made.lines} events", flush=True)
 
     try:

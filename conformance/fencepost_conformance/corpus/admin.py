@@ -1,11 +1,11 @@
-"""What an administrator does: ``python -m fencepost_conformance.corpus.admin BOOTSTRAP WORD…``.
+"""Actions of an administrator: ``python -m fencepost_conformance.corpus.admin BOOTSTRAP WORD…``.
 
 remove GROUP INSTANCE    remove a static member by its instance id
-delete GROUP             delete the group; refused while it has members
+delete GROUP             delete the group; fails while it has members
 grow TOPIC COUNT         give a topic so many partitions
-fill TOPIC N COUNT       so many records into each of the topic's N partitions
-alter GROUP TOPIC N O    commit the offset O for each of the topic's N partitions, as nobody's member
-forget GROUP TOPIC N     delete what is committed for each of the topic's N partitions
+fill TOPIC N COUNT       write so many records to each of the topic's N partitions
+alter GROUP TOPIC N O    commit the offset O for each of the topic's N partitions, without a member
+forget GROUP TOPIC N     delete the committed offsets of each of the topic's N partitions
 drop TOPIC               delete the topic
 """
 
@@ -37,7 +37,7 @@ def administer(bootstrap: str, words: list[str]) -> None:
         elif words[0] == "fill":
             fill(bootstrap, words[1], int(words[2]), int(words[3]))
         else:
-            raise SystemExit(f"no such word: {words[0]}")
+            raise SystemExit(f"unknown action: {words[0]}")
     except KafkaError as refused:
         print(refused)
     finally:

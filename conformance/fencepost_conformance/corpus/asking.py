@@ -1,4 +1,4 @@
-"""Requests that an administrator sends through the recorder and that no Python client library has in this form."""
+"""Requests of an administrator, sent through the recorder, that no Python client library has in this form."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _ask(address: Address, api: str, request: Any) -> Any:
 
 
 def create_topic(address: Address, name: str, partitions: int) -> None:
-    """Raises RuntimeError if the broker refuses."""
+    """Create a topic; raises RuntimeError if the broker fails it."""
     topic = CreatableTopic(
         name=TopicName(name), num_partitions=i32(partitions), replication_factor=i16(1), assignments=(), configs=()
     )
@@ -43,14 +43,14 @@ def create_topic(address: Address, name: str, partitions: int) -> None:
 
 
 def describe(address: Address, group: str) -> None:
-    """Have a consumer group described; the answer is for the recorder."""
+    """Request the description of a consumer group; the answer is for the recorder."""
     request = ConsumerGroupDescribeRequest(group_ids=(GroupId(group),), include_authorized_operations=False)
     _ask(address, "consumer_group_describe", request)
 
 
 def monitor(address: Address, group: str) -> None:
-    """Ask for a group as a tool does that does not know its kind: described by both APIs, listed, and all that it has
-    committed, by name (OffsetFetch v9) and by topic id (v10)."""
+    """Inspect a group as a tool does that does not know its kind: describe it with both APIs, list it, and fetch all
+    its offsets by topic name (OffsetFetch v9) and by topic id (v10)."""
     describe(address, group)
     described = DescribeGroupsRequest(groups=(GroupId(group),), include_authorized_operations=False)
     _ask(address, "describe_groups", described)

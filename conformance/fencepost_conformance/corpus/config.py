@@ -1,4 +1,4 @@
-"""What a member of a scenario is to be."""
+"""The configuration of a scenario's member."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class MemberConfig:
     """``assignors`` by their names on the wire; times in milliseconds.
 
-    With the protocol ``consumer`` (KIP-848) the broker decides about sessions and heartbeats, and ``assignors`` are
-    those of the broker. A topic that begins with ``^`` is a regular expression, then for the broker to resolve.
+    With the protocol ``consumer`` (KIP-848) the broker sets sessions and heartbeats, and ``assignors`` are the
+    broker's. A topic that begins with ``^`` is then a regular expression, which the broker resolves.
     """
 
     library: str
@@ -23,8 +23,8 @@ class MemberConfig:
     session_timeout_ms: int = 6_000
     poll_interval_ms: int = 8_000
     heartbeat_ms: int = 500
-    api_version: str | None = None  #: kafka-python only: speak as to a broker of that release
+    api_version: str | None = None  #: kafka-python only: behave as with a broker of that release
     protocol: str = "classic"
     auto_commit: bool = True
-    reset: str = "earliest"  #: where to begin without a committed offset: earliest, latest or none
+    reset: str = "earliest"  #: position without a committed offset: earliest, latest or none
     transactional_id: str | None = None  #: of the producer that ``transact`` commands use

@@ -11,7 +11,7 @@ from .stage import Java
 
 
 def java_member(version: str) -> Java:
-    """The Java member with that release's client. Raises CannotRun without a JDK or the jars."""
+    """Return the Java member with that release's client. Raises CannotRun without a JDK or the jars."""
     libraries = jars.fetch(f"org.apache.kafka:kafka-clients:{version}", "org.slf4j:slf4j-nop:1.7.36")
     compiled = classes("member", Build(version), sources(__package__), libraries)
     return Java(jars.java(), os.pathsep.join(map(str, [compiled, *libraries])))

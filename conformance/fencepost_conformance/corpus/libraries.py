@@ -1,4 +1,4 @@
-"""The client libraries that scenarios are played with, behind the few calls that these need."""
+"""The client libraries that play scenarios, behind a common interface."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from .telling import tell
 
 
 class Client(Protocol):
-    """A library behind the few calls that the scenarios need; ``poll`` blocks for at most a tenth of a second."""
+    """A library behind the calls that scenarios need; ``poll`` blocks for at most a tenth of a second."""
 
     slow: float
 
     def poll(self) -> int:
-        """How many records came."""
+        """Return the number of records received."""
 
     def owned(self) -> Iterable[tuple[str, int]]: ...
     def subscribe(self, topics: list[str]) -> None: ...
     def unsubscribe(self) -> None: ...
     def commit(self) -> None: ...
     def seek(self, offset: int) -> None:
-        """All that it owns goes there."""
+        """Seek to this offset in all owned partitions."""
 
     def pause(self) -> None: ...
     def resume(self) -> None: ...
     def transact(self, what: str) -> None:
-        """``begin`` one with a record and the positions in it, ``commit`` or ``abort`` it."""
+        """``begin`` a transaction with a record and the current positions, ``commit`` it or ``abort`` it."""
 
     def close(self) -> None: ...
 
 
 class _Consuming:
-    """What the consumers of all libraries have in common."""
+    """The common part of the consumers of all libraries."""
 
     _consumer: Any
     _producer: Any = None
@@ -228,7 +228,7 @@ def _kafka_python_assignors() -> dict[str, Any]:
 
 
 class AioKafka(_Consuming):
-    """Runs its event loop only while it is asked to do something, and all of the time of a ``stall``."""
+    """Runs its event loop only during a command, and all the time during a ``stall``."""
 
     def __init__(self, config: MemberConfig) -> None:
         from aiokafka import AIOKafkaConsumer  # noqa: PLC0415

@@ -1,26 +1,25 @@
-"""One member of a group, in a process of its own: ``python -m fencepost_conformance.corpus.member CONFIG``.
+"""One member of a group, in its own process: ``python -m fencepost_conformance.corpus.member CONFIG``.
 
-CONFIG is ``MemberConfig`` as JSON. Standard input takes one command a line, standard output tells one JSON object
-a line:
+CONFIG is ``MemberConfig`` as JSON. Standard input takes one command a line, standard output has one JSON object a line:
 
     subscribe A,B    subscribe to these topics instead
-    stall SECONDS    do not poll for so long (heartbeats go on)
+    stall SECONDS    do not poll for so long (heartbeats continue)
     slow SECONDS     from now on, block for so long in each rebalance callback
-    unsubscribe      leave the group but stay alive
+    unsubscribe      leave the group but keep running
     commit           commit the positions, and wait for the answer
-    seek OFFSET      go there in all that it owns
-    pause, resume    fetch nothing of what it owns now; fetch again
+    seek OFFSET      seek to it in all owned partitions
+    pause, resume    stop fetching the partitions that it owns now; fetch again
     transact WHAT    ``begin`` a transaction with the positions in it, ``commit`` or ``abort`` it
     close            leave as the library does on close, and end
 
     {"event": "ready"}                                    the client exists and polls
-    {"event": "assigned", "partitions": [["t", 0], …]}    what it owns changed
-    {"event": "read", "count": 3}                         so many records have come in all
-    {"event": "done", "command": "commit"}                a command that reads or writes offsets was carried out
-    {"event": "error", "text": …}                         the library raised; the member goes on
+    {"event": "assigned", "partitions": [["t", 0], …]}    its owned partitions changed
+    {"event": "read", "count": 3}                         total number of records so far
+    {"event": "done", "command": "commit"}                a command that reads or writes offsets has ended
+    {"event": "error", "text": …}                         the library raised; the member continues
     {"event": "closed"}                                   it has left, and ends
 
-The parent ends it in the rough ways itself: SIGKILL (crash), SIGSTOP and SIGCONT (a machine that stops).
+The parent causes failures itself: SIGKILL (crash), SIGSTOP and SIGCONT (a machine that stops).
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from .telling import tell
 
 
 class Commands:
-    """The lines of standard input that have come so far."""
+    """The lines that have arrived on standard input."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def next(self, wait: float) -> str | None:
-        """The next line, None if there is none yet; ``close`` at the end of the input."""
+        """Return the next line, None if there is none yet; ``close`` at the end of the input."""
         while b"\n" not in self._rest:
             if not select.select([0], [], [], wait)[0]:
                 return None
@@ -58,7 +57,7 @@ class Commands:
 
 
 def _command(client: Client, line: str) -> bool:
-    """Do what a line says; False when the member is to end."""
+    """Carry out a command; returns False if the member must end."""
     word, _, rest = line.strip().partition(" ")
     if word == "subscribe":
         client.subscribe(rest.split(","))
@@ -72,7 +71,7 @@ def _command(client: Client, line: str) -> bool:
         try:
             _OF_OFFSETS[word](client, rest)
             tell("done", command=word)
-        except Exception as error:  # as below
+        except Exception as error:  # as at the end of this file
             tell("error", text=f"{type(error).__name__}: {error}")
     else:
         return False
@@ -105,7 +104,7 @@ def run(config: MemberConfig) -> None:
             if now != owned:
                 owned = now
                 tell("assigned", partitions=owned)
-        except Exception as error:  # whatever the library raises is part of the scenario
+        except Exception as error:  # any exception of the library is part of the scenario
             tell("error", text=f"{type(error).__name__}: {error}")
             time.sleep(0.1)
         line = commands.next(0 if subscribed else 0.1)

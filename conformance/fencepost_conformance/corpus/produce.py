@@ -1,4 +1,4 @@
-"""Runs scenarios, several at a time, each with a group and a recorder of its own, and keeps what was recorded."""
+"""Runs scenarios, several at a time, each with its own group and recorder, and keeps the recordings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .asking import create_topic
 from .scenarios import SCENARIOS, Scenario
 from .stage import Java, Stage, Stuck
 
-#: Sessions of the consumer protocol as short as those of the classic one, so that a trace need not last for minutes.
+#: Sessions of the consumer protocol as short as the classic ones, so that a trace does not take minutes.
 BROKER_SETTINGS = {
     "group.max.size": "7",
     "group.consumer.max.size": "7",
@@ -28,9 +28,9 @@ BROKER_SETTINGS = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.consumer.heartbeat.interval.ms": "500",
 }
-#: Partitions of the two topics that each scenario has for itself.
+#: Partitions of the two topics of each scenario.
 PARTITIONS = (8, 4)
-#: How often a scenario that got stuck is played again.
+#: Attempts at a scenario that gets stuck.
 TRIES = 3
 
 
@@ -48,7 +48,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What became of a take: ``problem`` is None if its trace is in the folder; ``accepted`` by the checker or not."""
+    """The result of a take: ``problem`` is None if its trace is in the folder; ``accepted``: the checker's verdict."""
 
     name: str
     problem: str | None
@@ -57,7 +57,7 @@ class Made:
 
 
 def takes(names: Iterable[str] = (), *, java: bool = True) -> list[Take]:
-    """All takes, or those whose name begins with one of ``names``; without Java only those that need none.
+    """Return all takes, or those whose name begins with one of ``names``; without Java only those that need none.
 
     Raises CannotRun for a name that no take begins with.
     """
@@ -74,15 +74,15 @@ def takes(names: Iterable[str] = (), *, java: bool = True) -> list[Take]:
 
 
 def _clients(take: Take) -> dict[str, str]:
-    """The libraries that take part, with their versions."""
+    """Return the libraries of a take, with their versions."""
     libraries = ("confluent-kafka", "kafka-python", "aiokafka", "java") if take.library == "mixed" else (take.library,)
     versions = {name: DEFAULT_VERSION if name == "java" else installed(name) for name in libraries}
     return {"client": ", ".join(f"{name} {number}" for name, number in versions.items())}
 
 
 async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, path: Path) -> None:
-    """Play and record once; the trace is at ``path`` afterwards. Raises Stuck."""
-    group = take.name + f"-{attempt}" * bool(attempt)  # each attempt needs a group that nobody knows
+    """Play and record once, to a trace at ``path``. Raises Stuck."""
+    group = take.name + f"-{attempt}" * bool(attempt)  # each attempt needs a new group
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
     stage = Stage("", group, {}, take.library, take.scenario.assignors, java, take.scenario.protocol)
     stage.broker = broker if take.scenario.own_broker else None
@@ -121,7 +121,7 @@ async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, pat
         await take.scenario.play(stage)
     finally:
         await stage.clear()
-        await asyncio.sleep(0.2)  # what the last member said is on its way through the proxy
+        await asyncio.sleep(0.2)  # the last member's requests are still in the proxy
         until.set()
         await recording
 
@@ -152,8 +152,8 @@ async def produce(
     tell: Callable[[Made], None],
     release: str = DEFAULT_VERSION,
 ) -> list[Made]:
-    """Record all takes into the folder. Takes with the same broker settings share a broker, but for those that
-    restart it."""
+    """Record all takes into the folder. Takes with the same broker settings share a broker, except those that restart
+    it."""
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Made] = []
     shared: dict[int, list[Take]] = {}

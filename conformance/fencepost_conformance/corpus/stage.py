@@ -1,4 +1,4 @@
-"""What a scenario plays on: a group of its own, a recorder of its own, and members that are child processes."""
+"""The stage of a scenario: its own group and recorder, and members that are child processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..targets.broker import Broker
 from .asking import create_topic, describe, monitor
 from .config import MemberConfig
 
-#: How long anything that must happen may take before the scenario is given up, in seconds.
+#: Time limit for everything that must happen in a scenario, in seconds.
 PATIENCE = 60.0
 
 JAVA_ASSIGNORS = {
@@ -28,12 +28,12 @@ JAVA_ASSIGNORS = {
     "cooperative-sticky": "CooperativeStickyAssignor",
 }
 
-#: What members get that do not speak the protocol of their scenario.
+#: Assignors of members with another protocol than their scenario.
 USUAL_ASSIGNORS = {"classic": ("range",), "consumer": ("uniform",)}
 
 
 class Stuck(Exception):
-    """The scenario did not go where it must; the recording is thrown away."""
+    """The scenario did not do what it must; its recording is discarded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ class Player:
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     readers: list[asyncio.Task[None]] = field(default_factory=list)
     last_words: str = ""  #: the last line of its standard error
-    assignments: int = 0  #: how often it told what it owns
-    read: int = 0  #: records that came
-    done: int = 0  #: commands about offsets that were carried out, or failed
+    assignments: int = 0  #: number of its assignment events
+    read: int = 0  #: records received
+    done: int = 0  #: offset commands that succeeded or failed
 
     async def listen(self) -> None:
         assert self.process.stdout is not None
@@ -123,14 +123,14 @@ class Player:
         await self.process.stdin.drain()
 
     async def does(self, command: str) -> None:
-        """Have it carry out a command about offsets; wait until it did, or failed."""
+        """Let it carry out an offset command, and wait until it succeeded or failed."""
         before = self.done
         await self.say(command)
         async with self.changed:
             await _patiently(self.changed.wait_for(lambda: self.done > before), f"{command} does not end")
 
     async def reads(self, count: int) -> None:
-        """Wait until so many records have come in all."""
+        """Wait until it has read so many records in total."""
         async with self.changed:
             await _patiently(
                 self.changed.wait_for(lambda: self.read >= count), f"{self.config.name} read {self.read} of {count}"
@@ -143,10 +143,10 @@ class Player:
             return bool(self.owned) if number is None else len(self.owned) == number
 
         async with self.changed:
-            await _patiently(self.changed.wait_for(there), f"{self.config.name} owns {self.owned}, wanted {number}")
+            await _patiently(self.changed.wait_for(there), f"{self.config.name} owns {self.owned}, expected {number}")
 
     async def fails(self) -> None:
-        """Wait until the library raised something, or the process ended."""
+        """Wait until the library raised an exception, or the process ended."""
         async with self.changed:
             await _patiently(
                 self.changed.wait_for(lambda: bool(self.errors) or self.process.returncode is not None),
@@ -182,7 +182,7 @@ async def _patiently(waiting: Any, complaint: str) -> None:
 
 @dataclass(slots=True)
 class Stage:
-    """``library``, ``assignors`` and ``protocol`` are what members get unless told otherwise."""
+    """``library``, ``assignors`` and ``protocol`` are defaults of its members."""
 
     bootstrap: str
     group: str
@@ -192,7 +192,7 @@ class Stage:
     java: Java | None
     protocol: str = "classic"
     players: list[Player] = field(default_factory=list)
-    broker: Broker | None = None  #: if it is this scenario's alone
+    broker: Broker | None = None  #: if the scenario has its own
     _fates: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     @property
@@ -202,13 +202,13 @@ class Stage:
     def crash_at(self, name: str, kind: str, api: str, count: int) -> None:
         """Kill the member of that name when its count-th request of an API is ``sent``, or answered (``received``).
 
-        It is killed before the request goes on to the broker, which gets it all the same, or before the answer goes on
-        to the member, which never gets it.
+        It is killed before the recorder passes the request on to the broker, which still gets it, or before the
+        recorder passes the answer on to the member, which never gets it.
         """
         self._fates[name, kind, api] = count
 
     def watch(self, kind: str, header: RequestHeader) -> None:
-        """What passes the recorder."""
+        """Look at each message that passes the recorder."""
         key = header.client_id or "", kind, header.api
         if key in self._fates:
             self._fates[key] -= 1
@@ -216,7 +216,7 @@ class Stage:
                 next(player for player in self.players if player.config.name == key[0]).crash()
 
     async def administer(self, *words: str) -> None:
-        """Let an administrator do something through the recorder: see ``admin.py``."""
+        """Run an administrator's action through the recorder; see ``admin.py``."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", f"{__package__}.admin", self.bootstrap, *words, stderr=asyncio.subprocess.DEVNULL
         )
@@ -228,26 +228,26 @@ class Stage:
         return Address(host, int(port))
 
     async def create_topic(self, name: str, partitions: int) -> None:
-        """Through the recorder, so that the trace tells the topic's id."""
+        """Create a topic through the recorder, so that the trace contains the topic's id."""
         await asyncio.to_thread(create_topic, self._address, name, partitions)
         self.topics[name] = partitions
 
     async def fill(self, count: int, topic: str | None = None) -> None:
-        """So many records in each partition of the topic."""
+        """Write so many records to each partition of the topic."""
         topic = topic or self.topic
         await self.administer("fill", topic, str(self.topics[topic]), str(count))
 
     async def restart_broker(self) -> None:
-        """Kill the broker and start it again with what it has stored."""
+        """Kill the broker and start it again with its stored data."""
         assert self.broker is not None
         await asyncio.to_thread(self.broker.restart)
 
     async def describe(self) -> None:
-        """Let an administrator have the consumer group described."""
+        """Let an administrator request the consumer group's description."""
         await asyncio.to_thread(describe, self._address, self.group)
 
     async def monitor(self) -> None:
-        """Let an administrator's tool ask for the group: see ``asking.monitor``."""
+        """Let an administrator's tool inspect the group; see ``asking.monitor``."""
         await asyncio.to_thread(monitor, self._address, self.group)
 
     async def member(
@@ -266,7 +266,7 @@ class Stage:
         reset: str = "earliest",
         transactional_id: str | None = None,
     ) -> Player:
-        """Start a member; it joins on its own."""
+        """Start a member; it joins by itself."""
         protocol = protocol or self.protocol
         usual = self.assignors if protocol == self.protocol else USUAL_ASSIGNORS[protocol]
         config = MemberConfig(
@@ -303,16 +303,16 @@ class Stage:
         return player
 
     def _gone(self) -> str | None:
-        """A member that ended though nobody told it to."""
+        """Return a sentence about a member that ended without a command to, or None."""
         for player in self.players:
             if player.process.returncode not in (None, 0, -signal.SIGKILL):
                 return f"{player.config.name} ended with status {player.process.returncode}: {player.last_words}"
         return None
 
     async def settled(self, *players: Player, topics: Sequence[str] | None = None, partitions: int = 0) -> None:
-        """Wait until these members share out all partitions of the topics, each once, and each has one.
+        """Wait until these members own all partitions of the topics, each partition once, and each member has one.
 
-        ``partitions`` is for topics that have got more of them.
+        ``partitions`` is for topics that have got more partitions.
         """
         counts = {topic: partitions or self.topics[topic] for topic in topics or [self.topic]}
         wanted = sorted((topic, n) for topic, count in counts.items() for n in range(count))
@@ -328,7 +328,7 @@ class Stage:
         await _patiently(watch(), f"{[(player.config.name, player.owned, player.errors) for player in players]}")
 
     async def clear(self) -> None:
-        """End whatever still runs."""
+        """End all processes that still run."""
         for player in self.players:
             if player.process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What a member says to its scenario: one JSON object a line on standard output."""
+"""Messages of a member to its scenario: one JSON object a line on standard output."""
 
 from __future__ import annotations
 

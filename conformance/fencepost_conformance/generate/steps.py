@@ -49,9 +49,8 @@ class Steps(ABC):
     def run(self, steps: int, between: Callable[[World], None] | None = None) -> None:
         """Run steps until the trace has so many events; ``between`` is called before each of them."""
         world, rng = self._world, self._rng
-        weighted = (
-            self._weighted()
-        )  # not stored: bound methods would keep the whole trace alive until a garbage collection
+        # not stored: bound methods would keep the whole trace alive until a garbage collection
+        weighted = self._weighted()
         kinds, weights = [kind for _, kind in weighted], [*accumulate(weight for weight, _ in weighted)]
         if rng.random() < 0.03:  # requests before the partition is owned (F-RT-02)
             self._client()

@@ -1,4 +1,4 @@
-"""What the members of a recorded group do. Each scenario ends with every member gone."""
+"""The scenarios that members of recorded groups play. Each ends when every member has left."""
 
 from . import (
     administration,

@@ -1,4 +1,4 @@
-"""An administrator's tools beside consumers: they ask by other APIs and other names than the consumers do."""
+"""An administrator's tools beside consumers; they use other APIs and topic ids."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ async def _made_again(stage: Stage) -> None:
 
 @scenario(libraries=("java", "confluent-kafka", "aiokafka"), topics_before=True)
 async def monitored(stage: Stage) -> None:
-    """A tool asks for the group by both APIs, and for its offsets by name and by id; its topics are there before"""
+    """A tool asks for the group by both APIs, and for its offsets by name and by id; its topics exist before"""
     await _monitored(stage)
 
 
 @scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer", topics_before=True)
 async def consumer_monitored(stage: Stage) -> None:
-    """A tool asks for the group by both APIs, and for its offsets by name and by id; its topics are there before"""
+    """A tool asks for the group by both APIs, and for its offsets by name and by id; its topics exist before"""
     await _monitored(stage)
 
 
 @scenario(libraries=("java", "aiokafka"))
 async def topic_made_again(stage: Stage) -> None:
-    """A topic is deleted and created again, twice; a tool looks at what was committed for each of them"""
+    """A topic is deleted and created again, twice; a tool reads the offsets committed for each of them"""
     await _made_again(stage)
 
 
 @scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
 async def consumer_topic_made_again(stage: Stage) -> None:
-    """A topic is deleted and created again, twice; a tool looks at what was committed for each of them"""
+    """A topic is deleted and created again, twice; a tool reads the offsets committed for each of them"""
     await _made_again(stage)

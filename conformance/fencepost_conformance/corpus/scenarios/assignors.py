@@ -1,4 +1,4 @@
-"""Assignors that keep what a member has, and libraries side by side."""
+"""Sticky and cooperative assignors, and different libraries in one group."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def cooperative_crash(stage: Stage) -> None:
 
 
 async def _one_after_the_other(stage: Stage, libraries: Sequence[str]) -> None:
-    """A member of each library comes, and each goes again, the first one first."""
+    """Let a member of each library join, then let them leave, the first one first."""
     members = []
     for library in libraries:
         members.append(await stage.member(library, library=library))

@@ -1,6 +1,6 @@
 """The consumer protocol (KIP-848): joining, leaving, crashing, stopping, and being slow.
 
-Where members do the same as in a scenario of the classic protocol, that one is played.
+Where the members do the same as in a scenario of the classic protocol, that scenario is played.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def consumer_three_at_once(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_crash(stage: Stage) -> None:
-    """One of three members is killed; its session runs out."""
+    """One of three members is killed; its session expires."""
     members = [await stage.member(name) for name in ("one", "two", "three")]
     await stage.settled(*members)
     members[1].crash()
@@ -68,7 +68,7 @@ async def consumer_crash_of_last(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_crash_while_joining(stage: Stage) -> None:
-    """A member is killed with its first heartbeat on the way; it gets partitions and never knows."""
+    """A member is killed while its first heartbeat is on the way; it gets partitions and never knows."""
     one = await stage.member("one")
     await stage.settled(one)
     stage.crash_at("two", "sent", "consumer_group_heartbeat", 1)
@@ -81,7 +81,7 @@ async def consumer_crash_while_joining(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_crash_while_revoking(stage: Stage) -> None:
-    """A member that must give up partitions is killed before it does; they come free when its session ends."""
+    """A member that must give up partitions is killed before it does; they are freed when its session ends."""
     one = await stage.member("one")
     await stage.settled(one)
     await one.say("slow 4")
@@ -94,13 +94,13 @@ async def consumer_crash_while_revoking(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_freeze(stage: Stage) -> None:
-    """One of two members is stopped past its session timeout, goes on, and finds itself unknown."""
+    """One of two members is stopped past its session timeout, continues, and finds itself unknown."""
     await freeze(stage)
 
 
 @scenario(("java",), ("uniform",), protocol="consumer")
 async def consumer_stall(stage: Stage) -> None:
-    """One of two members does not poll for longer than its poll interval, then goes on."""
+    """One of two members does not poll for longer than its poll interval, then continues."""
     await stall(stage)
 
 
@@ -134,7 +134,7 @@ async def consumer_too_slow_member(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_crowd(stage: Stage) -> None:
-    """Six members come at once, one of them is killed, and all go at once."""
+    """Six members come at once, one of them is killed, and all leave at once."""
     members = [await stage.member(f"m{n}") for n in range(6)]
     await stage.settled(*members)
     await quiet(2)
@@ -146,7 +146,7 @@ async def consumer_crowd(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_full(stage: Stage) -> None:
-    """One member more than the group may have is refused."""
+    """One member more than the group may have is rejected."""
     members = [await stage.member(f"m{n}", poll_interval_ms=10_000) for n in range(7)]
     await stage.settled(*members)
     last = await stage.member("last", poll_interval_ms=10_000)

@@ -11,7 +11,7 @@ from .static import admin_removal
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_static_restart(stage: Stage) -> None:
-    """A static member closes and restarts within its session timeout; nobody else notices."""
+    """A static member closes and restarts within its session timeout; no other member notices."""
     one, two = await static_pair(stage)
     await two.close()
     again = await stage.member("again", instance_id="s2")
@@ -51,7 +51,7 @@ async def consumer_static_away_too_long(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_static_unreleased(stage: Stage) -> None:
-    """A static member is killed; its successor is refused until the session of the dead one ends."""
+    """A static member is killed; its successor is rejected until the session of the dead one ends."""
     one, two = await static_pair(stage)
     two.crash()
     again = await stage.member("again", instance_id="s2")
@@ -67,7 +67,7 @@ async def consumer_static_unreleased(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_static_thief(stage: Stage) -> None:
-    """A second process wants the instance id of a live one, and is refused."""
+    """A second process uses the instance id of a live one, and is rejected."""
     one, two = await static_pair(stage)
     thief = await stage.member("thief", instance_id="s2")
     await quiet(3)

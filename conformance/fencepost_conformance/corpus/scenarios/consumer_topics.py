@@ -1,4 +1,4 @@
-"""Subscriptions of the consumer protocol: changed, by regular expression, to topics that come and grow."""
+"""Subscriptions of the consumer protocol: changed, by regular expression, to topics that are created and grow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .scenario import CONSUMER, leader_and_follower, quiet, scenario
 
 
 def _pattern(stage: Stage, letters: str = "a-z") -> str:
-    """Only this stage's topics."""
+    """Return a regular expression that matches this stage's topics only."""
     return f"^{stage.group}-[{letters}]$"
 
 
@@ -72,7 +72,7 @@ async def consumer_regex(stage: Stage) -> None:
 
 @scenario(CONSUMER, ("uniform",), protocol="consumer")
 async def consumer_regex_change(stage: Stage) -> None:
-    """A member goes from one regular expression to another, beside one that subscribes by name."""
+    """A member changes from one regular expression to another, beside one that subscribes by name."""
     both = list(stage.topics)[:2]
     one = await stage.member("one")
     two = await stage.member("two", topics=[_pattern(stage, "b")])
@@ -87,7 +87,7 @@ async def consumer_regex_change(stage: Stage) -> None:
 
 @scenario(("confluent-kafka",), ("uniform",), protocol="consumer")
 async def consumer_names_to_regex(stage: Stage) -> None:
-    """A member goes from names to a regular expression."""
+    """A member changes from names to a regular expression."""
     both = list(stage.topics)[:2]
     one, two = await leader_and_follower(stage)
     await two.say(f"subscribe {_pattern(stage, 'b')}")

@@ -10,7 +10,7 @@ from .scenario import leader_and_follower, quiet, scenario
 
 @scenario()
 async def crash(stage: Stage) -> None:
-    """One of two members is killed; its session runs out."""
+    """One of two members is killed; its session expires."""
     one, two = await leader_and_follower(stage)
     two.crash()
     await stage.settled(one)
@@ -41,7 +41,7 @@ async def crash_of_last(stage: Stage) -> None:
 
 @scenario()
 async def crash_before_joining(stage: Stage) -> None:
-    """A member is killed when it was given its id; a third one has to wait for that id to run out."""
+    """A member is killed when it has got its id; a third one has to wait until that id expires."""
     one = await stage.member("one")
     await stage.settled(one)
     stage.crash_at("two", "received", "join_group", 1)
@@ -69,7 +69,7 @@ async def crash_while_joining(stage: Stage) -> None:
 
 
 async def _leader_killed(stage: Stage, kind: str, api: str) -> None:
-    """While it leads the rebalance by which another member comes."""
+    """Kill the leader while it leads the rebalance by which another member joins."""
     one = await stage.member("one")
     await stage.settled(one)
     stage.crash_at("one", kind, api, 1)
@@ -81,7 +81,7 @@ async def _leader_killed(stage: Stage, kind: str, api: str) -> None:
 
 @scenario()
 async def crash_of_leader_before_sync(stage: Stage) -> None:
-    """The leader is killed when it was given the members; the others wait for its assignment in vain."""
+    """The leader is killed when it has got the list of members; the others wait for its assignment in vain."""
     await _leader_killed(stage, "received", "join_group")
 
 

@@ -8,7 +8,7 @@ from .scenario import leader_and_follower, scenario
 
 @scenario()
 async def freeze(stage: Stage) -> None:
-    """One of two members is stopped past its session timeout, goes on, and finds itself fenced."""
+    """One of two members is stopped past its session timeout, continues, and finds itself fenced."""
     one, two = await leader_and_follower(stage)
     two.freeze()
     await stage.settled(one)
@@ -20,7 +20,7 @@ async def freeze(stage: Stage) -> None:
 
 @scenario()
 async def stall(stage: Stage) -> None:
-    """One of two members does not poll for longer than its poll interval, then goes on."""
+    """One of two members does not poll for longer than its poll interval, then continues."""
     one, two = await leader_and_follower(stage, poll_interval_ms=6_000)
     await two.say("stall 9")
     await stage.settled(one)
@@ -31,7 +31,7 @@ async def stall(stage: Stage) -> None:
 
 @scenario()
 async def stall_through_rebalance(stage: Stage) -> None:
-    """A member does not poll while another joins; the rebalance goes on without it."""
+    """A member does not poll while another joins; the rebalance continues without it."""
     one = await stage.member("one", poll_interval_ms=6_000)
     await stage.settled(one)
     await one.say("stall 11")

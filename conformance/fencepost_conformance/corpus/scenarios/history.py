@@ -1,4 +1,4 @@
-"""Groups with a past: older versions of the protocol, a group that is deleted and begun anew."""
+"""Groups with a past: older versions of the protocol, a group that is deleted and created again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .scenario import leader_and_follower, scenario
 
 @scenario(libraries=("kafka-python",))
 async def old_versions(stage: Stage) -> None:
-    """Members that speak versions in which a member joins without being given an id first."""
+    """Members that use versions in which a member joins without getting an id first."""
     one, two = await leader_and_follower(stage, api_version="1.0")
     three = await stage.member("three")
     await stage.settled(one, two, three)
@@ -21,7 +21,7 @@ async def old_versions(stage: Stage) -> None:
 
 @scenario(libraries=("confluent-kafka", "kafka-python"))
 async def deletion(stage: Stage) -> None:
-    """An administrator deletes the group: in vain while it is alive, then when it is empty; it begins anew."""
+    """An administrator deletes the group: in vain while it has members, then when it is empty; a new one begins."""
     one = await stage.member("one")
     await stage.settled(one)
     await stage.administer("delete", stage.group)

@@ -42,7 +42,7 @@ async def three_at_once(stage: Stage) -> None:
 
 @scenario(initial_delay_ms=3_000)
 async def crowd(stage: Stage) -> None:
-    """Six members come at once and all go at once."""
+    """Six members come at once and all leave at once."""
     members = [await stage.member(f"m{n}", poll_interval_ms=10_000) for n in range(6)]
     await stage.settled(*members)
     await quiet(2)
@@ -51,7 +51,7 @@ async def crowd(stage: Stage) -> None:
 
 @scenario(libraries=("confluent-kafka",), initial_delay_ms=3_000)
 async def full(stage: Stage) -> None:
-    """One member more than the group may have is refused until another leaves."""
+    """One member more than the group may have is rejected until another leaves."""
     members = [await stage.member(f"m{n}", poll_interval_ms=10_000) for n in range(7)]
     await stage.settled(*members)
     last = await stage.member("last", poll_interval_ms=10_000)

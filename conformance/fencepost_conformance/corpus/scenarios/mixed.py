@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..stage import Stage
 from .scenario import CONSUMER, quiet, scenario
 
-#: What rolls a group: one library, or members of different ones (then with the library of their place).
+#: The libraries that roll a group: one, or a different one for each member.
 ROLLED = (*CONSUMER, "mixed")
 
 
@@ -14,7 +14,7 @@ def _library(stage: Stage, place: int) -> str:
 
 
 async def _roll(stage: Stage, first: str, second: str, *, back: bool = False) -> None:
-    """Three members of one protocol are closed and restarted one by one with the other."""
+    """Close three members of one protocol and restart them one by one with the other."""
     members = [await stage.member(f"{first}-{n}", protocol=first, library=_library(stage, n)) for n in range(3)]
     await stage.settled(*members)
     await quiet()
@@ -106,7 +106,7 @@ async def mixed_crash(stage: Stage) -> None:
 
 @scenario(("java",))
 async def mixed_at_once(stage: Stage) -> None:
-    """Members of both protocols come at once; the group is converted while its first rebalance is under way."""
+    """Members of both protocols come at once; the group is converted during its first rebalance."""
     members = [await stage.member(f"m{n}", protocol=("classic", "consumer")[n % 2]) for n in range(4)]
     await stage.settled(*members)
     await quiet()

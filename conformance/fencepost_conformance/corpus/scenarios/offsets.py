@@ -1,4 +1,4 @@
-"""Offsets: what a member commits, who finds it again, and what an administrator does with it."""
+"""Offsets: commits of a member, the member that resumes from them, and an administrator's changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EACH = 5
 
 
 async def _reader(stage: Stage, name: str, *, auto_commit: bool = False, reset: str = "earliest") -> Player:
-    """A member that owns all there is, and commits only when it is told to unless said otherwise."""
+    """Start a member that owns all partitions, and commits only on command unless ``auto_commit`` is set."""
     player = await stage.member(name, auto_commit=auto_commit, reset=reset)
     await stage.settled(player)
     return player
@@ -41,7 +41,7 @@ async def _crash_before_commit(stage: Stage) -> None:
     one.crash()
     await one.ended()
     two = await _reader(stage, "two")
-    await two.reads(8 * _EACH)  # what was processed and not committed comes again
+    await two.reads(8 * _EACH)  # records that were processed but not committed come again
     await two.does("commit")
     await two.close()
 
@@ -54,7 +54,7 @@ async def _seek_back(stage: Stage) -> None:
     await one.does("seek 2")
     await one.reads(8 * (2 * _EACH - 2))
     await one.does("seek 1")
-    await one.does("commit")  # whatever position the library has by now
+    await one.does("commit")  # any position that the library has by now
     await quiet()
     await one.does("commit")
     await one.close()
@@ -105,13 +105,13 @@ async def consumer_commit_and_resume(stage: Stage) -> None:
 
 @scenario()
 async def crash_before_commit(stage: Stage) -> None:
-    """A member crashes between processing and commit; what it did not commit comes again"""
+    """A member crashes between processing and commit; uncommitted records come again"""
     await _crash_before_commit(stage)
 
 
 @scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
 async def consumer_crash_before_commit(stage: Stage) -> None:
-    """A member crashes between processing and commit; what it did not commit comes again"""
+    """A member crashes between processing and commit; uncommitted records come again"""
     await _crash_before_commit(stage)
 
 
@@ -129,25 +129,25 @@ async def consumer_seek_back(stage: Stage) -> None:
 
 @scenario()
 async def auto_commit(stage: Stage) -> None:
-    """Two members commit by themselves, and hand partitions over"""
+    """Two members commit automatically, and hand partitions over"""
     await _auto_commit(stage)
 
 
 @scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
 async def consumer_auto_commit(stage: Stage) -> None:
-    """Two members commit by themselves, and hand partitions over"""
+    """Two members commit automatically, and hand partitions over"""
     await _auto_commit(stage)
 
 
 @scenario(libraries=COOPERATIVE)
 async def pause_and_resume(stage: Stage) -> None:
-    """A member pauses all that it owns, and fetches on later"""
+    """A member pauses all its partitions, and resumes later"""
     await _pause(stage)
 
 
 @scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
 async def consumer_pause_and_resume(stage: Stage) -> None:
-    """A member pauses all that it owns, and fetches on later"""
+    """A member pauses all its partitions, and resumes later"""
     await _pause(stage)
 
 
@@ -165,7 +165,7 @@ async def reset_to_latest(stage: Stage) -> None:
 
 @scenario(libraries=("kafka-python", "java"))
 async def reset_refused(stage: Stage) -> None:
-    """Without a committed offset and without a policy a member gets an error, until somebody commits one for it"""
+    """Without a committed offset and a reset policy a member gets an error, until an administrator commits an offset"""
     await stage.fill(_EACH)
     one = await stage.member("one", auto_commit=False, reset="none")
     await one.fails()
@@ -195,7 +195,7 @@ async def altered(stage: Stage) -> None:
 
 @scenario(libraries=("java", "aiokafka"))
 async def forgotten(stage: Stage) -> None:
-    """An administrator deletes what an empty group has committed; the next member begins anew"""
+    """An administrator deletes the offsets of an empty group; the next member starts from the beginning"""
     await stage.fill(_EACH)
     one = await _reader(stage, "one")
     await one.reads(8 * _EACH)
@@ -226,7 +226,7 @@ async def group_deleted(stage: Stage) -> None:
 
 @scenario(libraries=("java", "kafka-python"))
 async def topic_deleted(stage: Stage) -> None:
-    """A topic goes while offsets of it are committed, and comes again"""
+    """A topic is deleted while it has committed offsets, and is created again"""
     await stage.fill(_EACH)
     one = await _reader(stage, "one")
     await one.reads(8 * _EACH)
@@ -244,7 +244,7 @@ async def topic_deleted(stage: Stage) -> None:
 
 @scenario(libraries=ALL)
 async def handed_over(stage: Stage) -> None:
-    """A second member takes half of the partitions, with what was committed for them"""
+    """A second member takes half of the partitions, with their committed offsets"""
     await stage.fill(_EACH)
     one, two = await leader_and_follower(stage)
     await stage.fill(_EACH)

@@ -1,4 +1,4 @@
-"""What makes members rejoin, and votes over assignors."""
+"""Reasons to rejoin, and votes on assignors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def more_partitions(stage: Stage) -> None:
 
 @scenario()
 async def other_assignors(stage: Stage) -> None:
-    """Members with different lists of assignors; the vote falls on the common one, then on another."""
+    """Members with different lists of assignors; the vote selects the common one, then another."""
     one = await stage.member("one", assignors=("range", "roundrobin"))
     await stage.settled(one)
     two = await stage.member("two", assignors=("roundrobin",))
@@ -72,7 +72,7 @@ async def other_assignors(stage: Stage) -> None:
 
 @scenario()
 async def no_common_assignor(stage: Stage) -> None:
-    """A member that shares no assignor with the group is refused."""
+    """A member that shares no assignor with the group is rejected."""
     one = await stage.member("one", assignors=("range",))
     await stage.settled(one)
     two = await stage.member("two", assignors=("roundrobin",))

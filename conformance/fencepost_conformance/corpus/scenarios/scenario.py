@@ -1,4 +1,4 @@
-"""What a scenario is, and what many of them have in common."""
+"""The class of scenarios, and steps that many of them share."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ ALL = (*PYTHON, "java")
 COOPERATIVE = ("confluent-kafka", "kafka-python", "java")
 #: librdkafka's sticky assignor is its cooperative one.
 STICKY = ("kafka-python", "aiokafka", "java")
-#: Those with the consumer protocol (KIP-848).
+#: Libraries with the consumer protocol (KIP-848).
 CONSUMER = ("confluent-kafka", "java")
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """``play`` under the name of its function, with each of ``libraries``; ``about`` stands in the traces' headers."""
+    """``play``: the function of that name; played with each of ``libraries``. ``about``: text in the traces'
+    headers."""
 
     name: str
     play: Callable[[Stage], Awaitable[None]]
@@ -29,10 +30,10 @@ class Scenario:
     assignors: tuple[str, ...]
     about: str
     initial_delay_ms: int  #: of the broker
-    protocol: str = "classic"  #: of members that are not told another
-    own_broker: bool = False  #: it does to the broker what nobody else could bear
-    topics_before: bool = False  #: its topics are there before the recording begins
-    seeks: bool = False  #: its members read from where they are told to, not from where the group's offsets say
+    protocol: str = "classic"  #: the default of its members
+    own_broker: bool = False  #: it disturbs the broker, so it cannot share one
+    topics_before: bool = False  #: its topics exist before the recording begins
+    seeks: bool = False  #: its members seek instead of using the group's offsets
 
     @property
     def title(self) -> str:
@@ -52,7 +53,7 @@ def scenario(  # noqa: PLR0917
     seeks: bool = False,
     topics_before: bool = False,
 ) -> Callable[[_Play], _Play]:
-    """Registers the function below it as a scenario."""
+    """Register the decorated function as a scenario."""
 
     def register(play: _Play) -> _Play:
         name = getattr(play, "__name__", "")
@@ -71,7 +72,7 @@ async def quiet(seconds: float = 1.2) -> None:
 
 
 async def leader_and_follower(stage: Stage, **settings: Any) -> tuple[Player, Player]:
-    """Two members, of which the first was in the group before the second came."""
+    """Return two members, of which the first was in the group before the second joined."""
     one = await stage.member("one", **settings)
     await stage.settled(one)
     two = await stage.member("two", **settings)
@@ -80,7 +81,7 @@ async def leader_and_follower(stage: Stage, **settings: Any) -> tuple[Player, Pl
 
 
 async def static_pair(stage: Stage) -> tuple[Player, Player]:
-    """Two static members that come at once, with instance ids s1 and s2."""
+    """Return two static members that join at once, with instance ids s1 and s2."""
     one = await stage.member("one", instance_id="s1")
     two = await stage.member("two", instance_id="s2")
     await stage.settled(one, two)

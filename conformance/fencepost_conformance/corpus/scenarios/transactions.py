@@ -9,7 +9,7 @@ _EACH = 3
 
 
 async def _reader(stage: Stage, name: str, transactional_id: str = "t") -> Player:
-    """A member that owns all there is and has read it."""
+    """Start a member that owns all partitions and has read them."""
     player = await stage.member(name, auto_commit=False, transactional_id=f"{stage.group}-{transactional_id}")
     await stage.settled(player)
     return player
@@ -51,7 +51,7 @@ async def _fenced(stage: Stage) -> None:
     await one.does("transact begin")
     two = await stage.member("two", auto_commit=False, transactional_id=f"{stage.group}-t")
     await stage.settled(one, two)
-    await one.does("transact commit")  # the other has taken its name
+    await one.does("transact commit")  # the other has taken its transactional id
     await quiet()
     one.crash()
     await one.ended()
@@ -70,7 +70,7 @@ async def _left_open(stage: Stage) -> None:
     one.crash()
     await one.ended()
     two = await stage.member("two", auto_commit=False)
-    await quiet(8)  # it waits for the offsets that the transaction holds
+    await quiet(8)  # it waits for the transaction's offsets
     three = await stage.member("three", auto_commit=False, transactional_id=f"{stage.group}-t")  # aborts it
     await stage.settled(two, three)
     await quiet()
@@ -93,13 +93,13 @@ async def consumer_transaction_committed(stage: Stage) -> None:
 
 @scenario(libraries=ALL)
 async def transaction_aborted(stage: Stage) -> None:
-    """Offsets of a transaction that was aborted are nobody's"""
+    """The offsets of an aborted transaction are not committed"""
     await _aborted(stage)
 
 
 @scenario(libraries=CONSUMER, assignors=("uniform",), protocol="consumer")
 async def consumer_transaction_aborted(stage: Stage) -> None:
-    """Offsets of a transaction that was aborted are nobody's"""
+    """The offsets of an aborted transaction are not committed"""
     await _aborted(stage)
 
 
