@@ -272,7 +272,7 @@ def test_spark_submit_says_where(cluster: Cluster, python: Path, tmp_path: Path)
     assert (tmp_path / "rows" / "kafka-4.3-classic" / "plan.json").exists()
     refused = run()
     assert refused.returncode == 2
-    assert "on a cluster each machine writes its rows itself" in refused.stdout
+    assert "on a cluster each machine writes its own rows" in refused.stdout
 
 
 @pytest.mark.slow

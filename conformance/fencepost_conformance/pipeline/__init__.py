@@ -1,1 +1,1 @@
-"""Many traces: planned as ranges of seeds, checked in chunks, one row a trace, however many workers."""
+"""Runs of many traces: planned as ranges of seeds, checked in chunks, one row a trace, with any number of workers."""

@@ -1,5 +1,5 @@
-"""Questions to a broker before a trace is played on it: which versions it has, which broker coordinates the groups, and
-whether that is ready."""
+"""Questions to a broker before a trace is played on it: its API versions, the coordinator of the groups, and whether
+that coordinator is ready."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from ..coverage.wire import api_name
 from ..generate.plan import GroupProtocol
 from ..wire.questions import Questions
 
-#: of each API, by its number, the lowest and highest version that broker and suite share
+#: by API number, the lowest and highest version that broker and suite share
 Ranges: TypeAlias = Mapping[int, tuple[int, int]]
 
 _CLASSIC: Final[dict[int, type]] = {
     11: m.JoinGroupRequest, 12: m.HeartbeatRequest, 13: m.LeaveGroupRequest, 14: m.SyncGroupRequest,
 }  # fmt: skip
 _CONSUMER: Final[dict[int, type]] = {68: c.ConsumerGroupHeartbeatRequest}
-#: what the clients of a protocol send
+#: requests of clients, by protocol
 CLIENTS: Final[dict[GroupProtocol, dict[int, type]]] = {
     GroupProtocol.CLASSIC: _CLASSIC,
     GroupProtocol.CONSUMER: _CONSUMER,
     GroupProtocol.MIXED: _CLASSIC | _CONSUMER,
 }
-#: what administrators of groups send, and what all clients may send about offsets; a broker may do without
+#: requests of administrators of groups, and of all clients about offsets; a broker may lack them
 _ADMIN: Final[dict[int, type]] = {
     15: m.DescribeGroupsRequest, 16: m.ListGroupsRequest, 42: m.DeleteGroupsRequest,
     8: om.OffsetCommitRequest, 9: om.OffsetFetchRequest, 28: om.TxnOffsetCommitRequest, 47: om.OffsetDeleteRequest,
@@ -49,16 +49,15 @@ ADMINISTRATORS: Final[dict[GroupProtocol, dict[int, type]]] = {
 }
 
 FIND_COORDINATOR, METADATA = 10, 3
-#: APIs of transactions that are not about groups; the first and last versions that the suite speaks
+#: APIs of transactions apart from groups; the first and last versions that the suite supports
 INIT_PRODUCER_ID, ADD_OFFSETS_TO_TXN, END_TXN = 22, 25, 26
 _TRANSACTIONS: Final = {INIT_PRODUCER_ID: (0, 6), ADD_OFFSETS_TO_TXN: (0, 4), END_TXN: (0, 5)}
-#: APIs that create, enlarge and delete topics (the answer to CreateTopics v7 has the ids of topics, which the checker
-#: needs)
+#: APIs that create, enlarge and delete topics (answers to CreateTopics v7 contain topic ids, which the checker needs)
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 _TOPICS: Final = {CREATE_TOPICS: (0, 7), DELETE_TOPICS: (0, 5), CREATE_PARTITIONS: (0, 2)}
 
 _HEARTBEAT: Final = 68
-#: the versions of ConsumerGroupHeartbeat that Kafka had before KIP-848 was released
+#: the versions of ConsumerGroupHeartbeat in Kafka before KIP-848 was released
 _EARLY_ACCESS: Final = (0, 0)
 _FOR_GROUPS, _FOR_TRANSACTIONS = 0, 1
 #: how often a coordinator that is not ready is asked again, and after how many seconds
@@ -69,15 +68,15 @@ _NOT_YET: Final = frozenset(
 
 
 class NotOffered(CannotRun):
-    """The broker lacks an API that the clients of a protocol need; another protocol may do."""
+    """The broker lacks an API that the clients of a protocol need; another protocol may work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a broker offers. ``ranges``: APIs of groups, offsets and transactions. ``topics``: APIs that change topics.
-    ``absent``: names of APIs that it lacks, so that they are not tested. ``nodes``: how many brokers its cluster has.
-    ``locates``: it answers FindCoordinator. ``metadata``: its versions of Metadata. ``given``: topics that exist and
-    that the traces are to use."""
+    """A broker's offer. ``ranges``: APIs of groups, offsets and transactions. ``topics``: APIs that change topics.
+    ``absent``: names of APIs that it lacks, so that they are not tested. ``nodes``: number of brokers in its cluster.
+    ``locates``: it answers FindCoordinator. ``metadata``: its versions of Metadata. ``given``: existing topics for the
+    traces to use."""
 
     ranges: Ranges
     topics: Ranges
@@ -89,7 +88,7 @@ class Offer:
 
 
 def offer(told: Ranges, protocol: GroupProtocol, where: Address, nodes: int, given: Sequence[str] = ()) -> Offer:
-    """The versions that broker and suite share. ``given``: topics that exist and that the traces are to use.
+    """Return the versions that broker and suite share. ``given``: existing topics for the traces to use.
 
     Raises ``NotOffered`` if an API is missing that the protocol needs."""
     needed = CLIENTS[protocol]
@@ -102,13 +101,13 @@ def offer(told: Ranges, protocol: GroupProtocol, where: Address, nodes: int, giv
     if _HEARTBEAT in needed:
         if told[_HEARTBEAT] == _EARLY_ACCESS:
             raise NotOffered(
-                f"{where} offers ConsumerGroupHeartbeat v0 only, which is KIP-848 as Kafka 3.7 to 3.9 had it in early "
-                f"access; --protocol {protocol} needs v1"
+                f"{where} offers ConsumerGroupHeartbeat v0 only (KIP-848 in early access, as in Kafka 3.7 to 3.9); "
+                f"--protocol {protocol} needs v1"
             )
         if CREATE_TOPICS not in topics and not given:
             raise NotOffered(
                 f"{where} does not offer CreateTopics, which --protocol {protocol} needs; "
-                "or give topics that exist with --topic NAME"
+                "or name existing topics with --topic NAME"
             )
     absent = [key for key in known if key not in ranges]
     absent += [key for key in _TOPICS if key not in topics and not given]
@@ -133,7 +132,7 @@ def _missing(told: Ranges, key: int, known: tuple[int, int], protocol: GroupProt
 
 
 def default_profile(told: Ranges) -> str:
-    """The profile to judge a broker by that announces these versions, if none is asked for.
+    """Return the default profile for a broker with these versions.
 
     Kafka 3.7 to 3.9 have KIP-848 in early access, and the Scala coordinator by default."""
     early = told.get(_HEARTBEAT) == _EARLY_ACCESS
@@ -141,23 +140,23 @@ def default_profile(told: Ranges) -> str:
 
 
 def older_words(profile: str) -> str:
-    """What the Scala coordinator is judged by, in a line; empty of any other profile."""
+    """Return a line about the Scala coordinator's profile; empty for any other profile."""
     if profile != KAFKA_3_9.name:
         return ""
     return (
-        f"profile {profile}: judged as the older coordinator, written in Scala, the default up to Kafka 3.9 (D-01 to "
-        "D-26); for a 3.9 with group.coordinator.new.enable=true take --profile kafka-4.0"
+        f"profile {profile}: judged as the older coordinator, in Scala, the default up to Kafka 3.9 (D-01 to "
+        "D-26); for a 3.9 with group.coordinator.new.enable=true use --profile kafka-4.0"
     )
 
 
 def absent_words(absent: Sequence[str]) -> str:
-    """The APIs that a broker lacks, in a line; empty if there are none."""
+    """Return a line with the APIs that a broker lacks; empty if there are none."""
     return f"the broker does not offer {', '.join(absent)}: not tested" if absent else ""
 
 
 async def coordinator_of(broker: Questions, group_id: str, where: Address) -> Address:
-    """The coordinator of a group. FindCoordinator is repeated until a broker is named, since a new cluster creates the
-    offsets topic at the first request (F-FIND-02). Raises ``CannotRun``."""
+    """Return the coordinator of a group. Repeats FindCoordinator until it names a broker, since a new cluster creates
+    the offsets topic at the first request (F-FIND-02). Raises ``CannotRun``."""
     for _ in range(_TRIES):
         try:
             found = await broker.ask("find_coordinator", 0, 3, key=group_id, key_type=_FOR_GROUPS)
@@ -170,19 +169,19 @@ async def coordinator_of(broker: Questions, group_id: str, where: Address) -> Ad
 
 
 async def coordinator_ready(broker: Questions, groups: Sequence[str], where: Address) -> None:
-    """Wait until the coordinator has loaded the groups' log, so that traces are about groups. Raises ``CannotRun``."""
+    """Wait until the coordinator has loaded the groups' log, so that traces test groups. Raises ``CannotRun``."""
     for name in groups:
         for _ in range(_TRIES):
             if await _state_of(broker, name) not in _NOT_YET:
                 break
             await asyncio.sleep(_AGAIN_S)
         else:
-            raise CannotRun(f"{where} does not become coordinator of its groups")
+            raise CannotRun(f"{where} does not become the coordinator of its groups")
 
 
 async def _state_of(broker: Questions, group_id: str) -> int:
-    """The error code of the first of these requests that the broker offers; 0 if it offers none. None of them creates
-    a group: descriptions, and heartbeats of a member that no group has."""
+    """Return the error code of the first of these requests that the broker offers; 0 if it offers none. None of them
+    creates a group: descriptions, and heartbeats of an unknown member."""
     nobody = {"group_id": group_id, "member_id": "nobody"}
     with suppress(Unsupported):
         return _code(await broker.ask("describe_groups", 0, 4, groups=(group_id,)))
@@ -196,7 +195,7 @@ async def _state_of(broker: Questions, group_id: str) -> int:
 
 
 def _code(answer: Any) -> int:
-    """The error code of an answer, or of the first group in it."""
+    """Return the error code of an answer, or of its first group."""
     rows = getattr(answer, "groups", None)
     row = answer if rows is None else next(iter(rows), None)
     return 0 if row is None else int(row.error_code.value)
@@ -205,7 +204,7 @@ def _code(answer: Any) -> int:
 async def transaction_coordinator(
     broker: Questions, transactional_id: str, where: Address, offer: Offer
 ) -> Address | None:
-    """The coordinator of a transactional id; None if the broker names none."""
+    """Return the coordinator of a transactional id; None if the broker names none."""
     if not offer.locates:
         return where
     for _ in range(_TRIES):

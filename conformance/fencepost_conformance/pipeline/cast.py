@@ -1,4 +1,4 @@
-"""Who takes part in a trace that is played over the wire."""
+"""The interfaces of the clients in a trace that is played over the wire."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..generate.plan import Plan
 
 _Program = TypeVar("_Program")
 
-#: Sends a request that is no group's, noted like all others: API, version, fields.
+#: Sends a request that is not of a group API; it is noted like all others. Arguments: API, version, fields.
 AskPlain: TypeAlias = Callable[..., Awaitable[Any]]
 
 
@@ -29,14 +29,14 @@ class Producer:
 
 
 class ClientPlan(Protocol):
-    """What is fixed of a client."""
+    """The fixed settings of a client."""
 
     @property
     def client_id(self) -> str: ...
 
 
 class Player(Protocol):
-    """A client program: what it sends next goes by the answers it has got. ``silent``: it has crashed for a while."""
+    """A client program: its next request depends on the answers it got. ``silent``: it has crashed for a while."""
 
     silent: bool
 
@@ -52,7 +52,7 @@ class Player(Protocol):
 
 @dataclass(slots=True)
 class Around(Generic[_Program]):
-    """What a forger can know of a trace that is played (``hostile.Surroundings``): not how groups stand."""
+    """A forger's knowledge of a played trace (``hostile.Surroundings``), without the state of groups."""
 
     plan: Plan
     clients: Sequence[_Program]
@@ -63,25 +63,25 @@ class Around(Generic[_Program]):
 
 
 def group_names(prefix: str, step: int) -> Callable[[int], str]:
-    """The names of a trace's groups by their number. Numbers that follow each other lie in partitions that do so
-    (F-LOC-02), which different brokers lead; those of another ``step`` lie farther apart."""
+    """Return a function that names a trace's groups by number. Consecutive numbers are in consecutive partitions
+    (F-LOC-02), which different brokers lead; with another ``step`` they are further apart."""
     return lambda number: f"{prefix}-{number * step}"
 
 
 def groups_apart(prefix: str, nodes: int) -> tuple[str, ...]:
-    """Groups that no client joins: one for offsets alone, and one that is only asked for. None in a cluster, where
-    other brokers may coordinate them."""
+    """Return groups that no client joins: one for offsets alone, and one that is only asked for. None in a cluster,
+    where other brokers may coordinate them."""
     return (f"{prefix}-simple", f"{prefix}-missing") if nodes == 1 else ()
 
 
 def around(plan: Plan, clients: Sequence[_Program], nodes: int) -> Around[_Program]:
-    """In a cluster a group of no name may be coordinated by another broker, so that a forger leaves it alone."""
+    """Return a forger's surroundings. In a cluster they lack the nameless group: another broker may coordinate it."""
     return Around(plan, clients) if nodes == 1 else Around(plan, clients, strange_groups=plan.groups)
 
 
 class Cast(Protocol):
-    """``groups``: those of clients, by their names on the broker. ``apart``: groups that no client joins.
-    ``longest_s``: how long a request may be parked by what clients say."""
+    """``groups``: the clients' groups, by their names on the broker. ``apart``: groups that no client joins.
+    ``longest_s``: how long the clients' timeouts may park a request."""
 
     apart: Sequence[str]
 
@@ -98,28 +98,28 @@ class Cast(Protocol):
     def longest_s(self) -> float: ...
 
     async def set_up(self, ask: AskPlain) -> None:
-        """Before anybody joins; noted in the trace. Raises ``CannotRun``."""
+        """Prepare before a client joins; noted in the trace. Raises ``CannotRun``."""
 
     async def meanwhile(self, ask: AskPlain, rng: Random) -> None:
-        """What an administrator does while they play; noted."""
+        """Act as an administrator during the trace; noted."""
 
     async def clear_away(self, ask: AskPlain) -> None:
-        """Afterwards, and not noted."""
+        """Clean up after the trace; not noted."""
 
     def as_sent(self, body: RequestBody) -> RequestBody:
-        """A request in the broker's names."""
+        """Return a request with the broker's names."""
 
     def aside(self, rng: Random, client: Player) -> tuple[int, RequestBody] | None:
-        """A commit or a fetch that a client sends before its next request, if any."""
+        """Return a commit or a fetch that a client sends before its next request, or None."""
 
     def forged(self, rng: Random) -> tuple[int, RequestBody] | None:
-        """A request that no client would send, and that is answered at once."""
+        """Return a request that no client would send, and that is answered at once, or None."""
 
     def parked(self, rng: Random) -> tuple[int, RequestBody] | None:
-        """Likewise one that the broker may answer late: JoinGroup or SyncGroup."""
+        """Return such a request that the broker may answer late, JoinGroup or SyncGroup, or None."""
 
     def transaction(self, rng: Random, producer: Producer) -> tuple[int, RequestBody] | None:
-        """A commit within a transaction; None where offsets are not tested."""
+        """Return a commit within a transaction; None where offsets are not tested."""
 
     def heard(self, body: ResponseBody) -> None:
-        """An answer that any client got."""
+        """Take note of an answer to any client."""

@@ -1,4 +1,4 @@
-"""Make and check a few traces in this process. The same seeds give the same rows in any process and any company."""
+"""Make and check a few traces in this process. The same seeds give the same rows in any process and any order."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from ..verdict import Verdict
 from .group import group_of
 from .job import Job, Row, TraceOutcome
 
-#: traces in a row that may not be run before the run ends: it is not for them then
+#: number of traces in a row that cannot be run before the run ends: the cause is then not in the traces
 IN_A_ROW = 10
 NOT_COMPARED = "the core ran alone: neither the model nor another target was compared with it"
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What became of one trace. ``steps`` agreed; ``difference`` is at the step after them, or says in ``left`` why
-    the trace was undecided or broken.
+    """The result of one trace. ``steps`` agreed. ``difference`` is at the step after them; its ``left`` says why a
+    trace was undecided or broken.
 
-    ``ours`` are the core's observations, ``other`` the target's if it is not the core. ``rules``: what decides at a
-    step that the model refused, if it says so.
+    ``ours`` are the core's observations, ``other`` the target's if it is not the core. ``rules``: those that decide at
+    a step that the model rejected, if it names them.
     """
 
     outcome: TraceOutcome
@@ -51,8 +51,8 @@ class Examined:
 class Checker:
     """Checks traces for one job; holds the job's target (a JVM, if it is Kafka) until ``close``.
 
-    ``target``: what its name means, where this machine is not the one to look that up. ``kafka``: the JVM to use, if
-    one of that target is there already.
+    ``target``: the resolved target, if this machine cannot resolve it. ``kafka``: an existing JVM of that target to
+    use.
     """
 
     def __init__(self, job: Job, target: TargetName | None = None, kafka: KafkaJvm | None = None) -> None:
@@ -63,7 +63,7 @@ class Checker:
         self._broken = 0  #: in a row
 
     def check(self, seeds: Sequence[int]) -> list[Row]:
-        """One row for each seed, in order. What their traces leave in cycles is collected once, at the end.
+        """Return one row for each seed, in order. Reference cycles of the traces are collected once, at the end.
 
         Raises ``ProcessFault`` if the target does not start, or runs none of many in a row."""
         with uncollected():
@@ -82,7 +82,7 @@ class Checker:
         return [as_row(trace, found) for trace, found in zip(traces, self.examine(traces), strict=True)]
 
     def examine(self, traces: Sequence[Generated]) -> list[Examined]:
-        """What becomes of each trace, in order. Raises ``NoStart``."""
+        """Return the result of each trace, in order. Raises ``NoStart``."""
         if self.kafka is None:
             return [self._examine(trace, None) for trace in traces]
         others = self.kafka.run_each([(trace.settings, trace.events) for trace in traces])
@@ -124,7 +124,7 @@ def _not_run(fault: ProcessFault) -> Examined:
 
 
 def as_row(trace: Generated, found: Examined) -> Row:
-    """The row of a trace."""
+    """Return the row of a trace."""
     agreed = found.ours[: found.steps]
     difference = found.difference
     return Row(
@@ -153,7 +153,7 @@ def _group(trace: Generated, found: Examined) -> str:
 
 
 def digest(observations: Sequence[Observation]) -> str:
-    """Stands for all replies and records, in order; the same on every machine."""
+    """Return a digest of all replies and records, in order; the same on every machine."""
     total = hashlib.blake2b(digest_size=16)
     for seen in observations:
         if seen.replies or seen.records:

@@ -22,18 +22,18 @@ _REBALANCE_TIMEOUTS = (500, 2_000, 5_000)
 LONGEST_S: Final = max(_REBALANCE_TIMEOUTS) / 1_000
 #: Kafka's default of group.max.session.timeout.ms
 _KAFKAS_LONGEST_SESSION_MS: Final = 1_800_000
-#: how many topics offsets are committed for
+#: number of topics with committed offsets
 _TOPICS: Final = 2
-#: how often a forged request has an empty group id
+#: probability that a forged request has an empty group id
 _BLANK: Final = 0.06
-#: metadata with a length that goes far beyond its end
+#: metadata with a length far beyond its end
 _WEDGES: Final = (b"\x00\x00\x7f\xff\xff\xff",)
 
 
 class ClassicCast(CastWithOffsets):
     """Drawn from ``rng``; groups and topics are named after ``prefix``, groups after ``step`` too (``group_names``).
 
-    Topics are only names in what leaders say, but offsets are committed for some of them."""
+    Leaders use topics only as names, but some topics get committed offsets."""
 
     def __init__(self, rng: Random, prefix: str, offer: Offer, step: int = 1) -> None:
         topics = topics_of(rng, prefix, offer, _TOPICS)
@@ -52,7 +52,7 @@ class ClassicCast(CastWithOffsets):
 
     @property
     def longest_s(self) -> float:
-        """Nobody is kept waiting for longer than a rebalance timeout (C-JOIN-43)."""
+        """No request waits for longer than a rebalance timeout (C-JOIN-43)."""
         return LONGEST_S
 
     def as_sent(self, body: RequestBody) -> RequestBody:
@@ -74,7 +74,7 @@ class ClassicCast(CastWithOffsets):
 
 
 def forged(rng: Random, around: Around[Any], client: Client, hostility: float) -> tuple[int, RequestBody]:
-    """What no client of the classic protocol would send."""
+    """Draw a request that no client of the classic protocol would send."""
     draw = rng.random()
     if draw < 0.4:
         return _perhaps_of_no_group(rng, around, *hostile.heartbeat(rng, around, client))
@@ -86,10 +86,9 @@ def forged(rng: Random, around: Around[Any], client: Client, hostility: float) -
 
 
 def parked(rng: Random, around: Around[Any], client: Client) -> tuple[int, RequestBody]:
-    """A JoinGroup or SyncGroup that no client would send. A member that is let in by it holds the group up for as long
-    as clients of the trace do, and no longer. So no protocol is listed twice, and no length in its metadata is out of
-    bounds: some releases of Kafka then never end the join phase (C-JOIN-72, G-DATA-10), and their silence would look
-    like a fault of its own."""
+    """Draw a JoinGroup or SyncGroup that no client would send. A member that joins with it delays the group no longer
+    than the trace's clients do. So no protocol is listed twice, and no length in its metadata is out of bounds: some
+    releases of Kafka then never end the join phase (C-JOIN-72, G-DATA-10), which would look like another fault."""
     if rng.random() < 0.4:
         return _perhaps_of_no_group(rng, around, *hostile.sync(rng, around, client))
     version, body = hostile.join(rng, around, client)
@@ -106,7 +105,7 @@ def parked(rng: Random, around: Around[Any], client: Client) -> tuple[int, Reque
 
 
 def _perhaps_of_no_group(rng: Random, around: Around[Any], version: int, body: RequestBody) -> tuple[int, RequestBody]:
-    """Now and then the same for a group without a name; in a cluster another broker may be asked for that."""
+    """Sometimes return the same request for the nameless group; in a cluster another broker may coordinate that."""
     if "" not in around.strange_groups or rng.random() >= _BLANK:
         return version, body
     blank: RequestBody = replace(body, group_id="")  # type: ignore[arg-type] # all four have it
@@ -114,8 +113,8 @@ def _perhaps_of_no_group(rng: Random, around: Around[Any], version: int, body: R
 
 
 def _for_the_wire(plan: Plan, topics: Topics, rng: Random, named: Callable[[int], str], ranges: Ranges) -> Plan:
-    """The plan with groups of its own, and clients that a run can wait for. What they subscribe to is written in bytes,
-    so it has its names on the broker from the beginning."""
+    """Return the plan with the trace's own groups, and clients that a run can wait for. Subscriptions are encoded, so
+    topics have their names on the broker from the beginning."""
     names = {name: named(number) for number, name in enumerate(plan.groups)}
     clients = []
     for each in plan.clients:
@@ -125,7 +124,7 @@ def _for_the_wire(plan: Plan, topics: Topics, rng: Random, named: Callable[[int]
 
 
 def on_the_wire(client: ClientPlan, rng: Random, ranges: Ranges) -> ClientPlan:
-    """With timeouts that a run can wait for, and versions that the broker has."""
+    """Return the client with timeouts that a run can wait for, and versions that the broker has."""
 
     def within(key: int, version: int) -> int:
         low, high = ranges[key]

@@ -1,4 +1,4 @@
-"""A connection to a broker that writes down what passes, as the recorder would (``docs/traces.md``, kind wire)."""
+"""A connection to a broker that notes all traffic, as the recorder would (``docs/traces.md``, kind wire)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ..trace.convert import odd_codes, wire_body
 from ..trace.lines import API_OF_TYPE, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine, WireLine
 from ..wire.access import OPEN, Access
 
-#: seconds for which a broker may be late with an answer
+#: seconds by which a broker may be late with an answer
 LATE_S = 25.0
 
 
 class Notes:
     """The lines of one trace, with times from its beginning; ``patience_s``: how long an answer may take. ``groups``:
-    those of the trace. What a broker lists of others is left out; None: everything is noted."""
+    those of the trace. Others that a broker lists are left out; None: everything is noted."""
 
     def __init__(self, patience_s: float = LATE_S, groups: frozenset[str] | None = None) -> None:
         self.patience_s = patience_s
@@ -53,7 +53,7 @@ class Notes:
 
 
 class Connection:
-    """One request at a time: a broker answers those of one connection in order, and so does a real client wait."""
+    """Sends one request at a time: a broker answers a connection's requests in order, and real clients wait too."""
 
     def __init__(self, notes: Notes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         notes.connections += 1
@@ -70,30 +70,30 @@ class Connection:
 
     @classmethod
     async def open(cls, notes: Notes, host: str, port: int, access: Access = OPEN) -> Connection:
-        """A log-in is not noted. Raises ``OSError``."""
+        """Connect and log in; the log-in is not noted. Raises ``OSError``."""
         return cls(notes, *await access.streams(host, port))
 
     async def ask(self, version: int, body: RequestBody, client_id: str) -> ResponseBody:
-        """Send a request and wait for its answer. Raises ``MalformedFrame``, also for a connection that is closed, and
-        ``NoAnswer`` if none comes within the patience of the notes."""
+        """Send a request and return its answer. Raises ``MalformedFrame``, also for a closed connection, and
+        ``NoAnswer`` if no answer comes within the patience of the notes."""
         said = f"{API_OF_TYPE[type(body)]} v{version} on connection {self._number}"
         api = api_of(body)
         header = self._header(API_KEYS[api], version, client_id)
         entity = fill(request_schema(api, version), values_of(body, version))
         if api in GROUP_APIS:
             told, content = await self._exchange(header, entity, wire_body(body), partial(_read, api, version), said)
-        else:  # about offsets: noted as it is on the wire, as the recorder does
+        else:  # offset requests are noted as on the wire, as the recorder does
             answer, content = await self._exchange(
                 header, entity, plain(entity), partial(read_response, api, version), said
             )
             told = to_response(api, answer)
         if codes := odd_codes(content):
-            raise MalformedFrame(f"{said} was answered with error code {codes[0]}, which is none of its API")
+            raise MalformedFrame(f"{said} was answered with error code {codes[0]}, which this API does not have")
         response: ResponseBody = told
         return response
 
     async def ask_plain(self, api: str, version: int, values: Any) -> Any:
-        """Likewise for a request that is no group's, from what ``fill`` takes; kio's answer."""
+        """Send a request of another API, built by ``fill``; returns kio's answer."""
         header = self._header(API_KEYS[api], version, "admin")
         entity, read = fill(request_schema(api, version), values), partial(read_response, api, version)
         said = f"{api} v{version} on connection {self._number}"
@@ -107,7 +107,7 @@ class Connection:
     async def _exchange(
         self, header: RequestHeader, entity: Any, body: dict[str, Any], read: Callable[[bytes], Any], said: str
     ) -> tuple[Any, dict[str, Any]]:
-        """What ``read`` makes of the answer, and what is noted of it."""
+        """Return the decoded answer, and the values to note of it."""
         frame = write_request(header, entity)
         about: dict[str, Any] = {
             "connection": self._number,

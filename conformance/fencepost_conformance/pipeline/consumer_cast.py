@@ -46,7 +46,7 @@ class ConsumerCast(CastWithOffsets):
 
     @property
     def longest_s(self) -> float:
-        """Heartbeats are answered at once."""
+        """Return 0: heartbeats are answered at once."""
         return 0.0
 
     def as_sent(self, body: RequestBody) -> RequestBody:
@@ -59,7 +59,7 @@ class ConsumerCast(CastWithOffsets):
         return self.about_offsets(rng) or forged(rng, self._around, rng.choice(self.clients))
 
     def parked(self, rng: Random) -> tuple[int, RequestBody] | None:
-        """Heartbeats are answered at once."""
+        """Return None: heartbeats are answered at once."""
         return None
 
     def heard(self, body: ResponseBody) -> None:
@@ -68,7 +68,7 @@ class ConsumerCast(CastWithOffsets):
 
 
 def forged(rng: Random, surroundings: consumer_hostile.Surroundings, client: ConsumerClient) -> tuple[int, RequestBody]:
-    """What no client of KIP-848 would send."""
+    """Draw a request that no client of KIP-848 would send."""
     draw = rng.random()
     if draw < 0.5:
         return consumer_hostile.heartbeat(rng, surroundings, client)
@@ -82,7 +82,7 @@ def forged(rng: Random, surroundings: consumer_hostile.Surroundings, client: Con
 def on_the_wire(
     clients: Iterable[ConsumerPlan], names: Mapping[str, str], rng: Random, ranges: Ranges
 ) -> tuple[ConsumerPlan, ...]:
-    """With groups of these ``names``, timeouts that a run can wait for, and versions that the broker has."""
+    """Return the clients with these groups ``names``, timeouts that a run can wait for, and the broker's versions."""
     low, high = ranges[_HEARTBEAT]
     return tuple(
         replace(

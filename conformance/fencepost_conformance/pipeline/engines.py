@@ -28,14 +28,14 @@ from .local import Crew, run_local
 from .plan import Plan
 from .summary import Summary
 
-#: initial rebalance delay of a broker that is started for a run: half a second spares every trace some of its waiting
+#: initial rebalance delay of a broker that a run starts: half a second shortens the waiting in every trace
 _DELAY_MS = 500
 
-#: the first release of Kafka with the consumer protocol as it is described here
+#: the first release of Kafka with the released consumer protocol
 _KIP_848 = (4, 0)
 
-#: plan, workers, directory for what is kept (None: nothing is), told of traces as they are done. Ctrl-C or SIGTERM ends
-#: it with the summary of what was done, which says so (``Summary.stopped``)
+#: arguments: plan, workers, directory for rows (None: keep nothing), callback with the number of finished traces.
+#: Ctrl-C or SIGTERM ends it with the summary of the finished part, which says so (``Summary.stopped``)
 Engine = Callable[[Plan, int, Path | None, Callable[[int], None]], Summary]
 
 
@@ -46,7 +46,7 @@ def _local(
     if target.kind == "broker":
         return _broker(plan, target, workers, advance)
     _require_harness(target)
-    del out  # rows are not kept: a local run is quick to do again
+    del out  # a local run keeps no rows, since it is quick to repeat
     summary = Summary(plan.job)
     with interruptible() as cut:
         try:
@@ -88,7 +88,7 @@ def _broker(plan: Plan, target: TargetName, workers: int, advance: Callable[[int
 
 
 def _require_harness(target: TargetName) -> None:
-    """Fetch and compile what the workers will need, once, before any of them starts. Raises ``CannotRun``."""
+    """Fetch and compile the workers' dependencies once, before any of them starts. Raises ``CannotRun``."""
     if target.kind == "kafka":
         harness.command(target.build)
 
@@ -100,15 +100,16 @@ def _spark(plan: Plan, workers: int, out: Path | None, advance: Callable[[int], 
 
 @contextmanager
 def _spark_at(place: Place, target: TargetName, rows: str | None) -> Iterator[Engine]:
-    """Runs plans about one target, all in one session; ``rows``: where rows go, a path or a URL, if not to ``out``."""
+    """Yield an engine that runs plans about one target in one session; ``rows``: path or URL for rows, default
+    ``out``."""
     if target.kind == "broker":
-        raise CannotRun("a broker is played against by one process; use --engine local")
+        raise CannotRun("a broker target needs --engine local")
     _require_shared(place.master, rows)
     _require_harness(target)
     with started(place, needs.TRACES, [target.build] if target.kind == "kafka" else [], light=True) as running:
         from .spark import run_spark  # noqa: PLC0415 — Spark is optional, and slow to import
 
-        _require_shared(running.master, rows)  # spark-submit may have named it
+        _require_shared(running.master, rows)  # spark-submit may have set it
 
         def run(plan: Plan, _: int, out: Path | None, advance: Callable[[int], None]) -> Summary:
             kept = f"{rows.rstrip('/')}/{plan.job.profile}-{plan.job.protocol}" if rows else out
@@ -119,10 +120,10 @@ def _spark_at(place: Place, target: TargetName, rows: str | None) -> Iterator[En
 
 
 def _require_shared(master: str, rows: str | None) -> None:
-    """Raises ``CannotRun`` if rows would go where the executors of a cluster do not find each other's."""
+    """Raise ``CannotRun`` if rows would go where the executors of a cluster cannot find each other's."""
     if master and is_cluster(master) and not (rows and is_url(rows)):
         raise CannotRun(
-            "on a cluster each machine writes its rows itself: name a folder that all of them reach, by its URL, "
+            "on a cluster each machine writes its own rows: give the URL of a folder that all machines can reach, "
             "--rows hdfs://… or s3a://…, or file:///… where it is mounted on all"
         )
 
@@ -132,7 +133,8 @@ ENGINES: dict[str, Engine] = {"local": _local, "spark": _spark}
 
 @contextmanager
 def opened(name: str, target: TargetName, place: Place, rows: str | None) -> Iterator[Engine]:
-    """The engine of that name, for plans about one target. ``place``, ``rows``: of Spark. Raises ``CannotRun``."""
+    """Yield the engine of that name, for plans about one target. ``place``, ``rows``: for Spark. Raises
+    ``CannotRun``."""
     if name not in ENGINES:
         raise CannotRun(unknown("engine", name, ENGINES, f"known: {', '.join(ENGINES)}"))
     if name == "spark":
@@ -140,6 +142,6 @@ def opened(name: str, target: TargetName, place: Place, rows: str | None) -> Ite
             yield engine
         return
     if rows is not None:
-        raise CannotRun("--rows needs --engine spark; the local engine keeps none")
+        raise CannotRun("--rows needs --engine spark; the local engine keeps no rows")
     with Crew() as crew:
         yield partial(_local, crew=crew)

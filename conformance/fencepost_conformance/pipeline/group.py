@@ -1,4 +1,4 @@
-"""Which group a failure of a trace belongs to: the key that ``fencepost diff`` gives to such a difference.
+"""The failure group of a trace: the key that ``fencepost diff`` gives to such a difference.
 
 ``JoinGroup: reply.error_code NONE->UNKNOWN_MEMBER_ID`` where core and target differ; ``JoinGroup: model refuses
 records`` where the model does not allow what the core did; ``JoinGroup: core raises KeyError``.
@@ -31,7 +31,7 @@ def group_of(
     ours: Sequence[Observation],
     other: Sequence[Observation] | None,
 ) -> str:
-    """The key of a trace's failure; ``ours`` and ``other`` are what was observed up to it, at least."""
+    """Return the key of a trace's failure; ``ours`` and ``other``: the observations at least up to it."""
     at = difference.event
     happened = kind_of_event(events[at]) if at < len(events) else "end"
     if outcome is TraceOutcome.RAISED:
@@ -48,12 +48,12 @@ def group_of(
 
 
 def plain(text: str) -> str:
-    """Without names in brackets and numbers."""
+    """Return the text without numbers and names in brackets."""
     return " ".join(_NUMBERS.sub("", text).split())
 
 
 def _seen(events: Sequence[ev.Event], seen: Sequence[Observation], before: Sequence[Observation], at: int) -> Seen:
-    """What one side did at the step; up to there both did the same."""
+    """Return what one side did at the step; up to there both did the same."""
     views: dict[str, GroupView | ConsumerGroupView] = {}
     for each in before:
         follow(views, each.groups)
@@ -67,7 +67,7 @@ def _seen(events: Sequence[ev.Event], seen: Sequence[Observation], before: Seque
 
 
 def _whole(one: Seen, other: Seen, before: Sequence[Observation]) -> tuple[Seen, Seen]:
-    """Both with the state of everything that either changed: what one did not touch is as before."""
+    """Return both with the state of everything that either changed; what one did not change is as before."""
     told: list[dict[str, Any]] = [{}, {}]
     for name in ("groups", "consumer_groups", "timers"):
         known: dict[Any, Any] = {}

@@ -1,4 +1,4 @@
-"""What a run is to do, and the row that comes out for each trace. Plain values, so that any worker can have them."""
+"""The description of a run, and the row that results from each trace. Plain values, so that any worker can use them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..generate.plan import GroupProtocol
 from ..trace.lines import Setting
 from ..verdict import Verdict
 
-#: traces of a broker that are played at the same time unless told otherwise; most of their time is waiting for timers
+#: default number of traces played on a broker at the same time; they mostly wait for timers
 CONCURRENCY: Final = 48
 
 
@@ -20,8 +20,8 @@ class TraceOutcome(StrEnum):
     """How a trace ended."""
 
     AGREED = "agreed"
-    DIVERGED = "diverged"  #: at a difference that is known by name
-    DIFFERED = "differed"  #: core and target
+    DIVERGED = "diverged"  #: ended at a known difference
+    DIFFERED = "differed"  #: core and target differ
     REFUSED = "refused"  #: the model does not allow a step
     RAISED = "raised"  #: the core raised
     BROKEN = "broken"  #: the target could not run it, or the checker could not read it
@@ -29,7 +29,7 @@ class TraceOutcome(StrEnum):
 
     @property
     def verdict(self) -> Verdict:
-        """A difference that is known by name passes."""
+        """The verdict; a known difference passes."""
         return _VERDICTS.get(self, Verdict.FAILED)
 
     @property
@@ -47,11 +47,11 @@ _VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too; ``protocol``: what
-    the clients of the traces speak; ``given``: settings of a broker (by field) over what it tells; ``client_config``: a
-    file that says how the broker is spoken to (``wire.access``); ``topics``: topics of a broker that exist and are to
-    be used; ``concurrency``: how many traces are played on a broker at the same time; ``usual``: no profile
-    was asked for, so that a broker at an address is judged by the one that fits what it announces."""
+    """What to run. ``target``: ``core`` or ``kafka:RELEASE``; ``model``: whether the model checks every step too;
+    ``protocol``: of the traces' clients; ``given``: settings of a broker (by field) that override its own answers;
+    ``client_config``: a file with the broker's connection settings (``wire.access``); ``topics``: existing topics of a
+    broker to use; ``concurrency``: number of traces played on a broker at the same time; ``usual``: no profile was
+    given, so a broker at an address is judged by the profile that fits its versions."""
 
     target: str
     profile: str
@@ -65,13 +65,13 @@ class Job:
     usual: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Return the job as JSON data."""
         given = {field: list(value) if isinstance(value, tuple) else value for field, value in self.given}
         config = None if self.client_config is None else str(self.client_config)
         return {**asdict(self), "given": given, "client_config": config}
 
     def replay(self, seed: int) -> str:
-        """The command that shows the trace of that seed again."""
+        """Return the command that shows the trace of that seed again."""
         return (
             f"fencepost replay {seed} --target {self.target} --profile {self.profile} "
             f"--protocol {self.protocol} --steps {self.steps}"
@@ -80,11 +80,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trace. Counts are of the steps that agreed; ``event`` is the index of the first step that did not, else -1.
+    """The result of one trace. Counts are of the steps that agreed; ``event`` is the index of the first step that did
+    not, else -1.
 
-    ``coverage`` is a bitmap over ``coverage.catalogue``; ``digest`` stands for all replies and records of the trace.
-    ``group`` is the key of a failure (``group_of``), ``""`` of a trace that did not fail. ``outcome`` is a
-    ``TraceOutcome``. Of a trace that was undecided or broken, ``left`` says why.
+    ``coverage`` is a bitmap over ``coverage.catalogue``. ``digest`` is of all replies and records of the trace.
+    ``group`` is the key of a failure (``group_of``), ``""`` if the trace did not fail. ``outcome`` is a
+    ``TraceOutcome``. For a trace that was undecided or broken, ``left`` says why.
     """
 
     seed: int

@@ -1,4 +1,4 @@
-"""The checkers that a worker keeps from chunk to chunk and from job to job; one JVM serves all that ask the same."""
+"""The checkers that a worker keeps between chunks and jobs; one JVM serves all checkers of the same target."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _checkers: dict[Job, Checker] = {}
 
 
 def kept_checker(job: Job, target: TargetName | None = None) -> Checker:
-    """This process's checker of the job, until ``close_kept`` or the end of the process. ``target``: as of
-    ``Checker``."""
+    """Return this process's checker of the job; it lives until ``close_kept`` or the end of the process. ``target``: as
+    for ``Checker``."""
     if job not in _checkers:
-        # a JVM takes seconds until it is warm
+        # a JVM needs seconds to warm up
         kafka = next((other.kafka for known, other in _checkers.items() if known.target == job.target), None)
         _checkers[job] = Checker(job, target, kafka)
     return _checkers[job]
 
 
 def close_kept() -> None:
-    """Ends what is kept."""
+    """Close all kept checkers."""
     for checker in _checkers.values():
         checker.close()
     _checkers.clear()

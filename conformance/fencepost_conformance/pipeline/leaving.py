@@ -1,4 +1,4 @@
-"""After a trace: members leave and groups are deleted, so that a long run does not fill the broker."""
+"""Clean-up after a trace: members leave and groups are deleted, so that a long run does not fill the broker."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from .asking import Offer
 from .cast import AskPlain
 
 _LEAVE_GROUP, _DESCRIBE_GROUPS, _DELETE_GROUPS, _HEARTBEAT, _CONSUMER_DESCRIBE = 13, 15, 42, 68, 69
-#: LeaveGroup removes several members from this version on
+#: first version of LeaveGroup that removes several members
 _SEVERAL: Final = 3
 
 
 async def leave_and_delete(ask: AskPlain, offer: Offer, groups: Sequence[str]) -> None:
-    """As far as the broker offers it. Members whose group is in a rebalance leave too, so their requests end."""
+    """Let members leave and delete groups, as far as the broker offers it.
+
+    Members of a group in a rebalance leave too, so that their requests end."""
     newest = {key: high for key, (_, high) in offer.ranges.items()}
     if _DESCRIBE_GROUPS in newest and newest.get(_LEAVE_GROUP, 0) >= _SEVERAL:
         described = await ask("describe_groups", newest[_DESCRIBE_GROUPS], {"groups": groups})

@@ -17,7 +17,7 @@ from .plan import Plan
 
 
 class Crew:
-    """The processes that run one plan after the other. What each of them holds, a JVM above all, it starts once."""
+    """Processes that run one plan after another. Each starts its resources, above all a JVM, only once."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
@@ -25,7 +25,7 @@ class Crew:
         self._open = ExitStack()
 
     def run(self, plan: Plan, workers: int) -> Iterator[list[Row]]:
-        """The rows of each chunk, in order of seeds. Raises ``CannotRun`` if a worker was ended from outside."""
+        """Yield the rows of each chunk, in order of seeds. Raises ``CannotRun`` if a worker was ended from outside."""
         chunks = plan.chunks(range(plan.first, plan.first + plan.count))
         size = min(workers, len(chunks))
         if size < 2:
@@ -34,7 +34,7 @@ class Crew:
             return
         try:
             yield from self._of(size).map(partial(_check, plan.job), chunks)
-        except BaseException:  # nobody asks for more, too: whatever they are at, they are ended
+        except BaseException:  # also when the caller stops early: end the workers at once
             self.__exit__(*sys.exc_info())
             raise
 
@@ -54,7 +54,7 @@ class Crew:
 
 
 def run_local(plan: Plan, workers: int) -> Iterator[list[Row]]:
-    """One plan by a crew of its own; as ``Crew.run``."""
+    """Run one plan with its own crew; as ``Crew.run``."""
     with Crew() as crew:
         yield from crew.run(plan, workers)
 

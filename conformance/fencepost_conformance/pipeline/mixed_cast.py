@@ -28,7 +28,7 @@ from .topics import Topics, topics_of
 
 #: most clients are in the first group, so that both protocols meet in it
 _TOGETHER: Final = 0.7
-#: from which request of a trace to which those of KIP-848 take part
+#: the requests of a trace between which KIP-848 clients take part
 _EVER: Final = 1 << 30
 _STAYS: Final = ((0, _EVER), (20, _EVER), (0, 30), (15, 35))
 
@@ -36,8 +36,8 @@ _Client = TypeVar("_Client", ClientPlan, ConsumerPlan)
 
 
 class Part:
-    """A client of KIP-848 that comes after so many requests of its trace and goes for good after so many, so that the
-    group changes its kind there and back: ``count`` tells how many there were."""
+    """A client of KIP-848 that joins after so many requests of its trace and leaves after so many, so that the group
+    changes its kind both ways; ``count`` is the number of requests so far."""
 
     def __init__(self, program: ConsumerClient, stays: range, count: Callable[[], int]) -> None:
         self._program, self._stays, self._count = program, stays, count
@@ -131,8 +131,8 @@ class MixedCast(CastWithOffsets):
 
 
 def _for_the_wire(plan: Plan, topics: Topics, rng: Random, named: Callable[[int], str], ranges: Ranges) -> Plan:
-    """The plan with groups of its own, and clients that a run can wait for. What classic ones subscribe to is told in
-    bytes, so it has its names on the broker from the beginning."""
+    """Return the plan with the trace's own groups, and clients that a run can wait for. Classic subscriptions are
+    encoded, so topics have their names on the broker from the beginning."""
     names = {name: named(number) for number, name in enumerate(plan.groups)}
     first = plan.groups[0]
 

@@ -1,6 +1,6 @@
-"""Requests about offsets over the wire: members commit and fetch; others try what they must not, list and delete.
+"""Offset requests over the wire: members commit and fetch; others try forbidden requests, list and delete.
 
-Every version that the broker offers is sent. Versions that name topics by id need the ids that the broker told.
+Every version that the broker offers is used. Versions that name topics by id need the ids from the broker.
 """
 
 from __future__ import annotations
@@ -31,31 +31,32 @@ from .cast import Around, Producer
 from .topics import Topics
 
 OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT, OFFSET_DELETE = 8, 9, 28, 47
-#: how likely a forged request is one about offsets; a deletion of the group that only has offsets
+#: probability that a forged request is about offsets; that it deletes the group that only has offsets
 _FORGED, _DELETED = 0.4, 0.04
 _DELETE_GROUPS: Final = 42
-#: how likely a member commits or fetches instead of its next heartbeat
+#: probability that a member commits or fetches before its next heartbeat
 _BY_MEMBERS: Final = 0.12
-#: the first versions with a retention time and the last; with instance ids; for members of KIP-848; with topic ids
+#: OffsetCommit: the first and last version with a retention time; the first with instance ids; for KIP-848; with topic
+#: ids
 _RETENTION: Final = (2, 4)
 _COMMIT_INSTANCE, _COMMIT_MEMBER_EPOCH, _COMMIT_IDS = 7, 9, 10
-#: of TxnOffsetCommit: the first version that names a member; that names topics by id
+#: TxnOffsetCommit: the first version that names a member; that names topics by id
 _TXN_MEMBER, _TXN_IDS = 3, 6
-#: of OffsetFetch: the first version that can ask for all topics; for stable offsets; that has several groups; that
-#: names the member; that names topics by id
+#: OffsetFetch: the first version that can ask for all topics; for stable offsets; that has several groups; that names
+#: the member; that names topics by id
 _FETCH_ALL, _FETCH_STABLE, _FETCH_GROUPS, _FETCH_MEMBER, _FETCH_IDS = 2, 7, 8, 9, 10
 _LAST_EPOCH: Final = 2_147_483_647
-#: how likely a fetch names its member, in a version that can; and asks for what a transaction has just committed
+#: probability that a fetch names its member, if it can; that it asks for offsets of the last transactional commit
 _NAMED, _HELD = 0.6, 0.3
-#: how likely a request has the instance id of another member
+#: probability that a request has the instance id of another member
 _RIVAL: Final = 0.15
-#: Kafka's default of offset.metadata.max.bytes, and one more
+#: one more than Kafka's default of offset.metadata.max.bytes
 _TOO_LONG: Final = "m" * 4_097
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A place in a group: what a commit says of its sender. ``epoch``: generation or member epoch."""
+    """The identity of a commit's sender in a group. ``epoch``: generation or member epoch."""
 
     group_id: str
     epoch: int = -1
@@ -65,7 +66,7 @@ class Standing:
 
 
 def standing(program: Client | ConsumerClient) -> Standing | None:
-    """Where a client believes to stand; None while it is in no group."""
+    """Return a client's identity in its group; None while it is not a member."""
     plan = program.plan
     if isinstance(program, ConsumerClient):
         if program.phase is not ConsumerPhase.IN:
@@ -77,8 +78,7 @@ def standing(program: Client | ConsumerClient) -> Standing | None:
 
 
 class OffsetRequests:
-    """Draws requests about offsets. ``world``: groups, clients and member ids. ``apart``: groups that no client is
-    in."""
+    """Draws offset requests. ``world``: groups, clients and member ids. ``apart``: groups without clients."""
 
     def __init__(self, offer: Offer, topics: Topics, world: Around[Any], apart: Sequence[str]) -> None:
         self._ranges, self._topics, self._apart = offer.ranges, topics, apart
@@ -87,7 +87,7 @@ class OffsetRequests:
         self._held: tuple[str, Sequence[str]] | None = None  #: the last group and topics of a transactional commit
 
     def by_member(self, rng: Random, program: Client | ConsumerClient) -> tuple[int, RequestBody] | None:
-        """A commit or a fetch of a member, now and then."""
+        """Sometimes return a commit or a fetch of a member."""
         who = standing(program)
         if who is None or rng.random() >= _BY_MEMBERS:
             return None
@@ -95,18 +95,18 @@ class OffsetRequests:
         return None if made is None else made(rng, who)
 
     def forged(self, rng: Random) -> tuple[int, RequestBody] | None:
-        """A commit, fetch or deletion in the name of a member, of nobody, or of a member that was."""
+        """Return a commit, fetch or deletion in the name of a member, of a former member, or of none."""
         made = self._drawn(rng, ((OFFSET_COMMIT, 4), (OFFSET_FETCH, 3), (OFFSET_DELETE, 2)))
         return None if made is None else made(rng, self.anybody(rng))
 
     def anybody(self, rng: Random) -> Standing:
-        """The place of a member, changed in one or two parts; or none, in some group."""
+        """Draw a member's identity, changed in one or two parts, or no member in some group."""
         draw = rng.random()
         if draw < 0.25:
             return Standing(rng.choice((*self._apart, *self._groups)))  # a simple consumer, or an administrator
         there = [who for who in map(standing, self._programs) if who is not None]
         static = [each for each in there if each.instance_id]
-        if static and rng.random() < _RIVAL:  # another member comes with its instance id (O-COMMIT-25)
+        if static and rng.random() < _RIVAL:  # another member uses its instance id (O-COMMIT-25)
             return replace(rng.choice(static), member_id="nobody")
         who = rng.choice(there) if there else Standing(rng.choice(self._groups), 1, "nobody")
         changes: tuple[Callable[[], dict[str, Any]], ...] = (
@@ -124,7 +124,7 @@ class OffsetRequests:
     def _drawn(
         self, rng: Random, weights: Sequence[tuple[int, int]]
     ) -> Callable[[Random, Standing], tuple[int, RequestBody]] | None:
-        """How one of the requests is made that the broker offers; None without any, or without topics."""
+        """Draw one of the requests that the broker offers; returns its maker. None without any, or without topics."""
         offered = [(key, weight) for key, weight in weights if key in self._ranges]
         if not offered or not self._topics.sizes:
             return None
@@ -133,7 +133,7 @@ class OffsetRequests:
         return makers[key]
 
     def _version(self, rng: Random, key: int, ids_from: int, least: int = 0) -> int:
-        """Any version from ``least`` on, if the broker has one; without ids of topics one that needs none."""
+        """Draw a version from ``least`` on, if the broker has one; if topic ids are unknown, one that needs none."""
         low, high = self._ranges[key]
         if not self._topics.ids and low < ids_from:
             high = min(high, ids_from - 1)
@@ -153,7 +153,7 @@ class OffsetRequests:
         )
 
     def in_transaction(self, rng: Random, who: Standing, producer: Producer) -> tuple[int, RequestBody]:
-        """A commit that takes effect when the transaction is committed."""
+        """Return a commit that takes effect when the transaction is committed."""
         version = self._version(rng, TXN_OFFSET_COMMIT, _TXN_IDS, rng.choice((0, _TXN_MEMBER, _TXN_IDS)))
         member = version >= _TXN_MEMBER
         rows = self._rows(rng, by_id=version >= _TXN_IDS)
@@ -172,7 +172,7 @@ class OffsetRequests:
     def _fetch(self, rng: Random, who: Standing) -> tuple[int, RequestBody]:
         if self._held is not None and rng.random() < _HELD:
             return self._stable_fetch(rng, *self._held)
-        # most errors of this API are about a member: versions that name none cannot get them
+        # most errors of this API concern a member; versions that name none cannot get them
         least = _FETCH_MEMBER if who.member_id and rng.random() < _NAMED else 0
         version = self._version(rng, OFFSET_FETCH, _FETCH_IDS, least)
         names = [who.group_id]
@@ -192,7 +192,7 @@ class OffsetRequests:
         return version, OffsetFetchRequest(groups, require_stable=version >= _FETCH_STABLE and rng.random() < 0.5)
 
     def _stable_fetch(self, rng: Random, group_id: str, names: Sequence[str]) -> tuple[int, RequestBody]:
-        """A fetch for stable offsets of all partitions of these topics, which an open transaction may hold
+        """Return a fetch for stable offsets of all partitions of these topics, which an open transaction may block
         (O-FETCH-08)."""
         version = self._version(rng, OFFSET_FETCH, _FETCH_IDS, _FETCH_STABLE)
         by_id, sizes, ids = version >= _FETCH_IDS, self._topics.sizes, self._topics.ids
@@ -223,7 +223,7 @@ class OffsetRequests:
         return 0, OffsetDeleteRequest(group_id, topics)
 
     def _rows(self, rng: Random, *, by_id: bool) -> tuple[OffsetCommitRequestTopic, ...]:
-        """Partitions with what is committed; a few that do not exist, and metadata that is too long."""
+        """Draw partitions with offsets to commit; a few do not exist, or have metadata that is too long."""
         sizes = self._topics.sizes
         names = rng.sample(sorted(sizes), min(len(sizes), rng.choice((1, 1, 2))))
         if rng.random() < 0.06:
@@ -255,7 +255,7 @@ def _numbers(row: OffsetCommitRequestTopic) -> tuple[int, ...]:
 
 
 class CastWithOffsets:
-    """What casts of all protocols share: topics, and requests about offsets."""
+    """The common part of the casts of all protocols: topics and offset requests."""
 
     def __init__(self, offer: Offer, topics: Topics, world: Around[Any], apart: Sequence[str]) -> None:
         self.offer, self.topics, self.apart = offer, topics, apart
@@ -263,8 +263,8 @@ class CastWithOffsets:
         self.offsets = OffsetRequests(offer, topics, world, apart)
 
     def about_offsets(self, rng: Random) -> tuple[int, RequestBody] | None:
-        """Now and then a request about offsets in place of what else would be forged, or a deletion of the group that
-        only has offsets."""
+        """Sometimes return an offset request instead of another forged one, or the deletion of the group that only has
+        offsets."""
         draw = rng.random()
         if draw < _FORGED:
             return self.offsets.forged(rng)
@@ -273,7 +273,7 @@ class CastWithOffsets:
         return None
 
     def transaction(self, rng: Random, producer: Producer) -> tuple[int, RequestBody] | None:
-        """A commit within a transaction."""
+        """Return a commit within a transaction."""
         if TXN_OFFSET_COMMIT not in self.offer.ranges or not self.topics.sizes:
             return None
         return self.offsets.in_transaction(rng, self.offsets.anybody(rng), producer)

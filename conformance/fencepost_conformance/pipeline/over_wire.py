@@ -1,7 +1,7 @@
-"""Random clients against a broker: what passes is written down and given to the checker.
+"""Random clients against a broker: all traffic is noted and checked.
 
-The seed decides who takes part and what each is inclined to do. What happens then is up to the broker, the network and
-the clock, so unlike a trace of events, this one is not the same a second time; a trace that is refused is kept.
+The seed decides which clients take part and their tendencies. What happens then depends on the broker, the network and
+the clock. So, unlike a trace of events, this one cannot be repeated; a rejected trace is kept.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from .plan import Plan
 from .stage import Place, Played, ended, play
 from .summary import Judged, Summary
 
-#: the checker's words
+#: the checker's outcomes
 _OUTCOMES: Final[dict[Outcome, TraceOutcome]] = {
     "accepted": TraceOutcome.AGREED,
     "refused": TraceOutcome.REFUSED,
     "undecided": TraceOutcome.UNDECIDED,
     "broken": TraceOutcome.BROKEN,
 }
-#: the settings of a broker that decide what the clients of a protocol see
+#: settings of a broker that its clients can observe
 _ALL: Final = frozenset(BROKER_NAMES)
 _SETTINGS: Final = {GroupProtocol.CLASSIC: OF_CLASSIC, GroupProtocol.CONSUMER: _ALL, GroupProtocol.MIXED: _ALL}
 
@@ -53,10 +53,10 @@ _SETTINGS: Final = {GroupProtocol.CLASSIC: OF_CLASSIC, GroupProtocol.CONSUMER: _
 def run_over_wire(
     plan: Plan, target: TargetName, summary: Summary, advance: Callable[[int], None], workers: int = 1
 ) -> None:
-    """Play every trace of the plan, ``plan.job.concurrency`` at a time, and check them in ``workers`` processes, into
-    the summary.
+    """Play every trace of the plan, ``plan.job.concurrency`` at a time, check them in ``workers`` processes, and add
+    the results to the summary.
 
-    A broker that goes away ends the run, as the summary then says. Raises ``CannotRun`` if it cannot be spoken to.
+    A broker that goes away ends the run, as the summary then says. Raises ``CannotRun`` if it cannot be reached.
     """
     require_open(target)
     try:
@@ -91,7 +91,7 @@ async def _all(
     checks: set[asyncio.Task[Judged]] = set()
 
     async def some() -> None:
-        """Trace after trace; those of all these tasks are played at the same time."""
+        """Play trace after trace; all these tasks run at the same time."""
         for seed in seeds:
             played = await play(place, seed, job, known, prefix=f"fencepost-{run}-{seed}")
             check = asyncio.create_task(_judged(pool, job, seed, played))
@@ -110,18 +110,18 @@ async def _all(
     try:
         async with ended(players):
             await asyncio.gather(*players)
-    except (OSError, MalformedFrame):  # the broker has gone away: what was played is judged all the same
+    except (OSError, MalformedFrame):  # the broker has gone away; the finished traces are still judged
         await asyncio.gather(*checks, return_exceptions=True)
         raise
 
 
-#: what stands for a trace that need not come back from a worker process
+#: stands for a trace that need not come back from a worker process
 _NO_TRACE: Final = WireTrace(Settings(), PROFILES["kafka-4.4"], (), 0, "", (), ())
 
 
 async def _judged(pool: ProcessPoolExecutor, job: Job, seed: int, played: Played) -> Judged:
-    """The checker's word, from a worker process: the search takes more time than everything else. A trace on which the
-    player itself fails is broken, and the run continues."""
+    """Return the checker's verdict from a worker process: the search takes more time than everything else. If the player
+    itself failed, the trace counts as broken, and the run continues."""
     trace = played.trace
     if played.failure:
         return Judged(_row(seed, trace, TraceOutcome.BROKEN, left=played.failure), trace)
@@ -130,7 +130,7 @@ async def _judged(pool: ProcessPoolExecutor, job: Job, seed: int, played: Played
 
 
 def _judge_only(job: Job, seed: int, trace: WireTrace, fault: str) -> Judged:
-    """As ``judge``, without the trace. A trace on which the checker itself fails is broken, and the run continues."""
+    """Judge, and return the verdict without the trace. If the checker itself fails, the trace counts as broken."""
     try:
         return replace(judge(job, seed, trace, fault), trace=_NO_TRACE)
     except Exception as error:
@@ -138,7 +138,7 @@ def _judge_only(job: Job, seed: int, trace: WireTrace, fault: str) -> Judged:
 
 
 def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
-    """What the checker says of a trace, as a row; a trace that ended early by a ``fault`` of the broker is refused."""
+    """Return the checker's verdict on a trace as a row; one that ended early by a broker's ``fault`` is rejected."""
     told = check_trace(trace)
     outcome = _OUTCOMES[told.outcome]
     event, field, left, right, hint = -1, "", told.reason, "", ""
@@ -183,7 +183,7 @@ def _row(  # noqa: PLR0917
 
 
 def _further(first: Row, refusals: Sequence[Refusal]) -> tuple[Row, ...]:
-    """Rows of the refusals that belong to other failure groups than the first, one for each group."""
+    """Return the rejections in other failure groups than the first, one row for each group."""
     rows = {first.group: first}
     for each in refusals:
         group = f"refused: {each.kind}"

@@ -1,7 +1,7 @@
-"""The plan of a run: which seeds, in which chunks, in which waves; and what must be equal for a run to be continued.
+"""The plan of a run: its seeds, chunks and waves; and what must be equal to continue a run.
 
 A *chunk* is what one worker checks at a time. A *wave* is a number of chunks whose rows are written and committed
-together, so that an interrupted run loses no more than the wave it was in.
+together, so that an interrupted run loses at most one wave.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .job import Job
 CHUNK = 50
 WAVE = 2_000
 _FILE = "plan.json"
-#: packages whose code decides what a row says
+#: packages whose code decides the contents of a row
 _DECIDING = (
     "fencepost.protocol",
     "fencepost.coordinator",
@@ -37,7 +37,7 @@ _DECIDING = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``count`` traces from seed ``first`` on."""
+    """The plan: ``count`` traces from seed ``first`` on."""
 
     job: Job
     first: int
@@ -46,21 +46,22 @@ class Plan:
     wave: int = WAVE
 
     def waves(self) -> Iterator[range]:
-        """The seeds of each wave, in order."""
+        """Yield the seeds of each wave, in order."""
         end = self.first + self.count
         for start in range(self.first, end, self.wave):
             yield range(start, min(start + self.wave, end))
 
     def chunks(self, seeds: range) -> list[range]:
-        """The chunks of some seeds, in order."""
+        """Return the chunks of some seeds, in order."""
         return [self.chunk_of(seeds, number) for number in range(-(-len(seeds) // self.chunk))]
 
     def chunk_of(self, seeds: range, number: int) -> range:
-        """One of these chunks."""
+        """Return one of these chunks."""
         return seeds[number * self.chunk : (number + 1) * self.chunk]
 
     def identity(self) -> dict[str, Any]:
-        """What decides the rows. Two plans of one identity have the same rows, wherever and however often they run."""
+        """Return what decides the rows. Plans with the same identity have the same rows, wherever and however often
+        they run."""
         return {
             **self.job.as_dict(),
             "build": parse_target(self.job.target).build.stamp(),  # the jars of a folder can change
@@ -73,9 +74,9 @@ class Plan:
 
 
 def claim(folder: Folder, plan: Plan) -> Plan:
-    """Make the folder this plan's, or see that it is. Raises ``CannotRun`` if it holds another run.
+    """Claim the folder for this plan, or check that it is claimed. Raises ``CannotRun`` if it holds another run.
 
-    A run goes on in the waves that it began with: the plan comes back with these.
+    Returns the plan with the waves with which the run began.
     """
     wanted = json.loads(json.dumps(plan.identity()))  # as the file has it: lists instead of tuples
     if folder.create(_FILE, json.dumps(wanted, indent=1) + "\n"):
@@ -96,7 +97,7 @@ def claim(folder: Folder, plan: Plan) -> Plan:
 
 
 def code_digest() -> str:
-    """Stands for the code that decides what a row says."""
+    """Return a digest of the code that decides the contents of a row."""
     total = hashlib.sha256()
     for package in _DECIDING:
         for path, content in package_files(package):

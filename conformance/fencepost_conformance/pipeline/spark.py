@@ -1,10 +1,9 @@
 """A run on Spark: plan → rows in Parquet → aggregates.
 
-Each wave of the plan is one Spark job of one stage: nothing is shuffled, so an executor that is lost costs the tasks
-that it was at, and no more. A task's chunks come to a Python worker as Arrow batches; the worker keeps its checker, and
-with it its JVM, from chunk to chunk and from wave to wave. Rows say nothing of where they were made, so they are equal
-on any number of cores. A wave's rows are committed by Spark's own writer, each task's by one of its attempts; a wave
-that has been committed is not run again.
+Each wave of the plan is one Spark job of one stage. Nothing is shuffled, so a lost executor costs only its current
+tasks. A task's chunks reach a Python worker as Arrow batches; the worker keeps its checker, and with it its JVM,
+between chunks and waves. Rows do not say where they were made, so they are equal on any number of cores. Spark's own
+writer commits a wave's rows, each task's from one of its attempts. A committed wave is not run again.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS = "rows"
-#: tasks of a wave for each core, so that a core which is done early takes another
+#: tasks of a wave for each core, so that a core that is finished early takes another
 _TASKS = 4
-#: traces of a wave for each core of a cluster: a minute or more, beside which the end of a wave is short
+#: traces of a wave for each core of a cluster: a minute or more, so that the end of a wave matters little
 _WAVE = 4_000
 _COMMITTED = "_SUCCESS"
 _SCHEMA = (
@@ -59,10 +58,10 @@ _ARROW = pa.schema(
 
 
 def run_spark(running: Running, plan: Plan, folder: Folder, advance: Callable[[int], None] = lambda _: None) -> Summary:
-    """Run what of the plan is not committed yet, and sum up everything. ``advance`` is told of traces as they are done.
+    """Run the waves that are not committed yet, and sum up everything. ``advance`` gets the number of finished traces.
 
-    Interrupted, or left by a target that runs no trace any more, it sums up the waves that are committed. Raises
-    ``CannotRun`` if the folder holds another run, or does not hold one row for each trace at the end."""
+    If it is interrupted, or the target stops running traces, it sums up the committed waves. Raises ``CannotRun`` if
+    the folder holds another run, or does not hold one row for each trace at the end."""
     session = running.session
     if running.cluster:
         plan = replace(plan, wave=max(plan.wave, _WAVE * running.cores))
@@ -85,7 +84,7 @@ def run_spark(running: Running, plan: Plan, folder: Folder, advance: Callable[[i
     if not cut.happened and not stopped:
         return summarise(plan, all_rows(session, plan, folder), folder.name)
     if cut.happened:
-        session.sparkContext.cancelAllJobs()  # SIGTERM leaves the last one running
+        session.sparkContext.cancelAllJobs()  # after SIGTERM the last job still runs
     part = replace(plan, count=done)
     summary = summarise(part, all_rows(session, part, folder), folder.name) if done else Summary(plan.job)
     summary.stopped = stopped or INTERRUPTED
@@ -93,7 +92,7 @@ def run_spark(running: Running, plan: Plan, folder: Folder, advance: Callable[[i
 
 
 def _written(running: Running, plan: Plan, seeds: range, where: str) -> str | None:
-    """Write the rows of a wave; why the target ran its traces no longer, if so."""
+    """Write the rows of a wave; returns why the target stopped running traces, or None."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 — comes with Spark
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -108,17 +107,17 @@ def _written(running: Running, plan: Plan, seeds: range, where: str) -> str | No
 
 
 def wave_folder(seeds: range) -> str:
-    """Where the rows of a wave lie in the folder of their run."""
+    """Return the folder of a wave's rows within the folder of their run."""
     return f"{ROWS}/seeds-{seeds.start}-{seeds.stop}"
 
 
 def all_rows(session: SparkSession, plan: Plan, folder: Folder) -> DataFrame:
-    """The rows of every wave of the plan."""
+    """Return the rows of every wave of the plan."""
     return session.read.schema(_SCHEMA).parquet(*(folder.for_spark(wave_folder(seeds)) for seeds in plan.waves()))
 
 
 def check_wave(running: Running, plan: Plan, seeds: range) -> DataFrame:
-    """The rows of some seeds, made where the executors are; lazily, as Spark does."""
+    """Return the rows of some seeds, computed lazily on the executors."""
     tasks = _tasks(running.session, plan, seeds)
     numbers = running.session.range(0, len(plan.chunks(seeds)), 1, tasks)
     return numbers.mapInArrow(_worker(plan, seeds, running.kit, parse_target(plan.job.target)), _SCHEMA)
@@ -131,7 +130,7 @@ def _tasks(session: SparkSession, plan: Plan, seeds: range) -> int:
 def _worker(
     plan: Plan, seeds: range, kit: Kit, target: TargetName
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Turns the numbers of a wave's chunks into the rows of their traces."""
+    """Return a function that turns the numbers of a wave's chunks into the rows of their traces."""
 
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         kit.open()
@@ -144,15 +143,15 @@ def _worker(
 
 
 def as_arrow(rows: list[Row]) -> pa.RecordBatch:
-    """Rows as an Arrow batch; the coverage bitmap as the places of its bits."""
+    """Return rows as an Arrow batch, with the coverage bitmap as the positions of its bits."""
     columns = {name: [getattr(row, name) for row in rows] for name in _ARROW.names}
     columns["coverage"] = [catalogue.places(row.coverage) for row in rows]
     return pa.RecordBatch.from_pydict(columns, schema=_ARROW)
 
 
 def summarise(plan: Plan, rows: DataFrame, where: str) -> Summary:
-    """The rows summed up by Spark. Raises ``CannotRun`` unless there is one for each trace: storage is not ours, and
-    its committer can be another than Spark's own."""
+    """Let Spark sum up the rows. Raises ``CannotRun`` unless there is one for each trace: the storage is not under the
+    suite's control, and its committer may not be Spark's own."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
     summary = Summary(plan.job)
@@ -165,8 +164,8 @@ def summarise(plan: Plan, rows: DataFrame, where: str) -> Summary:
     assert total is not None
     if (total["traces"], total["places"]) != (plan.count, plan.count * (plan.count - 1) // 2):
         raise CannotRun(
-            f"{where} holds {total['traces']:,} rows for {plan.count:,} traces, and not one for each: something "
-            "else wrote there, or rows were lost; run again with another folder"
+            f"{where} holds {total['traces']:,} rows for {plan.count:,} traces, not one for each: another program "
+            "wrote there, or rows were lost; run again with another folder"
         )
     summary.traces = total["traces"]
     for name in sums:
@@ -189,7 +188,7 @@ def summarise(plan: Plan, rows: DataFrame, where: str) -> Summary:
 
 
 def _of(rows: DataFrame, *verdicts: Verdict) -> DataFrame:
-    """The rows with one of these verdicts."""
+    """Return the rows with one of these verdicts."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
     return rows.where(f.col("outcome").isin([each.value for each in TraceOutcome if each.verdict in verdicts]))
@@ -200,5 +199,5 @@ def _first(rows: DataFrame, most: int) -> list[Row]:
 
 
 def from_spark(values: dict[str, Any]) -> Row:
-    """A row as Spark read it."""
+    """Return a row as Spark read it."""
     return Row(**{**values, "coverage": catalogue.bitmap(catalogue.FEATURES[place] for place in values["coverage"])})

@@ -1,9 +1,9 @@
-"""One trace over the wire: clients join, beat, commit, leave and restart, and forged requests come in between.
+"""One trace over the wire: clients join, send heartbeats, commit, leave and restart, among forged requests.
 
-Each client has a connection of its own and waits for each answer, as real clients do. Forged requests that are answered
-at once share a connection. A forged JoinGroup or SyncGroup may be parked, so it gets a connection of its own and holds
-nothing up. A forged request that takes the place of one that a client waits for leaves the client without an answer
-(C-JOIN-59, C-SYNC-19): the client then gives up and connects again, as a real one does after its request timeout.
+Each client has its own connection and waits for each answer, as real clients do. Forged requests that are answered at
+once share a connection. A forged JoinGroup or SyncGroup may be parked, so it gets its own connection and delays no
+other request. A forged request may replace one that a client waits for, and the client then gets no answer (C-JOIN-59,
+C-SYNC-19). It gives up and connects again, as a real client does after its request timeout.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from .leaving import leave_and_delete
 from .mixed_cast import MixedCast
 from .transactions import transactions
 
-#: no trace waits longer than this, in seconds, for answers after its last request
+#: maximum wait for answers after the last request of a trace, in seconds
 PATIENCE_S: Final = 8.0
-#: how often the groups of a trace are given other names, until one broker of a cluster coordinates them all
+#: how often the groups of a trace are renamed, until one broker of a cluster coordinates them all
 _NAMES: Final = 200
-#: the share of traces at whose end the groups are deleted that are empty
+#: the share of traces at whose end empty groups are deleted
 _DELETES: Final = 0.25
-#: how long after a forged request has taken its place a client still waits for an answer, in seconds
+#: how long a client still waits for an answer after a forged request has replaced its own, in seconds
 _GIVES_UP_S: Final = 1.0
 _CASTS: Final[dict[GroupProtocol, Callable[[Random, str, Offer, int], Cast]]] = {
     GroupProtocol.CLASSIC: ClassicCast,
@@ -75,8 +75,8 @@ class Place:
 
 @dataclass(slots=True)
 class Stage:
-    """Where a trace is played; ``budget`` counts down what may still be sent. ``forged``: when a request was last
-    forged in the name of each member, by group and member id."""
+    """The state of a played trace; ``budget``: number of requests that may still be sent. ``forged``: when a request
+    was last forged in the name of each member, by group and member id."""
 
     at: Address
     place: Place
@@ -101,7 +101,7 @@ class Stage:
 
 @asynccontextmanager
 async def ended(tasks: Sequence[asyncio.Task[Any]]) -> AsyncIterator[None]:
-    """Whatever happens, none of the tasks is left running, or with an exception that nobody has looked at."""
+    """On exit, cancel the tasks that still run and retrieve their exceptions."""
     try:
         yield
     finally:
@@ -111,8 +111,8 @@ async def ended(tasks: Sequence[asyncio.Task[Any]]) -> AsyncIterator[None]:
 
 
 async def cast_for(place: Place, seed: int, job: Job, prefix: str) -> tuple[Random, Cast, Address]:
-    """Who plays, what is drawn after them, and the broker that coordinates all their groups: in a cluster their names
-    are made anew until one does. Raises ``CannotRun``."""
+    """Return the random generator, the cast, and the broker that coordinates all its groups. In a cluster the groups
+    are renamed until one broker coordinates them all. Raises ``CannotRun``."""
     async with questions(place.address.host, place.address.port, place.access) as broker:
         for step in range(1, _NAMES + 1):
             rng = Random(seed)
@@ -120,18 +120,18 @@ async def cast_for(place: Place, seed: int, job: Job, prefix: str) -> tuple[Rand
             if not place.offer.locates:
                 return rng, cast, place.address
             found = {await coordinator_of(broker, name, place.address) for name in cast.groups}
-            if place.offer.nodes == 1:  # whatever address it gives: the one that was given leads to it
+            if place.offer.nodes == 1:  # the given address leads to it, whatever address it advertises
                 return rng, cast, place.address
             if len(found) == 1:
                 return rng, cast, found.pop()
     raise CannotRun(
-        f"no names for {len(cast.groups)} groups that one of the {place.offer.nodes} brokers coordinates alone"
+        f"found no names for {len(cast.groups)} groups that one of the {place.offer.nodes} brokers coordinates alone"
     )
 
 
 class Played(NamedTuple):
-    """A trace. ``fault``: what broke it off, if so, a request that was not answered in time, or not with an answer that
-    can be read. ``failure``: the player itself failed, in one line; the lines until then are there."""
+    """A trace. ``fault``: why it ended early, if it did: a request without an answer in time, or an answer that cannot be
+    read. ``failure``: an error of the player itself, in one line; the trace has the lines up to then."""
 
     trace: WireTrace
     fault: str = ""
@@ -139,7 +139,7 @@ class Played(NamedTuple):
 
 
 async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) -> Played:
-    """One trace. Raises ``OSError`` or ``MalformedFrame`` if the broker goes away, and ``CannotRun``."""
+    """Play one trace. Raises ``OSError`` or ``MalformedFrame`` if the broker goes away, and ``CannotRun``."""
     notes, fault, failure = Notes(), "", ""
     groups: tuple[str, ...] = ()
     try:
@@ -162,12 +162,12 @@ async def play(place: Place, seed: int, job: Job, known: Known, *, prefix: str) 
 async def _play(
     place: Place, seed: int, job: Job, known: Known, notes: Notes, *, prefix: str
 ) -> tuple[tuple[str, ...], str]:
-    """The groups of the trace, and what broke it off, if so."""
+    """Play into ``notes``. Returns the groups of the trace, and why it ended early, if it did."""
     rng, cast, at = await cast_for(place, seed, job, prefix)
     groups = (*cast.groups, *cast.apart)
     async with questions(at.host, at.port, place.access) as broker:
         await coordinator_ready(broker, groups, at)
-    # nobody is kept waiting for longer than clients allow, or the initial delay (C-JOIN-43)
+    # no request waits longer than the clients' timeouts, or the initial delay (C-JOIN-43)
     longest = max(known.settings.group_initial_rebalance_delay_ms / 1_000, cast.longest_s)
     notes.begin(longest + LATE_S, frozenset(groups))
     stage = Stage(at, place, cast, notes, job.steps)
@@ -182,7 +182,7 @@ async def _play(
 
 
 async def _acted(stage: Stage, administrator: Connection, prefix: str, rng: Random) -> str:
-    """Everybody at once, until the budget is spent; what broke it off, if something did."""
+    """Let all clients act until the budget is spent; returns the reason of an early end, or an empty string."""
     cast = stage.cast
     tasks = [asyncio.create_task(_client(stage, client, Random(rng.random()))) for client in cast.clients]
     tasks.append(asyncio.create_task(_forger(stage, Random(rng.random()))))
@@ -193,7 +193,7 @@ async def _acted(stage: Stage, administrator: Connection, prefix: str, rng: Rand
         waiting = set(tasks)
         while waiting and stage.budget > 0:
             _, waiting = await asyncio.wait(waiting, timeout=0.2)
-        if waiting:  # they have what time they need to be answered, and no more
+        if waiting:  # they may wait for their answers, up to the limit
             await asyncio.wait(waiting, timeout=PATIENCE_S)
     fault = ""
     for outcome in await asyncio.gather(*tasks, return_exceptions=True):
@@ -225,7 +225,7 @@ async def _last_look(stage: Stage, rng: Random) -> str:
 
 
 async def _clear_away(stage: Stage) -> None:
-    """What was made for the trace goes, if the broker lets it; none of it is noted."""
+    """Delete what was made for the trace, if the broker allows it; not noted."""
     with suppress(OSError, MalformedFrame):
         connection = await stage.connect(notes=Notes())
         await leave_and_delete(connection.ask_plain, stage.place.offer, (*stage.cast.groups, *stage.cast.apart))
@@ -249,7 +249,7 @@ async def _client(stage: Stage, client: Player, rng: Random) -> None:
             if client.silent:
                 client.silent = rng.random() < 0.7
             if wanted is None:
-                stage.budget += 1  # nothing was done; the forger goes on, so that there is an end
+                stage.budget += 1  # no request was sent; the forger still uses up the budget
                 continue
             request_id += 1
             client.sent(request_id, *wanted)
@@ -267,7 +267,7 @@ async def _client(stage: Stage, client: Player, rng: Random) -> None:
 
 
 async def _answered(stage: Stage, asking: Any, body: RequestBody) -> ResponseBody | None:
-    """The answer; None if the client gives up because a forged request has taken the place of its own."""
+    """Return the answer; None if the client gives up because a forged request has replaced its own."""
     if not isinstance(body, JoinGroupRequest | SyncGroupRequest):
         answer: ResponseBody = await asking
         return answer
@@ -284,7 +284,7 @@ async def _answered(stage: Stage, asking: Any, body: RequestBody) -> ResponseBod
 
 
 async def _forger(stage: Stage, rng: Random) -> None:
-    """Sends requests that no client would send, and that are answered at once."""
+    """Send requests that no client would send, and that are answered at once."""
     connection = await stage.connect()
     try:
         while stage.takes():
@@ -298,7 +298,7 @@ async def _forger(stage: Stage, rng: Random) -> None:
 
 
 async def _parker(stage: Stage, rng: Random) -> None:
-    """Sends forged requests that may be parked, each on a connection of its own."""
+    """Send forged requests that may be parked, each on its own connection."""
     parked: list[asyncio.Task[None]] = []
     try:
         while stage.budget > 0:
@@ -320,13 +320,13 @@ async def _park(stage: Stage, version: int, body: RequestBody) -> None:
         _in_the_name_of(stage, body)
         stage.cast.heard(await connection.ask(version, stage.cast.as_sent(body), "forger"))
     except NoAnswer:
-        pass  # another request of the same member has taken its place
+        pass  # another request of the same member has replaced it
     finally:
         connection.close()
 
 
 def _in_the_name_of(stage: Stage, body: RequestBody) -> None:
-    """Note for which members a request is forged."""
+    """Note the members in whose name a request is forged."""
     rows: Any = getattr(body, "members", (body,))
     group_id = getattr(body, "group_id", "")
     for row in rows:

@@ -1,4 +1,4 @@
-"""What a run found, in numbers and lists, from its rows."""
+"""The results of a run, in numbers and lists, from its rows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..verdict import Outcome, Tally, Unsettled, Verdict, gaps, outcome_of
 from ..wire.settings import Known
 from .job import Job, Row, TraceOutcome
 
-#: how many failures are kept with their details
+#: number of failures that are kept with their details
 KEPT = 100
-#: how many traces that were not decided are listed; a run that is so far from a verdict needs no more
+#: number of undecided traces that are listed; a run with more of them has no useful verdict anyway
 UNSETTLED_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A trace that was played against a broker, and the checker's word on it. ``hint``: what a refusal may come from
-    instead of the broker. ``further``: what else is wrong in the trace, as rows of other failure groups."""
+    """A trace that was played against a broker, and the checker's verdict. ``hint``: another possible cause of a
+    rejection than the broker. ``further``: other faults in the trace, as rows of other failure groups."""
 
     row: Row
     trace: WireTrace
@@ -37,7 +37,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures of one key: in how many traces; seed, event and both values of the first."""
+    """Failures with one key: number of traces; seed, event and both values of the first."""
 
     key: str
     traces: int
@@ -49,7 +49,7 @@ class FailureGroup:
 
 @dataclass(slots=True)
 class Summary:
-    """Takes rows one by one, in any order; what it says does not depend on the order."""
+    """Collects rows in any order; the result does not depend on the order."""
 
     job: Job
     traces: int = 0
@@ -63,19 +63,16 @@ class Summary:
     failures: list[Row] = field(default_factory=list)
     verdicts: Counter[Verdict] = field(default_factory=Counter)  #: before anything is accepted
     groups: dict[str, FailureGroup] = field(default_factory=dict)
-    accepted: Mapping[str, Accepted] = field(default_factory=dict)  #: groups that are no failure, with a reason
-    unsettled_rows: list[Row] = field(default_factory=list)  #: of traces that were undecided or broken, by seed
-    stopped: str = (
-        ""  #: why not every trace of the plan was done, such as "interrupted"; the rows are of those that were
-    )
-    recorded: dict[int, WireTrace] = field(
-        default_factory=dict
-    )  #: traces of a broker that did not pass, which no seed makes again
+    accepted: Mapping[str, Accepted] = field(default_factory=dict)  #: groups that are not failures, with a reason
+    unsettled_rows: list[Row] = field(default_factory=list)  #: undecided and broken traces, by seed
+    stopped: str = ""  #: why some traces of the plan were not run, such as "interrupted"
+    #: traces of a broker that did not pass; a seed cannot repeat them
+    recorded: dict[int, WireTrace] = field(default_factory=dict)
     folder: Path | None = None  #: where these are written
-    hints: dict[int, str] = field(default_factory=dict)  #: of those, what the refusal may come from instead
+    hints: dict[int, str] = field(default_factory=dict)  #: for those, another possible cause of the rejection
     known: Known | None = None  #: the settings of a broker, as far as it told them
-    absent: tuple[str, ...] = ()  #: names of APIs that a broker does without, so that nobody asked for them
-    over_wire: bool = False  #: no seed makes these traces again
+    absent: tuple[str, ...] = ()  #: names of APIs that the broker lacks, so that they were not used
+    over_wire: bool = False  #: seeds do not repeat these traces
     visible: tuple[str, ...] | None = None  #: the features that a run over the wire can see; None: all
 
     def add(self, row: Row) -> None:
@@ -97,7 +94,7 @@ class Summary:
             _keep(self.unsettled_rows, row, UNSETTLED_KEPT)
 
     def add_judged(self, judged: Judged) -> None:
-        """A row that is about a trace of a broker."""
+        """Add the verdict on a trace of a broker."""
         self.over_wire = True
         self.add(judged.row)
         if judged.row.verdict is not Verdict.PASSED:
@@ -120,12 +117,12 @@ class Summary:
 
     @property
     def known_traces(self) -> int:
-        """Traces that differ in a group that is accepted."""
+        """Number of traces that differ in an accepted group."""
         return sum(group.traces for key, group in self.groups.items() if key in self.accepted)
 
     @property
     def tally(self) -> Tally:
-        """The verdicts; a trace that differs only as is accepted has passed."""
+        """The verdicts; a trace with accepted differences only has passed."""
         found, known = Tally(**{verdict.value: number for verdict, number in self.verdicts.items()}), self.known_traces
         return replace(found, passed=found.passed + known, failed=found.failed - known)
 
@@ -135,11 +132,11 @@ class Summary:
 
     @property
     def gaps(self) -> list[str]:
-        """Why not everything was decided, a sentence for each reason."""
+        """Why some traces are not decided, a sentence for each reason."""
         return gaps(self.tally, self.unsettled(), "traces", self.stopped)
 
     def unsettled(self) -> list[Unsettled]:
-        """The traces that were undecided or broken, each with its seed, its reason and how to see it."""
+        """Return the undecided and broken traces, each with its seed, its reason and the command that shows it."""
         return [self._unsettled(row) for row in self.unsettled_rows]
 
     def _unsettled(self, row: Row) -> Unsettled:
@@ -155,11 +152,11 @@ class Summary:
         return [group for group in self.in_order() if group.key not in self.accepted]
 
     def in_order(self) -> list[FailureGroup]:
-        """The groups, those in most traces first."""
+        """Return the groups, those in most traces first."""
         return sorted(self.groups.values(), key=lambda group: (-group.traces, group.key))
 
     def coverage(self) -> dict[str, Any]:
-        """Reached, unreached with a reason, unreached without; and how many there are of each kind of feature."""
+        """Return reached features, unreached ones with and without a reason, and the number of each kind."""
         features = catalogue.OF_PROTOCOL[self.job.protocol]
         reasons = catalogue.reasons_of(self.job.protocol, JUDGED[self.job.profile])
         if self.visible is not None:
@@ -182,11 +179,11 @@ class Summary:
 
 
 def file_of(row: Row) -> Path:
-    """Where a trace of a broker is written, below the folder of the run."""
+    """Return the file of a broker's trace, below the folder of the run."""
     return Path("failures" if row.failed else row.verdict.value) / f"seed-{row.seed}.jsonl"
 
 
 def _keep(rows: list[Row], row: Row, most: int) -> None:
-    """Put the row in its place; of more than ``most``, the last goes."""
+    """Insert the row in order; drop the last one beyond ``most``."""
     insort(rows, row, key=attrgetter("seed"))
     del rows[most:]

@@ -1,8 +1,8 @@
-"""The topics of a trace: created for it, or some that exist on the broker already (``--topic``).
+"""The topics of a trace: created for it, or existing on the broker (``--topic``).
 
-Clients of random traces say ``orders``, ``payments`` and so on. On the broker each name has the trace's prefix, or is
-one of the given topics. Created topics are noted in the trace, so that the checker knows their ids and sizes
-(``checker.consumer.topics``). One comes later, one grows, and all are deleted after the trace.
+Clients of random traces use names such as ``orders`` and ``payments``. On the broker each name has the trace's prefix,
+or is one of the given topics. Created topics are noted in the trace, so that the checker knows their ids and sizes
+(``checker.consumer.topics``). One is created later, one grows, and all are deleted after the trace.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from .asking import CREATE_PARTITIONS, CREATE_TOPICS, DELETE_TOPICS, Offer
 from .cast import AskPlain
 
 _WITHIN_MS: Final = 10_000
-#: the newest version of Metadata that the suite speaks
+#: the newest version of Metadata that the suite supports
 _NEWEST_METADATA: Final = 13
-#: how often Metadata is asked until it tells new topics, and after how many seconds again
+#: how often Metadata is requested until it contains new topics, and the pause in seconds
 _TRIES, _AGAIN_S = 100, 0.1
 
 
 class Topics(Protocol):
-    """``sizes``, ``ids``: of the topics that exist, by their names on the broker; not all ids need to be known."""
+    """``sizes``, ``ids``: of the existing topics, by their names on the broker; some ids may be unknown."""
 
     sizes: dict[str, int]
     ids: dict[str, bytes]
 
     def named(self, topic: str) -> str:
-        """The name on the broker of what clients call ``topic``."""
+        """Return the broker's name of a client's ``topic``."""
 
     def as_sent(self, body: RequestBody) -> RequestBody:
-        """A request with the topics' names on the broker."""
+        """Return a request with the broker's topic names."""
 
     async def set_up(self, ask: AskPlain) -> None:
-        """Before a client joins. Raises ``CannotRun``."""
+        """Prepare before a client joins. Raises ``CannotRun``."""
 
     async def meanwhile(self, ask: AskPlain, rng: Random) -> None:
-        """What changes while clients are at work."""
+        """Change topics during the trace."""
 
     async def clear_away(self, ask: AskPlain) -> None:
-        """After the trace."""
+        """Clean up after the trace."""
 
 
 class _Named(ABC):
-    """What created and given topics have in common: how a subscription is translated."""
+    """The common part of created and given topics: the translation of subscriptions."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
@@ -62,14 +62,14 @@ class _Named(ABC):
 
     @abstractmethod
     def named(self, topic: str) -> str:
-        """The name on the broker of what clients call ``topic``."""
+        """Return the broker's name of a client's ``topic``."""
 
     @abstractmethod
     def regex(self, regex: str) -> str:
-        """The expression for the broker of a client's ``regex``, which is one of those of random traces."""
+        """Return the broker's expression for a client's ``regex``, which is one of those of random traces."""
 
     def as_sent(self, body: RequestBody) -> RequestBody:
-        """Other expressions than those of random traces stay as they are: they are malformed on purpose."""
+        """Translate a request; expressions of other origin stay, since they are malformed on purpose."""
         if not isinstance(body, c.ConsumerGroupHeartbeatRequest):
             return body
         names, regex = body.subscribed_topic_names, body.subscribed_topic_regex
@@ -80,13 +80,13 @@ class _Named(ABC):
         )
 
     def _all_named(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Two names that mean one given topic are one; a name that a client repeats stays repeated."""
+        """Merge different names of one given topic; a name that a client repeats stays repeated."""
         firsts: dict[str, str] = {}
         return tuple(broker for name in names if firsts.setdefault(broker := self.named(name), name) == name)
 
 
 class CreatedTopics(_Named):
-    """Topics of one trace, on the broker with its ``prefix``; ``count`` of them at first, and one more may come."""
+    """Topics of one trace, on the broker with its ``prefix``; ``count`` of them at first, and one more may follow."""
 
     def __init__(self, rng: Random, prefix: str, offer: Offer, count: int = 4) -> None:
         super().__init__()
@@ -102,11 +102,11 @@ class CreatedTopics(_Named):
         return self.named(regex)
 
     async def set_up(self, ask: AskPlain) -> None:
-        """Raises ``CannotRun`` if the broker refuses: without topics nothing can be assigned."""
+        """Create topics. Raises ``CannotRun`` if the broker does not: without topics nothing can be assigned."""
         await self._create(ask, TOPICS[: self._count])
 
     async def meanwhile(self, ask: AskPlain, rng: Random) -> None:
-        """A topic comes, one grows."""
+        """Create one topic, and let one grow."""
         await asyncio.sleep(rng.uniform(0.2, 3.0))
         if rng.random() < 0.5:
             await self._create(ask, TOPICS[self._count : self._count + 1])
@@ -118,7 +118,7 @@ class CreatedTopics(_Named):
             self._partitions[name] = self.sizes[self.named(name)] = more
 
     async def clear_away(self, ask: AskPlain) -> None:
-        """The topics go."""
+        """Delete the topics."""
         if DELETE_TOPICS in self._newest and self.sizes:
             names = [*self.sizes]
             await ask("delete_topics", self._newest[DELETE_TOPICS], {"topic_names": names, "timeout": _WITHIN_MS})
@@ -138,7 +138,7 @@ class CreatedTopics(_Named):
         self.sizes |= {self.named(name): self._partitions[name] for name in names}
 
     async def _visible(self, ask: AskPlain, names: Sequence[str]) -> None:
-        """Wait until the broker knows the topics that it has created: a busy one takes seconds."""
+        """Wait until the broker knows the topics that it has created: a busy broker needs seconds."""
         for _ in range(_TRIES):
             answer = await _described(ask, self._metadata, names)
             if all(row.error_code.value == 0 and row.partitions for row in answer.topics):
@@ -147,7 +147,7 @@ class CreatedTopics(_Named):
 
 
 class GivenTopics(_Named):
-    """Topics that exist on the broker. The traces neither change nor delete them; all traces of a run share them."""
+    """Existing topics of the broker. Traces neither change nor delete them; all traces of a run share them."""
 
     def __init__(self, names: Sequence[str], prefix: str, metadata: tuple[int, int]) -> None:
         super().__init__()
@@ -156,15 +156,15 @@ class GivenTopics(_Named):
 
     def named(self, topic: str) -> str:
         if topic not in TOPICS:
-            return f"{self._prefix}-{topic}"  # it does not exist, and is not meant to
+            return f"{self._prefix}-{topic}"  # it does not exist, on purpose
         return self._names[TOPICS.index(topic) % len(self._names)]
 
     def regex(self, regex: str) -> str:
-        """An expression for one of them, and for topics whose names begin alike."""
+        """Return an expression for one of them, and for topics whose names begin alike."""
         return f"{re.escape(self._names[REGEXES.index(regex) % len(self._names)])}.*"
 
     async def set_up(self, ask: AskPlain) -> None:
-        """Ask for their sizes and ids. Raises ``CannotRun`` for one that does not exist."""
+        """Request their sizes and ids. Raises ``CannotRun`` for one that does not exist."""
         answer = await _described(ask, self._metadata, self._names)
         for row in answer.topics:
             if row.error_code.value:
@@ -173,14 +173,14 @@ class GivenTopics(_Named):
             _keep_id(self.ids, str(row.name), row)
 
     async def meanwhile(self, ask: AskPlain, rng: Random) -> None:
-        """They stay as they are."""
+        """Do nothing: the topics stay as they are."""
 
     async def clear_away(self, ask: AskPlain) -> None:
         """They stay."""
 
 
 class NoTopics(_Named):
-    """A broker that creates no topics, without any given: offsets are then not tested."""
+    """For a broker that creates no topics, if none are given; offsets are then not tested."""
 
     def named(self, topic: str) -> str:
         return topic
@@ -199,7 +199,7 @@ class NoTopics(_Named):
 
 
 async def _described(ask: AskPlain, versions: tuple[int, int], names: Sequence[str]) -> Any:
-    """The answer to Metadata for these topics."""
+    """Return the answer to Metadata for these topics."""
     wanted = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": False}
     return await ask("metadata", min(versions[1], _NEWEST_METADATA), wanted)
 
@@ -211,7 +211,7 @@ def _keep_id(ids: dict[str, bytes], name: str, row: object) -> None:
 
 
 def topics_of(rng: Random, prefix: str, offer: Offer, count: int = 4) -> Topics:
-    """The given topics if there are any, else topics of this trace, if the broker creates some."""
+    """Return the given topics if there are any, else topics of this trace, if the broker creates some."""
     if offer.given:
         return GivenTopics(offer.given, prefix, offer.metadata)
     return CreatedTopics(rng, prefix, offer, count) if CREATE_TOPICS in offer.topics else NoTopics()

@@ -16,10 +16,10 @@ from .cast import Producer
 from .connection import Connection
 
 _TXN_OFFSET_COMMIT: Final = 28
-#: how many traces have a producer
+#: the share of traces with a producer
 _SHARE: Final = 0.4
 _TIMEOUT_MS: Final = 30_000
-#: errors after which a producer asks again, and how often: the coordinator loads, or ends the previous transaction
+#: errors after which a producer retries, and how often: the coordinator loads, or ends the previous transaction
 _AGAIN: Final = frozenset((14, 15, 16, 51))
 _TRIES, _AGAIN_S = 20, 0.1
 #: EndTxn raises the producer's epoch from this version on (KIP-890)
@@ -27,7 +27,7 @@ _END_BUMPS: Final = 5
 
 
 async def transactions(stage: Any, prefix: str, rng: Random) -> None:
-    """Transactions one after the other, while the trace lasts; in some traces none. Raises ``MalformedFrame``.
+    """Run one transaction after another while the trace lasts; in some traces none. Raises ``MalformedFrame``.
 
     ``stage``: the ``Stage`` of the trace, whose module imports this one.
     """
@@ -60,7 +60,7 @@ class _Program:
         self._producer = Producer(transactional_id, -1, -1)
 
     async def transaction(self) -> bool:
-        """One transaction; False if the producer cannot begin one."""
+        """Run one transaction; returns False if the producer cannot begin one."""
         rng = self._rng
         if (self._producer.epoch < 0 or rng.random() < 0.1) and not await self._begin():
             return False
@@ -74,7 +74,7 @@ class _Program:
                 return True
             version, body = made
             await self._groups.ask(version, body, "producer")
-        if rng.random() < 0.9:  # else the transaction stays open until the next InitProducerId aborts it
+        if rng.random() < 0.9:  # otherwise the transaction stays open until the next InitProducerId aborts it
             await asyncio.sleep(rng.choice((0.0, 0.1, 0.5)))
             await self._end(committed=rng.random() < 0.7)
         else:
@@ -105,7 +105,7 @@ class _Program:
         return not answer.error_code.value
 
     async def _asked(self, key: int, api: str, values: dict[str, Any], version: int | None = None) -> Any:
-        """The answer, once the coordinator is ready for the request."""
+        """Return the answer, once the coordinator is ready for the request."""
         version = self._version(key) if version is None else version
         for _ in range(_TRIES):
             answer = await self._coordinator.ask_plain(api, version, values)

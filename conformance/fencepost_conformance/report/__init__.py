@@ -1,1 +1,1 @@
-"""What a run found, for people and for other programs."""
+"""The results of a run, for people and for other programs."""

@@ -1,9 +1,9 @@
-"""A trace as a sequence chart: an SVG picture with a lane for everybody, time running down, and beside it a strip for
-each partition that shows who holds it.
+"""A trace as a sequence chart, in SVG. Each client has a lane, time runs downwards, and a strip for each partition
+shows its holder.
 
-A step is one band across the picture: the event, what it wrote, what it answered, each on a row of its own. In the
-strip of a partition a full colour is a holder, a hatched one a holder that is to give it up; two at once stand side by
-side in a red frame, since that is what the protocol is there to prevent.
+A step is a band across the picture: the event, its records and its answers, each on its own row. In a partition's strip
+a full colour is a holder, a hatched one a holder that must revoke the partition. Two holders at the same time stand
+side by side in a red frame, since the protocol must prevent that.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAME = 24  # characters of a topic's name
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One trace: a title, lines above it, the lanes, the steps, and the step (index) to mark, or None."""
+    """One trace: a title, notes above the picture, the lanes, the steps, and the index of the step to mark, or None."""
 
     title: str
     notes: tuple[str, ...]
@@ -40,7 +40,7 @@ class Chart:
 
 @dataclass(slots=True)
 class _Plan:
-    """Where everything stands: ``x`` of each lane, top and bottom of each step, the strips in order."""
+    """The layout: ``x`` of each lane, top and bottom of each step, the strips in order."""
 
     chart: Chart
     x: dict[str, float] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class _Plan:
 
 
 def chart_html(chart: Chart) -> str:
-    """The chart as a part of a page: picture on the left, what the chosen step did on the right."""
+    """Return the chart as a part of a page: the picture on the left, details of the selected step on the right."""
     plan = _plan(chart)
     notes = "".join(f'<div class="note">{escape(note)}</div>' for note in chart.notes)
     size = f'width="{plan.width:.0f}" viewBox="0 0 {plan.width:.0f}'
@@ -73,7 +73,7 @@ def chart_html(chart: Chart) -> str:
 
 
 def chart_svg(chart: Chart) -> str:
-    """The picture alone, as an SVG file."""
+    """Return the picture alone, as an SVG file."""
     plan = _plan(chart)
     head, width = _head_height(plan) + ROW, plan.width
     members = "   ".join(f"{letter(number)} {name}" for name, number in plan.colours.items())
@@ -153,7 +153,7 @@ def _legend(plan: _Plan) -> str:
     members = "".join(
         f'<span class="member">{swatch(number)}{escape(name)}</span>' for name, number in plan.colours.items()
     )
-    return f'<p class="legend">{members}<span class="dim">hatched: to be given up · red frame: two at once</span></p>'
+    return f'<p class="legend">{members}<span class="dim">hatched: to revoke · red frame: two holders at once</span></p>'
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def _step(plan: _Plan, step: StepWords, top: float) -> list[str]:
         y += ROW
     if step.error:
         x = plan.x[COORDINATOR]
-        drawn.append(_text(x - 10, y, f"raised inside: {step.error}", "label bad", "end"))
+        drawn.append(_text(x - 10, y, f"exception inside:  {step.error}", "label bad", "end"))
     return drawn
 
 
@@ -232,7 +232,7 @@ def _written(plan: _Plan, append: Append, y: float) -> list[str]:
 
 
 def _arrow(plan: _Plan, who: str, whom: str, y: float, *, label: str, kind: str, start: bool = False) -> list[str]:
-    """An arrow under its label, which stands at the coordinator's end; ``start``: on its side towards the log."""
+    """Draw an arrow under its label, which is at the coordinator's end; ``start``: on the side towards the log."""
     one, other = plan.x.get(who, plan.x[COORDINATOR]), plan.x.get(whom, plan.x[COORDINATOR])
     back = -5 if other > one else 5
     base = "bad" if "bad" in kind or "lost" in kind else "good"
@@ -277,7 +277,7 @@ def _strips(plan: _Plan) -> list[str]:
 
 
 def holders(group: GroupAt | None, partition: Partition) -> tuple[tuple[str, bool], ...]:
-    """The members that hold the partition, each with whether it is to give it up."""
+    """Return the members that hold the partition, each with whether it must revoke it."""
     if group is None:
         return ()
     return tuple(
@@ -330,7 +330,7 @@ def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> st
 
 
 def _fitting(plan: _Plan, label: str) -> str:
-    """As much of the label as has room between the times and the coordinator."""
+    """Return as much of the label as fits between the times and the coordinator."""
     return _shortened(label, int((plan.x[COORDINATOR] - TIME - 12) / CHAR))
 
 
@@ -339,7 +339,7 @@ def _shortened(text: str, room: int) -> str:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    """At most three lines, broken at blanks."""
+    """Break the text at blanks into at most three lines."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) >= room:

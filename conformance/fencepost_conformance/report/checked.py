@@ -1,4 +1,4 @@
-"""What ``check`` found, and which configurations there are, for the terminal."""
+"""The results of ``check``, and the list of configurations, for the terminal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fencepost_model.system.manifest import Entry
 from ..listing import Listing
 from ..verdict import Unsettled, Verdict
 
-#: more rows than these are summed up, unless each is asked for
+#: more rows than this are summed up, unless each is requested
 MOST = 20
 _NUMBERS = frozenset(("configurations", "must hold", "must break", "states", "transitions", "depth", "seconds"))
 
 
 def table(rows: list[Row], entries: Mapping[str, Entry], *, each: bool) -> RenderableType:
-    """Each configuration on a row; of many, only those that are not as expected, below sums by protocol."""
+    """Return a row for each configuration; of many, only the unexpected ones, below sums by protocol."""
     if each or len(rows) <= MOST:
         return _rows(rows)
     wrong = [row for row in rows if not row.as_expected]
@@ -37,7 +37,7 @@ def _rows(rows: Iterable[Row]) -> Listing:
 
 
 def verdict_of(row: Row) -> Verdict:
-    """A violation that is not expected fails, however the exploration ended."""
+    """Return the verdict. An unexpected violation fails, however the exploration ended."""
     if row.wrong:
         return Verdict.FAILED
     if row.broken:
@@ -46,18 +46,18 @@ def verdict_of(row: Row) -> Verdict:
 
 
 def why(row: Row) -> str:
-    """Why a row has not passed."""
+    """Return why a row has not passed."""
     return "; ".join(row.wrong) or row.broken or f"stopped early: {row.stopped}"
 
 
 def row_as_json(row: Row) -> dict[str, object]:
-    """As JSON data."""
+    """Return the row as JSON data."""
     told = row.as_json()
     return {"name": told.pop("name"), "verdict": verdict_of(row), **told}
 
 
 def unsettled(row: Row) -> Unsettled:
-    """Of a row that was undecided or broken."""
+    """Describe a row that was undecided or broken."""
     return Unsettled(verdict_of(row), row.name, why(row), {"configuration": row.name})
 
 
@@ -73,8 +73,8 @@ def _sums(rows: list[Row], entries: Mapping[str, Entry]) -> Listing:
     listing = Listing(
         ("groups", "configurations", "must hold", "must break", "as expected", "states", "seconds"),
         numbers=_NUMBERS,
-        caption="What a configuration without a guard, or of Kafka as it is, must break, it has to break. "
-        "Each one: fencepost check --each; what they are: fencepost check --list.",
+        caption="A configuration without a guard, or of Kafka as it is, must break its property. "
+        "Show each one: fencepost check --each; explain them: fencepost check --list.",
     )
     for protocol in dict.fromkeys(entries[row.name].protocol for row in rows):
         own = [row for row in rows if entries[row.name].protocol == protocol]
@@ -93,7 +93,7 @@ def _sums(rows: list[Row], entries: Mapping[str, Entry]) -> Listing:
 
 
 def catalogue(entries: Iterable[Entry]) -> Listing:
-    """The configurations that there are."""
+    """Return a table of all configurations."""
     listing = Listing(("configuration", "groups", "size", "must", "about"))
     for entry in entries:
         listing.add(entry.name, entry.protocol, entry.size, must(entry), escape(entry.about))
@@ -101,7 +101,7 @@ def catalogue(entries: Iterable[Entry]) -> Listing:
 
 
 def must(entry: Entry) -> str:
-    """What a configuration has to do, in words."""
+    """Return the expected result of a configuration in words."""
     return "hold" if entry.expected == "holds" else f"break {entry.breaks or 'by a deadlock'}"
 
 

@@ -1,4 +1,4 @@
-"""What is said in the KIP-848 APIs, in words."""
+"""The messages of the KIP-848 APIs in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .names import Names
 
 
 def heartbeat_words(body: cm.ConsumerGroupHeartbeatRequest, names: Names) -> str:
-    """Everything that the member tells; what is not sent ("unchanged", G-WIRE-40) is left out."""
+    """Return all fields of the heartbeat; fields that are not sent ("unchanged", G-WIRE-40) are left out."""
     told = [f"{body.group_id or '(empty)'} member {body.member_id or '(none)'}"]
     if body.instance_id is not None:
         told.append(f"instance {body.instance_id}")
@@ -62,7 +62,7 @@ def _assignment(body: cm.ConsumerGroupHeartbeatResponse, names: Names) -> str:
 
 
 def described(group: cm.DescribedConsumerGroup, names: Names) -> str:
-    """One group of a ConsumerGroupDescribe answer, its members by epoch and partitions."""
+    """Return one group of a ConsumerGroupDescribe answer, with epoch and partitions of its members."""
     if group.error_code is not ErrorCode.NONE:
         return f"{group.error_code.name} {group.group_id}"
     members = ", ".join(
@@ -70,5 +70,5 @@ def described(group: cm.DescribedConsumerGroup, names: Names) -> str:
     )
     return (
         f"NONE {group.group_id} {group.group_state} group epoch {group.group_epoch}, assignment epoch "
-        f"{group.assignment_epoch}, {group.assignor_name}: {members or 'nobody'}"
+        f"{group.assignment_epoch}, {group.assignor_name}: {members or 'no members'}"
     )

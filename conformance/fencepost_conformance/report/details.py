@@ -1,4 +1,4 @@
-"""What one step did, as a panel beside the picture: the whole words, the rules, and how every group stands after it."""
+"""The panel beside the picture for one step: its full description, its rules, and the state of every group after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .steps import Append, StepWords
 
 
 def panel(step: StepWords, standing: Mapping[str, GroupAt], colours: Mapping[str, int]) -> str:
-    """The panel of a step. ``standing``: all groups after it; ``colours``: each member's colour by number."""
+    """Return the panel of a step. ``standing``: all groups after it; ``colours``: each member's colour by number."""
     parts = [f'<h3>step {step.index} <span class="dim">{step.at_ms:,} ms · {step.kind.value}</span></h3>']
     if step.what:
         who = "" if step.who == step.whom else f"<b>{escape(step.who)}</b> → {escape(step.whom)}: "
@@ -22,7 +22,7 @@ def panel(step: StepWords, standing: Mapping[str, GroupAt], colours: Mapping[str
         bad = ' class="bad"' if answer.error else ""
         parts.append(f"<p{bad}>→ <b>{escape(answer.to)}</b> #{answer.request_id} {escape(answer.text)}</p>")
     if step.error:
-        parts.append(f'<p class="bad">raised inside: {escape(step.error)}</p>')
+        parts.append(f'<p class="bad">exception inside:  {escape(step.error)}</p>')
     if step.rules:
         parts.append(f"<h4>rules</h4><ul><li>{' '.join(map(_rule, step.rules))}</li></ul>")
     if step.append is not None:
@@ -37,7 +37,7 @@ def panel(step: StepWords, standing: Mapping[str, GroupAt], colours: Mapping[str
 def _heading(append: Append) -> str:
     last = append.end - 1
     places = f"{append.first}" if append.first == last else f"{append.first}–{last}"
-    return f"written at {places}: {append.fate or 'not known what became of it'}"
+    return f"written at {places}: {append.fate or 'replication unknown'}"
 
 
 def _list(title: str, texts: Iterable[str], *, bad: bool = False) -> str:
@@ -47,7 +47,7 @@ def _list(title: str, texts: Iterable[str], *, bad: bool = False) -> str:
 
 
 def _rule(rule_id: str) -> str:
-    """A rule's id; what it says is shown where the pointer rests."""
+    """Return a rule's id; a tooltip shows its text."""
     return f'<abbr title="{escape(brief(rule_id))}">{escape(rule_id)}</abbr>'
 
 

@@ -1,4 +1,4 @@
-"""The files of a run: summary, page, JUnit XML, and each of the first failures as a trace that can be replayed."""
+"""The files of a run: summary, page, JUnit XML, and the first failures as traces that can be replayed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .junit import junit
 from .terminal import counts, details
 from .wire_words import wire_lanes, wire_steps
 
-#: failures that are shrunk and drawn; of several of one group, one
+#: number of failures that are shrunk and drawn; one of each group
 _SHOWN = 5
 
 
 def write_report(directory: Path, summary: Summary, seconds: float) -> None:
-    """Write ``summary.json``, ``report.html``, ``junit.xml`` and ``failures/seed-N.jsonl`` (shrunk, until
-    somebody interrupts that); of a broker also the traces that were not decided (``undecided/``, ``broken/``)."""
+    """Write ``summary.json``, ``report.html``, ``junit.xml`` and ``failures/seed-N.jsonl``, which are shrunk unless the
+    user interrupts that. For a broker also write the undecided traces (``undecided/``, ``broken/``)."""
     directory.mkdir(parents=True, exist_ok=True)
     charts = _failures(directory, summary)
     if summary.over_wire:
@@ -81,7 +81,7 @@ def _shrunk_failures(directory: Path, summary: Summary) -> list[Chart]:
 
 
 def _whole_failures(directory: Path, job: Job, rows: Sequence[Row]) -> list[Chart]:
-    """As they are: whoever interrupts does not wait for shrinking, and the target may be gone."""
+    """Keep failures unshrunk: after an interrupt shrinking would take too long, and the target may be gone."""
     charts: list[Chart] = []
     for row in rows:
         whole = generate(row.seed, PROFILES[job.profile], job.steps, job.protocol, offsets=None)
@@ -94,14 +94,14 @@ def _whole_failures(directory: Path, job: Job, rows: Sequence[Row]) -> list[Char
 
 
 def _kept(directory: Path, row: Row, shown: Loaded, found: Examined, *, model: bool) -> Chart:
-    """The chart of a failure, whose trace is written."""
+    """Write a failure's trace and return its chart."""
     (directory / "failures").mkdir(exist_ok=True)
     write_traces(directory / "failures" / f"seed-{row.seed}.jsonl", [failing_trace(shown, found)])
     return chart_of(shown.name, shown, found, model=model)
 
 
 def _write_recorded(directory: Path, summary: Summary, row: Row) -> WireTrace:
-    """Write the trace of that row; the trace."""
+    """Write the trace of that row, and return it."""
     file, trace = directory / file_of(row), summary.recorded[row.seed]
     file.parent.mkdir(exist_ok=True)
     write_traces(file, [trace])
@@ -109,14 +109,14 @@ def _write_recorded(directory: Path, summary: Summary, row: Row) -> WireTrace:
 
 
 def _recorded_failures(directory: Path, summary: Summary) -> list[Chart]:
-    """Traces of a broker are kept whole: to leave something out of them would be to invent a run. All of them are
-    written, since no seed makes them again; the first few are drawn."""
+    """Keep traces of a broker whole: a shortened one would show a run that never happened. All of them are written,
+    since seeds cannot repeat them; the first few are drawn."""
     charts: list[Chart] = []
     for row in summary.failures:
         trace = _write_recorded(directory, summary, row)
         if len(charts) == _SHOWN:
             continue
-        # the row counts the lines after the header from 1, the file that is written has the header before them
+        # a row counts the lines after the header from 1; the written file has the header before them
         notes: tuple[str, ...] = (f"line {row.event + 1}: {row.left}", f"could have been: {row.right}", row.field)
         if hint := summary.hints.get(row.seed):
             notes += (hint,)

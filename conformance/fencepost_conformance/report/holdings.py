@@ -1,8 +1,8 @@
-"""Who holds what after a step: each group with its epochs, each member with its epochs and partitions.
+"""The holders of partitions after a step: each group with its epochs, each member with its epochs and partitions.
 
-A classic member *holds* what was last stored for it while its group is Stable; in any other state that is the
-assignment of an earlier generation, which the member is to give up or to keep by the next one (``giving_up``). A member
-of a consumer group holds what is assigned to it and gives up what is pending revocation (G-DATA-29).
+A classic member *holds* its last stored assignment while its group is Stable. In any other state that is the assignment
+of an earlier generation, which the member will revoke or keep in the next one (``giving_up``). A member of a consumer
+group holds its assigned partitions and gives up those that are pending revocation (G-DATA-29).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 @dataclass(frozen=True, slots=True)
 class MemberAt:
-    """One member. ``target`` None: the group has none for it. ``other``: an assignment in other bytes."""
+    """One member. ``target`` None: the group has none for it. ``other``: an assignment in another format."""
 
     member: str
     protocol: str
@@ -35,7 +35,7 @@ class MemberAt:
 
 @dataclass(frozen=True, slots=True)
 class GroupAt:
-    """One group. ``epochs`` by name; ``notes``: what else to know. ``state`` "gone": there is none any more."""
+    """One group. ``epochs`` by name; ``notes``: other facts. ``state`` "gone": the group no longer exists."""
 
     group: str
     kind: str
@@ -50,7 +50,7 @@ class GroupAt:
 
 
 def changed(seen: Observation, names: Names) -> tuple[GroupAt, ...]:
-    """The groups that the step changed. One that left one kind for the other (X-UP, X-DOWN) shows as what it is now."""
+    """Return the groups that the step changed. A converted group (X-UP, X-DOWN) is shown as its new kind."""
     found: dict[str, GroupAt] = {}
     for name, view in seen.groups.items():
         found[name] = GroupAt(name, CLASSIC, "gone") if view is None else classic(view, names)
@@ -63,7 +63,7 @@ def changed(seen: Observation, names: Names) -> tuple[GroupAt, ...]:
 
 
 def after_each(steps: Sequence[tuple[GroupAt, ...]]) -> list[dict[str, GroupAt]]:
-    """All groups after each step, from the groups that each step changed."""
+    """Return all groups after each step, from the groups that each step changed."""
     standing: dict[str, GroupAt] = {}
     told = []
     for groups in steps:
@@ -75,7 +75,7 @@ def after_each(steps: Sequence[tuple[GroupAt, ...]]) -> list[dict[str, GroupAt]]
 
 
 def classic(view: GroupView, names: Names) -> GroupAt:
-    """A classic group. Assignments are read as consumers write them; others are shown as they are."""
+    """Return a classic group. Assignments in the consumers' format are decoded; others are shown as they are."""
     settled = view.state is GroupState.STABLE
     members = []
     for row in view.members:
@@ -101,7 +101,7 @@ def classic(view: GroupView, names: Names) -> GroupAt:
 
 
 def consumer(view: ConsumerGroupView, names: Names) -> GroupAt:
-    """A consumer group, members of both protocols."""
+    """Return a consumer group with its members of both protocols."""
     targets = {member: names.of_rows(rows) for member, rows in view.target}
     members = tuple(_consumer_member(row, targets.get(row.member_id), names) for row in view.members)
     notes = [f"regex {row.regex} = [{', '.join(row.topics)}]" for row in view.regexes]

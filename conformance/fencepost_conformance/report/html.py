@@ -1,4 +1,4 @@
-"""A run as one HTML page: what was done, what was covered, each failure as a sequence chart."""
+"""A run as one HTML page: its numbers, its coverage, and each failure as a sequence chart."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .terminal import asides, counts, sides_of
 
 
 def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> str:
-    """The page; ``charts`` show failures, shrunk."""
+    """Return the page; ``charts`` show the shrunk failures."""
     job = summary.job
     outcome = summary.outcome
     verdict = f'<b class="{"good" if outcome is Outcome.PASSED else "bad"}">{outcome}</b>'
     if summary.gaps:
-        verdict += f"; not everything was decided: {escape('; '.join(summary.gaps))}"
+        verdict += f"; some traces have no verdict: {escape('; '.join(summary.gaps))}"
     body = [
         f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>, "
         f"{job.protocol} groups, {counted(job.steps, 'events')} a trace, "
@@ -69,7 +69,7 @@ def _failures(summary: Summary) -> list[str]:
     head += f"<th>{sides[0]}</th><th>{sides[1]}</th></tr>"
     known = f", {summary.known_traces:,} known" if summary.known_traces else ""
     title = f"<h2>Differences ({summary.tally.failed:,} failed{known})</h2>"
-    return [f"{title}{common}<h3>The first of them</h3><table>{head}", *rows, "</table>"]
+    return [f"{title}{common}<h3>The first failures</h3><table>{head}", *rows, "</table>"]
 
 
 def _unsettled(summary: Summary) -> list[str]:
@@ -81,7 +81,7 @@ def _unsettled(summary: Summary) -> list[str]:
         for each in unsettled
     )
     number = summary.tally.undecided + summary.tally.broken
-    head = f"<h2>Not decided ({number:,})</h2><p>Nothing is known of these traces, so the run does not pass.</p>"
+    head = f"<h2>Not decided ({number:,})</h2><p>These traces have no verdict, so the run does not pass.</p>"
     return [head + "<table><tr><th>verdict</th><th>trace</th><th>why</th></tr>", *rows, "</table>"]
 
 

@@ -1,7 +1,7 @@
 """A run as JUnit XML, for tools that collect test results.
 
-One case counts the traces that passed. Each group of failures is a case with ``failure``. Each trace that was undecided
-or broken is a case with ``error``, and so is a run that stopped early: a CI system shows both as red.
+One case counts the traces that passed. Each group of failures is a case with ``failure``. Each undecided or broken
+trace is a case with ``error``, and so is a run that stopped early; a CI system shows both as red.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..pipeline.summary import Summary
 
 
 def junit(summary: Summary, seconds: float) -> str:
-    """The XML text. Each group of failures is a case that shows its first failure and counts the others."""
+    """Return the XML text. The case of a failure group shows its first failure and counts the others."""
     job, tally, unsettled = summary.job, summary.tally, summary.unsettled()
     name = f"fencepost conform {job.target} {job.profile} {job.protocol}"
     suite = ET.Element("testsuite", name=name)
@@ -26,7 +26,7 @@ def junit(summary: Summary, seconds: float) -> str:
     known = f" ({summary.known_traces:,} with accepted differences)" if summary.known_traces else ""
     case(f"{tally.passed} of {counted(summary.traces, 'traces')} passed{known}")
     for group in summary.rejected():
-        # over the wire the first value is a whole sentence, and steps have lines
+        # over the wire the first value is a whole sentence, and steps are lines
         values, place = (group.left, "line") if summary.recorded else (f"{group.left} / {group.right}", "event")
         text = f"{values} ({counted(group.traces, 'traces')}, first seed {group.seed}, {place} {group.event})"
         case(_printable(group.key), "failure", group.key.partition(":")[0].partition(" ")[0], text)
@@ -34,9 +34,9 @@ def junit(summary: Summary, seconds: float) -> str:
         case(each.what, "error", each.verdict.value, each.why)
     rest = tally.undecided + tally.broken - len(unsettled)
     if rest:
-        case(f"{counted(rest, 'more traces')}", "error", "undecided", "undecided or broken, like those before")
+        case(f"{counted(rest, 'more traces')}", "error", "undecided", "undecided or broken, like those above")
     if summary.stopped:
-        case("the whole run", "error", "incomplete", f"{summary.stopped}; the rest was not done")
+        case("the whole run", "error", "incomplete", f"{summary.stopped}; the rest was not run")
     elif not summary.traces:
         case("the whole run", "error", "incomplete", "nothing was decided")
     kinds = [child.tag for each in suite for child in each]
@@ -55,5 +55,5 @@ def junit(summary: Summary, seconds: float) -> str:
 
 
 def _printable(text: str) -> str:
-    """Without what XML cannot hold."""
+    """Replace characters that XML cannot contain."""
     return "".join(char if char.isprintable() else "?" for char in text)

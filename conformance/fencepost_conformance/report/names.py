@@ -1,4 +1,4 @@
-"""Short names for what a trace speaks of: member ids as far as they stay apart, topics by name, partitions in a row."""
+"""Short names in a trace: member ids as far as they stay distinct, topics by name, ranges of partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Partition: TypeAlias = tuple[str, int]
 
 _UUID = re.compile(r"(.*?-)?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})", re.DOTALL)
 _BASE64_UUID = re.compile(r"[A-Za-z0-9_-]{22}")
-_KEPT = 4  # digits of a random id that are enough for the eye
+_KEPT = 4  # digits of a random id that are shown
 
 
 class TopicRow(Protocol):
@@ -31,7 +31,7 @@ class TopicRow(Protocol):
 
 
 class Names:
-    """The names of one trace. ``several``: it has more than one group, so a group must be named each time."""
+    """The names of one trace. ``several``: it has more than one group, so groups must be named each time."""
 
     def __init__(self, members: Iterable[str], topics: Iterable[tuple[bytes, str]], *, several: bool = False) -> None:
         self.several = several
@@ -41,11 +41,11 @@ class Names:
         self._topics: dict[bytes, str] = {}
         for topic_id, name in topics:
             if topic_id not in self._topics:
-                again = name in self._topics.values()  # deleted and made anew under the old name
+                again = name in self._topics.values()  # deleted and created again with the old name
                 self._topics[topic_id] = f"{name}~{topic_id[-2:].hex()}" if again else name
 
     def short(self, text: str) -> str:
-        """The text with member ids shortened."""
+        """Return the text with member ids shortened."""
         for long, brief in self._pairs:
             text = text.replace(long, brief)
         return text
@@ -54,11 +54,11 @@ class Names:
         return self._short.get(member_id, member_id)
 
     def topic(self, topic_id: bytes) -> str:
-        """The topic's name, or the end of its id where the trace does not tell the name."""
+        """Return the topic's name, or the end of its id if the trace does not contain the name."""
         return self._topics.get(topic_id) or f"id…{topic_id[-2:].hex()}"
 
     def of_rows(self, rows: Iterable[TopicRow]) -> tuple[Partition, ...]:
-        """The partitions of rows by topic id, sorted by name."""
+        """Return the partitions of rows by topic id, sorted by name."""
         return tuple(sorted((self.topic(row.topic_id), number) for row in rows for number in row.partitions))
 
     def rows(self, rows: Iterable[TopicRow]) -> str:
@@ -66,7 +66,7 @@ class Names:
 
 
 def learn(events: Sequence[ev.Event], observations: Sequence[Observation | None]) -> Names:
-    """The names of a trace of events."""
+    """Collect the names in a trace of events."""
     members: dict[str, None] = {}
     groups: set[str] = set()
     topics: list[tuple[bytes, str]] = []
@@ -90,7 +90,7 @@ def learn(events: Sequence[ev.Event], observations: Sequence[Observation | None]
 
 
 def member_ids(body: m.RequestBody | m.ResponseBody) -> Iterable[str]:
-    """The member ids that an answer hands out or lists, and the one that a request is for."""
+    """Yield the member ids that an answer hands out or lists, and the one in a request."""
     if isinstance(body, m.DescribeGroupsResponse):
         return [row.member_id for group in body.groups for row in group.members]
     if isinstance(body, cm.ConsumerGroupDescribeResponse):
@@ -100,7 +100,7 @@ def member_ids(body: m.RequestBody | m.ResponseBody) -> Iterable[str]:
 
 
 def topics_in(body: m.ResponseBody) -> list[tuple[bytes, str]]:
-    """Topic ids and names that an answer tells."""
+    """Return topic ids and names in an answer."""
     if not isinstance(body, cm.ConsumerGroupDescribeResponse):
         return []
     return [
@@ -112,7 +112,7 @@ def topics_in(body: m.ResponseBody) -> list[tuple[bytes, str]]:
 
 
 def compact(partitions: Iterable[Partition]) -> str:
-    """``t:0-2,5 u:1`` for sorted partitions; ``nothing`` for none."""
+    """Return ``t:0-2,5 u:1`` for sorted partitions; ``nothing`` for none."""
     told = []
     for topic, group in groupby(sorted(partitions), key=lambda each: each[0]):
         numbers = [number for _, number in group]
@@ -125,7 +125,7 @@ def compact(partitions: Iterable[Partition]) -> str:
 
 
 def decoded(assignment: bytes) -> tuple[Partition, ...] | None:
-    """The partitions of a classic assignment; None if the bytes are something else (A-EMB-05)."""
+    """Return the partitions of a classic assignment; None if the bytes are something else (A-EMB-05)."""
     if not assignment:
         return ()
     try:
@@ -135,7 +135,7 @@ def decoded(assignment: bytes) -> tuple[Partition, ...] | None:
 
 
 def assignment_words(assignment: bytes) -> str:
-    """A classic assignment in words: its partitions, or its text, or its length."""
+    """Return a classic assignment in words: its partitions, or its text, or its length."""
     partitions = decoded(assignment)
     if partitions is not None:
         return compact(partitions)

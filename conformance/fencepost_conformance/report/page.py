@@ -1,4 +1,4 @@
-"""A whole HTML page that needs nothing else: its style, and the few lines of script that show a chosen step."""
+"""A self-contained HTML page: its style, and a short script that shows the selected step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 from .style import PAGE
 
-#: hover shows a step, a click keeps it, the arrow keys go on from there
+#: hovering shows a step, a click selects it, the arrow keys move from there
 SCRIPT = """
 for (const trace of document.querySelectorAll('.trace')) {
   const picture = trace.querySelector('.picture');
@@ -39,7 +39,7 @@ for (const trace of document.querySelectorAll('.trace')) {
 
 
 def page(title: str, body: str) -> str:
-    """A whole HTML page."""
+    """Return a whole HTML page."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{PAGE}</style></head><body>\n'

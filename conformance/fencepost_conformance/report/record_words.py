@@ -25,7 +25,7 @@ KINDS: dict[type, str] = {
 
 
 def record_brief(record: Record) -> str:
-    """Kind and, where it has one, epoch; a tombstone is struck out by a minus."""
+    """Return kind and epoch, if it has one; a minus marks a tombstone."""
     kind, value = KINDS[type(record.key)], record.value
     if value is None:
         return f"−{kind}"
@@ -37,7 +37,7 @@ _EPOCHS = ("generation", "epoch", "assignment_epoch", "member_epoch")
 
 
 def record_words(record: Record, names: Names) -> str:
-    """Kind, group, and what the value says."""
+    """Return kind, group and the main values."""
     key = record.key
     whose = getattr(key, "member_id", None) or getattr(key, "regular_expression", None)
     head = f"{KINDS[type(key)]} {key.group}{f' {whose}' if whose else ''}"
@@ -94,6 +94,6 @@ def _member(value: cr.ConsumerGroupMemberMetadataValue) -> str:
 
 
 def state_name(code: int) -> str:
-    """The state that the byte stands for (M-MS-01…04); a byte that stands for none is shown as a number."""
+    """Return the state that the byte stands for (M-MS-01…04); an unknown byte is shown as a number."""
     known = {state.value: state.name for state in MemberState}
     return known.get(code, str(code))

@@ -1,5 +1,5 @@
-"""A trace of events, step by step in words: who said what to whom, what was answered, written and armed, what became
-of it, how the groups stand, and by which rules.
+"""A trace of events, step by step in words: sender and receiver, answers, records and their replication, timers, the
+groups afterwards, and the rules.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COORDINATOR, LOG = "coordinator", "log"
 
 
 class Kind(StrEnum):
-    """What sort of step it is, as a picture tells them apart."""
+    """The kind of a step; pictures show them differently."""
 
     REQUEST = "request"
     ANSWER = "answer"  #: nothing but answers (traces of the wire)
@@ -40,7 +40,7 @@ class Kind(StrEnum):
     APPENDED = "appended"
     APPEND_FAILED = "append failed"
     FAIL_OVER = "fail-over"  #: the partition is won, loaded or lost
-    CHANGE = "change"  #: topics, configuration, work done beside
+    CHANGE = "change"  #: topics, configuration, background tasks
 
 
 _KINDS: dict[type, Kind] = {
@@ -57,7 +57,7 @@ _KINDS: dict[type, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``to``: a lane."""
+    """An answer. ``to``: a lane."""
 
     to: str
     request_id: int
@@ -68,7 +68,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Records that a step wrote: offsets ``first`` up to, not with, ``end``. ``fate`` "": the trace does not tell."""
+    """Records of a step: offsets from ``first`` up to, but without, ``end``. ``fate`` "": the trace does not show
+    it."""
 
     first: int
     end: int
@@ -80,9 +81,9 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class StepWords:
-    """``who`` acts on ``whom`` (both are names of lanes); all texts are short and plain.
+    """A step. ``who`` acts on ``whom`` (both are names of lanes); all texts are short and plain.
 
-    ``brief`` is ``what`` in few words. ``groups``: those that the step changed. ``rules``: by which it is explained.
+    ``brief`` is a short form of ``what``. ``groups``: those that the step changed. ``rules``: those that explain it.
     """
 
     index: int
@@ -102,7 +103,7 @@ class StepWords:
 
 
 class Teller:
-    """Tells the steps of a trace of events in order. ``rules``: for each event, as far as they are known."""
+    """Describes the steps of a trace of events in order. ``rules``: for each event, if they are known."""
 
     def __init__(
         self,
@@ -115,13 +116,13 @@ class Teller:
         self._rules = rules
         self.names = learn(events, observations)
         self._lane_of = self._lanes()
-        self._end = 0  # of the log
+        self._end = 0  # end of the log
         self._open: list[int] = []  # steps whose records are not replicated yet
         self._leading = Leading()
         self._told: list[StepWords] = []
 
     def steps(self) -> list[StepWords]:
-        """Every event; one without an observation has only its own words."""
+        """Return all steps; an event without an observation has only its own description."""
         self._end, self._open, self._told = 0, [], []
         self._leading = Leading()
         for index, event in enumerate(self._events):
@@ -131,11 +132,11 @@ class Teller:
         return self._told
 
     def lanes(self) -> list[str]:
-        """Everybody who appears, the coordinator and its log last."""
+        """Return all lanes, the coordinator and its log last."""
         return [*dict.fromkeys(self._lane_of.values()), COORDINATOR, LOG]
 
     def _lanes(self) -> dict[int, str]:
-        """Request id to lane: the client; where one client is several members of a group, client and member."""
+        """Map request ids to lanes: the client, or client and member if one client is several members of a group."""
         views = [
             view
             for seen in self._observations
@@ -208,8 +209,7 @@ class Teller:
         return Append(first, self._end, texts, brief)
 
     def _fates(self, index: int, event: ev.Event, seen: Observation | None) -> None:
-        """What the event says about records that were written before; nothing, if it is a load or a loss that is none
-        (F-LOAD-03)."""
+        """Note what the event shows about earlier records; nothing, if it is an ignored load or loss (F-LOAD-03)."""
         if not self._leading.takes(event):
             return
         if isinstance(event, ev.Load):

@@ -1,10 +1,10 @@
-"""How pictures and the pages around them look, in light and in dark surroundings."""
+"""The style of pictures and pages, in light and dark mode."""
 
 from __future__ import annotations
 
 from .palette import COLOURS
 
-#: what a picture needs, alone or in a page
+#: the style of a picture, alone or in a page
 PICTURE = """
 :root { color-scheme: light dark; --text: #1c2430; --soft: #64707d; --ground: #fff; --card: #f4f6f8; --line: #c9d1d9;
  --accent: #2563a8; --bad: #c0322b; --good: #23804a; --band: #2563a814; --hatch: #fff9; --inside: #fff;

@@ -1,4 +1,4 @@
-"""A run's summary as tables of a terminal, and as JSON."""
+"""A run's summary as tables for the terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ..verdict import Verdict
 from ..wire.settings import assumed_words, settings_json
 
 _SHOWN = 15
-#: counts in words
+#: names of counts
 WORDS = {
     "diverged": "ended at known differences",
     "known": "with accepted differences",
-    "choices_followed": "choices taken over from the target",
+    "choices_followed": "choices taken from the target",
 }
 
 
 def counts(summary: Summary, seconds: float) -> dict[str, int | float]:
-    """What was done, in numbers, without the verdicts; ``seconds`` is the time it took."""
+    """Return the counts of a run, without the verdicts; ``seconds`` is the time it took."""
     return {
         "traces": summary.traces,
         "steps": summary.steps,
@@ -41,7 +41,7 @@ def counts(summary: Summary, seconds: float) -> dict[str, int | float]:
 
 
 def details(summary: Summary) -> dict[str, Any]:
-    """What was found, as JSON data."""
+    """Return the results as JSON data."""
     return {
         "target": summary.job.target,
         "profile": summary.job.profile,
@@ -76,7 +76,7 @@ def details(summary: Summary) -> dict[str, Any]:
 
 
 def tables(summary: Summary) -> Group:
-    """Coverage, divergences and the first failures."""
+    """Return coverage, divergences and the first failures."""
     parts: list[RenderableType] = [_coverage(summary)]
     if summary.divergences:
         parts.append(_divergences(summary))
@@ -87,19 +87,19 @@ def tables(summary: Summary) -> Group:
 
 
 def asides(summary: Summary) -> list[str]:
-    """What of a broker was assumed, what it does without, and what settings would explain, a line each."""
+    """Return a line each about a broker's assumed settings, its missing APIs, and settings that explain rejections."""
     assumed = "" if summary.known is None else assumed_words(summary.known)
     older = older_words(summary.job.profile)
     return [words for words in (older, assumed, absent_words(summary.absent), *_hints(summary)) if words]
 
 
 def _hints(summary: Summary) -> list[str]:
-    """What settings would explain of what was refused, one line for each cause."""
+    """Return the settings that would explain rejections, one line for each cause."""
     causes: dict[str, list[int]] = {}
     for seed, hint in sorted(summary.hints.items()):
         causes.setdefault(re.sub(r" up to line \d+", " further", hint), []).append(seed)
     return [
-        f"{counted(len(seeds), 'refused traces')} (first: seed {seeds[0]}) {hint}" for hint, seeds in causes.items()
+        f"{counted(len(seeds), 'rejected traces')} (first: seed {seeds[0]}) {hint}" for hint, seeds in causes.items()
     ]
 
 
@@ -119,7 +119,7 @@ def _divergences(summary: Summary) -> Listing:
     listing = Listing(
         ("known difference", "traces"),
         numbers=frozenset(("traces",)),
-        caption="A trace that meets a difference known by name ends there and passes; docs/divergences.md lists them.",
+        caption="A trace ends at a known difference and passes; docs/divergences.md lists them.",
     )
     for name, count in sorted(summary.divergences.items()):
         listing.add(name, f"{count:,}")
@@ -127,14 +127,14 @@ def _divergences(summary: Summary) -> Listing:
 
 
 def _failures(summary: Summary) -> Listing:
-    """What failed, by what it has in common."""
+    """Return the failures by group."""
     listing = Listing(
         ("what", "traces", "first", *sides_of(summary), "known"),
-        title=f"what differs, in {counted(summary.verdicts[Verdict.FAILED], 'traces')}",
+        title=f"differences in {counted(summary.verdicts[Verdict.FAILED], 'traces')}",
         numbers=frozenset(("traces",)),
     )
     groups = summary.in_order()
-    if not summary.over_wire:  # over the wire a seed names no trace
+    if not summary.over_wire:  # over the wire a seed does not identify a trace
         listing.caption = f"see one: {summary.job.replay(groups[0].seed)}"
     if len(groups) > _SHOWN:
         listing.caption = f"and {counted(len(groups) - _SHOWN, 'groups')} more (--json has all). {listing.caption}"
@@ -149,8 +149,8 @@ def _failures(summary: Summary) -> Listing:
 
 
 def sides_of(summary: Summary) -> tuple[str, str]:
-    """Whose a failure's two values are. Where the core runs beside Kafka, the field says if it is the model that
-    refuses a step."""
+    """Return the titles of a failure's two values. Where the core runs beside Kafka, the field shows whether the model
+    rejected a step."""
     if summary.over_wire:
         return summary.job.target, "allowed"
     return "core", "model" if summary.job.target == "core" else f"{summary.job.target}, or the model"

@@ -1,17 +1,18 @@
-"""Who holds what in a wire trace: what the answers told the members, as long as the protocol lets them keep it.
+"""The holders of partitions in a wire trace: the assignments in answers, as long as the protocol lets members keep
+them.
 
-An assignment counts from the answer that carries it. It ends with another one, with an answer that fences the member,
-with its leave or its removal by an administrator; and with what the member must have done or the coordinator must have
-decided, of which the wire shows only the consequences:
+An assignment counts from the answer that contains it. It ends with another one, with an answer that fences the member,
+with the member's leave or its removal by an administrator. It also ends by actions of which the wire shows only the
+consequences:
 
-* a member that asks to join has given up what its subscriptions do not name as owned, so an eager one everything
+* a member that joins has given up partitions that its subscriptions do not list as owned, so an eager one all of them
   (K-CB-03, A-EMB-02);
-* who joins under an instance id takes the place of the member that had it (C-STATIC-02, M-STATIC-03);
-* in a classic group nobody who has not joined a generation is part of it, once somebody was told its share (C-JOIN-44);
-* a member whose time was over when somebody else was given what it held had been removed: its session (C-TMR-04,
-  M-TMR-01), or its time to revoke or to join again (M-TMR-02, X-TMR-02).
+* a member that joins with an instance id replaces the member that had it (C-STATIC-02, M-STATIC-03);
+* in a classic group a member that has not joined a generation is not in it, once any member got its share (C-JOIN-44);
+* a member whose timeout had passed when its partitions were given to another member has been removed: its session
+  (C-TMR-04, M-TMR-01), or its time to revoke or to join again (M-TMR-02, X-TMR-02).
 
-What the broker itself thinks cannot be seen. Two holders at once that none of this explains are shown as such.
+The broker's own view is not visible. Two holders at once that none of this explains are shown as such.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ from .holdings import CLASSIC, CONSUMER, GroupAt, MemberAt
 from .names import Names, Partition, assignment_words, decoded
 from .words import errors_in
 
-#: answers after which a client must regard itself as no member (K-HB-10, K-ERR-06)
+#: answers after which a client must regard itself as removed (K-HB-10, K-ERR-06)
 _FENCED = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.FENCED_INSTANCE_ID,
     ErrorCode.FENCED_MEMBER_EPOCH,
     ErrorCode.ILLEGAL_GENERATION,
 )
-#: clocks differ a little
+#: tolerance for clock differences
 _TOLERANCE_MS = 100
 
 
 @dataclass(slots=True)
 class _Member:
-    """``heard_ms``: its last request was sent then; ``owes_ms``: since then it is to revoke, or to join again."""
+    """``heard_ms``: time of its last request; ``owes_ms``: since when it must revoke, or join again."""
 
     protocol: str
     instance: str | None = None
@@ -51,13 +52,13 @@ class _Member:
     heard_ms: int = 0
     owes_ms: int | None = None
     generation: int = -1
-    joins: bool = False  #: it asked to join, and has not been told a share since
+    joins: bool = False  #: it asked to join, and has got no share since
     epochs: str = ""
     holds: tuple[Partition, ...] = ()
     other: str = ""
 
     def may_be_gone(self, now: int) -> bool:
-        """The coordinator may have removed it by a timer."""
+        """Whether a timer of the coordinator may have removed it."""
         late = self.session_ms and now - self.heard_ms >= self.session_ms - _TOLERANCE_MS
         owes = self.owes_ms is not None and now - self.owes_ms >= self.rebalance_ms - _TOLERANCE_MS
         return bool(late or owes)
@@ -70,8 +71,8 @@ class _Group:
 
 
 class WireHoldings:
-    """Takes the requests and answers of the group APIs in the order of the lines; each call tells the group as it is
-    then known, if anything about it is new."""
+    """Takes the requests and answers of the group APIs in the order of the lines. Each call returns the group's new
+    state, if anything is new."""
 
     def __init__(self, names: Names, settings: Settings) -> None:
         self._names = names
@@ -80,7 +81,7 @@ class WireHoldings:
         self._told: dict[str, GroupAt] = {}
 
     def sent(self, now: int, request: m.RequestBody) -> tuple[GroupAt, ...]:
-        """A request is on its way: a member that joins, or says what it owns, has given up the rest."""
+        """Handle a request: a member that joins, or reports owned partitions, has given up the others."""
         member_id = getattr(request, "member_id", "")
         group_id = getattr(request, "group_id", "")
         group = self._groups.get(group_id)
@@ -103,7 +104,7 @@ class WireHoldings:
         return self._tell(group_id)
 
     def answered(self, now: int, request: m.RequestBody, response: m.ResponseBody) -> tuple[GroupAt, ...]:
-        """An answer is seen."""
+        """Handle an answer."""
         errors = errors_in(response)
         if isinstance(request, m.LeaveGroupRequest):
             return () if errors else self._left(request)
@@ -181,7 +182,7 @@ class WireHoldings:
             self._overtaken(now, request.group_id, member)
 
     def _overtaken(self, now: int, group_id: str, winner: _Member) -> None:
-        """Members that held what the winner was given now, and whose time was over by then."""
+        """Remove members that held what the winner just got, and whose timeouts had passed."""
         given = set(winner.holds)
         self._drop(group_id, {
             name for name, each in self._of(group_id)
@@ -198,7 +199,7 @@ class WireHoldings:
         return [name for name, _ in self._of(group_id)]
 
     def _member(self, group_id: str, member_id: str, protocol: str, instance: str | None) -> _Member:
-        """The member's row, made if need be; a member that had its instance id is no more."""
+        """Return the member's row, created if needed; remove a member that had its instance id."""
         group = self._groups.setdefault(group_id, _Group(protocol))
         group.kind = protocol
         member = group.members.setdefault(member_id, _Member(protocol))
@@ -219,7 +220,7 @@ class WireHoldings:
         return self._tell(group_id)
 
     def _tell(self, group_id: str) -> tuple[GroupAt, ...]:
-        """The group, if it is not as it was told last. A member that never was told anything is not shown."""
+        """Return the group, if it has changed since the last call. A member without any assignment is not shown."""
         group = self._groups.get(group_id)
         if group is None:
             return ()
@@ -240,12 +241,12 @@ class WireHoldings:
 
 
 def _rebalance_ms(request: m.JoinGroupRequest) -> int:
-    """JoinGroup v0 has none: its session timeout counts (G-WIRE-01)."""
+    """Return the rebalance timeout; JoinGroup v0 has none, so its session timeout counts (G-WIRE-01)."""
     return request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
 
 
 def _owned(request: m.JoinGroupRequest) -> set[Partition]:
-    """What the subscriptions of a request to join name as owned; nothing where they are in other bytes."""
+    """Return the partitions that a JoinGroup lists as owned; none where they are in another format."""
     found: set[Partition] = set()
     for protocol in request.protocols:
         try:

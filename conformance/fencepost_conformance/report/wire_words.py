@@ -1,6 +1,6 @@
 """A wire trace in the same words as a trace of events: a lane for each client, the broker last.
 
-Who holds what is what the answers told the clients (``wire_holdings``).
+The holders of partitions are derived from the answers to the clients (``wire_holdings``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .words import answer_brief, answer_words, body_words, errors_in, request_br
 
 
 def wire_steps(trace: WireTrace) -> list[StepWords]:
-    """Each line as a step."""
+    """Return each line as a step."""
     return _Told(trace).steps()
 
 
@@ -93,7 +93,7 @@ class _Told:
 
 
 def _clients(trace: WireTrace) -> dict[int, str]:
-    """Connection to lane: its client id, with the connection's number where one id is several members at once."""
+    """Map connections to lanes: the client id, with the connection's number if one id is several members at once."""
     clients: dict[int, str] = {}
     addresses: dict[int, str] = {}
     used: dict[str, dict[str, tuple[int, int]]] = {}  # client id to member id to its first and last line
@@ -120,7 +120,7 @@ def _overlap(spans: list[tuple[int, int]]) -> bool:
 
 
 def _names(trace: WireTrace) -> Names:
-    """Member ids that answers hand out; topics by the names that descriptions and answers to CreateTopics tell."""
+    """Collect member ids that answers hand out, and topic names from descriptions and answers to CreateTopics."""
     members: dict[str, None] = {}
     created = Topics()
     for event in topic_events(trace):
@@ -142,7 +142,7 @@ def _names(trace: WireTrace) -> Names:
 
 
 def _api(key: int) -> str:
-    """Kafka's name of any API."""
+    """Return Kafka's name of any API."""
     name = API_OF_KEY.get(key) or api_key_map.get(key)
     return f"api {key}" if name is None else name if name in API_OF_KEY.values() else name.title().replace("_", "")
 

@@ -1,7 +1,7 @@
-"""What is said, in words: requests, answers, and the events that are neither, of both protocols.
+"""The messages and events of both protocols in words.
 
-Used by every view of a trace, so that the terminal and the page say the same. ``*_words`` tell all that matters;
-``*_brief`` is what fits on an arrow: who, and the epoch or generation or the error.
+Used by every view of a trace, so that the terminal and the page say the same. ``*_words`` contain all that matters;
+``*_brief`` fit on an arrow: the member, and the epoch or generation or the error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def body_words(body: m.RequestBody, names: Names) -> str:
 
 
 def request_brief(body: m.RequestBody, names: Names) -> str:
-    """API, member and epoch or generation; the group where there are several."""
+    """Return API, member and epoch or generation, and the group if there are several."""
     api = api_of(body)
     group = f" {body.group_id or '(empty)'}" if names.several and hasattr(body, "group_id") else ""
     if isinstance(body, cm.ConsumerGroupHeartbeatRequest):
@@ -86,7 +86,7 @@ def _who(body: m.JoinGroupRequest | m.SyncGroupRequest | m.HeartbeatRequest) -> 
 
 
 def event_words(event: ev.Event) -> str:
-    """An event that is no request."""
+    """Describe an event that is not a request."""
     if isinstance(event, ev.TimerFired):
         return f"timer fires: {key_words(event.key)}"
     if isinstance(event, ev.TaskDone):
@@ -108,7 +108,7 @@ def event_words(event: ev.Event) -> str:
     if isinstance(event, ev.TopicsChanged):
         topics = ", ".join(f"{topic.name}({topic.partitions})" for topic in event.topics)
         return f"topics change, image {event.version}: {topics or 'none'}"
-    raise TypeError(f"no event without a sender: {event}")
+    raise TypeError(f"not an event without a sender:  {event}")
 
 
 def _config(config: ev.GroupConfig | None) -> str:
@@ -123,12 +123,12 @@ def _config(config: ev.GroupConfig | None) -> str:
 
 
 def errors_in(body: m.ResponseBody) -> list[ErrorCode]:
-    """The errors that an answer tells, without NONE."""
+    """Return the errors in an answer, without NONE."""
     return [error for error in errors_of(body) if error is not ErrorCode.NONE]
 
 
 def answer_words(body: m.ResponseBody, names: Names) -> str:
-    """An answer: its error, and what else matters."""
+    """Describe an answer: its error, and the other main values."""
     if isinstance(body, m.JoinGroupResponse):
         if body.generation_id < 0:
             return f"{body.error_code.name} member {body.member_id or '(none)'}"
@@ -162,7 +162,7 @@ def answer_words(body: m.ResponseBody, names: Names) -> str:
 
 
 def answer_brief(body: m.ResponseBody, names: Names) -> str:
-    """The error, or what the sender now knows."""
+    """Return the error, or what the sender now knows."""
     errors = errors_in(body)
     if errors:
         given = f" → {body.member_id}" if isinstance(body, m.JoinGroupResponse) and body.member_id else ""
@@ -181,7 +181,7 @@ def answer_brief(body: m.ResponseBody, names: Names) -> str:
 
 
 def timer_words(timers: Mapping[ev.TimerKey, int | None]) -> list[str]:
-    """What changed of the timers, in a fixed order."""
+    """Return the changes of timers, in a fixed order."""
     return sorted(f"{key_words(key)} {'off' if at is None else f'at {at}'}" for key, at in timers.items())
 
 

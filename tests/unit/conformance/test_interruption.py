@@ -128,7 +128,7 @@ def test_conform_tells_and_keeps_what_was_done(number: signal.Signals, workers: 
     assert result["error"] == told[0]
     kept = json.loads((out / "summary.json").read_text())
     assert (kept["counts"]["traces"], kept["stopped"]) == (done, "interrupted")
-    assert "not everything was decided: interrupted" in (out / "report.html").read_text()
+    assert "some traces have no verdict: interrupted" in (out / "report.html").read_text()
     assert 'errors="1"' in (out / "junit.xml").read_text()
 
 

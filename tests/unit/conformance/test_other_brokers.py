@@ -141,7 +141,7 @@ def test_topics_that_exist_stand_in_for_those_that_a_broker_does_not_create() ->
 def test_kip_848_in_early_access_is_said_in_a_line() -> None:
     told = {**KAFKA, 68: (0, 0), 69: (0, 0)}
     for protocol in (GroupProtocol.CONSUMER, GroupProtocol.MIXED):
-        with pytest.raises(NotOffered, match=r"v0 only, which is KIP-848 as Kafka 3\.7 to 3\.9 had it in early access"):
+        with pytest.raises(NotOffered, match=r"v0 only \(KIP-848 in early access, as in Kafka 3\.7 to 3\.9\)"):
             offer(told, protocol, HERE, 1)
     assert offer(told, GroupProtocol.CLASSIC, HERE, 1).absent == ()
 

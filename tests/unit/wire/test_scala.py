@@ -422,7 +422,7 @@ def test_the_profile_is_for_judging_brokers() -> None:
     assert profile_for(parse_target("broker:3.9.2"), None) == "kafka-3.9"
     assert profile_for(parse_target("broker:3.9.2"), "kafka-4.0") == "kafka-4.0"
     assert profile_for(parse_target("localhost:9092"), "kafka-3.9") == "kafka-3.9"
-    assert "take --profile kafka-4.0" in older_words("kafka-3.9")
+    assert "use --profile kafka-4.0" in older_words("kafka-3.9")
     assert older_words("kafka-4.0") == ""
     for target in ("core", "kafka:4.0.2"):
         with pytest.raises(CannotRun, match=r"profile kafka-3\.9 judges brokers only"):
