@@ -1,1 +1,1 @@
-"""Two coordinators side by side: is what they did at each event the same?"""
+"""Comparison of two coordinators: whether they did the same at each event."""

@@ -1,8 +1,8 @@
-"""Appends that are part of their step, where they fail.
+"""Appends within their own step, when they fail.
 
-What is of a transaction Kafka appends within its operation (F-RT-05). If that append fails, all has been taken back and
-answered when the operation ends: one step, where the core is handed ``AppendFailed`` as a step of its own. Beside each
-other both are seen as the second of these steps: what they did together, net of what was taken back.
+Kafka appends a transaction's records within its operation (F-RT-05). If that append fails, everything has been undone
+and answered when the operation ends, in one step. The core gets ``AppendFailed`` as a separate step. For the comparison
+both are shown as the second of these steps: their combined effect, without what was undone.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _Value = TypeVar("_Value")
 
 
 def fails_within(events: Sequence[Event], index: int) -> bool:
-    """Whether the event appends within its step, and fails to."""
+    """Whether the event appends within its step and that append fails."""
     after = index + 1
     return after < len(events) and isinstance(events[after], AppendFailed) and appends_within(events[index])
 
 
 def joined(events: Sequence[Event], seen: Sequence[Observation]) -> Sequence[Observation]:
-    """The observations, each append that failed within its step joined to the ``AppendFailed`` behind it; the step
-    itself shows nothing. As many as were handed in, which may be fewer than events."""
+    """Return the observations with each append that failed within its step joined to its ``AppendFailed``; the first
+    step then shows nothing. The result is as long as the input, which may be shorter than the events."""
     if not any(fails_within(events, index) for index in range(len(seen))):
         return seen
     told, shown, begun = list[Observation](), _Shown(), Observation()
@@ -51,7 +51,7 @@ def joined(events: Sequence[Event], seen: Sequence[Observation]) -> Sequence[Obs
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What stands, as far as observations have told."""
+    """The state that observations have shown so far."""
 
     groups: Mapping[str, GroupView | None] = field(default_factory=dict)
     consumer_groups: Mapping[str, ConsumerGroupView | None] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class _Shown:
     offsets: OffsetsView = field(default_factory=OffsetsView)
 
     def after(self, step: Observation) -> _Shown:
-        """With what a step tells."""
+        """Return the state after a step."""
         return _Shown(
             {**self.groups, **step.groups},
             {**self.consumer_groups, **step.consumer_groups},
@@ -68,7 +68,7 @@ class _Shown:
         )
 
     def net(self, step: Observation, failure: Observation, now: _Shown) -> Observation:
-        """What the two did together, from here to ``now``."""
+        """Return the combined effect of the two steps, from here to ``now``."""
         return Observation(
             records=step.records + failure.records,
             replies=step.replies + failure.replies,

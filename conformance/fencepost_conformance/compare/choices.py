@@ -1,4 +1,4 @@
-"""Choices that are watched, and replaced by another coordinator's where that one chose differently (NOT-10)."""
+"""Choices that are watched, and replaced by the other coordinator's where that one chose differently (NOT-10)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..generate.java_order import timeline_order
 from ..targets.base import Observation
 from .difference import Difference
 
-#: entries that a hash map may once have held, one for each size of its table
+#: numbers of entries that a hash map may once have held, one for each size of its table
 _TABLE_SIZES = (12, 24, 48, 96)
-#: how many of a choice's other answers are tried, and how often the choices of one step are answered otherwise
+#: how many other answers to a choice are tried, and how many choices of one step may change
 _MOST_ANSWERS = 48
 _MOST_TRIES = 400
 
@@ -27,15 +27,15 @@ _MOST_TRIES = 400
 Answer: TypeAlias = str | tuple[str, ...] | tuple[bytes, ...]
 _A = TypeVar("_A", str, tuple[str, ...], tuple[bytes, ...])
 _K = TypeVar("_K", str, bytes)
-#: which choice: the event, and the how-manieth of that event
+#: a choice: the index of the event, and of the choice within it
 Place: TypeAlias = tuple[int, int]
-#: runs the trace with these answers; whether the two then agree, and the choices that were met
+#: runs the trace with these answers; returns whether the two then agree, and the choices that occurred
 Attempt: TypeAlias = "Callable[[Mapping[Place, Answer]], tuple[bool, Sequence[Call]]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One choice: at which event, the how-manieth of that event, of what kind, among what, and the answer."""
+    """One choice: event, index within the event, kind, options and answer."""
 
     event: int
     number: int
@@ -50,8 +50,8 @@ class Call:
 
 
 class WatchedChoices:
-    """Asks ``inner`` unless ``given`` holds the answer for (event, number of the call). ``event`` and ``given`` are set
-    by the runner."""
+    """Asks ``inner`` unless ``given`` has the answer for (event, index of the call). The runner sets ``event`` and
+    ``given``."""
 
     def __init__(self, inner: Choices, given: Mapping[Place, Answer]) -> None:
         self._inner = inner
@@ -60,7 +60,7 @@ class WatchedChoices:
         self.calls: list[Call] = []
 
     def mark(self) -> tuple[Choices, int]:
-        """What was drawn and asked so far; ``back_to`` goes there again, and again and again."""
+        """Return a mark for ``back_to``, which may return to it any number of times."""
         return deepcopy(self._inner), len(self.calls)
 
     def back_to(self, mark: tuple[Choices, int]) -> None:
@@ -102,14 +102,14 @@ class WatchedChoices:
     def _noted(self, kind: str, group_id: str, among: Sequence[str] | Sequence[bytes], answer: _A) -> _A:
         number = sum(call.event == self.event for call in self.calls)
         given = self.given.get((self.event, number), answer)
-        if given in among or sorted(given) == sorted(among):  # else an earlier answer made this another choice
+        if given in among or sorted(given) == sorted(among):  # otherwise an earlier answer has changed this choice
             answer = cast(_A, given)
         self.calls.append(Call(self.event, number, kind, group_id, cast("tuple[str, ...]", tuple(among)), answer))
         return answer
 
 
 def other_choice(calls: Sequence[Call], found: Difference, other: Observation) -> tuple[Place, str] | None:
-    """The choice at the step of a difference that the other coordinator made differently: its place and its answer."""
+    """Return the choice at the step of a difference that the other coordinator made differently: place and answer."""
     for call in reversed(calls):
         if call.event != found.event:
             continue
@@ -120,14 +120,14 @@ def other_choice(calls: Sequence[Call], found: Difference, other: Observation) -
 
 
 def untold_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[Place, Answer]:
-    """Other answers to the choices at a step that no observation tells, under which the two coordinators agree; empty
-    if there are none such. One is answered otherwise, then two, and so on: any other assignor of a tie (M-TGT-02); the
-    orders of a hash map that once held more than it does now, or was filled in another order (A-UHOM-07, C-TMR-11,
-    M-RX-03); how many of the entries of earlier versions of a table a read has met (C-ADM-05).
+    """Return other answers to choices that no observation shows, with which the two coordinators agree; empty if there
+    are none. First one answer changes, then two, and so on. The options are any other assignor of a tie (M-TGT-02); the
+    orders of a hash map that was once larger, or was filled in another order (A-UHOM-07, C-TMR-11, M-RX-03); and how
+    many entries of a table's earlier versions a read found (C-ADM-05).
 
-    An answer can bring choices that were not there before, as whose topics are taken for everybody's decides which of
-    them share a bucket; so ``attempt`` tells the choices of each run, and what comes after the last one that was
-    answered otherwise is answered otherwise in turn."""
+    An answer can bring new choices: whose topics are taken for everybody's decides which of them share a bucket, for
+    example. So ``attempt`` returns the choices of each run, and choices after the last changed one are changed in
+    turn."""
     tried = 0
     roots: list[tuple[dict[Place, Answer], Sequence[Call]]] = [({}, calls)]
     while roots:
@@ -146,7 +146,7 @@ def untold_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[
 
 
 def _one_more(given: Mapping[Place, Answer], calls: Sequence[Call], event: int) -> Iterator[dict[Place, Answer]]:
-    """These answers with one more, to a choice that came after theirs."""
+    """Yield these answers with one more, to a choice after theirs."""
     last = max(given, default=(event, -1))
     for call in calls:
         if call.event == event and call.place > last:
@@ -177,7 +177,7 @@ def _others(call: Call) -> list[Answer]:
 
 
 def _filled(keys: Sequence[_K], spread: Sequence[int], buckets: int) -> Iterator[tuple[_K, ...]]:
-    """Each order in which a table of that many buckets can show these keys; first the one of these keys put in in
+    """Yield each order in which a table with that many buckets can show these keys; each key is inserted first in
     turn."""
     spread_of = dict(zip(keys, spread, strict=True))
     rows: dict[int, list[_K]] = {}

@@ -1,4 +1,4 @@
-"""The first place where two observations of the same event differ, down to the field."""
+"""The first difference between two observations of the same event, down to the field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ABSENT = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """At ``event`` (index), ``left`` and ``right`` have different values in ``field`` (a path)."""
+    """At ``event`` (index), ``left`` and ``right`` are the different values of ``field`` (a path)."""
 
     event: int
     field: str
@@ -27,8 +27,8 @@ class Difference:
 
 
 def compare_step(index: int, left: Observation, right: Observation) -> Difference | None:
-    """None if the two are the same but for what does not count."""
-    # the usual case is settled without building anything
+    """Return the first difference, None if the two are equal in everything that counts."""
+    # the usual case, decided cheaply
     if _compared(left) == _compared(right):
         return None
     one, other = normal(left), normal(right)
@@ -54,7 +54,7 @@ def _compared(seen: Observation) -> tuple[Any, ...]:
 
 
 def _first(path: str, left: Any, right: Any) -> tuple[str, str, str] | None:
-    """Path and both values of the first difference below ``path``."""
+    """Return path and both values of the first difference below ``path``."""
     if left == right and type(left) is type(right):
         return None
     if is_dataclass(left) and type(left) is type(right):
@@ -85,7 +85,7 @@ def _first(path: str, left: Any, right: Any) -> tuple[str, str, str] | None:
 
 
 def show(value: Any) -> str:
-    """A value in short, for people."""
+    """Return a short text for a value."""
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, str):

@@ -1,10 +1,10 @@
-"""Known divergences: a difference that switches of the profile explain, and which.
+"""Known divergences: differences that switches of the profile explain.
 
-Each fault of Kafka that is known is a switch of ``Profile`` (``docs/divergences.md``). Under a ``kafka-*`` profile the
-switches are on, and nothing is left to explain. Under ``intended`` the core does not share Kafka's faults, so the two
-part wherever one shows. There, the same events are run on the core with switches turned on: if with one of them (or,
-failing that, with as few as can be) the core does at every step up to this one what Kafka did, then that fault is what
-was met, and the trace ends there under its name. A difference that no switches explain is a failure.
+Each known bug of Kafka is a switch of ``Profile`` (``docs/divergences.md``). Under a ``kafka-*`` profile the switches
+are on, and nothing is left to explain. Under ``intended`` the core does not have Kafka's bugs, so the two differ
+wherever one shows. Then the core runs the same events with switches turned on. If with one of them (or else with as few
+as possible) the core does what Kafka did at every step so far, that bug was met, and the trace ends there under its
+name. A difference that no switches explain is a failure.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
 from fencepost.protocol.profiles import INTENDED, PROFILES
 
-#: does the core under this profile agree up to and with the step in question?
+#: whether the core under this profile agrees up to and including the step in question
 Agrees = Callable[[Profile], bool]
 
 
 def explanation(profile: Profile, agrees: Agrees) -> str | None:
-    """The names of the switches that explain a difference, joined by ``+``; None if none do, or if the profile is that
-    of a release, which is to do what the release does."""
+    """Return the names of the switches that explain a difference, joined by ``+``. None if none do, or if the profile
+    is that of a release, which must do what the release does."""
     if profile is not INTENDED and PROFILES.get(profile.name) == profile:
         return None
     off = [name for name in SWITCH_NAMES if not getattr(profile, name)]
@@ -36,7 +36,7 @@ def explanation(profile: Profile, agrees: Agrees) -> str | None:
 
 
 def _together(off: Sequence[str]) -> Iterator[list[str]]:
-    """Sets of switches that make sense together: those of each release, the newest first, and then all of them."""
+    """Yield sets of switches that belong together: those of each release, the newest first, and then all of them."""
     for release in sorted((name for name in PROFILES if name != INTENDED.name), reverse=True):
         yield [name for name in off if getattr(PROFILES[release], name)]
     yield list(off)

@@ -1,7 +1,7 @@
-"""The name of a group of differences: what happened, where in it the two differ, and how.
+"""The name of a group of differences: the event, the differing field, and the kind of difference.
 
 ``ConsumerGroupHeartbeat: records[ConsumerGroupMetadata].value.epoch +1->+2``. A key is one line of text that is the
-same for every run, so that it can be kept in a file.
+same in every run, so that a file can keep it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .leaves import Leaf
 
 
 def kind_of_event(event: ev.Event) -> str:
-    """``JoinGroup``, ``timer heartbeat``, ``AppendFailed`` …"""
+    """Return ``JoinGroup``, ``timer heartbeat``, ``AppendFailed`` …"""
     if isinstance(event, ev.Request):
         return type(event.body).__name__.removesuffix("Request")
     if isinstance(event, ev.TimerFired):
@@ -23,7 +23,7 @@ def kind_of_event(event: ev.Event) -> str:
 
 
 def key_of(event: ev.Event, leaf: Leaf) -> str:
-    """An answer is one to its request, whenever it comes: ``JoinGroup: reply.error_code NONE->UNKNOWN_MEMBER_ID``."""
+    """Return the key. An answer belongs to its request, whenever it comes: ``JoinGroup: reply.error_code NONE->…``."""
     if leaf.path.startswith("replies["):
         api, rest = leaf.kind.removeprefix("replies[").split("]", 1)
         return f"{api}: reply{rest}"

@@ -1,11 +1,11 @@
-"""Every place in which two observations of one step differ, each by a path without names and numbers.
+"""All differences between two observations of one step, each as a path without names and numbers.
 
-``difference.compare_step`` tells the first difference, to see whether there is one; this tells all, to find out what
-they have in common. Rows are put beside each other by what they are about (a member, a topic, the kind of a record),
-not by their position, so that a record more is one difference and not a shift of all that follow.
+``difference.compare_step`` finds the first difference, to decide whether there is one. This module finds all, to show
+what they have in common. Rows are matched by what they are about (a member, a topic, the kind of a record), not by
+position, so that an additional record is one difference and does not shift all that follow.
 
-Epochs and generations are told by their distance from the group's own before the step, ``+1`` for the next one. Two
-coordinators that count from different numbers so differ where they begin to, and not for ever after.
+Epochs and generations are shown by their distance from the group's own before the step, ``+1`` for the next one. So two
+coordinators with different numbers differ once, where they begin to, and not in every later step.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from ..targets.base import Observation
 from .difference import show
 from .normal import normal
 
-#: bookkeeping: what a release may or may not keep beside its state. A difference in one is told, but two groups that
-#: differ in nothing else are not apart: if it has consequences, they are told where they show
+#: bookkeeping: what a release may or may not keep beside its state. Such differences are reported, but they alone do
+#: not set two groups apart: any consequences are reported where they show
 BOOKKEEPING: Final = frozenset(
     {"metadata_hash", "assignment_epochs", "assignment_timestamp", "legacy_metadata", "refresh_deadline"}
 )
@@ -44,8 +44,8 @@ _EPOCHS: Final = frozenset(
         "assignment_epochs",
     }
 )
-_NEXT: Final = 2  # steps forward that are told by their number
-#: the field that says what a row is about
+_NEXT: Final = 2  # steps forward that are shown by their number
+#: the field that identifies a row
 _IDENTITY: Final = ("member_id", "group_id", "group", "topic_id", "topic_name", "regex", "name")
 _API_OF_RESPONSE: Final = {
     m.JoinGroupResponse: "JoinGroup",
@@ -67,8 +67,8 @@ _API_OF_RESPONSE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One difference. ``group``: the id of the group it is in, ``""`` if of none; ``path`` without names and numbers;
-    ``change``: what kind it is, ``+1->+2``; ``left`` and ``right``: both values, for people."""
+    """One difference. ``group``: the id of its group, ``""`` if it has none; ``path`` without names and numbers;
+    ``change``: its kind, such as ``+1->+2``; ``left`` and ``right``: both values as text."""
 
     group: str
     path: str
@@ -87,12 +87,12 @@ class Leaf:
 
     @property
     def presence(self) -> bool:
-        """One side has what the other has not."""
+        """Whether one side has something that the other lacks."""
         return self.change in _PRESENCE
 
     @property
     def rank(self) -> int:
-        """What of several differences says most about their cause: refusals, then what is written, then the rest."""
+        """Significance for the cause: rejections first, then records, then the rest."""
         if self.path.startswith("replies"):
             return 0 if self.path.endswith("error_code") else 2 if self.presence else 3
         return next((at for name, at in _RANKS.items() if self.path.startswith(name)), 9)
@@ -104,13 +104,13 @@ _RANKS: Final = {"records": 1, "groups": 4, "consumer_groups": 5, "offsets": 6, 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One side of a step. ``bases``: the generation or group epoch of each group before it; ``asked``: which group each
-    open request is about."""
+    """One side of a step. ``bases``: the generation or group epoch of each group before it; ``asked``: the group of
+    each open request."""
 
     observation: Observation
     bases: Mapping[str, int] = field(default_factory=dict)
     asked: Mapping[int, str] = field(default_factory=dict)
-    about: str = ""  #: the group that the event is about
+    about: str = ""  #: the group of the event
 
 
 def base_of(view: GroupView | ConsumerGroupView) -> int:
@@ -118,8 +118,8 @@ def base_of(view: GroupView | ConsumerGroupView) -> int:
 
 
 def leaves(left: Seen, right: Seen) -> list[Leaf]:
-    """All differences, those that say most first. Groups and timers that only one side tells of are taken for gone on
-    the other: whoever compares changes hands in both sides' whole state of what either changed."""
+    """Return all differences, the most significant first. Groups and timers that only one side reports count as gone on
+    the other; so a caller that compares changes passes both sides' whole state of everything that either changed."""
     one, other = normal(left.observation), normal(right.observation)
     if one == other and left.bases == right.bases:
         return []
@@ -137,7 +137,7 @@ def leaves(left: Seen, right: Seen) -> list[Leaf]:
 
 
 def differing(group: str, path: str, left: Any, right: Any, *, bases: tuple[int, int]) -> list[Leaf]:
-    """The differences of two views of a group, or of any two values; ``bases``: what epochs count from."""
+    """Return the differences of two views of a group, or of any two values; ``bases``: the origins of their epochs."""
     if left == right and bases[0] == bases[1]:
         return []
     if left is None or right is None:
@@ -180,7 +180,7 @@ def _replies(left: Seen, right: Seen, one: Observation, other: Observation) -> I
 
 
 def _rows_of(body: m.ResponseBody) -> dict[str, Any] | None:
-    """The rows of an answer about several groups, by group."""
+    """Return the rows of an answer about several groups, by group."""
     several = m.DescribeGroupsResponse | m.ListGroupsResponse | cm.ConsumerGroupDescribeResponse
     if isinstance(body, several | om.OffsetFetchResponse):
         return {row.group_id: row for row in body.groups}
@@ -190,7 +190,7 @@ def _rows_of(body: m.ResponseBody) -> dict[str, Any] | None:
 
 
 def record_kind(record: Record) -> str:
-    """``GroupMetadata``, ``ConsumerGroupCurrentMemberAssignment`` …"""
+    """Return ``GroupMetadata``, ``ConsumerGroupCurrentMemberAssignment`` …"""
     return type(record.key).__name__.removesuffix("Key")
 
 
@@ -218,7 +218,7 @@ def _records(left: Seen, right: Seen, one: Observation, other: Observation) -> I
 
 
 def _numbered(records: Sequence[Record]) -> dict[Hashable, Record]:
-    """Records by key, and the how-manieth of that key."""
+    """Return records by key and index within that key."""
     told: dict[Hashable, Record] = {}
     for record in records:
         number = 0
@@ -259,7 +259,7 @@ _Told = tuple[str, str, str, str]
 
 
 def _walk(path: str, left: Any, right: Any, bases: _Bases, name: str = "") -> Iterator[_Told]:
-    """Path, change and both values of all differences below ``path``; ``name``: of the field, for what it is."""
+    """Yield path, change and both values of all differences below ``path``; ``name``: of the field."""
     if name in _EPOCHS and isinstance(left, int) and isinstance(right, int):
         mine, theirs = _counted(left, bases.left), _counted(right, bases.right)
         if mine != theirs:
@@ -276,12 +276,13 @@ def _walk(path: str, left: Any, right: Any, bases: _Bases, name: str = "") -> It
 
 
 def _counted(epoch: int, base: int) -> tuple[bool, int]:
-    """Distance from the base, and True; False, and the number itself, of what counts nothing (0, -1, -2)."""
+    """Return (True, distance from the base), or (False, the number itself) for numbers that count nothing (0, -1,
+    -2)."""
     return (True, epoch - base) if epoch > 0 else (False, epoch)
 
 
 def _epoch_change(mine: tuple[bool, int], theirs: tuple[bool, int]) -> str:
-    """Both distances if they are steps forward; of epochs that lag by how much is chance."""
+    """Return both distances if they are steps forward; how far an epoch lags is random."""
     told = [_in_words(*mine), _in_words(*theirs)]
     if told[0] != told[1]:
         return "->".join(told)
@@ -319,7 +320,7 @@ def _rows(path: str, left: tuple[Any, ...], right: tuple[Any, ...], bases: _Base
 
 
 def _by_identity(rows: tuple[Any, ...], name: str) -> dict[Hashable, Any] | None:
-    """Rows by what they are about; None if they say nothing of the kind."""
+    """Return rows by what they are about; None if they do not say."""
     told: dict[Hashable, Any] = {}
     for row in rows:
         if name in ("target", "static_members"):
@@ -347,7 +348,7 @@ def _set_change(left: tuple[Any, ...], right: tuple[Any, ...]) -> str:
 
 
 def _change(left: Any, right: Any, name: str) -> str:
-    """Both values where they are words of the protocol; else in which way they differ."""
+    """Return both values if they are words of the protocol; else the kind of difference."""
     if isinstance(left, frozenset) and isinstance(right, frozenset):
         return "fewer" if left > right else "more" if left < right else "differs"
     told = [_word(value, name) for value in (left, right)]
@@ -365,4 +366,4 @@ def _word(value: Any, name: str) -> str | None:
         return value.name
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if name.endswith("state") else None  # as records and answers tell it
+    return str(value) if name.endswith("state") else None  # as records and answers show it

@@ -1,4 +1,4 @@
-"""The core against another coordinator over one trace, step by step, up to the first difference."""
+"""The core beside another coordinator over one trace, step by step, up to the first difference."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from .choices import Answer, Call, Place, WatchedChoices, other_choice, untold_c
 from .difference import Difference, compare_step
 from .divergences import explanation
 
-#: how often a trace is run again because the other coordinator chose another leader
+#: how often a trace runs again because the other coordinator chose another leader
 _MOST_CHOICES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """``steps`` agreed. Then the trace ended, or came a ``difference``, which may be a known ``divergence``.
+    """The result. ``steps`` agreed. Then the trace ended, or there was a ``difference``, perhaps a known
+    ``divergence``.
 
-    ``ours`` are the core's observations, with the other's choices where they were handed in (``followed`` times)."""
+    ``ours`` are the core's observations, with the other's choices where they were passed in (``followed`` times)."""
 
     steps: int
     difference: Difference | None
@@ -58,7 +59,7 @@ def compare(
             different = again.untold(events, found.event, other) if told is None else dict([told])
             if different.keys() - given.keys():
                 given.update(different)
-                # the trace was made for the first choice; what comes later may be impossible after the other
+                # the trace was made for the first choice; later events may be impossible after the other
                 events = events[: next((i for i, seen in enumerate(other) if seen.error in IMPOSSIBLE), len(events))]
                 other = other[: len(events)]
                 found = again.differs(events, found.event, other)
@@ -70,9 +71,9 @@ def compare(
 
 
 class _Again:
-    """The core once more along a trace, with what it did in ``seen``, and the answers ``given``, which may grow.
+    """A second run of the core along a trace: its observations in ``seen``, and the answers ``given``, which may grow.
 
-    It can go back to before its last step, so that other answers there cost one step each and not the way up to it."""
+    It can undo its last step, so that trying other answers costs one step each instead of the whole run."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class _Again:
         events: Sequence[Event],
     ) -> None:
         self.seen: list[Observation] = []
-        self._whole = events  #: of which only a part may be run
+        self._whole = events  #: of which perhaps only a part is run
         self._given = given
         self._choices = WatchedChoices(choices, given)
         self._session = CoreSession(settings, profile, self._choices)
@@ -94,13 +95,13 @@ class _Again:
         return self._choices.calls
 
     def go_to(self, events: Sequence[Event], last: int) -> None:
-        """Up to that event, and through it."""
+        """Run up to and including that event."""
         while len(self.seen) <= last and self._step(events):
             pass
 
     def differs(self, events: Sequence[Event], last: int, other: Sequence[Observation]) -> Difference | None:
-        """Takes the last step anew and goes on, up to the first difference or the end of the trace. With another choice
-        the group may go another way, so that an event has no place in it: the trace ends there."""
+        """Repeat the last step and continue to the first difference or the end of the trace. After another choice an
+        event may be impossible; the trace then ends there."""
         self._back(last)
         del self.seen[len(events) :]
         while len(self.seen) < len(events) and self._step(events):
@@ -111,8 +112,8 @@ class _Again:
         return None
 
     def untold(self, events: Sequence[Event], last: int, other: Sequence[Observation]) -> dict[Place, Answer]:
-        """The choices of the last step that no observation tells, with answers under which the difference is none;
-        empty if there are none such."""
+        """Return choices of the last step that no observation shows, with answers that remove the difference; empty if
+        there are none."""
 
         def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
             self._back(last)
@@ -126,7 +127,7 @@ class _Again:
             self._choices.given = self._given
 
     def _shown(self, index: int) -> Observation:
-        """The last step as it is compared."""
+        """Return the last step as it is compared."""
         if fails_within(self._whole, index) or (index and fails_within(self._whole, index - 1)):
             return joined(self._whole, self.seen)[index]
         return self.seen[index]
@@ -138,7 +139,7 @@ class _Again:
         del self.seen[last:]
 
     def _step(self, events: Sequence[Event]) -> bool:
-        """Whether the core takes the next event."""
+        """Take the next event; returns whether the core could."""
         self._choices.event = index = len(self.seen)
         self._before = self._session.mark(), self._choices.mark()
         try:
@@ -148,7 +149,7 @@ class _Again:
         return True
 
 
-def _explained(  # noqa: PLR0917 — what a run needs
+def _explained(  # noqa: PLR0917 — the arguments of a run
     settings: Settings,
     profile: Profile,
     events: Sequence[Event],
@@ -156,8 +157,8 @@ def _explained(  # noqa: PLR0917 — what a run needs
     given: Mapping[Place, Answer],
     choices: Callable[[], Choices],
 ) -> str | None:
-    """The switches with which the core does what the other did at every one of these events, the choices of the last
-    one being the other's."""
+    """Return the switches with which the core does what the other did at all these events, with the other's choices in
+    the last one."""
 
     def agrees(changed: Profile) -> bool:
         again, last = _Again(settings, changed, choices(), given, events), len(events) - 1
@@ -171,8 +172,8 @@ def _explained(  # noqa: PLR0917 — what a run needs
 
 
 def as_far_as_told(seen: Sequence[Observation], told: Sequence[Observation]) -> list[Observation]:
-    """What was seen, without what another record tells nothing of at all: those of older recorders know neither the
-    timer that looks for old offsets (O-EXP-26) nor what is stored."""
+    """Return the observations without parts that the other record lacks entirely: older recorders note neither the
+    timer that expires offsets (O-EXP-26) nor stored offsets."""
     expiry = any(key.kind is TimerKind.EXPIRY for each in told for key in each.timers)
     offsets = any(each.offsets is not None for each in told)
     return [
@@ -186,7 +187,7 @@ def as_far_as_told(seen: Sequence[Observation], told: Sequence[Observation]) -> 
 
 
 def first_difference(left: Sequence[Observation], right: Sequence[Observation]) -> Difference | None:
-    """The first event at which the two did not do the same, as far as both go."""
+    """Return the first difference over the events that both have."""
     for index, (one, other) in enumerate(zip(left, right, strict=False)):
         found = compare_step(index, one, other)
         if found is not None:

@@ -1,4 +1,4 @@
-"""The model along a trace: could it have done what the core did? Up to the first step that it refuses."""
+"""The model along a trace: whether it allows what the core did, up to the first step that it rejects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _FUNCTIONS = KafkaFunctions()
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """``steps`` were accepted; ``refused`` is the step after them, if the model does not allow it, and ``rules`` what
-    decides there."""
+    """``steps`` were accepted; ``refused`` is the step after them, if the model does not allow it, and ``rules`` are
+    those that decide there."""
 
     steps: int
     refused: Difference | None = None

@@ -1,10 +1,10 @@
-"""What does not count as a difference: orders that nobody promises, null and empty where the wire has one for both.
+"""Differences that do not count: unspecified orders, and null or empty where the wire has one form for both.
 
-Kafka shows members and groups in the order of hash maps, and answers parked requests in that order (NOT-10), so rows
-are sorted by id and answers by request. The order of records is kept, but for the tombstones of one deletion
-(C-ADM-09), for records of one kind that stand for the members or regular expressions of a group (F-ORD-06), for the
-members that are fenced together, and for the offsets of a group that go at once (O-EXP-12). Topics within an encoded
-assignment are in the order of a hash map too, where Kafka encodes it (X-SYNC-06, X-DOWN-04).
+Kafka lists members and groups in the order of hash maps, and answers parked requests in that order (NOT-10), so rows
+are sorted by id and answers by request. The order of records is kept, with these exceptions: the tombstones of one
+deletion (C-ADM-09), records of one kind for the members or regular expressions of a group (F-ORD-06), members that are
+fenced together, and offsets of a group that are removed together (O-EXP-12). Topics within an encoded assignment are in
+the order of a hash map too, where Kafka encodes it (X-SYNC-06, X-DOWN-04).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..targets.base import Observation
 
 
 def normal_body(body: m.ResponseBody) -> m.ResponseBody:
-    """The answer with its rows in order, and a null protocol name as ``""`` (C-JOIN-77)."""
+    """Return the answer with its rows in order, and a null protocol name as ``""`` (C-JOIN-77)."""
     if isinstance(body, m.JoinGroupResponse):
         return replace(body, protocol_name=body.protocol_name or "", members=_by_member(body.members))
     if isinstance(body, m.SyncGroupResponse):
@@ -51,7 +51,7 @@ def normal_body(body: m.ResponseBody) -> m.ResponseBody:
     if isinstance(body, m.DeleteGroupsResponse):
         return m.DeleteGroupsResponse(tuple(sorted(body.results, key=lambda row: row.group_id)))  # C-ADM-09
     if isinstance(body, ConsumerGroupHeartbeatResponse):
-        # beside an error a coordinator may say what it likes, or nothing
+        # the text beside an error is free, and may be absent
         return body if body.error_code is ErrorCode.NONE else replace(body, error_message=None)
     if isinstance(body, ConsumerGroupDescribeResponse):
         rows = sorted(body.groups, key=lambda row: row.group_id)
@@ -62,8 +62,8 @@ def normal_body(body: m.ResponseBody) -> m.ResponseBody:
 
 
 def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-    """All that there is comes in the order of a hash map; so nothing is made of the order in which it was asked for.
-    After a failed append Kafka may tell the same row several times (O-FETCH-15), which is told once here."""
+    """Sort the rows of a fetch: Kafka lists all offsets in the order of a hash map, so the requested order does not
+    count. After a failed append Kafka may list a row several times (O-FETCH-15); here it is listed once."""
     topics: dict[tuple[str, bytes], dict[OffsetFetchResponsePartition, None]] = {}
     for topic in group.topics:
         topics.setdefault((topic.name, topic.topic_id), {}).update(dict.fromkeys(topic.partitions))
@@ -78,7 +78,7 @@ def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
 
 @lru_cache(maxsize=4_096)
 def _assignment(data: bytes) -> bytes:
-    """The bytes with their topics in order; those that nobody encoded like this stay as they are."""
+    """Return the bytes with their topics in order; bytes in another format stay as they are."""
     try:
         assignment = decode_assignment(data)
         version = version_of(data)
@@ -103,7 +103,7 @@ def _by_member(rows: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def normal_record(record: Record) -> Record:
-    """The record with its members in order of their ids."""
+    """Return the record with its members in order of their ids."""
     value = record.group_metadata
     if value is None or not value.members:
         return record
@@ -112,7 +112,8 @@ def normal_record(record: Record) -> Record:
 
 
 def normal(seen: Observation) -> Observation:
-    """The observation as it is compared. ``error`` is left out: only Kafka tells it, and its answers show it."""
+    """Return the observation as it is compared. ``error`` is left out: only Kafka reports it, and its answers show
+    it."""
     replies = tuple(
         Reply(reply.request_id, normal_body(reply.body))
         for reply in sorted(seen.replies, key=lambda reply: reply.request_id)
@@ -140,7 +141,7 @@ def _view(group: GroupView) -> GroupView:
 
 
 def _rows_in_order(records: Sequence[Record]) -> tuple[Record, ...]:
-    """Records that follow each other and are the rows of one table, in order of their member or regex."""
+    """Sort neighbouring records that are rows of one table by their member or regex."""
     ordered: list[Record] = []
     for table, run in groupby(records, key=_table):
         rows = list(run)

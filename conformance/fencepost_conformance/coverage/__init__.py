@@ -1,1 +1,1 @@
-"""What a set of traces has reached of the classic protocol, and why the rest is not reached."""
+"""Coverage of the protocols by a set of traces, and the reasons for what is not covered."""

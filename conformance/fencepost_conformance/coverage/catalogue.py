@@ -1,4 +1,5 @@
-"""Everything that a trace can reach, by name, each with a fixed place in the bitmap; and reasons for what it cannot."""
+"""All features that a trace can reach, by name, each with a fixed place in the bitmap; and reasons for unreachable
+ones."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ _TIMERS = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION, TimerKind.OPERATIO
 _CONSUMER_TIMERS = (TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REBALANCE, TimerKind.OPERATION)
 _MIXED_TIMERS = (TimerKind.CONSUMER_JOIN, TimerKind.CONSUMER_SYNC)
 _CONSUMER_STATES = tuple(state.value for state in ConsumerGroupState)
-#: every state is worked out anew from the group's data, so that any may follow any (M-ST-06)
+#: every state is computed from the group's data, so any may follow any (M-ST-06)
 _CONSUMER_TRANSITIONS = tuple(
     (source, target)
     for source in _CONSUMER_STATES
@@ -137,7 +138,7 @@ def _classic_features() -> Iterable[str]:
 
 
 def _offset_features() -> Iterable[str]:
-    """Which groups of every kind have beside them."""
+    """Yield the features that groups of every kind also have."""
     yield "event TopicsChanged"
     yield from ("record OffsetCommit", "tombstone OffsetCommit", "record Control")
     for api, codes in _OFFSET_ERRORS.items():
@@ -161,7 +162,7 @@ def _consumer_features() -> Iterable[str]:
 
 
 def _mixed_features() -> Iterable[str]:
-    """Beside those of either protocol."""
+    """Yield the additional features of mixed groups."""
     yield from (f"conversion {state} → consumer" for state in _STATES)
     yield from (f"conversion consumer → {state}" for state in _STATES)
     yield from (f"conversion Empty consumer → {state}" for state in _STATES)
@@ -169,15 +170,15 @@ def _mixed_features() -> Iterable[str]:
     yield from (f"rule {rule}" for rule in sorted((*MIXED_RULES, *UNREACHED_MIXED_RULES)))
 
 
-#: what there is for traces of each protocol
+#: the features for traces of each protocol
 OF_PROTOCOL: dict[GroupProtocol, tuple[str, ...]] = {
     GroupProtocol.CLASSIC: tuple(_classic_features()),
     GroupProtocol.CONSUMER: tuple(_consumer_features()),
     GroupProtocol.MIXED: tuple(dict.fromkeys([*_classic_features(), *_consumer_features(), *_mixed_features()])),
 }
-#: what traces of events can reach
+#: features that traces of events can reach
 INSIDE = frozenset(OF_PROTOCOL[GroupProtocol.MIXED])
-#: what can be seen over the wire alone: more of offsets, and transactions
+#: features that only show over the wire: more about offsets, and transactions
 WIRE_ERRORS: dict[str, tuple[str, ...]] = {
     "OffsetCommit": ("FENCED_INSTANCE_ID", "REBALANCE_IN_PROGRESS", "STALE_MEMBER_EPOCH", "UNSUPPORTED_VERSION"),
     "TxnOffsetCommit": ("FENCED_INSTANCE_ID", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND", "STALE_MEMBER_EPOCH"),
@@ -186,7 +187,7 @@ WIRE_ERRORS: dict[str, tuple[str, ...]] = {
     "AddOffsetsToTxn": ("NONE",),
     "EndTxn": ("NONE",),
 }
-#: APIs whose versions are seen over the wire alone, with the first version and the last
+#: APIs whose versions only show over the wire, with the first version and the last
 _WIRE_VERSIONS = {
     "OffsetCommit": (2, 10), "OffsetFetch": (1, 10), "OffsetDelete": (0, 0), "TxnOffsetCommit": (0, 6),
     "InitProducerId": (0, 6), "AddOffsetsToTxn": (0, 4), "EndTxn": (0, 5),
@@ -215,8 +216,8 @@ _REASONS: dict[str, str] = {
         f"member-transition UNKNOWN → {state}": "comes from a log that another program wrote (M-MS-04); rare"
         for state in ("UNREVOKED_PARTITIONS",)
     },
-    "rule X-SYNC-07": "needs a SyncGroup that is sent again after an upgrade without a bump, by a member whose first "
-    "protocol says nothing; rare",
+    "rule X-SYNC-07": "needs a SyncGroup that is repeated after an upgrade without a bump, by a member whose first "
+    "protocol has unreadable bytes; rare",
     "timer CONSUMER_JOIN moved": "armed only where none is running (X-TMR-02)",
     **dict.fromkeys(
         ("conversion Dead → consumer", "conversion consumer → Dead", "conversion Empty consumer → Dead"),
@@ -228,20 +229,20 @@ _REASONS: dict[str, str] = {
     ),
     **dict.fromkeys(
         ("conversion Empty consumer → CompletingRebalance", "conversion Empty consumer → Stable"),
-        "the classic group that takes its place is a new one (C-JOIN-10)",
+        "the classic group that replaces it is a new one (C-JOIN-10)",
     ),
     **{
         f"rule {rule}": reason
         for rule, reason in (UNREACHED_RULES | UNREACHED_CONSUMER_RULES | UNREACHED_MIXED_RULES).items()
     },
 }
-#: rules that cannot occur in any trace, and why: nothing may count for them
+#: rules that cannot occur in any trace, with the reason; no evidence may count for them
 CANNOT_OCCUR: dict[str, str] = {
     **CLASSIC_CANNOT_OCCUR,
     **CONSUMER_CANNOT_OCCUR,
     "O-COMMIT-23": CLASSIC_CANNOT_OCCUR["C-ST-05"],
 }
-#: rules of groups of one kind that the other kind is needed for
+#: rules of groups of one kind that need the other kind
 _ONLY_MIXED = {f"rule {rule}" for rule in MIXED_RULES if not rule.startswith("X-")}
 #: rules of offsets that need a group of one kind with members
 _OF_KIND: dict[GroupProtocol, dict[str, str]] = {
@@ -262,9 +263,9 @@ _OF_KIND: dict[GroupProtocol, dict[str, str]] = {
     ),
     GroupProtocol.MIXED: {},
 }
-#: rules of groups of the other kind that a simple group shows too, which offsets alone make (O-COMMIT-20)
+#: rules of the other kind that also show in a simple group, which has only offsets (O-COMMIT-20)
 _BY_SIMPLE_GROUPS = frozenset({"rule M-VAL-22"})
-#: why a feature is not reached by traces of that protocol, or need not be
+#: why traces of that protocol do not reach a feature, or need not
 REASONS: dict[GroupProtocol, dict[str, str]] = {
     protocol: {
         name: reason
@@ -278,17 +279,17 @@ REASONS: dict[GroupProtocol, dict[str, str]] = {
 }
 
 
-#: rules that decide only where a switch has this value, and why not elsewhere
+#: rules that decide only where a switch has this value, with the reason
 _OF_RELEASES: dict[str, tuple[str, bool, str]] = {
     "rule M-STATIC-13": ("fault_relabelled_instance_stays", True, "the mapping goes with the name (V-123)"),
-    "rule M-VAL-28": ("old_full_group_refuses_statics", True, "who returns is not counted (V-120)"),
-    "rule M-HB-14": ("old_vote_keeps_epoch", False, "a vote bumps nothing before 4.4 (V-121)"),
+    "rule M-VAL-28": ("old_full_group_refuses_statics", True, "a returning member is not counted (V-120)"),
+    "rule M-HB-14": ("old_vote_keeps_epoch", False, "before 4.4 a vote does not bump the epoch (V-121)"),
     "rule M-LEAVE-08": ("old_emptied_group_keeps_target_epoch", False, "not before 4.4 (V-122)"),
 }
 
 
 def reasons_of(protocol: GroupProtocol, profile: Profile) -> dict[str, str]:
-    """Why a feature is not reached by traces of that protocol under the profile, or need not be."""
+    """Return why traces of that protocol under the profile do not reach a feature, or need not."""
     features = OF_PROTOCOL[protocol]
     return REASONS[protocol] | {
         name: reason
@@ -298,7 +299,7 @@ def reasons_of(protocol: GroupProtocol, profile: Profile) -> dict[str, str]:
 
 
 def bitmap(reached: Iterable[str]) -> bytes:
-    """The features as bits, place 0 first. Names outside the catalogue raise ``KeyError``."""
+    """Return the features as bits, place 0 first. Names outside the catalogue raise ``KeyError``."""
     bits = bytearray((len(FEATURES) + 7) // 8)
     for name in reached:
         place = PLACE[name]
@@ -307,17 +308,17 @@ def bitmap(reached: Iterable[str]) -> bytes:
 
 
 def places(bits: bytes) -> list[int]:
-    """The places whose bit is set, in order."""
+    """Return the places whose bit is set, in order."""
     return [place for place in range(len(FEATURES)) if bits[place >> 3] >> (place & 7) & 1]
 
 
 def names(bits: bytes) -> list[str]:
-    """The features of a bitmap in catalogue order."""
+    """Return the features of a bitmap in catalogue order."""
     return [FEATURES[place] for place in places(bits)]
 
 
 def union(bitmaps: Iterable[bytes]) -> bytes:
-    """What any of them reached."""
+    """Return the features that any of them reached."""
     total = 0
     for bits in bitmaps:
         total |= int.from_bytes(bits, "little")

@@ -1,4 +1,4 @@
-"""A step with the consumer group around it, as the rules of section 7 of the rule book speak of it."""
+"""A step with the consumer group around it, in the terms of section 7 of the rule book."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .situation import LeaderSync
 
 
 class ConsumerSituation:
-    """One step. ``before`` and ``after`` are the views of the group that the event is about, ``member`` and ``now`` the
-    member that it names; ``answer`` and ``error`` are those of the request itself, if they came at once.
+    """One step. ``before`` and ``after`` are the views of the event's group, ``member`` and ``now`` the member that it
+    names. ``answer`` and ``error`` are those of the request itself, if they came in this step.
 
-    Where classic groups are beside: ``classic_before`` and ``classic_after`` are the views of the classic group under
-    the same id, ``met`` the open requests of the classic protocol that met a consumer group, ``downgraded_at`` the
-    generation at which a downgrade began the classic group that stands there, and ``leader_syncs`` what leaders of
-    classic groups wrote that is not replicated."""
+    With classic groups: ``classic_before`` and ``classic_after`` are the views of the classic group with the same id.
+    ``met``: open requests of the classic protocol that met a consumer group. ``downgraded_at``: the generation with
+    which a downgrade began the present classic group. ``leader_syncs``: unreplicated writes of leaders of classic
+    groups."""
 
     def __init__(
         self,
@@ -79,13 +79,13 @@ class ConsumerSituation:
 
     @once
     def told(self) -> Sequence[tuple[ev.Request, m.ResponseBody]]:
-        """Answers given to requests of the classic protocol that met a consumer group."""
+        """Answers to requests of the classic protocol that met a consumer group."""
         met = self.met
         return [(met[reply.request_id], reply.body) for reply in self.seen.replies if reply.request_id in met]
 
     @once
     def answers(self) -> Sequence[tuple[ev.Request, c.ConsumerGroupHeartbeatResponse]]:
-        """The heartbeat answers given, each with its request."""
+        """The heartbeat answers of this step, each with its request."""
         return [
             (self.requests[reply.request_id], reply.body)
             for reply in self.seen.replies
@@ -113,11 +113,11 @@ class ConsumerSituation:
 
     @once
     def accepted(self) -> bool:
-        """A heartbeat with epoch ≥ 0 that the coordinator took."""
+        """The coordinator accepted a heartbeat with epoch ≥ 0."""
         return self.body.member_epoch >= 0 and self.now is not None and self.error in (None, ErrorCode.NONE)
 
     def wrote(self, key: type, *, removed: bool = False) -> list[Any]:
-        """Keys (of tombstones) or values that the step wrote for that kind of key."""
+        """Return the keys (of tombstones) or values that the step wrote for that kind of key."""
         return self._records.get((key, removed), [])
 
     @once
@@ -142,7 +142,7 @@ class ConsumerSituation:
 
     @once
     def fenced(self) -> bool:
-        """The step removed members for good."""
+        """The step removed members permanently."""
         return self.bumped and bool(self.wrote(r.ConsumerGroupMemberMetadataKey, removed=True))
 
     @once
@@ -158,7 +158,7 @@ class ConsumerSituation:
 
     @once
     def replaced(self) -> bool:
-        """A static member took the place of another (M-STATIC-03)."""
+        """A static member replaced another (M-STATIC-03)."""
         instance = getattr(self.body, "instance_id", None)
         if self.before is None or self.after is None or instance is None:
             return False
@@ -192,5 +192,5 @@ def held(member: ConsumerMemberView | None) -> set[tuple[bytes, int]]:
 
 
 def pending(member: ConsumerMemberView | None) -> set[tuple[bytes, int]]:
-    """The partitions that it has to give up."""
+    """Return the partitions that it must revoke."""
     return {(row.topic_id, p) for row in member.pending_revocation for p in row.partitions} if member else set()

@@ -1,4 +1,4 @@
-"""What one step reached, read off the event and what was observed."""
+"""The features that one step reaches, derived from the event and its observation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .rules_of_group import consumer_rules_of
 from .rules_offsets import Groups, offset_rules_of
 from .situation import LeaderSync, Situation
 
-#: names of features by what they are about, so that none is put together step by step
+#: names of features by their subject, so that steps need not build strings
 _EVENTS = {kind: f"event {kind.__name__}" for kind in get_args(ev.Event)}
 _VERSIONS = {
     kind: {version: f"version {kind.__name__.removesuffix('Request')} {version}" for version in range(first, last + 1)}
@@ -62,14 +62,14 @@ _OF_CLASSIC = (m.JoinGroupRequest, m.SyncGroupRequest, m.HeartbeatRequest, m.Lea
 
 
 def _of_offsets(event: ev.Event) -> bool:
-    """Whether the event can have to do with offsets."""
+    """Whether the event can concern offsets."""
     if isinstance(event, ev.Request):
         return isinstance(event.body, _OFFSET_BODIES)
     return isinstance(event, ev.TopicsChanged | ev.TimerFired)
 
 
 def features_of(settings: Settings, events: Sequence[ev.Event], observations: Sequence[Observation]) -> set[str]:
-    """Every feature of the catalogue that the trace reached. ``observations`` may be shorter than ``events``."""
+    """Return every feature of the catalogue that the trace reached. ``observations`` may be shorter than ``events``."""
     watcher = Watcher(settings)
     for event, seen in zip(events, observations, strict=False):
         watcher.feed(event, seen)
@@ -77,7 +77,7 @@ def features_of(settings: Settings, events: Sequence[ev.Event], observations: Se
 
 
 class Watcher:
-    """Goes along with a trace; ``reached`` grows."""
+    """Follows a trace; ``reached`` grows."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -85,18 +85,18 @@ class Watcher:
         self._consumer_groups: dict[str, ConsumerGroupView] = {}
         self._armed: dict[ev.TimerKey, int] = {}
         self._open: dict[int, ev.Request] = {}
-        self._met: dict[int, ev.Request] = {}  # likewise, those of the classic protocol that met a consumer group
+        self._met: dict[int, ev.Request] = {}  # likewise, requests of the classic protocol that met a consumer group
         self._downgrades: dict[str, int] = {}
         self._rules = OpenRules()
-        self._consumers = False  # there was something of the consumer protocol; nothing is asked of it before
+        self._consumers = False  # the consumer protocol has been used; its rules are not tested before
         self._loading = False
-        self._start = self._end = 0  # of the log, before and after the last step
+        self._start = self._end = 0  # end of the log, before and after the last step
         self._leader_syncs: tuple[LeaderSync, ...] = ()
-        self._told: set[str] = set()  # what was reached, and what no catalogue names
+        self._told: set[str] = set()  # reached features, and names outside the catalogue
         self.reached: set[str] = set()
 
     def feed(self, event: ev.Event, seen: Observation) -> None:
-        """One step more."""
+        """Follow one more step."""
         met = self._meets(event)
         if isinstance(event, ev.Request):
             (self._met if met else self._open)[event.id] = event
@@ -109,8 +109,8 @@ class Watcher:
         self._follow(event, seen)
 
     def _meets(self, event: ev.Event) -> bool:
-        """Whether a request of the classic protocol meets a consumer group; for a JoinGroup an empty one is as good as
-        none (C-JOIN-10)."""
+        """Whether a request of the classic protocol meets a consumer group; for a JoinGroup an empty one does not count
+        (C-JOIN-10)."""
         if not isinstance(event, ev.Request) or not isinstance(event.body, _OF_CLASSIC):
             return False
         group = self._consumer_groups.get(event.body.group_id)
@@ -137,7 +137,7 @@ class Watcher:
         for group_id, view in seen.groups.items():
             of_groups.update(transitions(self._groups.get(group_id), view))
         names |= of_groups
-        if isinstance(event, ev.Request | ev.TimerFired):  # what takes a conversion back is none
+        if isinstance(event, ev.Request | ev.TimerFired):  # an event that undoes a conversion does not count
             names.update(self._conversions(seen))
         situation = Situation(
             self._settings,
@@ -161,7 +161,7 @@ class Watcher:
         return names
 
     def _conversions(self, seen: Observation) -> Iterator[str]:
-        """Groups that were of one kind and are of the other."""
+        """Yield conversions of groups from one kind to the other."""
         for group_id, view in seen.consumer_groups.items():
             classic, consumers = self._groups.get(group_id), self._consumer_groups.get(group_id)
             now = seen.groups.get(group_id)
@@ -235,7 +235,7 @@ def _of_consumers(event: ev.Event) -> bool:
 
 
 def transitions(before: GroupView | None, after: GroupView | None) -> Iterator[str]:
-    """States and transitions between two views of a group; one event may go through Preparing and on (C-ST-12…14)."""
+    """Yield states and transitions between two views of a group; one event may pass through Preparing (C-ST-12…14)."""
     if after is None:
         return
     yield _STATES[after.state]
@@ -249,7 +249,7 @@ def transitions(before: GroupView | None, after: GroupView | None) -> Iterator[s
 
 
 def consumer_transitions(before: ConsumerGroupView | None, after: ConsumerGroupView | None) -> Iterator[str]:
-    """States and transitions of a consumer group and its members between two views."""
+    """Yield states and transitions of a consumer group and its members between two views."""
     if after is None:
         return
     yield _CONSUMER_STATES[after.state]

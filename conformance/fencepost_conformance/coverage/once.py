@@ -1,4 +1,4 @@
-"""What is worked out once, when it is first asked for."""
+"""Properties that are computed once, at first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):
-    """As ``functools.cached_property``, which before Python 3.12 takes a lock that costs more than most answers."""
+    """Like ``functools.cached_property``, which before Python 3.12 takes a lock that costs more than most
+    computations."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make

@@ -1,8 +1,8 @@
-"""Tables of rules, each with when to ask for it, and the rules that a trace has not shown yet.
+"""Tables of rules with their conditions, and the rules that a trace has not shown yet.
 
-A trace is asked for some two hundred rules at each step. Most cannot be shown by most steps, which is known beforehand
-for a whole table from what happened and from the parts of the observation that are not empty, or told by one question;
-and most of the others are shown early.
+Each step of a trace is tested for some two hundred rules. Most steps cannot show most rules. For a whole table that is
+known from the kind of event and the non-empty parts of the observation, or by one test. Most other rules are shown
+early, and are then no longer tested.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..targets.base import Observation
 
-Test: TypeAlias = Callable[[Any], bool]  #: of a situation, classic or of a consumer group
+Test: TypeAlias = Callable[[Any], bool]  #: a test of a situation, classic or of a consumer group
 Rules: TypeAlias = dict[str, Test]
 
 
 class Part(IntFlag):
-    """Parts of an observation that have something in them."""
+    """The non-empty parts of an observation."""
 
     RECORDS = 1
     REPLIES = 2
@@ -29,7 +29,7 @@ class Part(IntFlag):
 
 
 def parts_of(seen: Observation) -> int:
-    """The parts of the observation that are not empty, as ``Part`` counts them."""
+    """Return the non-empty parts of the observation, as bits of ``Part``."""
     return (
         (1 if seen.records else 0)
         | (2 if seen.replies else 0)
@@ -41,13 +41,13 @@ def parts_of(seen: Observation) -> int:
 
 
 def always(_: object) -> bool:
-    """The test of a table that is asked for at each step."""
+    """The test of a table that applies to every step."""
     return True
 
 
 class Table(NamedTuple):
-    """Some rules, and without what none of them holds: ``of``, the types of the event or of the request's body (any if
-    there are none); ``needs``, one of these parts of the observation (nothing if it is 0); ``asked``."""
+    """Some rules, with conditions that all of them need. ``of``: types of the event or of the request's body (empty:
+    any); ``needs``: one of these parts of the observation (0: none); ``asked``: a test."""
 
     rules: Rules
     asked: Test = always
@@ -59,19 +59,19 @@ Tables: TypeAlias = tuple[Table, ...]
 
 
 def names(tables: Iterable[Table]) -> Iterator[str]:
-    """The rules of the tables."""
+    """Return the rules of the tables."""
     return (rule for table in tables for rule in table.rules)
 
 
 class Selection:
-    """Of some tables those that a step can show at all."""
+    """Selects the tables that a step can show at all."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         self._known: dict[tuple[type, int], Tables] = {}
 
     def of(self, happened: type, parts: int) -> Tables:
-        """``happened``: the type of the event, or of a request's body; ``parts`` as ``parts_of``."""
+        """Return the tables. ``happened``: type of the event, or of a request's body; ``parts``: as in ``parts_of``."""
         found = self._known.get((happened, parts))
         if found is None:
             found = self._known[happened, parts] = tuple(
@@ -83,13 +83,13 @@ class Selection:
 
 
 class OpenRules:
-    """Goes along with one trace; each table is asked for less and less."""
+    """Follows one trace; each table is tested for fewer and fewer rules."""
 
     def __init__(self) -> None:
         self._left: dict[int, Rules] = {}
 
     def shown(self, tables: Sequence[Table], situation: object) -> list[str]:
-        """The rules of these tables that decided in this step and, of their table, in none before."""
+        """Return the rules of these tables that decided in this step and, of their table, in none before."""
         found: list[str] = []
         known = self._left
         for rules, asked, _, _ in tables:

@@ -1,8 +1,7 @@
-"""The rules of the classic protocol that a trace can show, and the reasons why others are not shown by any.
+"""The rules of the classic protocol that a trace can show, and the reasons why no trace shows the others.
 
-Where there are consumer groups too, those of ``rules_of_group`` are shown. A rule counts as reached by a step in which
-it decides what happens. That the core did what the rule says is not this module's matter: the comparison of the same
-step says so.
+Consumer groups add the rules of ``rules_of_group``. A step reaches a rule if the rule decides what happens in it. This
+module does not check that the core follows the rule; the comparison of the same step does.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .rules_join import JOIN
 from .rules_rest import ANY, APPENDED, DELETE, DESCRIBE, FAILED, HEARTBEAT, LEAVE, LIST, SYNC, TIMER
 from .situation import Situation
 
-#: of consumer groups the others are
+#: the other timers belong to consumer groups
 _TIMERS = (ev.TimerKind.JOIN, ev.TimerKind.SYNC, ev.TimerKind.SESSION, ev.TimerKind.OPERATION)
 
 
@@ -40,15 +39,15 @@ _ASKED = (
     Table(SYNC, of=(m.SyncGroupRequest,)),
     Table(HEARTBEAT, of=(m.HeartbeatRequest,)),
     Table(LEAVE, of=(m.LeaveGroupRequest,)),
-    # these speak of the answer, so they are asked only if it came at once
+    # these concern the answer, so they are tested only if it came in this step
     Table(DESCRIBE, _answered, of=(m.DescribeGroupsRequest,)),
     Table(LIST, _answered, of=(m.ListGroupsRequest,)),
     Table(DELETE, of=(m.DeleteGroupsRequest,)),
 )
-#: what is asked for where a request met a consumer group, and otherwise
+#: tables where a request met a consumer group, and otherwise
 _MET, _ALL = Selection(_HAPPENED), Selection((*_HAPPENED, *_ASKED))
 
-#: rules whose being reached is seen on a state or a transition
+#: rules that a state or a transition shows
 _OF_TRANSITION = {
     "state Empty": "C-ST-01",
     "state PreparingRebalance": "C-ST-02",
@@ -73,16 +72,16 @@ RULES: tuple[str, ...] = tuple(
     )
 )
 
-_CONSUMER = "concerns groups of the consumer, share or streams kind, which these traces do not hold"
+_CONSUMER = "concerns groups of the consumer, share or streams kind, which these traces do not contain"
 _DEAD = "no request reaches a Dead group: the coordinator that holds it no longer owns the partition"
 _CLIENT = "says what clients send; traces between real clients and brokers show it"
-#: rules that no trace can show: nothing may count for them
+#: rules that no trace can show; no evidence may count for them
 CLASSIC_CANNOT_OCCUR: dict[str, str] = {
     **dict.fromkeys(("C-ST-05", "C-JOIN-30", "C-JOIN-38a", "C-SYNC-07", "C-HB-07", "C-LEAVE-05"), _DEAD),
     "C-JOIN-03": "the component is running whenever a trace runs",
     "C-JOIN-56": "cannot occur: an Empty group has no members",
     "C-STATIC-11": "cannot occur: an instance id that is mapped has a member",
-    "C-SYNC-20b": "cannot occur: what leaves Completing and Stable, or empties the set, cancels the timer",
+    "C-SYNC-20b": "cannot occur: leaving Completing or Stable, or emptying the set, cancels the timer",
     "C-HB-10": "cannot occur: an Empty group has no members",
 }  # fmt: skip
 UNREACHED_RULES: dict[str, str] = CLASSIC_CANNOT_OCCUR | {
@@ -95,16 +94,16 @@ UNREACHED_RULES: dict[str, str] = CLASSIC_CANNOT_OCCUR | {
     ),
     **dict.fromkeys((*(f"C-REJ-{n:02}" for n in range(1, 11)), "C-LEAVE-26", "C-JOIN-62"), _CLIENT),
     "C-ST-25": "an illegal transition; that none occurs is checked at every step",
-    "C-SCOPE-01": "says what a rebalance is, in general",
+    "C-SCOPE-01": "defines a rebalance in general",
     "C-JOIN-57": "holds by C-JOIN-49 and C-JOIN-51; each answer's members list is compared",
-    "C-ADM-11": "concerns the expiry of offsets, which these traces do not hold",
+    "C-ADM-11": "concerns the expiry of offsets, which these traces do not contain",
 }  # fmt: skip
 
 
 def rules_of(situation: Situation, features: set[str], left: OpenRules, *, met: bool) -> list[str]:
-    """The rules that decided in this step; ``features`` are its states and transitions. Rules that are not ``left``,
-    having been reached before, may be left out. ``met``: the request met a consumer group, so that nothing is decided
-    here."""
+    """Return the rules that decided in this step; ``features`` are its states and transitions. Rules that are not
+    ``left``, since they were reached before, may be left out. ``met``: the request met a consumer group, so none of
+    these rules decides."""
     event, seen = situation.event, situation.seen
     happened = type(event if situation.body is None else situation.body)
     found = [_OF_TRANSITION[name] for name in features if name in _OF_TRANSITION]

@@ -1,4 +1,4 @@
-"""When a step has shown a rule about consumer groups (rule book, section 7)."""
+"""Conditions under which a step shows a rule about consumer groups (rule book, section 7)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _by_timer(s: S, *kinds: TimerKind) -> bool:
     return isinstance(s.event, ev.TimerFired) and s.event.key.kind in kinds
 
 
-#: of a ConsumerGroupHeartbeat, in the step in which it arrives: where it is answered with an error
+#: ConsumerGroupHeartbeat, in the step in which it arrives: answered with an error
 _REFUSED: _Rules = {
     "M-VAL-01": lambda s: s.error is E.UNSUPPORTED_VERSION,
     "M-VAL-02": lambda s: s.error in (E.GROUP_AUTHORIZATION_FAILED, E.TOPIC_AUTHORIZATION_FAILED),
@@ -103,7 +103,7 @@ _REFUSED: _Rules = {
     "M-LEAVE-01": lambda s: s.error is E.GROUP_ID_NOT_FOUND and s.body.member_epoch < 0,
     "M-LEAVE-02": lambda s: s.error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID) and s.body.member_epoch < 0,
 }
-#: likewise, where something was written
+#: likewise: records were written
 _WRITTEN: _Rules = {
     "M-STATIC-03": lambda s: s.replaced,
     "M-STATIC-10": lambda s: s.replaced and bool(s.wrote(r.ConsumerGroupCurrentMemberAssignmentKey, removed=True)),
@@ -152,7 +152,7 @@ _WRITTEN: _Rules = {
     "M-TMR-06": lambda s: s.reconciled and s.now is not None and s.now.state is _UNRELEASED,
     "M-LEAVE-05": lambda s: s.now is not None and s.now.member_epoch == c.STATIC_LEAVE_EPOCH and s.reconciled,
 }
-#: likewise, where it was taken
+#: likewise: accepted
 _ACCEPTED: _Rules = {
     "M-VAL-26": lambda s: not s.body.member_id and s.accepted,
     "M-FENCE-02": lambda s: s.accepted and s.member is None and s.body.instance_id is None,
@@ -177,7 +177,7 @@ _ACCEPTED: _Rules = {
     "M-TMR-07": lambda s: _was(s, _STABLE) and not _aligned(s),
     "M-RACK-01": lambda s: s.accepted and s.now is not None and s.now.rack_id is not None,
 }
-#: likewise, where it changed a group
+#: likewise: a group changed
 _CHANGED: _Rules = {
     "M-VAL-21": lambda s: s.before is None and s.classic_before is None and s.now is not None,
     "M-REC-17": lambda s: bool(s.granted) and s.now is not None and s.now.member_epoch > 0,
@@ -185,21 +185,21 @@ _CHANGED: _Rules = {
     "M-REC-25": lambda s: s.resubscribed and bool(s.dropped) and s.now.member_epoch == s.member.member_epoch,  # type: ignore[union-attr]
     "M-RX-07": lambda s: s.resubscribed and bool(s.now.subscribed_topic_regex and s.dropped),  # type: ignore[union-attr]
 }
-#: likewise, where its sender is a static member that has left for a while
+#: likewise: the sender is a static member that has left temporarily
 _AWAY: _Rules = {
     "M-PE-04": lambda s: bool(s.now.assigned),  # type: ignore[union-attr]
     "M-PE-07": lambda s: any(0 in (row.assignment_epochs or ()) for row in s.now.assigned),  # type: ignore[union-attr]
 }
-#: likewise, where it was answered
+#: likewise: answered
 _TAKEN: _Rules = {"M-HB-10": lambda s: s.error is E.NONE}
-#: likewise, where it set work going
+#: likewise: background tasks started
 _TASKS: _Rules = {
     "M-RX-03": lambda s: bool(s.seen.tasks),
     "M-RX-06": lambda s: bool(s.seen.tasks and s.event.denied_topics),  # type: ignore[union-attr]
 }
-#: of replication that answers heartbeats
+#: replication that answers heartbeats
 _REPLICATED: _Rules = {"M-HB-11": lambda s: bool(s.answers)}
-#: of any step that answers heartbeats
+#: any step that answers heartbeats
 _ANSWERED: _Rules = {
     "M-RSP-01": lambda s: any(body.assignment is not None for _, body in s.answers),
     "M-RSP-02": lambda s: any(body.assignment for _, body in s.answers),
@@ -209,7 +209,7 @@ _ANSWERED: _Rules = {
     ),
     "M-RSP-04": lambda s: any(body.member_epoch < 0 for _, body in s.answers),
 }  # fmt: skip
-#: of any step that removes members for good
+#: any step that removes members permanently
 _FENCED: _Rules = {
     "M-EPOCH-04": lambda s: s.fenced and not isinstance(s.body, LeaveGroupRequest),
     "M-LEAVE-03": lambda s: s.fenced,
@@ -225,7 +225,7 @@ _FENCED: _Rules = {
     "M-TMR-01": lambda s: _by_timer(s, TimerKind.CONSUMER_SESSION) and s.fenced,
     "M-TMR-02": lambda s: _by_timer(s, TimerKind.CONSUMER_REBALANCE) and s.fenced,
 }  # fmt: skip
-#: of any step that changes a group
+#: any step that changes a group
 _SEEN: _Rules = {
     "M-ST-06": lambda s: any(
         view is not None and view.group_epoch > view.assignment_epoch for view in s.seen.consumer_groups.values()
@@ -246,35 +246,35 @@ _SEEN: _Rules = {
     "M-PE-01": lambda s: any(view is not None and view.partition_epochs for view in s.seen.consumer_groups.values()),
     "M-RX-01": lambda s: any(view is not None and view.regexes for view in s.seen.consumer_groups.values()),
 }  # fmt: skip
-#: of a change of topics that changes a group
+#: a change of topics that changes a group
 _TOPICS: _Rules = {"M-META-03": lambda s: bool(s.seen.consumer_groups)}
-#: of a load that brings groups
+#: a load that restores groups
 _LOADED: _Rules = {
     "M-META-04": lambda s: bool(s.seen.consumer_groups),
     "M-PE-05": lambda s: any(view is not None and view.partition_epochs for view in s.seen.consumer_groups.values()),
 }
-#: of an append that fails
+#: a failed append
 _FAILED: _Rules = {
     "M-TMR-08": lambda s: any(
         at == s.event.at_ms + 500 for key, at in s.seen.timers.items() if key.kind.value.startswith("consumer")
     ),
     "M-TMR-10": lambda s: any(key.kind is _SESSION for key in s.armed),
 }
-#: of a timer that fires
+#: a timer that fires
 _FIRED: _Rules = {
     "M-TMR-09": lambda s: _by_timer(s, TimerKind.CONSUMER_SESSION) and s.member is None and not s.seen.records,
 }
-#: of work that ends
+#: the end of a background task
 _TASK: _Rules = {
     "M-RX-04": lambda s: not s.seen.records,
     "M-RX-05": lambda s: bool(s.wrote(r.ConsumerGroupRegularExpressionKey)),
     "M-EPOCH-07": lambda s: s.bumped,
 }
-#: of a group's configuration
+#: a group's configuration
 _CONFIGURED: _Rules = {"M-CFG-01": lambda s: s.event.config is not None}  # type: ignore[union-attr]
-#: of any step that writes
+#: any step that writes
 _ANY_WRITTEN: _Rules = {"M-RX-02": lambda s: bool(s.wrote(r.ConsumerGroupRegularExpressionKey, removed=True))}
-#: of any description
+#: any description
 _DESCRIBED: _Rules = {
     "M-DESC-01": lambda s: any(
         isinstance(reply.body, c.ConsumerGroupDescribeResponse) and any(group.members for group in reply.body.groups)
@@ -316,8 +316,8 @@ OF_STATE = {
 CONSUMER_RULES: tuple[str, ...] = (*names((*HEARTBEAT, *ANY)), *OF_STATE.values(), *OF_MEMBER_STATE.values())
 
 _MIXED = "concerns groups with members of both protocols"
-_OTHER = "follows from other rules; every record, view and timer it speaks of is compared"
-#: rules that no trace can show: nothing may count for them
+_OTHER = "follows from other rules; every record, view and timer that it concerns is compared"
+#: rules that no trace can show; no evidence may count for them
 CONSUMER_CANNOT_OCCUR: dict[str, str] = {
     "M-ST-05": "a name only; nothing computes it",
     "M-VAL-03": "the component is running whenever a trace runs",
@@ -326,12 +326,12 @@ CONSUMER_CANNOT_OCCUR: dict[str, str] = {
 UNREACHED_CONSUMER_RULES: dict[str, str] = CONSUMER_CANNOT_OCCUR | {
     **dict.fromkeys(("M-VAL-22", "M-VAL-23", "M-VAL-24", "M-EPOCH-05", "M-TMR-03"), _MIXED),
     **dict.fromkeys(("M-HB-05", "M-HB-13", "M-TGT-03", "M-REC-16", "M-META-02", "M-META-06", "M-RX-08"), _OTHER),
-    "M-VAL-27": "says what a retry comes to; the requests it consists of are compared",
-    "M-STATIC-15": "one in thousands of traces; the finding `kept-from-everybody` and mixed traces hold it",
-    "M-STATIC-14": "says what a client can do; M-FENCE-07 and M-LEAVE-05 show it",
-    "M-HB-12": "the built-in assignors refuse nothing",
+    "M-VAL-27": "describes a retry; the requests that it consists of are compared",
+    "M-STATIC-15": "one in thousands of traces; the finding `kept-from-everybody` and mixed traces show it",
+    "M-STATIC-14": "describes what a client can do; M-FENCE-07 and M-LEAVE-05 show it",
+    "M-HB-12": "the built-in assignors never fail",
     "M-HB-15": "a bump by a tie looks like one of M-HB-14; `tied-votes` and tests/wire/test_jvm_4_4.py show it",
-    "M-TGT-10": "says that two settings do nothing",
+    "M-TGT-10": "says that two settings have no effect",
     "M-PE-02": "an internal error of the coordinator; that none occurs is checked at every step",
-    "M-PE-08": "concerns commits of offsets, which these traces do not hold",
+    "M-PE-08": "concerns commits of offsets, which these traces do not contain",
 }

@@ -1,4 +1,4 @@
-"""When a step has shown a rule about the change of a group from one protocol to the other (sections 9.1, 9.2, 9.5)."""
+"""Conditions under which a step shows a rule about conversions of a group (rule book, sections 9.1, 9.2, 9.5)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PREPARING = GroupState.PREPARING_REBALANCE
 
 
 def _read(decode: Callable[[bytes], T], data: bytes | None) -> T | None:
-    """What the bytes say; None if they are unreadable."""
+    """Return the decoded bytes; None if they are unreadable."""
     if data is None:
         return None
     try:
@@ -44,7 +44,7 @@ def _policy(s: S) -> MigrationPolicy:
 
 
 def _metadata(s: S, row: MemberView) -> bytes | None:
-    """What the member says under the selected protocol."""
+    """Return the member's metadata for the selected protocol."""
     name = s.classic_before.protocol_name if s.classic_before else None
     return next((each.metadata for each in row.protocols if each.name == name), None)
 
@@ -54,7 +54,7 @@ def _classic_members(s: S) -> tuple[MemberView, ...]:
 
 
 def _barred(s: S) -> bool:
-    """X-UP-02, but for what the assignments say."""
+    """X-UP-02, except for the contents of assignments."""
     old = s.classic_before
     return old is not None and (
         not _policy(s).upgrades
@@ -64,7 +64,7 @@ def _barred(s: S) -> bool:
 
 
 def _customised(s: S) -> bool:
-    """A custom assignor has put something of its own into an assignment."""
+    """A custom assignor has added its own data to an assignment."""
     told = [_read(decode_topics, row.assignment) for row in _classic_members(s)]
     return any(each is not None and bool(each[1]) for each in told)
 
@@ -83,7 +83,7 @@ def _unselected(s: S) -> bool:
 
 
 def _continued(s: S) -> MemberView | None:
-    """The classic member in whose place the request's sender comes."""
+    """The classic member that the request's sender replaces."""
     instance = s.body.instance_id
     return next(
         (
@@ -109,7 +109,7 @@ def _group_epochs(s: S) -> list[int]:
     return [value.epoch for value in s.wrote(r.ConsumerGroupMetadataKey)]
 
 
-#: of a ConsumerGroupHeartbeat that meets a classic group with members
+#: a ConsumerGroupHeartbeat that meets a classic group with members
 _UPGRADE: MixedRules = {
     "M-VAL-23": lambda s: s.upgraded,
     "M-VAL-24": lambda s: s.error is E.GROUP_ID_NOT_FOUND,
@@ -153,7 +153,7 @@ _UPGRADE: MixedRules = {
 
 
 def _all_classic(s: S) -> bool:
-    """Somebody left, and the group stayed a consumer group although only classic members are left."""
+    """A member left, and the group stayed a consumer group although only classic members remain."""
     rows = s.after.members if s.after is not None else ()
     return s.fenced and bool(rows) and all(row.classic is not None for row in rows)
 
@@ -177,7 +177,7 @@ def _lagging(s: S) -> bool:
 
 
 def _takes_instance(s: S) -> bool:
-    """A ConsumerGroupHeartbeat takes the place of a classic member that had not left."""
+    """A ConsumerGroupHeartbeat replaces a classic member that had not left."""
     if not isinstance(s.body, ConsumerGroupHeartbeatRequest) or s.body.instance_id is None or not s.accepted:
         return False
     if s.upgraded:
@@ -188,7 +188,7 @@ def _takes_instance(s: S) -> bool:
 
 
 def _cannot_leave(s: S) -> bool:
-    """A departure that would downgrade the group came to nothing."""
+    """A departure that would downgrade the group had no effect."""
     if s.before is None or s.seen.records or s.after is None or not any(row.classic for row in s.before.members):
         return False
     if isinstance(s.event, ev.TimerFired):
@@ -200,7 +200,7 @@ def _cannot_leave(s: S) -> bool:
 
 
 def _old_sync_ends(s: S) -> bool:
-    """The write of a classic leader's SyncGroup comes to its end, and its group is a consumer group by now."""
+    """The write of a classic leader's SyncGroup ends when its group is already a consumer group."""
     if isinstance(s.event, ev.Appended):
         return any(sync.offset <= s.event.offset and sync.group_id in s.groups for sync in s.leader_syncs)
     return (
@@ -214,7 +214,7 @@ def _old_sync_ends(s: S) -> bool:
 
 
 def _gives_way(s: S) -> bool:
-    """A JoinGroup meets an empty consumer group, which goes (C-JOIN-10)."""
+    """A JoinGroup meets an empty consumer group, which is removed (C-JOIN-10)."""
     return isinstance(s.body, m.JoinGroupRequest) and s.before is not None and not s.before.members and s.after is None
 
 
@@ -229,7 +229,7 @@ def _empty_converted(s: S) -> bool:
     )
 
 
-#: of any step that makes a classic group of a consumer group with members
+#: any step that downgrades a consumer group with members
 _DOWNGRADED: MixedRules = {
     "C-ST-08": lambda s: s.downgraded,
     "X-DOWN-01": _by_departure,
@@ -245,22 +245,22 @@ _DOWNGRADED: MixedRules = {
     "X-DOWN-24": lambda s: _by_replacement(s) and not any(key.kind is TimerKind.CONSUMER_SYNC for key in s.seen.timers),
     "X-DOWN-32": _lagging,
 }  # fmt: skip
-#: of any JoinGroup
+#: any JoinGroup
 _JOIN: MixedRules = {
     "C-JOIN-10": lambda s: _gives_way(s) and s.classic_after is not None,
     "C-JOIN-15": lambda s: _gives_way(s) and s.error is E.UNKNOWN_MEMBER_ID,
 }  # fmt: skip
-#: of any request that makes a consumer group, or takes one away
+#: any request that creates or removes a consumer group
 _EXCHANGED: MixedRules = {
     "M-VAL-22": _empty_converted,
     "X-POL-05": lambda s: _gives_way(s) or _empty_converted(s),
 }  # fmt: skip
-#: of any heartbeat of a static member
+#: any heartbeat of a static member
 _STATIC: MixedRules = {
     "M-STATIC-15": lambda s: s.replaced and s.member is not None and s.member.instance_id != s.body.instance_id,
     "X-UP-13": _takes_instance,
 }  # fmt: skip
-#: of any heartbeat of the classic protocol
+#: any heartbeat of the classic protocol
 _BEAT: MixedRules = {
     "X-DOWN-07": lambda s: (
         isinstance(s.body, m.HeartbeatRequest)
@@ -269,21 +269,21 @@ _BEAT: MixedRules = {
         and s.error in (E.REBALANCE_IN_PROGRESS, E.ILLEGAL_GENERATION)
     ),
 }  # fmt: skip
-#: of any step that converts a group, or removes members of one for good
+#: any step that converts a group, or permanently removes members of one
 _CONVERTED: MixedRules = {
     "X-POL-01": lambda s: (s.upgraded or s.downgraded) and _policy(s) is MigrationPolicy.BIDIRECTIONAL,
     "X-POL-02": lambda s: (s.upgraded or _all_classic(s)) and _policy(s) is MigrationPolicy.UPGRADE,
     "X-DOWN-08": _all_classic,
 }  # fmt: skip
-#: of replication, and of any timer that fires
+#: replication, and any timer that fires
 _ENDED: MixedRules = {"X-UP-16": _old_sync_ends}
-#: of any timer that fires
+#: any timer that fires
 _FIRED: MixedRules = {
     "X-DOWN-33": lambda s: (
         isinstance(s.event, ev.TimerFired) and s.event.key.kind in _CONSUMER_TIMERS and s.classic_before is not None
     ),
 }
-#: of any description
+#: any description
 _DESCRIBED: MixedRules = {
     "C-ADM-06": lambda s: any(
         isinstance(reply.body, ConsumerGroupDescribeResponse)
@@ -291,7 +291,7 @@ _DESCRIBED: MixedRules = {
         for reply in s.seen.replies
     ),
 }
-#: of any step in which a member may depart
+#: any step in which a member may leave
 _DEPARTING: MixedRules = {"X-DOWN-09": _cannot_leave}
 UPGRADE: Tables = (Table(_UPGRADE, of=(ConsumerGroupHeartbeatRequest,)),)
 _CONSUMERS = Part.CONSUMER_GROUPS

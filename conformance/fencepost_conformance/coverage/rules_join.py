@@ -1,4 +1,4 @@
-"""When a step has shown a rule about JoinGroup (rule book, section 3)."""
+"""Conditions under which a step shows a rule about JoinGroup (rule book, section 3)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _other_timeouts(s: S) -> bool:
     )
 
 
-#: of a JoinGroup that is answered with an error
+#: a JoinGroup that is answered with an error
 _REFUSED: _Rules = {
     "C-JOIN-02": lambda s: s.error is E.GROUP_AUTHORIZATION_FAILED,
     "C-JOIN-04": lambda s: s.error is E.INVALID_GROUP_ID,
@@ -85,7 +85,7 @@ _REFUSED: _Rules = {
     "C-JOIN-77": lambda s: _own_error(s, E.UNKNOWN_MEMBER_ID) or _own_error(s, E.FENCED_INSTANCE_ID),
     "C-STATIC-13": lambda s: s.error is E.FENCED_INSTANCE_ID,
 }
-#: of one that adds a member
+#: one that adds a member
 _ADDED: _Rules = {
     "C-JOIN-20": lambda s: s.state is _EMPTY and s.added is not None,
     "C-JOIN-33": lambda s: s.added is not None and s.added.group_instance_id is not None,
@@ -97,7 +97,7 @@ _ADDED: _Rules = {
     "C-STATIC-01": lambda s: s.version >= 4 and s.added is not None and s.added.group_instance_id is not None,
     "C-TMR-11": lambda s: s.added is not None and _pending(s),
 }
-#: of one that takes the place of a static member
+#: one that replaces a static member
 _REPLACED: _Rules = {
     "C-JOIN-32": lambda s: s.replaced is not None,
     "C-STATIC-02": lambda s: s.replaced is not None,
@@ -114,7 +114,7 @@ _REPLACED: _Rules = {
         _renewed(s) and s.replaced is not None and s.replaced.client_host != s.event.client_host  # type: ignore[union-attr]
     ),
 }
-#: of one of a member
+#: one of a member
 _KNOWN: _Rules = {
     "C-JOIN-38h": lambda s: s.member is not None and s.error in (None, E.NONE),
     "C-JOIN-50": lambda s: _known(s, _PREPARING),
@@ -139,7 +139,7 @@ _KNOWN: _Rules = {
     ),
     "C-TMR-14": lambda s: _known(s, _PREPARING) and not s.seen.timers,
 }
-#: of any JoinGroup
+#: any JoinGroup
 _JOIN: _Rules = {
     "C-JOIN-12": lambda s: s.before is None and s.after is not None,
     "C-JOIN-14": lambda s: s.before is not None and s.error in (None, E.NONE, E.MEMBER_ID_REQUIRED),

@@ -1,4 +1,4 @@
-"""When a step has shown a rule about classic members of a consumer group (rule book, sections 9.3 and 9.4)."""
+"""Conditions under which a step shows a rule about classic members of a consumer group (rule book, 9.3 and 9.4)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EARLY = (E.GROUP_AUTHORIZATION_FAILED, E.INVALID_SESSION_TIMEOUT)
 
 
 def took(s: S) -> bool:
-    """The JoinGroup was taken, and its sender is a classic member of the group now."""
+    """The JoinGroup was accepted, and its sender is now a classic member of the group."""
     return s.error in (None, E.NONE) and s.now is not None and s.now.classic is not None
 
 
@@ -57,7 +57,7 @@ def _various(s: S) -> bool:
 
 
 def _told(s: S, kind: type, error: E = E.NONE) -> bool:
-    """A request of the classic protocol was answered this by a consumer group, now or at last."""
+    """A consumer group answered a request of the classic protocol with this error, now or later."""
     return any(isinstance(body, kind) and getattr(body, "error_code", None) is error for _, body in s.told)
 
 
@@ -66,7 +66,7 @@ def _armed_for(s: S, kind: TimerKind) -> bool:
 
 
 def _unversioned(s: S) -> bool:
-    """The member's first protocol has no metadata that says in which version to write."""
+    """The metadata of the member's first protocol does not say which version to write."""
     if s.member is None or s.member.classic is None:
         return False
     try:
@@ -82,7 +82,7 @@ def _says_it_owns(s: S) -> bool:
         return False
 
 
-#: of a JoinGroup to a consumer group that has members
+#: a JoinGroup to a consumer group that has members
 JOIN: MixedRules = {
     "C-JOIN-09": lambda _: True,
     "X-POL-04": lambda s: (
@@ -163,7 +163,7 @@ LEAVE: MixedRules = {
     "X-LEAVE-05": lambda s: s.downgraded,
     "X-LEAVE-06": lambda s: bool(s.gone) and len({row.member_id for row in s.body.members}) < len(s.body.members),
 }
-#: of requests of the classic protocol that met a consumer group
+#: requests of the classic protocol that met a consumer group
 MET: Tables = (
     Table(JOIN, of=(m.JoinGroupRequest,)),
     Table(SYNC, of=(m.SyncGroupRequest,)),
@@ -182,7 +182,7 @@ def _joined(s: S) -> bool:
     return any(isinstance(body, m.JoinGroupResponse) and body.error_code is E.NONE for _, body in s.told)
 
 
-#: of any step that answers requests of the classic protocol which met a consumer group
+#: any step that answers requests of the classic protocol that met a consumer group
 _TOLD: MixedRules = {
     "X-JOIN-15": _joined,
     "X-JOIN-20": lambda s: _joined(s) and _armed_for(s, TimerKind.CONSUMER_SYNC),
@@ -190,7 +190,7 @@ _TOLD: MixedRules = {
     "X-HB-03": lambda s: _told(s, m.HeartbeatResponse, E.REBALANCE_IN_PROGRESS),
     "X-HB-05": lambda s: _told(s, m.HeartbeatResponse),
 }  # fmt: skip
-#: of any timer that fires
+#: any timer that fires
 _FIRED: MixedRules = {
     "X-JOIN-19": lambda s: (
         _expired(s, TimerKind.CONSUMER_SESSION) and _key(s, TimerKind.CONSUMER_SYNC) in s.armed
@@ -199,11 +199,11 @@ _FIRED: MixedRules = {
     "X-TMR-02": lambda s: _expired(s, TimerKind.CONSUMER_JOIN),
     "X-TMR-03": lambda s: _expired(s, TimerKind.CONSUMER_SYNC),
 }  # fmt: skip
-#: of any step that sets or cancels timers
+#: any step that sets or cancels timers
 _TIMERS: MixedRules = {
     "M-TMR-03": lambda s: _armed_for(s, TimerKind.CONSUMER_JOIN) or _armed_for(s, TimerKind.CONSUMER_SYNC),
 }
-#: of a load that brings groups
+#: a load that restores groups
 _LOADED: MixedRules = {
     "X-TMR-04": lambda s: any(
         _classic(row) for view in s.seen.consumer_groups.values() if view is not None for row in view.members

@@ -1,5 +1,5 @@
-"""The rules that a step has shown of a consumer group, with members of one protocol or of both, and the reasons why
-others are not shown by any trace."""
+"""The rules about a consumer group that a step has shown, with members of one protocol or of both, and the reasons why
+no trace shows the others."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from .rules_consumer import ANY, HEARTBEAT, OF_MEMBER_STATE, OF_STATE
 MIXED_RULES: tuple[str, ...] = tuple(
     dict.fromkeys(names((*rules_mixed.MET, *rules_mixed.ANY, *rules_conversion.UPGRADE, *rules_conversion.ANY)))
 )
-_HOW = "says how Kafka does it; every record, view, timer and answer that comes of it is compared"
+_HOW = "says how Kafka does it; every resulting record, view, timer and answer is compared"
 UNREACHED_MIXED_RULES: dict[str, str] = {
-    "X-JOIN-25": "concerns streams groups, which these traces do not hold",
+    "X-JOIN-25": "concerns streams groups, which these traces do not contain",
     "X-DOWN-30": _HOW,
-    "X-DOWN-31": "says in what an early draft differs",
+    "X-DOWN-31": "says how an early draft differs",
     "X-ROLL-01": "a scenario of a cluster: its first part is M-VAL-01, and a trace has one setting of the feature",
     "X-ROLL-02": "a scenario of many steps; they are the conversions of X-UP-* and X-DOWN-*",
 }
 
 
-#: what is asked for in any step; and where a request of the classic protocol met a consumer group, in a heartbeat, and
-#: in one that met a classic group
+#: tables for any step; for a request of the classic protocol that met a consumer group; for a heartbeat; and for one
+#: that met a classic group
 _ANY = (*ANY, *rules_mixed.ANY, *rules_conversion.ANY)
 _MET, _HEARTBEAT = Selection((*_ANY, *rules_mixed.MET)), Selection((*_ANY, *HEARTBEAT))
 _UPGRADE = Selection((*_ANY, *rules_conversion.UPGRADE))
 
 
 def consumer_rules_of(situation: ConsumerSituation, left: OpenRules, *, met: bool) -> list[str]:
-    """The rules that decided in this step, of those that are ``left``; ``met``: a request of the classic protocol met a
-    consumer group."""
+    """Return the rules that decided in this step, of those that are ``left``; ``met``: a request of the classic
+    protocol met a consumer group."""
     body, seen = situation.body, situation.seen
     selection = _MET if met else _HEARTBEAT
     if isinstance(body, c.ConsumerGroupHeartbeatRequest):

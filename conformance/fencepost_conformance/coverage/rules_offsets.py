@@ -1,7 +1,7 @@
-"""Which rules of offsets a step shows: by what was asked, what kind of group it met, and what came of it.
+"""The rules about offsets that a step shows, by its request, the kind of its group, and the result.
 
-Answers that are errors come in the step of their request, where the group is still as it was. Of what is accepted the
-records tell, since the answer comes later.
+An error is answered in the step of its request, when the group is still unchanged. For accepted requests the records
+decide, since the answer comes later.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Groups:
         self.consumer = consumer
 
     def missing(self, name: str) -> bool:
-        """There is no group of this name."""
+        """Whether there is no group of this name."""
         return name not in self.classic and name not in self.consumer
 
 
 def offset_rules_of(event: ev.Event, seen: Observation, groups: Groups) -> Iterator[str]:
-    """The ids of the rules that decided something here."""
+    """Yield the ids of the rules that decided in this step."""
     if isinstance(event, ev.Request):
         codes = {code for reply in seen.replies if reply.request_id == event.id for code in errors_of(reply.body)}
         match event.body:

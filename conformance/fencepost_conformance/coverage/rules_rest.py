@@ -1,4 +1,5 @@
-"""When a step has shown a rule about SyncGroup, Heartbeat, LeaveGroup, timers, administration, the log, or any step."""
+"""Conditions under which a step shows a rule about SyncGroup, Heartbeat, LeaveGroup, timers, administration or the
+log."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ HEARTBEAT: Rules = {
 
 
 def _rows(s: S) -> list[tuple[m.LeaveGroupMember, E | None]]:
-    """The entries of a LeaveGroup and, where the answer came at once, their results."""
+    """Return the entries of a LeaveGroup and, if the answer came in this step, their results."""
     if s.answer is None:
         return [(row, None) for row in s.body.members]
     if s.version <= 2:
@@ -98,7 +99,7 @@ def _left(s: S) -> bool:
 
 
 def _gone_members(s: S) -> list[bool]:
-    """For each member that left: did it have a SyncGroup parked?"""
+    """For each member that left, whether it had a SyncGroup parked."""
     return [row.awaiting_sync for row in s.before.members if row.member_id in s.gone] if s.before else []
 
 
@@ -195,7 +196,7 @@ DELETE: Rules = {
 
 
 def _parked_failed(s: S) -> bool:
-    """A parked request was answered with an error while its group goes on counting its member as parked."""
+    """A parked request was answered with an error, but its group still counts the member as parked."""
     for request, _ in s.failed:
         view = s.seen.groups.get(
             getattr(request.body, "group_id", ""), s.groups.get(getattr(request.body, "group_id", ""))
@@ -206,7 +207,7 @@ def _parked_failed(s: S) -> bool:
 
 
 def _resolved(s: S) -> Iterator[tuple[bool, GroupView | None]]:
-    """Leader's SyncGroups whose record became durable now: was the group still as it was then, and the group."""
+    """Leaders' SyncGroups whose record became durable now: whether the group was unchanged since, and the group."""
     for sync in s.leader_syncs:
         if sync.offset <= s.event.offset:  # type: ignore[union-attr]
             view = s.groups.get(sync.group_id)
@@ -278,7 +279,7 @@ def _leader_moved(s: S) -> bool:
     )
 
 
-#: of any step that completes a join phase
+#: any step that completes a join phase
 _COMPLETED: Rules = {
     "C-ST-21": lambda s: bool(s.completed),
     "C-ST-23": lambda s: bool(s.completed),
@@ -295,7 +296,7 @@ _COMPLETED: Rules = {
         for old, new in s.completed
     ),
 }  # fmt: skip
-#: of any step that sets or cancels timers
+#: any step that sets or cancels timers
 _TIMERS: Rules = {
     "C-ST-22": lambda s: any(key.kind is TimerKind.SYNC and at is not None for key, at in s.seen.timers.items()),
     "C-TMR-01": lambda s: any(key.kind is TimerKind.JOIN for key in s.seen.timers),
@@ -310,12 +311,12 @@ _TIMERS: Rules = {
         for old, new in _changes(s)
     ),
 }  # fmt: skip
-#: of any step that changes groups
+#: any step that changes groups
 _CHANGED: Rules = {
     "C-ST-06": lambda s: any(view and view.previous_state is GroupState.DEAD for view in s.seen.groups.values()),
     "C-JOIN-76": _leader_moved,
 }  # fmt: skip
-#: of any step after which a group that it changes is about to rebalance
+#: any step after which a changed group is about to rebalance
 _GATHERING: Rules = {
     "C-ST-20": lambda s: any(
         new.state is _PREPARING and new.previous_state is _EMPTY and old.state is _EMPTY for old, new in _changes(s)
@@ -323,14 +324,14 @@ _GATHERING: Rules = {
     "C-ST-26": lambda s: any(view and view.state is _PREPARING and not view.members for view in s.seen.groups.values()),
     "C-JOIN-42": lambda s: any(new.state is _PREPARING and old.state is not _PREPARING for old, new in _changes(s)),
 }  # fmt: skip
-#: of any step that completes a join phase of nobody
+#: any step that completes a join phase without members
 _UNCHANGED: Rules = {
     "C-ST-27": lambda s: any(
         new.state is old.state and new.previous_state is old.previous_state and new.state in (_EMPTY, _PREPARING)
         for old, new in s.completed
     ),
 }
-#: of any step that answers, and changes a group or its timers
+#: any step that answers, and changes a group or its timers
 _ANSWERED: Rules = {
     "C-JOIN-49": lambda s: any(isinstance(r.body, m.JoinGroupResponse) and r.body.members for r in s.seen.replies),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A step with what surrounds it, as the rules of the rule book speak of it."""
+"""A step and its surroundings, in the terms of the rule book."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .once import once
 
 @dataclass(frozen=True, slots=True)
 class LeaderSync:
-    """A leader's SyncGroup whose record is in the log and not yet replicated; ``offset`` is the one after it."""
+    """A leader's SyncGroup whose record is in the log but not yet replicated; ``offset`` is the one after it."""
 
     group_id: str
     generation: int
@@ -27,10 +27,10 @@ class LeaderSync:
 
 
 class Situation:
-    """One step: the event, what was observed, and the groups, timers and open requests before it.
+    """One step: the event, its observation, and the groups, timers and open requests before it.
 
-    ``group_id`` is the group that the event is about, ``before`` and ``after`` its views, ``answer`` the reply to the
-    request itself if it came at once, ``member`` the member (before) that the request or timer names.
+    ``group_id`` is the event's group, ``before`` and ``after`` are its views. ``answer`` is the reply to the request
+    itself, if it came in this step; ``member`` is the member (before) that the request or timer names.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Situation:
 
     @once
     def error(self) -> ErrorCode | None:
-        """The error code of the request's own immediate answer."""
+        """The error code of the request's own answer, if it came in this step."""
         return None if self.answer is None else getattr(self.answer, "error_code", None)
 
     @once
@@ -95,7 +95,7 @@ class Situation:
 
     @once
     def replaced(self) -> MemberView | None:
-        """The static member that this JoinGroup took the place of (C-STATIC-02)."""
+        """The static member that this JoinGroup replaced (C-STATIC-02)."""
         body, before, after = self.body, self.before, self.after
         if before is None or after is None or body.member_id or body.group_instance_id is None:
             return None
@@ -144,8 +144,8 @@ class Situation:
 
     @once
     def failed(self) -> list[tuple[ev.Request, m.ResponseBody]]:
-        """Requests of earlier steps, to groups of this protocol, that this step answered with an error: the request and
-        its answer."""
+        """Requests of earlier steps, to groups of this protocol, that this step answered with an error, with their
+        answers."""
         return [
             (self.requests[reply.request_id], reply.body)
             for reply in self.seen.replies

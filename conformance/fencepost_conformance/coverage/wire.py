@@ -1,6 +1,6 @@
-"""What of the catalogue can be seen from outside a broker: versions that it offers, and the errors that it answers.
+"""The features that can be seen from outside a broker: the versions that it offers, and its error codes.
 
-States, timers, records and the rules that decide are inside it: a run over the wire says nothing of them.
+States, timers, records and the deciding rules are inside it, so a run over the wire does not show them.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from ..trace import WireTrace
 from ..trace.lines import EVENT_APIS, ReceivedLine, SentLine
 from .catalogue import FEATURES, PLACE
 
-#: errors that no client brings about, however it behaves
+#: errors that no behaviour of a client causes
 _REASONS: Final = {
-    "NOT_COORDINATOR": "said by a broker that does not lead the group's partition (F-RT-01)",
-    "COORDINATOR_LOAD_IN_PROGRESS": "said while the coordinator loads, before the traces begin (F-RT-02)",
-    "GROUP_AUTHORIZATION_FAILED": "needs an authorizer that refuses",
-    "TOPIC_AUTHORIZATION_FAILED": "needs an authorizer that refuses",
-    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "needs an authorizer that refuses",
+    "NOT_COORDINATOR": "answered by a broker that does not lead the group's partition (F-RT-01)",
+    "COORDINATOR_LOAD_IN_PROGRESS": "answered while the coordinator loads, before the traces begin (F-RT-02)",
+    "GROUP_AUTHORIZATION_FAILED": "needs an authorizer that denies",
+    "TOPIC_AUTHORIZATION_FAILED": "needs an authorizer that denies",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "needs an authorizer that denies",
     "COORDINATOR_NOT_AVAILABLE": "needs a partition that cannot be written",
-    "UNKNOWN_SERVER_ERROR": "needs a broker that fails inside",
+    "UNKNOWN_SERVER_ERROR": "needs an internal error of the broker",
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "needs replicas that fall behind",
 }
 _OFF: Final = "needs a broker on which the consumer protocol is off"
 _CLASSIC_MEMBERS: Final = "needs a classic group with members"
 _CONSUMER_MEMBERS: Final = "needs a consumer group with members"
 _BOTH: Final = "needs a member of the classic protocol in a consumer group"
-#: errors of one API that no client of the protocol brings about
+#: errors of one API that no client of the protocol causes
 _OF_PROTOCOL: Final[dict[GroupProtocol, dict[str, str]]] = {
     GroupProtocol.CLASSIC: {
         "error OffsetCommit STALE_MEMBER_EPOCH": _CONSUMER_MEMBERS,
@@ -60,7 +60,7 @@ _OF_PROTOCOL: Final[dict[GroupProtocol, dict[str, str]]] = {
 _LARGE: Final = 100
 
 
-#: names of APIs that are not of groups or offsets
+#: names of APIs apart from groups and offsets
 _OTHERS: Final = {
     3: "Metadata",
     10: "FindCoordinator",
@@ -75,11 +75,11 @@ _NAMES: Final = {key: name for name, (key, *_) in EVENT_APIS.items()} | _OTHERS
 
 
 def api_name(key: int) -> str:
-    """Kafka's name of an API, such as ``JoinGroup``; a number for one that is not used here."""
+    """Return Kafka's name of an API, such as ``JoinGroup``; the number for one that is not used here."""
     return _NAMES.get(key, str(key))
 
 
-#: the first version of an API that answers with the error, where that is not its oldest one
+#: the first version of an API with this error, if that is not its oldest version
 _SINCE: Final = {
     "error JoinGroup FENCED_INSTANCE_ID": 5,
     "error JoinGroup MEMBER_ID_REQUIRED": 4,
@@ -106,7 +106,7 @@ _SINCE: Final = {
 
 
 def visible(versions: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
-    """The features that a run can see; ``versions``: of each API that it uses, the first and the last one."""
+    """Return the features that a run can see; ``versions``: the first and last version of each API that it uses."""
     found = []
     for name in FEATURES:
         kind, _, rest = name.partition(" ")
@@ -120,7 +120,7 @@ def visible(versions: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
 
 
 def reasons(features: tuple[str, ...], protocol: GroupProtocol, settings: Settings | None = None) -> dict[str, str]:
-    """Why such a feature need not be reached, for those of which it is known. ``settings``: the broker's."""
+    """Return why such a feature need not be reached, as far as that is known. ``settings``: the broker's."""
     known = dict(_OF_PROTOCOL[protocol])
     for api, setting in (("JoinGroup", "group_max_size"), ("ConsumerGroupHeartbeat", "group_consumer_max_size")):
         if settings is None or getattr(settings, setting) > _LARGE:
@@ -134,7 +134,7 @@ def reasons(features: tuple[str, ...], protocol: GroupProtocol, settings: Settin
 
 
 def reached(trace: WireTrace) -> Iterator[str]:
-    """The features that a trace shows."""
+    """Yield the features that a trace shows."""
     for line in trace.lines:
         if "undecoded" in getattr(line, "body", ()):
             continue
@@ -152,7 +152,7 @@ _CODES: Final = frozenset(map(int, ErrorCode))
 
 
 def _codes(body: Any) -> Iterator[int]:
-    """Every error code in an answer."""
+    """Yield every error code in an answer."""
     if isinstance(body, dict):
         code = body.get("error_code")
         if isinstance(code, int):

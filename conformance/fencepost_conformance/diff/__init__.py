@@ -1,1 +1,1 @@
-"""Two targets side by side over random traces: what differs, grouped by cause (``docs/diff.md``)."""
+"""Two targets side by side over random traces: their differences, grouped by cause (``docs/diff.md``)."""

@@ -1,9 +1,9 @@
-"""What is known of a difference: the rules that decide at its step, and the switches of the profiles that make it.
+"""Explanations of a difference: the rules that decide at its step, and the profile switches that cause it.
 
-The model follows each side under the profile of its release. Rules by which it explains the one step and not the other
-point at the cause; a step that it does not allow departs from what the rule book says of that release. And where the
-two releases have profiles of their own, the core is run with each switch in which those differ: a switch that alone
-makes the same difference in the same trace is its explanation.
+The model follows each side under the profile of its release. Rules that explain the step of one side only point at the
+cause; a step that the model does not allow departs from the rule book's description of that release. If the two
+releases have their own profiles, the core runs with each switch in which those differ. A switch that alone makes the
+same difference in the same trace explains it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _CITES = {each.name: ", ".join(each.rules) for each in SWITCHES}
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Of one side. ``rules``: of each step that the model could follow. ``refused``: why it does not allow the last
-    one, that of the difference; None if it does, or if it could not follow as far as that (a log from which shrinking
-    left records out may be one that no coordinator writes)."""
+    """The model's account of one side. ``rules``: of each step that the model could follow. ``refused``: why it does
+    not allow the last step, that of the difference. None if it does, or if it could not follow that far: shrinking may
+    leave records out of a log, so that no coordinator would write it."""
 
     rules: tuple[tuple[str, ...], ...]
     refused: str | None
 
     def whole(self, steps: Sequence[object]) -> bool:
-        """Whether all of the steps, which it was given, are allowed."""
+        """Whether all of the given steps are allowed."""
         return self.refused is None and len(self.rules) == len(steps)
 
     def at(self, index: int) -> tuple[str, ...]:
@@ -48,9 +48,9 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``switches``: those that together make the difference, each with what it cites. ``rules``: those that decide on
-    one side and not on the other, if there are any, else all of the step. ``free``: the profiles that allow what
-    either side did; where there is one, the sides chose differently what nobody promises (M-TGT-02)."""
+    """``switches``: the switches that together cause the difference, each with its citation. ``rules``: those that
+    decide on one side only, if there are any, else all of the step. ``free``: profiles that allow both sides' steps;
+    then the sides chose differently where Kafka promises nothing (M-TGT-02)."""
 
     one: Told
     other: Told
@@ -59,19 +59,19 @@ class Explanation:
     free: tuple[str, ...] = ()
 
     def why(self) -> str:
-        """The switches that make it; else which side does what its profile does not, or what either may do."""
+        """The switches that cause it; else the side that departs from its profile, or a free choice."""
         if self.switches:
             return " + ".join(f"{name} ({cites})" for name, cites in self.switches)
         refused = [f"{name}: {side.refused}" for name, side in (("A", self.one), ("B", self.other)) if side.refused]
         if refused:
             return "; ".join(refused)
         if self.free:
-            return f"a choice that nobody promises: {' and '.join(self.free)} allows both"
-        return f"each does what its profile does; decided by {', '.join(self.rules)}" if self.rules else ""
+            return f"a free choice: {' and '.join(self.free)} allows both"
+        return f"each follows its profile; decided by {', '.join(self.rules)}" if self.rules else ""
 
 
 def explain(job: Job, trace: Generated, pair: Pair, cause: Cause) -> Explanation:
-    """``pair``: both sides at the end of the trace, which is to be short."""
+    """Explain a difference. ``pair``: both sides at the end of the trace, which should be short."""
     mine = [(event, seen) for event, (seen, _) in zip(pair.events, pair.seen, strict=False)][: cause.event + 1]
     theirs = pair.theirs[: cause.own + 1]
     one = follow(trace.settings, PROFILES[job.one.profile], mine)
@@ -97,13 +97,13 @@ def follow(settings: Settings, profile: Profile, steps: Sequence[tuple[ev.Event,
         if not verdict.ok:
             closest = verdict.alternatives[0].mismatches if verdict.alternatives else ()
             why = verdict.reason or (f"{closest[0].part}" if closest else "no such step")
-            told = f"step {index} is not what profile {profile.name} does: {why}"
+            told = f"step {index} is not allowed under profile {profile.name}: {why}"
             return Told(tuple(rules), told if index == len(steps) - 1 else None)
     return Told(tuple(rules), None)
 
 
 def _switches(job: Job, trace: Generated, key: str) -> Iterator[tuple[str, str]]:
-    """The fewest of the switches in which the profiles differ that make the difference, each with what it cites."""
+    """Yield the fewest of the profiles' differing switches that cause the difference, each with its citation."""
     one, other = PROFILES[job.one.profile], PROFILES[job.other.profile]
     apart = [name for name in SWITCH_NAMES if getattr(one, name) != getattr(other, name)]
 
@@ -127,5 +127,5 @@ def _causes(pair: Pair, events: Sequence[ev.Event]) -> list[Cause]:
         try:
             pair.feed(event)
         except Exception:
-            break  # an event that the core has no place for, since Kafka did otherwise before
+            break  # an event that is impossible for the core, since Kafka differed before
     return pair.causes

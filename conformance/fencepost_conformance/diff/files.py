@@ -24,7 +24,7 @@ from .shortest import Shortest
 from .tell import values_of
 
 
-def write_files(  # noqa: PLR0917 — what there is to write
+def write_files(  # noqa: PLR0917 — the contents to write
     directory: Path,
     sides: tuple[Side, Side],
     found: Groups,
@@ -33,8 +33,8 @@ def write_files(  # noqa: PLR0917 — what there is to write
     told: Mapping[str, Any],
     book: Mapping[str, Rule],
 ) -> None:
-    """Write everything; ``told`` is what the command prints under ``--json``. Traces are ``traces/NN.jsonl``: of the
-    group with that number, the first side's and the other's."""
+    """Write everything; ``told``: the output of ``--json``. Traces are ``traces/NN.jsonl``, with the group's number:
+    the first side's and the other's."""
     (directory / "diff.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     groups = found.ordered()
     traces = directory / "traces"
@@ -74,17 +74,17 @@ def _page(  # noqa: PLR0917 — as ``write_files``
     book: Mapping[str, Rule],
     incomplete: str,
 ) -> str:
-    """``incomplete``: why not everything was decided."""
+    """Return the page. ``incomplete``: why some traces have no verdict."""
     one, other = sides
     left = [group for group in groups if group.key not in accepted]
-    verdict = '<b class="bad">differ</b>' if left else '<b class="good">do the same, but for what is known</b>'
+    verdict = '<b class="bad">differ</b>' if left else '<b class="good">do the same, apart from known differences</b>'
     if not groups:
         verdict = '<b class="good">do the same</b>' if not incomplete else "did the same"
     body = [
         f"<p><code>{escape(one.name)}</code> (A) and <code>{escape(other.name)}</code> (B) {verdict}: "
         f"{counted(len(groups), 'groups')} of differences in {found.differing:,} of {counted(found.traces, 'traces')}, "
         f"{counted(found.steps, 'steps')}.</p>",
-        f'<p class="bad">Not everything was decided: {escape(incomplete)}.</p>' if incomplete else "",
+        f'<p class="bad">Some traces have no verdict: {escape(incomplete)}.</p>' if incomplete else "",
         *_unsettled(found),
         _table(groups, accepted),
         *(_section(number, group, small.get(group.key), accepted, book) for number, group in enumerate(groups, 1)),
@@ -100,7 +100,7 @@ def _unsettled(found: Groups) -> list[str]:
         f"<tr><td>{each.verdict}</td><td>{escape(each.what)}</td><td><code>{escape(each.why)}</code></td></tr>"
         for each in unsettled
     )
-    head = f"<h2>Not decided ({len(unsettled):,})</h2><p>Nothing is known of these traces.</p>"
+    head = f"<h2>Not decided ({len(unsettled):,})</h2><p>These traces have no verdict.</p>"
     return [head + "<table><tr><th>verdict</th><th>trace</th><th>why</th></tr>", *rows, "</table>"]
 
 
@@ -142,12 +142,12 @@ def _section(
 
 def _where(group: Group) -> str:
     if group.first is None:
-        return f"{counted(group.following, 'differences')} that follow from it"
+        return f"{counted(group.following, 'differences')} that are consequences"
     protocol, seed, found = group.first
     times = f", {counted(group.times, 'times')}" if group.times > group.traces else ""
     return (
         f"In {counted(group.traces, 'traces')}{times}, first in {protocol} trace {seed} at step {found.event}: "
-        f"{values_of(group)}. {counted(group.following, 'differences')} only follow from it."
+        f"{values_of(group)}. {counted(group.following, 'differences')} are consequences."
     )
 
 
@@ -157,7 +157,7 @@ def _notes(told: Told, value: str) -> tuple[str, ...]:
 
 def _explained(shown: Shortest, book: Mapping[str, Rule]) -> list[str]:
     parts = [
-        f"<p>Made by the switch <code>{escape(name)}</code> of the profiles: {escape(cites)}</p>"
+        f"<p>Caused by the switch <code>{escape(name)}</code> of the profiles: {escape(cites)}</p>"
         for name, cites in shown.explanation.switches
     ] or [f"<p>{escape(shown.explanation.why())}</p>"]
     if shown.explanation.rules:

@@ -1,4 +1,4 @@
-"""Differences of many traces, put together by their key."""
+"""Differences of many traces, grouped by key."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from .job import Found, Row
 
 @dataclass(slots=True)
 class Group:
-    """All differences of one key. ``first``: of the smallest seed (of the first protocol that has one); ``example``:
-    where it comes soonest in a trace. ``following``: differences that only follow from one of these."""
+    """All differences with one key. ``first``: in the smallest seed (of the first protocol that has one); ``example``:
+    the one that is earliest in its trace. ``following``: number of differences that are consequences of one of
+    these."""
 
     key: str
     traces: int = 0
@@ -28,7 +29,7 @@ class Group:
 
     @property
     def always(self) -> tuple[str, str] | None:
-        """Both values, if they are the same wherever this was met."""
+        """Both values, if they are the same at every occurrence."""
         return next(iter(self.values)) if len(self.values) == 1 else None
 
     def add(self, row: Row, found: Found) -> None:
@@ -56,13 +57,13 @@ def _by_event(place: tuple[GroupProtocol, int, Found]) -> tuple[int, int, int]:
 
 @dataclass(slots=True)
 class Groups:
-    """Takes rows in any order; what it says does not depend on the order."""
+    """Collects rows in any order; the result does not depend on the order."""
 
     groups: dict[str, Group] = field(default_factory=dict)
     traces: int = 0
     steps: int = 0
     differing: int = 0  #: traces with a difference
-    sets: Counter[frozenset[str]] = field(default_factory=Counter)  #: how many traces differ in which groups
+    sets: Counter[frozenset[str]] = field(default_factory=Counter)  #: number of traces by their set of groups
     broken: list[Row] = field(default_factory=list)  #: traces that a side could not run
 
     def add(self, row: Row) -> None:
@@ -86,13 +87,13 @@ class Groups:
         return self.groups.setdefault(key, Group(key))
 
     def tally(self, accepted: Container[str]) -> Tally:
-        """The verdicts; a trace that differs in ``accepted`` groups alone has passed."""
+        """Return the verdicts; a trace that differs in ``accepted`` groups only has passed."""
         failed = sum(traces for keys, traces in self.sets.items() if any(key not in accepted for key in keys))
         broken = len(self.broken)
         return Tally(passed=self.traces - failed - broken, failed=failed, broken=broken)
 
     def unsettled(self) -> list[Unsettled]:
-        """The traces that a side could not run."""
+        """Return the traces that a side could not run."""
         return [
             Unsettled(
                 Verdict.BROKEN,
@@ -104,5 +105,5 @@ class Groups:
         ]
 
     def ordered(self) -> list[Group]:
-        """Those in most traces first."""
+        """Return the groups, those in most traces first."""
         return sorted(self.groups.values(), key=lambda group: (-group.traces, group.key))

@@ -1,4 +1,4 @@
-"""What a comparison is to do, and the row that comes out for each trace. Plain values, for any worker."""
+"""The description of a comparison, and the row that results from each trace. Plain values, for any worker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..targets.registry import TargetName, absolute, parse_target, profile_for
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two, by name: a profile of the core, or Kafka; ``profile``: the core's, or the nearest to Kafka."""
+    """One of the two, by name: a profile of the core, or Kafka; ``profile``: the core's, or the closest to Kafka."""
 
     name: str
     target: TargetName
@@ -24,7 +24,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``one`` is the side that traces are made for. ``steps``: events in each."""
+    """``one`` is the side that traces are made for. ``steps``: events of a trace."""
 
     one: Side
     other: Side
@@ -34,7 +34,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cause in one trace, the first of its key there. ``event``: index in the trace; ``times``: how often."""
+    """A cause in one trace, at its first occurrence. ``event``: index in the trace; ``times``: number of
+    occurrences."""
 
     key: str
     event: int
@@ -46,8 +47,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trace. ``following``: how many differences only follow, by the key of their cause. ``broken``: why a side
-    could not run the trace, of which nothing is known then."""
+    """The result of one trace. ``following``: number of consequences, by the key of their cause. ``broken``: why a side
+    could not run the trace; then it has no verdict."""
 
     seed: int
     protocol: GroupProtocol
@@ -58,7 +59,7 @@ class Row:
 
 
 def parse_side(text: str) -> Side:
-    """``core`` (as intended), ``core:PROFILE``, or Kafka as for the other commands. Raises ``CannotRun``."""
+    """Parse ``core`` (as intended), ``core:PROFILE``, or Kafka as for the other commands. Raises ``CannotRun``."""
     head, colon, profile = text.partition(":")
     if head in ("core", "model"):
         profile = profile if colon else INTENDED.name
@@ -68,5 +69,5 @@ def parse_side(text: str) -> Side:
         return Side(f"core:{profile}", TargetName("core"), profile)
     target = parse_target(text)
     if target.kind != "kafka":
-        raise CannotRun(f"{text}: a broker is not stepped event by event; compare core:PROFILE and kafka:RELEASE")
+        raise CannotRun(f"{text}: a broker cannot be compared event by event; use core:PROFILE or kafka:RELEASE")
     return Side(absolute(text), target, profile_for(target, None))

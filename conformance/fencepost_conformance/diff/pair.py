@@ -1,11 +1,10 @@
-"""Two coordinators side by side, event by event, each with its own state; what differs, and what only follows from it.
+"""Two coordinators side by side, event by event, each with its own state; their differences and the consequences.
 
-The first side is what the trace is made for; the other is told the same in its own terms (``translate``). After each
-step every group is looked at on both sides: its view, its timers, its open requests. While they are the same but for
-where epochs are counted from, the group is *together*, and a difference at the next step is a **cause**. Once they are
-not, the group is *apart*, and whatever differs in it is counted as **following** from that cause, until the two are
-found the same again. A group that stays apart for long is brought together by a fail-over, at which both load the log
-of the first side.
+The trace is made for the first side; the other gets the same events in its own terms (``translate``). After each step
+every group is compared: its view, its timers, its open requests. While both are equal up to the start of their epochs,
+the group is *together*, and a difference at the next step is a **cause**. After that the group is *apart*, and its
+differences count as **following** from that cause, until both are equal again. A group that stays apart for long is
+brought together by a fail-over, after which both load the log of the first side.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from ..targets.ids import kafka_uuid, member_uuid
 from .side import CoreLive, Live, Side, about
 from .translate import Translation
 
-#: steps that a group may stay apart before both load one log
+#: number of steps that a group may stay apart before both load one log
 PATIENCE = 10
 _NOTHING = Observation()
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A difference between groups that were the same. ``event``: its index in the trace, ``own`` in the other side's;
-    ``beside``: what else differed at that step."""
+    """A difference between groups that were equal. ``event``: its index in the trace, ``own`` in the other side's;
+    ``beside``: other differences at that step."""
 
     key: str
     event: int
@@ -54,22 +53,22 @@ class _Apart:
 
 
 class Pair:
-    """A session for the generator: answers as the first side does, and compares."""
+    """A session for the generator: answers as the first side does, and compares both."""
 
     def __init__(self, one: Live, other: Live) -> None:
         self.one, self.other = Side(one), Side(other)
         self._translation = Translation(self.one, self.other)
         self._apart: dict[str, _Apart] = {}
-        self._parted = False  #: some group was apart since a log was loaded
+        self._parted = False  #: some group has been apart since a log was loaded
         self.events: list[ev.Event] = []
-        self.last_id: str | None = None  #: the member id that the first side drew at the last event, if it drew one
+        self.last_id: str | None = None  #: member id that the first side drew at the last event, if any
         self.causes: list[Cause] = []
-        self.following: Counter[str] = Counter()  #: differences that follow, by the key of their cause
+        self.following: Counter[str] = Counter()  #: number of consequences, by the key of their cause
         self.seen: list[tuple[Observation, Observation]] = []
-        self.theirs: list[tuple[ev.Event, Observation]] = []  #: the other side's own events, and what came of them
-        self.steps = 0  #: that were compared
-        self._waits_alike = True  #: as many records are yet to be replicated on both sides, before the present step
-        self.broken = ""  #: what the other side raised; nothing is compared after that
+        self.theirs: list[tuple[ev.Event, Observation]] = []  #: the other side's own events, with their observations
+        self.steps = 0  #: number of compared steps
+        self._waits_alike = True  #: before this step both sides had equally many unreplicated records
+        self.broken = ""  #: exception of the other side; nothing is compared after it
 
     @property
     def armed(self) -> dict[ev.TimerKey, int]:
@@ -84,14 +83,14 @@ class Pair:
         return self.one.live.consumer_groups
 
     def bring_together(self, world: World) -> None:
-        """A fail-over, if some group has been apart for long enough."""
+        """Make a fail-over if some group has been apart for long enough."""
         if world.owned and any(self.one.handled - apart.since >= PATIENCE for apart in self._apart.values()):
             world.lose(known_epoch=True)
             world.epoch += 1
             world.load(list(world.log))
 
     def feed(self, event: ev.Event) -> Observation:
-        """The event on both sides; what the first one did."""
+        """Feed the event to both sides; returns the first side's observation."""
         drawn = self.one.live.drawn
         self.events.append(event)
         seen = self.one.feed(event) if self.broken else self._feed(event)
@@ -141,7 +140,7 @@ class Pair:
         return mine
 
     def note_failure(self, event: ev.Event, failure: str) -> None:
-        """The first side raised at this event, where the trace ends."""
+        """Note that the first side raised at this event, where the trace ends."""
         leaf = Leaf(about(event), "raised", failure.split(":", maxsplit=1)[0], failure, "(not run)")
         self.causes.append(Cause(key_of(event, leaf), self.one.handled, len(self.theirs), leaf, ()))
 
@@ -150,7 +149,7 @@ class Pair:
     def _leaves(
         self, event: ev.Event, bases: tuple[dict[str, int], dict[str, int]], mine: Observation, theirs: Observation
     ) -> list[Leaf]:
-        if isinstance(event, ev.Load | ev.AppendFailed):  # what comes back, or from a log, has not moved on
+        if isinstance(event, ev.Load | ev.AppendFailed):  # what is restored, or loaded from a log, did not advance
             bases = self.one.bases(), self.other.bases()
         back = self._translation.back
         theirs = replace(theirs, timers={back(key): at for key, at in theirs.timers.items()})
@@ -162,7 +161,7 @@ class Pair:
     def _with_ids(
         self, event: ev.Event, told: ev.Event, drawn: int, mine: Observation, theirs: Observation
     ) -> tuple[Observation, Observation]:
-        """The step with the same new member id on both sides, also where one of them threw some away first."""
+        """Return the step with the same new member id on both sides, even where one of them first discarded some."""
         of_one, of_other = self.one.live.drawn - drawn, self.other.live.drawn - drawn
         if not of_one or not of_other or of_one == of_other:
             return mine, theirs
@@ -183,7 +182,7 @@ class Pair:
         theirs: Observation,
         found: list[Leaf],
     ) -> tuple[Observation, Observation, list[Leaf]]:
-        """The step as it is with the choices of the side that is not the core, where only one is (NOT-10)."""
+        """Return the step with the choices of the side that is not the core, if exactly one is (NOT-10)."""
         one, other = self.one.live, self.other.live
         if told is None or isinstance(one, CoreLive) is isinstance(other, CoreLive):
             return mine, theirs, found
@@ -204,7 +203,7 @@ class Pair:
         return (instead, theirs, left) if side is self.one else (mine, instead, left)
 
     def _judge(self, event: ev.Event, mine: Observation, theirs: Observation, found: list[Leaf]) -> None:
-        """Sort the differences into causes and what follows, and see who is together after the step."""
+        """Sort the differences into causes and consequences, and find the groups that are together after the step."""
         index = self.one.handled - 1
         of_group: dict[str, list[Leaf]] = {}
         for leaf in found:
@@ -246,10 +245,10 @@ class Pair:
                 return False
         return _waiting(one, group) == _waiting(other, group)
 
-    # --- what only the other side has to do --------------------------------------------------------------------------
+    # --- events of the other side alone -------------------------------------------------------------------------------
 
     def _catch_up(self, event: ev.Event) -> None:
-        """Time and log of the other side go on though the first one has nothing to do."""
+        """Advance time and log of the other side where the first one has nothing to do."""
         if isinstance(event, ev.AppendFailed) or not self._apart:
             return
         one, other = self.one, self.other
@@ -286,14 +285,14 @@ class Pair:
 
 
 def _id_in(seen: Observation, number: int) -> str | None:
-    """The member id with that random number, as the observation has it."""
+    """Return the member id with that random number, as it appears in the observation."""
     found = re.search(f"'([^']*(?:{re.escape(kafka_uuid(number))}|{re.escape(member_uuid(number))}))'", repr(seen))
     return None if found is None else found[1]
 
 
 def _primary(told: list[Leaf]) -> Iterator[Leaf]:
-    """Of the differences of a group at one step those that stand for a cause: each in bookkeeping, and of the others
-    the one that says most."""
+    """Yield the differences of a group at one step that stand for a cause: all in bookkeeping, and of the others the
+    most significant one."""
     kinds: set[str] = set()
     main = next((leaf for leaf in told if not leaf.bookkeeping), None)
     for leaf in told:
@@ -303,7 +302,7 @@ def _primary(told: list[Leaf]) -> Iterator[Leaf]:
 
 
 def _of_waiting(leaf: Leaf) -> bool:
-    """What a step that writes nothing does otherwise where earlier records are not replicated yet (F-RT-16)."""
+    """Whether a step without records can differ like this because earlier records are not replicated yet (F-RT-16)."""
     return leaf.path == "timers[operation]" or (leaf.path.startswith("replies") and leaf.presence)
 
 
@@ -311,8 +310,8 @@ _Attempt = Callable[[Mapping[Place, Answer]], tuple[Observation, list[Leaf]]]
 
 
 def _attempted(core: CoreLive, other: Observation, attempt: _Attempt) -> tuple[Observation, list[Leaf]]:
-    """The last step with answers to its choices that make it the other's, if there are any: those that the other
-    shows, then those that nothing shows."""
+    """Return the core's last step with other answers to its choices that make it equal to the other's, if there are
+    any: first answers that the other shows, then those that nothing shows."""
     shown: dict[Place, Answer] = {}
     done = attempt(shown)
     while done[1]:
@@ -333,7 +332,7 @@ def _attempted(core: CoreLive, other: Observation, attempt: _Attempt) -> tuple[O
 
 
 def _alike(mine: Observation, theirs: Observation) -> bool:
-    """The usual case, settled without building anything."""
+    """Whether both are equal; the usual case, decided cheaply."""
     return (
         mine.records == theirs.records
         and mine.replies == theirs.replies
@@ -345,7 +344,7 @@ def _alike(mine: Observation, theirs: Observation) -> bool:
 
 
 def _whole(seen: Observation, beside: Observation, live: Live, armed: Mapping[ev.TimerKey, int]) -> Observation:
-    """The observation with the state of everything that either side changed; ``armed``: all timers of this side."""
+    """Return the observation with the state of everything that either side changed; ``armed``: this side's timers."""
     return replace(
         seen,
         groups={name: live.groups.get(name) for name in {**seen.groups, **beside.groups}},
@@ -357,7 +356,7 @@ def _whole(seen: Observation, beside: Observation, live: Live, armed: Mapping[ev
 
 
 def _waiting(side: Side, group: str) -> tuple[object, ...]:
-    """What of a group is still to come: timers, work beside, answers."""
+    """Return what is still open for a group: timers, background tasks, answers."""
     armed = {
         (key.kind, key.member_id, key.operation if key.operation > 0 else min(key.operation, 0) and -1): at
         for key, at in side.live.armed.items()

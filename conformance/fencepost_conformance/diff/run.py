@@ -33,14 +33,14 @@ class Runner:
         self.job = job
         self.profile = PROFILES[job.one.profile]
         self._jvms: dict[str, KafkaJvm] = {}
-        self._broken = 0  #: traces in a row that could not be run
-        #: of two sides of one name each has its own JVM, which holds one trace at a time
+        self._broken = 0  #: number of traces in a row that could not be run
+        #: two sides with the same name have a JVM each, which holds one trace at a time
         for place, side in (("one", job.one), ("other", job.other)):
             if side.target.kind == "kafka":
                 self._jvms[place] = KafkaJvm(side.target.build)
 
     def pair(self, settings: Settings) -> Pair:
-        """Both sides at the beginning of a trace; ends the pair that was made before."""
+        """Return both sides at the beginning of a trace; ends the previous pair."""
         return Pair(self._live("one", self.job.one, settings), self._live("other", self.job.other, settings))
 
     def _live(self, place: str, side: SideName, settings: Settings) -> Live:
@@ -49,18 +49,19 @@ class Runner:
         return CoreLive(settings, PROFILES[side.profile])
 
     def make(self, seed: int) -> tuple[Generated, Pair]:
-        """The trace of a seed, made for the first side, and what both did."""
+        """Return the trace of a seed, made for the first side, and the pair after it."""
         job = self.job
         return side_by_side(seed, self.profile, job.steps, job.protocol, self.pair)
 
     def row(self, seed: int) -> Row:
-        """Raises ``ProcessFault`` if a JVM does not start, or many traces in a row cannot be run."""
+        """Return a seed's row. Raises ``ProcessFault`` if a JVM does not start, or many traces in a row cannot be
+        run."""
         try:
             _, pair = self.make(seed)
         except NoStart:
             raise
         except ProcessFault as fault:
-            self.close()  # they are started anew for the next trace
+            self.close()  # they start again for the next trace
             self._broken += 1
             if self._broken == IN_A_ROW:
                 raise ProcessFault(
@@ -84,7 +85,7 @@ class Runner:
 def side_by_side(
     seed: int, profile: Profile, steps: int, protocol: GroupProtocol, pair: Callable[[Settings], Pair]
 ) -> tuple[Generated, Pair]:
-    """The trace of a seed, made for the first side of a ``pair``, and what both did."""
+    """Return the trace of a seed, made for the first side of a ``pair``, and the pair after it."""
     made: list[Pair] = []
 
     def session(settings: Settings, _: Profile) -> Pair:
@@ -118,7 +119,7 @@ def row_of(job: Job, seed: int, pair: Pair) -> Row:
 
 
 def run(job: Job, seeds: range, workers: int) -> Iterator[list[Row]]:
-    """The rows of a few traces at a time, in order of seeds."""
+    """Yield the rows of a few traces at a time, in order of seeds."""
     chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
     if workers < 2 or len(chunks) < 2:
         with Runner(job) as runner:
@@ -133,7 +134,7 @@ _runners: dict[Job, Runner] = {}
 
 
 def _rows(job: Job, chunk: range) -> list[Row]:
-    """In a worker, which keeps its runner (and with it its JVMs) as long as it lives."""
+    """Run seeds in a worker, which keeps its runner (and with it its JVMs)."""
     if job not in _runners:
         _runners[job] = Runner(job)
     return [_runners[job].row(seed) for seed in chunk]

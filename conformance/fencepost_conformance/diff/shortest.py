@@ -1,4 +1,4 @@
-"""The shortest trace of every group, with what is known of its difference; a process takes a group at a time."""
+"""The shortest trace of every group, with an explanation of its difference; a process handles one group at a time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .shrinking import Shortened
 
 @dataclass(frozen=True, slots=True)
 class Shortest:
-    """``mine`` and ``theirs``: both sides' events, with what each did, up to the difference; ``left`` and ``right``:
-    the values there."""
+    """``mine`` and ``theirs``: both sides' events and observations up to the difference; ``left`` and ``right``: the
+    values there."""
 
     key: str
     seed: int
@@ -42,8 +42,8 @@ class _Task:
 
 
 def shortest(jobs: Sequence[Job], groups: Sequence[Group], workers: int) -> Iterator[Shortest]:
-    """One for each group, in order, but for those whose difference is not there when its trace is run once more, or of
-    whose trace a side cannot run some part."""
+    """Yield one for each group, in order. Groups are left out if their difference does not occur when the trace runs
+    again, or if a side cannot run some part of it."""
     of_protocol = {job.protocol: job for job in jobs}
     tasks = [
         _Task(of_protocol[group.example[0]], group.example[1], group.example[2])
@@ -72,7 +72,7 @@ def _shorten(task: _Task) -> Shortest | None:
         shortened = Shortened(_runner, task.found.key).of(task.seed, task.found)
     except NoStart:
         raise
-    except ProcessFault:  # some part of the trace cannot be run: the group is told without it
+    except ProcessFault:  # some part of the trace cannot be run: the group is reported without it
         _close()
         return None
     if shortened is None:

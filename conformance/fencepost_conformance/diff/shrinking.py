@@ -1,4 +1,4 @@
-"""The shortest trace of a group: as few events as still show its difference, on the two targets themselves."""
+"""The shortest trace of a group: the fewest events that still show its difference, on the two targets themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .job import Found
 from .pair import Cause, Pair
 from .run import Runner
 
-#: candidates tried for a group
+#: candidates tried for each group
 MOST = 800
 
 
@@ -28,15 +28,15 @@ class Shortened:
         self._last: tuple[Settings, Pair] | None = None
 
     def of(self, seed: int, found: Found) -> tuple[Generated, Pair, Cause] | None:
-        """The shortest trace found, what both sides did, and the difference in it. None if the events up to the
-        difference do not show it once more, so that there is nothing to begin with."""
+        """Return the shortest trace found, both sides after it, and its difference. None if the events up to the
+        difference do not show it again, so that shrinking cannot start."""
         whole, _ = self._runner.make(seed)
         upto = found.event + 1
         start = Generated(seed, whole.settings, whole.profile, whole.events[:upto], whole.observations[:upto])
         if self._examine(start).difference is None:
             return None
         small = shrink(start, self._examine, most=MOST, kind=lambda told: told.divergence or None, begin=self._begin)
-        if small.interrupted:  # in this process: in one of its children nobody hears of it
+        if small.interrupted:  # only in this process; its children do not report it
             raise KeyboardInterrupt
         pair = self._run(small.trace)
         return small.trace, pair, next(cause for cause in pair.causes if cause.key == self._key)
@@ -56,7 +56,7 @@ class Shortened:
         return Examined(TraceOutcome.DIFFERED, cause.event, told, cause.key, ours, None, 0)
 
     def _run(self, trace: Generated) -> Pair:
-        """Both sides over the events; a candidate has just been run as it was put together."""
+        """Return both sides after the events; a candidate has just been run while it was put together."""
         if self._last is not None and self._last[0] == trace.settings and tuple(self._last[1].events) == trace.events:
             return self._last[1]
         pair = self._runner.pair(trace.settings)
@@ -66,5 +66,5 @@ class Shortened:
             except ProcessFault:
                 raise
             except Exception:
-                break  # an event without a place: the candidate ends before it
+                break  # an impossible event: the candidate ends before it
         return pair

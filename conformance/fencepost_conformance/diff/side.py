@@ -1,4 +1,4 @@
-"""One of the two that are compared, event by event, with the log around it."""
+"""One side of a comparison, event by event, with the log around it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ..targets.ids import MemberIds
 
 
 class Live(Session, Protocol):
-    """A coordinator that is fed one event at a time. ``drawn``: how many member ids it has made; it may be set."""
+    """A coordinator that takes one event at a time. ``drawn``: number of member ids that it has made; it may be set."""
 
     drawn: int
 
     def start(self, event: ev.Event) -> None:
-        """The event may be handled from now on, ``feed`` of it follows."""
+        """Announce an event, so that its handling may begin; ``feed`` of it follows."""
 
     def redrawn(self, event: ev.Event, drawn: int) -> Observation:
-        """The last step anew, its first member id being that number."""
+        """Repeat the last step, with that number for its first member id."""
 
 
 class CoreLive:
-    """The core; a step can be taken again with other choices."""
+    """The core; a step can be repeated with other choices."""
 
     def __init__(self, settings: Settings, profile: Profile) -> None:
         self._ids = MemberIds()
@@ -65,11 +65,11 @@ class CoreLive:
 
     @property
     def calls(self) -> Sequence[Call]:
-        """The choices of the last step."""
+        """Return the choices of the last step."""
         return tuple(self._watched.calls)
 
     def start(self, event: ev.Event) -> None:
-        """The core waits for nobody: it has nothing to begin."""
+        """Do nothing: the core needs no head start."""
 
     def feed(self, event: ev.Event) -> Observation:
         self._before = (self._session.mark(), self._ids.drawn)
@@ -78,7 +78,7 @@ class CoreLive:
         return self._session.feed(event)
 
     def again(self, event: ev.Event, given: Mapping[Place, Answer]) -> Observation:
-        """The last step anew, with these answers to its choices."""
+        """Repeat the last step, with these answers to its choices."""
         mark, self._ids.drawn = self._before
         self._session.back_to(mark)
         self._given.clear()
@@ -93,28 +93,28 @@ class CoreLive:
 
 
 class Side(LogAround):
-    """With the requests that wait for an answer, each with the group that it is about (of a write that a timer caused,
-    by the id of the operation)."""
+    """A side with its open requests, each with its group; writes that a timer caused are listed by the id of their
+    operation."""
 
     def __init__(self, live: Live) -> None:
         super().__init__()
         self.live = live
-        self.handled = 0  #: events
+        self.handled = 0  #: number of events
         self.asked: dict[int, str] = {}
         self.open: set[int] = set()
 
     @property
     def unreplicated(self) -> int:
-        """How many records are written and not yet replicated."""
+        """Number of records that are written and not yet replicated."""
         return len(self.log) - self.replicated
 
     def bases(self) -> dict[str, int]:
-        """The generation or group epoch of each group."""
+        """Return the generation or group epoch of each group."""
         told = {name: base_of(view) for name, view in self.live.groups.items()}
         return told | {name: base_of(view) for name, view in self.live.consumer_groups.items()}
 
     def feed(self, event: ev.Event) -> Observation:
-        """Handle the event; one that has no place there (work that is not under way) does nothing. Raises what the
+        """Handle the event; an impossible one (the end of a task that does not run) has no effect. Raises what the
         target raises."""
         group = about(event)
         if isinstance(event, ev.Request):
@@ -136,7 +136,7 @@ class Side(LogAround):
 
 
 def about(event: ev.Event) -> str:
-    """The group that an event is about, ``""`` if it is about none, or several."""
+    """Return the group that an event concerns, ``""`` if it concerns none, or several."""
     if isinstance(event, ev.Request):
         return getattr(event.body, "group_id", "")
     if isinstance(event, ev.TimerFired | ev.TaskDone):

@@ -1,4 +1,4 @@
-"""Groups of differences as a table of a terminal, and as JSON."""
+"""Groups of differences as a table for the terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .groups import Group, Groups
 from .job import Side
 from .shortest import Shortest
 
-#: groups on the terminal, and characters of a value there
+#: number of groups on the terminal, and of characters of a value there
 _SHOWN = 40
 _VALUE = 60
-#: what else differed, of a group, in JSON
+#: number of other differences of a group in JSON
 _BESIDE = 6
 
 
 def details(
     sides: tuple[Side, Side], found: Groups, small: Mapping[str, Shortest], accepted: Mapping[str, Accepted]
 ) -> dict[str, Any]:
-    """What was found, as JSON data; ``small``: the shortest trace of each group, as far as there is one."""
+    """Return the results as JSON data; ``small``: the shortest trace of each group, as far as there is one."""
     return {
         "a": _side(sides[0]),
         "b": _side(sides[1]),
@@ -81,7 +81,7 @@ def as_json(group: Group, shown: Shortest | None, accepted: Mapping[str, Accepte
 def tables(
     sides: tuple[Side, Side], found: Groups, small: Mapping[str, Shortest], accepted: Mapping[str, Accepted]
 ) -> Parts:
-    """The groups, those in most traces first, and entries of the file that were not met."""
+    """Return the groups, those in most traces first, and entries of the file that did not occur."""
     parts: list[Any] = []
     groups = found.ordered()
     if groups:
@@ -98,7 +98,7 @@ def _listing(
     small: Mapping[str, Shortest],
     accepted: Mapping[str, Accepted],
 ) -> Listing:
-    title = f"{sides[0].name} (A) and {sides[1].name} (B): what differs, in {counted(found.differing, 'traces')}"
+    title = f"{sides[0].name} (A) and {sides[1].name} (B): differences in {counted(found.differing, 'traces')}"
     listing = Listing(
         ("what", "traces", "first", "A / B", "shown by", "why", "known"),
         title=escape(title),

@@ -1,13 +1,13 @@
-"""What an event says to the other side.
+"""Translates events for the other side.
 
-Events are made for one of the two. The other may have counted differently, set other timers, written more or less; so
-what an event refers to is put in its own terms:
+Events are made for the first side. The other may have counted differently, set other timers, written more or fewer
+records. So the references in an event are put in its own terms:
 
-* an epoch or generation keeps its distance from the member's or the group's own, also one inside a subscription;
-* a timer must be set there and due, work beside be under way, an append have failed that was made; else there is no
-  such event on that side;
-* replication and the loss of what was not replicated reach as far as on the first side, counted in steps, not records;
-* a log that is loaded is its own, cut and compacted in the same way.
+* an epoch or generation keeps its distance from the member's or the group's own, also inside a subscription;
+* a timer must be set there and due, a task must run, a failed append must have been made; otherwise that side gets no
+  such event;
+* replication, and the loss of unreplicated records, reach as far as on the first side, counted in steps, not records;
+* a loaded log is its own, truncated and compacted in the same way.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from ..generate.cleaner import compacted
 from ..told_generations import with_generations
 from .side import Side
 
-#: an epoch further than this from the member's is meant as a number, not as a distance
+#: an epoch further than this from the member's is a number, not a distance
 _NEAR = 3
 
 
 class Translation:
-    """From one side to the other. ``taken`` and ``step`` are told of what has been handled."""
+    """Translates from one side to the other. Call ``taken`` and ``step`` after what was handled."""
 
     def __init__(self, one: Side, other: Side) -> None:
         self._one, self._other = one, other
         self._ends = [(0, 0)]  #: lengths of both logs after each step
-        self._operations: dict[int, int] = {}  #: writes that no request caused
+        self._operations: dict[int, int] = {}  #: ids of writes without a request
 
     def taken(self, event: ev.Event) -> None:
-        """Both have just handled it: what either wrote by it is one operation."""
+        """Note that both have just handled the event: the writes of either are one operation."""
         if not isinstance(event, ev.Request):
             self._operations[-self._one.handled] = -self._other.handled
 
     def back(self, key: ev.TimerKey) -> ev.TimerKey:
-        """What the first side calls this timer of the other one."""
+        """Return the first side's key of this timer of the other side."""
         if key.operation >= 0:
             return key
         named = (mine for mine, theirs in self._operations.items() if theirs == key.operation)
         return replace(key, operation=next(named, key.operation))
 
     def step(self) -> None:
-        """Told after each step of either side."""
+        """Call after each step of either side."""
         one, other = self._one, self._other
         if one.loaded:
             self._ends = [(0, 0)]
@@ -58,8 +58,8 @@ class Translation:
         self._ends.append((len(one.log), len(other.log)))
 
     def of(self, event: ev.Event, *, log_as_it_is: bool) -> ev.Event | None:
-        """The event for the other side, None if it has none such. ``log_as_it_is``: a log that is loaded is the first
-        one's, record by record."""
+        """Return the event for the other side, None if it gets none. ``log_as_it_is``: a loaded log is the first
+        side's, record by record."""
         other = self._other
         if isinstance(event, ev.Request):
             return self._request(event)
@@ -93,7 +93,7 @@ class Translation:
         return event if theirs == told else replace(event, body=replace(body, **{name: theirs}))
 
     def _epoch(self, group: str, member: str, told: int) -> int:
-        """What the other side calls an epoch or generation that the member tells."""
+        """Return the other side's number for an epoch or generation of the member."""
         if told > 0:
             for mine, theirs in self._counted(group, member):
                 if abs(told - mine) <= _NEAR and theirs + told - mine > 0:
@@ -101,7 +101,7 @@ class Translation:
         return told
 
     def _counted(self, group: str, member: str) -> list[tuple[int, int]]:
-        """Epochs that stand for each other: of the member, then of the group."""
+        """Return corresponding epochs of both sides: of the member, then of the group."""
         told = []
         one, other = (side.live.consumer_groups.get(group) for side in (self._one, self._other))
         if one is not None and other is not None:
@@ -116,13 +116,13 @@ class Translation:
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def _place(self, offset: int) -> int:
-        """Where the other log is as far as this one at the offset; within a step, as many records into it."""
+        """Return the corresponding place in the other log; within a step, as many records into it."""
         mine, theirs = max((pair for pair in self._ends if pair[0] <= offset), default=(0, 0))
         following = next((pair[1] for pair in self._ends if pair[0] > offset), len(self._other.log))
         return min(theirs + offset - mine, following)
 
     def _log(self, records: list[Record]) -> list[Record]:
-        """The other log, cut and compacted as this one was; the records themselves if they are not of this log."""
+        """Return the other log, truncated and compacted alike; the records themselves if they are not of this log."""
         log = self._one.log
         if records == log[: len(records)]:
             return self._other.log[: self._place(len(records))] if log else records

@@ -108,7 +108,7 @@ class Checker:
         elif trace.failure is not None:
             outcome, difference = TraceOutcome.RAISED, Difference(len(ours), "core", trace.failure, "")
         elif other is not None and not found.followed and len(other) < len(ours):
-            outcome, difference = TraceOutcome.DIFFERED, Difference(len(other), "trace", "goes on", "ends")
+            outcome, difference = TraceOutcome.DIFFERED, Difference(len(other), "trace", "continues", "ends")
         elif other is None and not self._job.model:
             outcome, difference = TraceOutcome.UNDECIDED, Difference(-1, "target", NOT_COMPARED, "")
         if self._job.model:

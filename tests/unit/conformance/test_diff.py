@@ -203,8 +203,8 @@ def test_a_file_of_known_ones_that_is_none(tmp_path: Path) -> None:
     ("name", "said"),
     [
         ("core:kafka-9.9", "no profile of the core 'kafka-9.9'"),
-        ("broker:4.3.1", "a broker is not stepped event by event"),
-        ("127.0.0.1:9092", "a broker is not stepped event by event"),
+        ("broker:4.3.1", "a broker cannot be compared event by event"),
+        ("127.0.0.1:9092", "a broker cannot be compared event by event"),
         ("nonsense", "no target 'nonsense'"),
     ],
 )
