@@ -1,1 +1,1 @@
-"""Kafka's own classes in a JVM of ours: jars, the compiled harness, its process and what it is told."""
+"""Kafka's own classes in a JVM: jars, the compiled harness, its process and its input."""

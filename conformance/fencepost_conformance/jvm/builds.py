@@ -1,4 +1,4 @@
-"""One build of Kafka: a release, whose jars are fetched, or a folder of jars that somebody has."""
+"""A build of Kafka: a release, whose jars are fetched, or a folder of jars."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..console import CannotRun
 from . import jars
 
 ARTIFACT = "org.apache.kafka:kafka-group-coordinator"
-#: What the coordinator was seen to need, and the release since which it does. Without the last two it goes on and gives
-#: other answers, so that none of them may be missing.
+#: Jars that the coordinator needs, and the release since which it does. Without the last two it runs, but gives other
+#: answers, so all of them are required.
 _NEEDED = (
     ("kafka-group-coordinator", ""),
     ("kafka-group-coordinator-api", ""),
@@ -32,9 +32,9 @@ _NEEDED = (
     ("hash4j", "4.1"),
 )
 _JAR = re.compile(r"(?P<artifact>[A-Za-z][\w.-]*?)-(?P<version>\d+(?:\.\d+)+[\w.-]*|\d+[\w.]*)\.jar")
-#: What a build leaves beside the jars that run.
+#: Jars of a build that are not needed at run time.
 _BESIDE = re.compile(r"-(sources|javadoc|scaladoc|tests?|test-sources|test-fixtures|jmh)\.jar$")
-#: Where the jars are, in what somebody may name: the jars themselves, an unpacked release, a source tree after a build.
+#: Places of the jars in a given folder: the jars themselves, an unpacked release, a source tree after a build.
 _PLACES = (
     ("*.jar",),
     ("libs/*.jar",),
@@ -45,17 +45,18 @@ _VERSION_FILE = "kafka/kafka-version.properties"
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """``version`` as Kafka tells it; ``folder``: where the jars are, as an absolute path, or nothing for a release."""
+    """``version``: as Kafka reports it; ``folder``: absolute path of the jars, or nothing for a release."""
 
     version: str
     folder: str = ""
 
     def libraries(self) -> list[Path]:
-        """The jars. Raises ``CannotRun`` where they cannot be had."""
+        """Return the jars. Raises ``CannotRun`` if there are none."""
         return _jars_in(Path(self.folder)) if self.folder else jars.fetch(f"{ARTIFACT}:{self.version}")
 
     def stamp(self) -> str:
-        """Stands for the code of the build: its version, and for a folder what is in the jars, which can change."""
+        """Return an identity of the build's code: its version, and for a folder a digest of the jars, which can
+        change."""
         if not self.folder:
             return self.version
         total = hashlib.sha256()
@@ -65,14 +66,14 @@ class Build:
 
 
 def in_folder(name: str) -> Build:
-    """The build whose jars are in the folder. Raises ``CannotRun`` if there is none, or not all of one."""
+    """Return the build whose jars are in the folder. Raises ``CannotRun`` if there is none, or an incomplete one."""
     folder = Path(name).expanduser().absolute()
     if not folder.is_dir():
         raise CannotRun(f"{name} is not a folder" if folder.exists() else f"there is no folder {name}")
     found = _jars_in(folder)
     if not found:
         raise CannotRun(
-            f"no jars in {name}: name the libs folder of an unpacked release, or the source tree of a build"
+            f"no jars in {name}: give the libs folder of an unpacked release, or the source tree of a build"
         )
     versions = _versions(found)
     if "kafka-clients" not in versions:
@@ -81,21 +82,22 @@ def in_folder(name: str) -> Build:
     version = _told_by(next(jar for jar in found if jar.name.startswith("kafka-clients-")))
     named = min(versions["kafka-clients"])
     if version not in ("", named):
-        raise CannotRun(f"two versions in {name}: kafka-clients-{named}.jar says that it is Kafka {version}")
+        raise CannotRun(f"two versions in {name}: kafka-clients-{named}.jar contains Kafka {version}")
     missing = [artifact for artifact, since in _NEEDED if artifact not in versions and numbers(named) >= numbers(since)]
     if missing:
-        raise CannotRun(f"Kafka {named} in {name} is not whole: no jar of {', '.join(missing)}")
+        raise CannotRun(f"Kafka {named} in {name} is incomplete: no jar of {', '.join(missing)}")
     return Build(named, str(folder))
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """The numbers that a version begins with: (4, 5, 0) of ``4.5.0-SNAPSHOT``."""
+    """Return the numbers at the beginning of a version: (4, 5, 0) for ``4.5.0-SNAPSHOT``."""
     begin = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(map(int, begin[0].split("."))) if begin else ()
 
 
 def _jars_in(folder: Path) -> list[Path]:
-    """The jars that run; of several with one name the first, so that a module's own goes before a copy of it."""
+    """Return the jars needed at run time; of several with one name the first, so that a module's own wins over a
+    copy."""
     for places in _PLACES:
         first: dict[str, Path] = {}
         for place in places:
@@ -117,7 +119,7 @@ def _versions(found: list[Path]) -> dict[str, set[str]]:
 
 
 def _require_one(name: str, versions: dict[str, set[str]]) -> None:
-    """Raises ``CannotRun`` if the jars of Kafka's own that are needed are of several versions."""
+    """Raise ``CannotRun`` if Kafka's own required jars are of several versions."""
     of_version: dict[str, str] = {}
     for artifact in (artifact for artifact, _ in _NEEDED if artifact.startswith("kafka")):
         for version in sorted(versions.get(artifact, ())):
@@ -127,7 +129,7 @@ def _require_one(name: str, versions: dict[str, set[str]]) -> None:
 
 
 def _told_by(clients: Path) -> str:
-    """The version that the jar of the clients tells, or nothing."""
+    """Return the version that the clients' jar reports, or nothing."""
     try:
         with zipfile.ZipFile(clients) as jar:
             lines = jar.read(_VERSION_FILE).decode().splitlines() if _VERSION_FILE in jar.namelist() else []

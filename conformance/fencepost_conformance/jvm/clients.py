@@ -1,4 +1,4 @@
-"""The command that starts Kafka's own member (our Java, in ``client/``) on one build of Kafka; compiled once."""
+"""The command that starts Kafka's own member (the Java code in ``client/``) on one build of Kafka; compiled once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import jars
 from .builds import Build
 from .compiled import classes, sources
 
-#: The program that hosts a client of each protocol, for a half of it: the consumer's is the whole one anyway.
+#: The program for each half and protocol of a client; the consumer's is the same for all halves.
 _PROGRAMS = {
     ("member", "classic"): "ClassicClient",
     ("member", "consumer"): "ConsumerClient",
@@ -20,9 +20,9 @@ _PROGRAMS = {
 
 
 def command(build: Build, protocol: str, half: str = "member") -> list[str]:
-    """The command line for a client that speaks ``protocol``, to compare this half of it.
+    """Return the command line for a client of ``protocol`` whose ``half`` is to be compared.
 
-    Raises ``CannotRun`` without a JDK, or if the build is none that can be served."""
+    Raises ``CannotRun`` without a JDK, or if the build is not supported."""
     libraries = build.libraries()
     compiled = classes("client", build, sources(__package__, "client"), libraries, "4.2 to 4.4")
     return [

@@ -1,7 +1,7 @@
-"""Compiles our own Java against the jars of one build of Kafka, once, into the user's cache.
+"""Compiles the project's Java code against the jars of one build of Kafka, once, into the user's cache.
 
-Classes that Kafka moves between its releases are looked up in the jars before the compiler runs: an import of a class
-that has moved is written anew, and one of a class that is not there is told in a line.
+Kafka moves some classes between releases. They are looked up in the jars before the compiler runs: an import of a moved
+class is rewritten, and a missing class is reported in one line.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..console import CannotRun
 from . import jars
 from .builds import Build
 
-#: The releases that the harness is known to serve.
+#: The releases that the harness supports.
 SERVED = "4.0 to 4.4"
-#: Where else a class may be: its name before the release, and since.
+#: Moved classes: their name before the release, and since.
 MOVED = {
     "org.apache.kafka.common.utils.BufferSupplier": "org.apache.kafka.common.utils.internals.BufferSupplier",  # 4.4
     "org.apache.kafka.common.utils.LogContext": "org.apache.kafka.common.utils.internals.LogContext",  # 4.4
@@ -34,15 +34,15 @@ _IMPORT = re.compile(r"^import (org\.apache\.kafka\.[\w.]+);$", re.MULTILINE)
 
 
 def sources(package: str, *folders: str) -> dict[str, str]:
-    """The Java files in a folder of a Python package, name to text."""
+    """Return the Java files in a folder of a Python package, name to text."""
     folder = files(package).joinpath(*folders)
     items = sorted(folder.iterdir(), key=lambda item: item.name)
     return {item.name: item.read_text() for item in items if item.name.endswith(".java")}
 
 
 def classes(name: str, build: Build, texts: Mapping[str, str], libraries: list[Path], served: str = SERVED) -> Path:
-    """The folder with the compiled classes of these sources; ``name`` says whose they are, in the cache; ``served``:
-    the releases that they are known to fit.
+    """Return the folder with the compiled classes of these sources. ``name``: their name in the cache; ``served``: the
+    supported releases.
 
     Raises ``CannotRun`` without a JDK, or if the sources do not fit this build of Kafka."""
     digest = hashlib.sha256(repr((sorted(texts.items()), MOVED)).encode()).hexdigest()[:16]
@@ -54,7 +54,7 @@ def classes(name: str, build: Build, texts: Mapping[str, str], libraries: list[P
 
 
 def _known(libraries: Iterable[Path]) -> frozenset[str]:
-    """The names of all classes in the jars; a nested one's as an import has it."""
+    """Return the names of all classes in the jars, nested ones as in an import."""
     names: set[str] = set()
     for library in libraries:
         with zipfile.ZipFile(library) as jar:
@@ -63,7 +63,7 @@ def _known(libraries: Iterable[Path]) -> frozenset[str]:
 
 
 def _fitting(version: str, texts: Mapping[str, str], known: frozenset[str], served: str) -> dict[str, str]:
-    """The sources with their imports as this build has them. Raises ``CannotRun`` for classes that are nowhere."""
+    """Return the sources with this build's imports. Raises ``CannotRun`` for classes that do not exist."""
     missing: set[str] = set()
 
     def named(found: re.Match[str]) -> str:
@@ -78,7 +78,7 @@ def _fitting(version: str, texts: Mapping[str, str], known: frozenset[str], serv
     if missing:
         first, *others = sorted(missing)
         more = f" (nor {len(others)} other classes)" if others else ""
-        raise CannotRun(f"Kafka {version} has no {first}{more}: the releases served are {served}")
+        raise CannotRun(f"Kafka {version} has no {first}{more}: the supported releases are {served}")
     return fitting
 
 
@@ -87,7 +87,7 @@ def _compile(version: str, texts: Mapping[str, str], libraries: list[Path], fold
     written.mkdir()
     for name, text in texts.items():
         (written / name).write_text(text)
-    # The compiler is a module of every JDK; going through java needs no second program on the path.
+    # Every JDK contains the compiler as a module, so no second program must be on the path.
     answer = subprocess.run(
         [
             jars.java(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-d", str(folder),
@@ -104,8 +104,7 @@ def _compile(version: str, texts: Mapping[str, str], libraries: list[Path], fold
     log = jars.cache_root() / "compile.log"
     log.write_text(answer.stdout + answer.stderr, encoding="utf-8")
     wrong = re.findall(r"([\w$]+\.java:\d+): error: (.*)", answer.stderr)
-    first = ": ".join(wrong[0]) if wrong else "for a reason of the compiler's own"
+    first = ": ".join(wrong[0]) if wrong else "for an unknown reason"
     raise CannotRun(
-        f"Kafka {version} is put together otherwise than the releases {served}, which are served: "
-        f"{first} (all of it is in {log})"
+        f"Kafka {version} does not fit this harness, which supports the releases {served}: {first} (full output: {log})"
     )

@@ -1,4 +1,4 @@
-"""The view of a consumer group that the harness tells, into the shared vocabulary (G-DATA-20…33)."""
+"""Converts the harness's view of a consumer group to the shared types (G-DATA-20…33)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the harness observed, from its line of JSON arrays into the suite's own types."""
+"""Converts the harness's observations from lines of JSON arrays to the suite's types."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ from .text_form import text_to_bytes, text_to_id
 _KINDS = {kind.value: kind for kind in TimerKind}
 _STATES = {state.value: state for state in GroupState}
 _QUIET = Observation()
-#: The key of a record that ends a transaction: version and kind (F-REC-26). Any other key has a group besides.
+#: The key of a record that ends a transaction: version and kind (F-REC-26). Any other key also has a group.
 CONTROL_KEY_BYTES = 4
 
 
 def observations(line: bytes, codec: Codec) -> list[Observation]:
-    """One observation an event. ``codec``: of the release that told it.
+    """Return one observation for each event. ``codec``: of the release that wrote the line.
 
     Raises ``ProcessFault`` if the harness could not run the trace."""
     return [_observation(row, codec) for row in _told(line)]
 
 
 def last_of(line: bytes, codec: Codec) -> tuple[int, Observation]:
-    """Of a trace that goes on: how many random ids it has drawn, and the last observation.
+    """For a continued trace: return the number of random ids drawn so far, and the last observation.
 
     Raises as ``observations``."""
     drawn, rows = _told(line)
@@ -100,7 +100,7 @@ def _observation(row: list[Any], codec: Codec) -> Observation:
 
 
 def _record(told: list[Any], codec: Codec) -> Record:
-    """Raises ``ProcessFault`` for a record that the codec does not write as Kafka did (F-REC-20)."""
+    """Decode a record; raises ``ProcessFault`` if the codec does not encode it as Kafka did (F-REC-20)."""
     key, value = (None if each is None else text_to_bytes(each) for each in told[:2])
     producer = Producer(*told[2:4]) if len(told) > 2 else None
     try:
@@ -108,19 +108,19 @@ def _record(told: list[Any], codec: Codec) -> Record:
             return _end(codec, key, value, producer)
         read = codec.decode(key, value, producer)
     except CodecError as reason:
-        raise ProcessFault(f"Kafka wrote what is no record of groups: {reason}") from None
+        raise ProcessFault(f"Kafka wrote something that is not a group record:  {reason}") from None
     if isinstance(read, Opaque):
-        raise ProcessFault(f"Kafka wrote a record of {read.name}, which no rule of groups names")
+        raise ProcessFault(f"Kafka wrote a record of {read.name}, which is not in the rule book")
     again = codec.encode(read)
     if again != (key, value):
-        raise ProcessFault(f"Kafka wrote {read} as {key!r} {value!r}, the codec as {again[0]!r} {again[1]!r}")
+        raise ProcessFault(f"Kafka wrote {read} as {key!r} {value!r}, but the codec writes {again[0]!r} {again[1]!r}")
     return in_order(read)
 
 
 def _end(codec: Codec, key: bytes, value: bytes | None, producer: Producer) -> Record:
     read = codec.decode_marker(key, value, producer)
     if read is None or codec.encode(read) != (key, value):
-        raise ProcessFault(f"Kafka ended a transaction with {key!r} {value!r}, the codec reads {read}")
+        raise ProcessFault(f"Kafka ended a transaction with {key!r} {value!r}, but the codec reads {read}")
     return read
 
 

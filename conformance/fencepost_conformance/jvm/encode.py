@@ -75,17 +75,17 @@ _write = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def trace(settings: Settings, events: Sequence[Event], codec: Codec, *, views: bool, merged: bool) -> bytes:
-    """One line, with its end. ``codec``: of the release that reads it."""
+    """Return one line, with its line end. ``codec``: of the release that reads it."""
     return _line(_trace(settings, [row(event, codec) for event in events], views=views, merged=merged))
 
 
 def beginning(settings: Settings, rows: Sequence[list[Any]]) -> bytes:
-    """One line that begins a trace that goes on (``more``): ``rows`` of its first events."""
+    """Return a line that begins a continued trace (``more``): ``rows`` of its first events."""
     return _line(["=", _trace(settings, rows, views=True, merged=False)])
 
 
 def more(rows: Sequence[list[Any]]) -> bytes:
-    """One line with events of the trace that was begun last."""
+    """Return a line with more events of the trace that was begun last."""
     return _line(["+", rows])
 
 
@@ -97,7 +97,8 @@ def row(event: Event, codec: Codec) -> list[Any]:
 
 
 def next_id(number: int) -> list[Any]:
-    """No event: the next random id is that number. Not before an ``AppendFailed``, which speaks of the event before."""
+    """Not an event: set the number of the next random id. Not before an ``AppendFailed``, which belongs to the event
+    before."""
     return ["i", number]
 
 

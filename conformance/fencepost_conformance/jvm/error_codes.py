@@ -1,4 +1,4 @@
-"""Kafka's error codes in what the harness tells."""
+"""Kafka's error codes in the harness's output."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _ERRORS = {int(code): code for code in ErrorCode}
 
 
 def error_of(code: int) -> ErrorCode:
-    """Raises ``ProcessFault`` for a code that no rule of groups names."""
+    """Return the error; raises ``ProcessFault`` for a code that is not in the rule book."""
     found = _ERRORS.get(code)
     if found is None:
-        raise ProcessFault(f"Kafka answered with error code {code}, which no rule of groups names")
+        raise ProcessFault(f"Kafka answered with error code {code}, which is not in the rule book")
     return found

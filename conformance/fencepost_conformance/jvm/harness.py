@@ -1,4 +1,4 @@
-"""The command that starts the harness (our Java, in ``harness/``) on one build of Kafka; compiled once."""
+"""The command that starts the harness (the Java code in ``harness/``) on one build of Kafka; compiled once."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from . import jars
 from .builds import Build
 from .compiled import classes, sources
 
-#: builds whose class path was brought to this process, as to an executor of a cluster
+#: builds whose class path was given to this process, such as an executor of a cluster
 _provided: dict[Build, list[Path]] = {}
 
 
 def provide(build: Build, entries: Sequence[Path]) -> None:
-    """From now on this process runs that build from these entries, and fetches and compiles nothing."""
+    """Let this process run that build from these entries, without fetching or compiling."""
     _provided[build] = list(entries)
 
 
 def classpath(build: Build) -> list[Path]:
-    """What Java needs to run the harness on that build: our classes, then Kafka's jars. Raises ``CannotRun``."""
+    """Return the class path for the harness on that build: its classes, then Kafka's jars. Raises ``CannotRun``."""
     if build in _provided:
         return _provided[build]
     libraries = build.libraries()
@@ -28,7 +28,7 @@ def classpath(build: Build) -> list[Path]:
 
 
 def command(build: Build | str) -> list[str]:
-    """The command line that starts the harness on that build of Kafka, or on the release of that name."""
+    """Return the command line that starts the harness on that build of Kafka, or on the release of that name."""
     return [
         jars.java(),
         "-Xmx768m",

@@ -1,7 +1,7 @@
 """Fetches artifacts of Apache Kafka with their dependencies, once, into the user's cache.
 
-``mvn`` does it where it is installed, else the Ivy that PySpark brings along. Both know where artifacts come from;
-this project does not. Nothing fetched is ever part of the project.
+It uses ``mvn`` where that is installed, else the Ivy that PySpark includes. Both have their own configuration of
+repositories; this project has none. Fetched files never become part of the project.
 """
 
 from __future__ import annotations
@@ -20,23 +20,26 @@ from typing import Final
 from ..console import CannotRun
 
 OLDEST_JAVA = 17
-#: For a JVM that works for seconds: its second compiler and a concurrent collector take more time than they save.
+#: For a JVM that runs for seconds: its second compiler and a concurrent collector cost more time than they save.
 SHORT_RUN: Final = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1")
 FETCH_TIMEOUT_S = 600
 FETCHER: Final = "install Maven (package 'maven') or PySpark (pip install -e '.[spark]')"
-#: How Maven and Ivy say that an artifact is not where they looked, and that they could not look.
+#: How Maven and Ivy report that an artifact was not found, and that they could not connect.
 _ABSENT = re.compile(r"not found|Could not find artifact")
-_UNREACHED = re.compile(r"Could not transfer|[Uu]nknown ?[Hh]ost|Host \S+ not found|[Tt]imed out|refused|no end after")
+_UNREACHED = re.compile(
+    r"Could not transfer|[Uu]nknown ?[Hh]ost|Host \S+ not found|[Tt]imed out|refused|not finished after"
+)
 
 
 def cache_root() -> Path:
-    """Where jars and compiled classes are kept: ``$FENCEPOST_CACHE``, or ``~/.cache/fencepost``."""
+    """Return the folder of jars and compiled classes: ``$FENCEPOST_CACHE``, or ``~/.cache/fencepost``."""
     named = os.environ.get("FENCEPOST_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "fencepost"
 
 
 def java() -> str:
-    """The ``java`` program, from ``$JAVA_HOME`` or the path. Raises ``CannotRun`` if there is none or it is too old."""
+    """Return the ``java`` program, from ``$JAVA_HOME`` or the path. Raises ``CannotRun`` if it is missing or too
+    old."""
     home = os.environ.get("JAVA_HOME")
     at_home = Path(home) / "bin" / "java" if home else None
     found = str(at_home) if at_home is not None and at_home.exists() else shutil.which("java")
@@ -63,17 +66,17 @@ def has_jdk() -> bool:
 
 
 def fetchers() -> list[str]:
-    """What can fetch artifacts here, by name."""
+    """Return the names of the programs that can fetch artifacts here."""
     return [*["Maven"] * (shutil.which("mvn") is not None), *["the Ivy of PySpark"] * (_pyspark_ivy() is not None)]
 
 
 def folder_of(*coordinates: str) -> Path:
-    """Where the jars of these artifacts are, once they are fetched."""
+    """Return the folder of these artifacts' jars, which may not exist yet."""
     return cache_root() / "jars" / "+".join("-".join(coordinate.split(":")[1:]) for coordinate in coordinates)
 
 
 def fetch(*coordinates: str) -> list[Path]:
-    """The jars of the artifacts (``group:artifact:version``) and of all they need to run; fetched unless cached."""
+    """Return the jars of the artifacts (``group:artifact:version``) and their dependencies; fetched unless cached."""
     target = folder_of(*coordinates)
     if not target.is_dir():
         publish(target, lambda folder: _download(coordinates, folder))
@@ -81,7 +84,7 @@ def fetch(*coordinates: str) -> list[Path]:
 
 
 def publish(target: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a new folder and give it its name when it is complete, so that no process ever sees half of it.
+    """Fill a new folder and rename it when it is complete, so that no process ever sees an incomplete one.
 
     Raises ``CannotRun`` where no folder can be made.
     """
@@ -90,7 +93,7 @@ def publish(target: Path, fill: Callable[[Path], None]) -> None:
         room = tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-")
     except OSError as reason:
         raise CannotRun(
-            f"nothing can be kept in {target.parent} ({reason.strerror}); let FENCEPOST_CACHE name a folder for it"
+            f"cannot write to {target.parent} ({reason.strerror}); set FENCEPOST_CACHE to another folder"
         ) from None
     with room as scratch:
         folder = Path(scratch) / target.name
@@ -99,12 +102,13 @@ def publish(target: Path, fill: Callable[[Path], None]) -> None:
         try:
             folder.rename(target)
         except OSError:
-            if not target.is_dir():  # else another process was quicker, with the same content
+            if not target.is_dir():  # otherwise another process was faster, with the same content
                 raise
 
 
 def _download(coordinates: tuple[str, ...], folder: Path) -> None:
-    """Raises ``CannotRun``, and says what to do; all that the programs said is then in a log beside the jars."""
+    """Fetch the artifacts. Raises ``CannotRun`` with advice; the programs' whole output is then in a log beside the
+    jars."""
     program = java()
     wanted = " and ".join(coordinates)
     tried: dict[str, str] = {}
@@ -120,7 +124,7 @@ def _download(coordinates: tuple[str, ...], folder: Path) -> None:
         return
     log = cache_root() / "fetch.log"
     log.write_text("".join(f"--- {name}\n{said.rstrip()}\n" for name, said in tried.items()), encoding="utf-8")
-    told = f"what {' and '.join(tried)} said is in {log}"
+    told = f"output of {' and '.join(tried)}: {log}"
     if all(_ABSENT.search(said) and not _UNREACHED.search(said) for said in tried.values()):
         raise CannotRun(f"there is no {wanted}: name a release that exists ({told})")
     raise CannotRun(f"could not fetch {wanted}: check the network and run again ({told})")
@@ -166,11 +170,11 @@ def _with_ivy(program: str, ivy: Path, coordinates: tuple[str, ...], folder: Pat
 
 
 def _call(command: list[str], folder: Path) -> str:
-    """Run a fetching command; all that it said if that went wrong, else nothing."""
+    """Run a fetching command; returns its whole output if it failed, else nothing."""
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        return f"no end after {FETCH_TIMEOUT_S} s"
+        return f"not finished after {FETCH_TIMEOUT_S} s"
     if answer.returncode == 0 and any(folder.glob("*.jar")):
         return ""
     return re.sub(r"\x1b\[\d*m", "", answer.stdout + answer.stderr) + f"exit status {answer.returncode}"

@@ -1,4 +1,4 @@
-"""What the harness observed of offsets: answers, and what is stored."""
+"""Decodes the harness's observations of offsets: answers and stored offsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_PRODUCER = -1
 
 
 def committed(rows: list[Any]) -> tuple[OffsetCommitResponseTopic, ...]:
-    """The topics of an answer to a commit or a deletion."""
+    """Return the topics of an answer to a commit or a deletion."""
     return tuple(
         [
             OffsetCommitResponseTopic(
@@ -34,7 +34,7 @@ def committed(rows: list[Any]) -> tuple[OffsetCommitResponseTopic, ...]:
 
 
 def fetched(rows: list[Any]) -> tuple[OffsetFetchResponseGroup, ...]:
-    """The groups of an answer to a fetch."""
+    """Return the groups of an answer to a fetch."""
     return tuple(
         [
             OffsetFetchResponseGroup(
@@ -67,7 +67,7 @@ def _topic(name: str, topic: str, partitions: list[Any]) -> OffsetFetchResponseT
 
 
 def offsets_view(told: list[Any]) -> OffsetsView:
-    """All that is stored."""
+    """Return all stored offsets."""
     rows, open_ = told
     views = [_stored(row) for row in rows]
     where = _where

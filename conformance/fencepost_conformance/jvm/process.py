@@ -1,4 +1,4 @@
-"""A child process that answers lines with lines, and never hangs: it answers, or an error tells what it said last."""
+"""A child process that answers lines with lines and never hangs: it answers, or an error shows its last output."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TAIL = 2_000
 
 
 class ProcessFault(Exception):
-    """The process died, hung or answered nonsense; the message ends with the last lines it wrote on standard error."""
+    """The process died, hung or answered nonsense; the message ends with its last lines on standard error."""
 
 
 def in_a_line(fault: ProcessFault) -> str:
-    """Its words without the ends of lines."""
+    """Return the fault's text without line ends."""
     return " ".join(str(fault).split())
 
 
 class NoStart(ProcessFault):
-    """The process did not get as far as its first line."""
+    """The process did not reach its first line."""
 
 
 class LineProcess:
@@ -59,7 +59,8 @@ class LineProcess:
     def exchange(self, data: bytes, count: int) -> list[bytes]:
         """Write all data while reading ``count`` lines, so that neither side can block the other.
 
-        Interrupted, the process is ended: what it was about to say would be taken for the answer to the next question.
+        On an interrupt the process is ended: otherwise its late answer would be taken for the answer to the next
+        question.
         """
         try:
             return self._exchange(data, count)
@@ -103,7 +104,7 @@ class LineProcess:
             self._fail("it ended")
 
     def tail(self) -> str:
-        """The last of what the process wrote on standard error."""
+        """Return the end of the process's standard error."""
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - TAIL))
         return self._errors.read().decode(errors="replace").strip()
@@ -113,7 +114,7 @@ class LineProcess:
         told = self.tail()
         self.close()
         died = "" if status is None else f" (exit status {status})"
-        raise ProcessFault(f"{self._program}: {reason}{died}. Its last words:\n{told}")
+        raise ProcessFault(f"{self._program}: {reason}{died}. Last output:\n{told}")
 
     def close(self) -> None:
         """End the process: by the end of its input, else by a signal."""

@@ -1,4 +1,4 @@
-"""Records in the order that this project keeps them in: topics by id, partitions and names ascending.
+"""Records with their lists sorted: topics by id, partitions and names ascending.
 
 Kafka writes the lists of a record in the order of a hash map.
 """
@@ -14,7 +14,7 @@ from fencepost.protocol.records import Record
 
 
 def in_order(record: Record) -> Record:
-    """The record with its lists in order; the very record if it has none."""
+    """Return the record with its lists in order; the same object if it has none."""
     value = record.value
     sorted_value = _sorted(value)
     return record if sorted_value is value else replace(record, value=sorted_value)
@@ -56,7 +56,7 @@ def _(value: r.ConsumerGroupRegularExpressionValue) -> r.ConsumerGroupRegularExp
 
 
 def _assigned(rows: tuple[r.AssignedPartitions, ...]) -> tuple[r.AssignedPartitions, ...]:
-    """Each partition keeps its epoch (F-REC-08)."""
+    """Sort the rows; each partition keeps its epoch (F-REC-08)."""
     return tuple(sorted(map(_one, rows), key=lambda row: row.topic_id))
 
 

@@ -1,4 +1,4 @@
-"""The releases of Apache Kafka that the project is held against: the newest patch of each that the harness serves."""
+"""The releases of Apache Kafka that the project is compared with: the newest patch of each supported release."""
 
 from __future__ import annotations
 

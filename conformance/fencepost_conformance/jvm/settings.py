@@ -1,16 +1,16 @@
-"""Settings by Kafka's own names of them; a release passes over the names that it does not know."""
+"""Settings by Kafka's own names; a release ignores names that it does not know."""
 
 from __future__ import annotations
 
 from fencepost.protocol.settings import Settings
 from fencepost.server.settings import BROKER_NAMES, CONSTANTS, text_of
 
-#: Kafka's coordinator classes take this beside the settings.
+#: Kafka's coordinator classes take this separately from the settings.
 _APART = "consumer_protocol_enabled"
 
 
 def kafka_config(settings: Settings) -> dict[str, str | int]:
-    """Kafka's name of each setting, with its value. Raises ``ValueError`` if a constant of Kafka is to be another, and
+    """Return each setting's name in Kafka, with its value. Raises ``ValueError`` for a changed constant of Kafka, and
     for a retention that is not in minutes."""
     usual = Settings()
     for name in CONSTANTS:

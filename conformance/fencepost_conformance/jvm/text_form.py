@@ -1,4 +1,4 @@
-"""Byte strings and topic ids in the harness' JSON: bytes as one character each, ids in Kafka's own text form."""
+"""Byte strings and topic ids in the harness's JSON: bytes as one character each, ids in Kafka's own text form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def text_to_bytes(text: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def id_to_text(topic_id: bytes) -> str:
-    """16 bytes as 22 characters."""
+    """Return 16 bytes as 22 characters."""
     return urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 

@@ -1,10 +1,10 @@
-"""Kafka's own values of what core, model and suite share, so that no two of them can be wrong together.
+"""Kafka's own values of everything that core, model and suite share, so that they cannot all be wrong together.
 
-The defaults of all settings, and what Kafka reads and writes as embedded subscriptions and assignments (section 10.1),
-byte by byte. They are kept in ``conformance/evidence/kafka-values.json``: a test holds the core against the file, also
-where there is no JVM, and another one the file against the classes of each release.
+These are the defaults of all settings, and the bytes that Kafka reads and writes as embedded subscriptions and
+assignments (section 10.1). ``conformance/evidence/kafka-values.json`` keeps them. One test compares the core with the
+file, without a JVM, and another one compares the file with the classes of each release.
 
-Run it with ``python -m fencepost_conformance.jvm.values`` to write the file anew.
+``python -m fencepost_conformance.jvm.values`` writes the file again.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ CONSUMER_NAMES = {
     "retry_backoff_max_ms": "retry.backoff.max.ms",
     "group_instance_id": "group.instance.id",
 }
-#: what nobody can set, by the name that the field has in one release or another (G-CFG-26, 27, 33)
+#: constants, by the name that the field has in one release or another (G-CFG-26, 27, 33)
 CONSTANT_NAMES = {
     "new_member_join_timeout_ms": ("CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS",),
     "metadata_refresh_interval_ms": ("METADATA_REFRESH_INTERVAL_MS",),
     "regex_min_refresh_interval_ms": ("REGEX_BATCH_REFRESH_MIN_INTERVAL_MS", "REGEX_BATCH_REFRESH_INTERVAL_MS"),
 }
 VECTORS = 120
-#: names whose order by code points differs from that by UTF-16 units, that need one to four bytes
+#: names whose order by code points differs from that by UTF-16 units, and that need one to four bytes a character
 _NAMES = ("a", "t10", "t9", "B", "_", "ä", "\u0915\u094d", "\uffee", "\U0001f980", "x" * 249)
 
 
 def ours(settings: Settings, member: MemberSettings) -> dict[str, dict[str, str]]:
-    """What is in the core where ``of_kafka`` says what is in Kafka, by the core's names."""
+    """Return the core's values where ``of_kafka`` returns Kafka's, by the core's names."""
     return {
         "broker": {name: text_of(name, getattr(settings, name)) for name in BROKER_NAMES},
         "consumer": {name: as_text(getattr(member, name)) for name in CONSUMER_NAMES}
@@ -69,7 +69,7 @@ def ours(settings: Settings, member: MemberSettings) -> dict[str, dict[str, str]
 
 
 def of_kafka(told: Defaults) -> dict[str, dict[str, str]]:
-    """The defaults of a release by the core's names; one that the release does not have is left out."""
+    """Return the defaults of a release by the core's names, without those that the release lacks."""
     return {
         "broker": {
             name: text_of(name, value_of(kafka, told.broker[kafka]))
@@ -86,14 +86,14 @@ def of_kafka(told: Defaults) -> dict[str, dict[str, str]]:
 
 
 def as_text(value: object) -> str:
-    """A value as Kafka's classes show it."""
+    """Return a value in the form in which Kafka's classes show it."""
     if value is None:
         return "null"
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def written(kafka: KafkaAssignors, seed: str = "values", count: int = VECTORS) -> list[dict[str, Any]]:
-    """Random subscriptions and assignments, each with the bytes that Kafka writes for it."""
+    """Return random subscriptions and assignments, each with the bytes that Kafka writes for it."""
     draw = Random(seed)
     rows = [(_subscription(draw), draw.randint(0, 4)) for _ in range(count)]
     shares = [(Assignment(each.owned_partitions, each.user_data), version) for each, version in rows]
@@ -106,7 +106,7 @@ def written(kafka: KafkaAssignors, seed: str = "values", count: int = VECTORS) -
 
 
 def read(kafka: KafkaAssignors, seed: str = "values", count: int = VECTORS) -> list[dict[str, Any]]:
-    """Bytes, whole and damaged, each with what Kafka reads from them; None where it refuses them."""
+    """Return bytes, whole and damaged, each with Kafka's reading; None where it raises."""
     draw = Random(f"{seed} read")
     rows = [(draw.choice(("subscription", "assignment")), _bytes(draw)) for _ in range(count)]
     asks = {"subscription": client.read_subscription, "assignment": client.read_assignment}
@@ -118,7 +118,7 @@ def read(kafka: KafkaAssignors, seed: str = "values", count: int = VECTORS) -> l
 
 
 def meant(row: dict[str, Any]) -> Subscription | Assignment:
-    """The subscription or assignment that a row of ``written`` or a reading of ``read`` tells."""
+    """Return the subscription or assignment in a row of ``written`` or a reading of ``read``."""
     data = row["user_data"]
     user_data = None if data is None else bytes.fromhex(data)
     pairs = tuple(TopicPartition(topic, number) for topic, number in row["partitions"])
@@ -160,8 +160,8 @@ def _subscription(draw: Random) -> Subscription:
     )
 
 
-#: of one length each, so that one may stand for the other in encoded bytes: two names become one (A-EMB-11), or a name
-#: becomes malformed, by a surrogate or by what no encoder writes (A-EMB-10)
+#: of the same length each, so that one may replace the other in encoded bytes: two names become one (A-EMB-11), or a
+#: name becomes malformed, by a surrogate or by bytes that no encoder writes (A-EMB-10)
 _EXCHANGED = (
     (b"_", b"a"),
     (b"B", b"a"),
@@ -173,7 +173,7 @@ _EXCHANGED = (
 
 
 def _bytes(draw: Random) -> bytes:
-    """An encoded subscription or assignment of any version, more often than not damaged."""
+    """Draw an encoded subscription or assignment of any version, in most cases damaged."""
     each = _subscription(draw)
     data = (
         encode_subscription(replace(each, rack_id=draw.choice((each.rack_id, ""))), draw.randint(0, 4))
@@ -199,7 +199,7 @@ def _bytes(draw: Random) -> bytes:
 
 
 def evidence(releases: Iterable[str] = RELEASES) -> dict[str, Any]:
-    """All that the file holds, asked anew of the releases; the last one writes and reads the bytes."""
+    """Ask the releases again for everything in the file; the last one writes and reads the bytes."""
     names = tuple(releases)
     kafka = KafkaAssignors(names[-1])
     try:
@@ -212,7 +212,7 @@ def evidence(releases: Iterable[str] = RELEASES) -> dict[str, Any]:
 
 
 def kept(root: Path) -> dict[str, Any]:
-    """What the file holds."""
+    """Return the contents of the file."""
     held: dict[str, Any] = json.loads((evidence_folder(root) / FILE).read_text(encoding="utf-8"))
     return held
 

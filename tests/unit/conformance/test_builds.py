@@ -83,7 +83,7 @@ def test_what_is_wrong_with_a_folder_is_told_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert refusal(tmp_path / "file").endswith("is not a folder")
     (tmp_path / "empty").mkdir()
-    assert refusal(tmp_path / "empty").startswith("no jars in DIR: name the libs folder")
+    assert refusal(tmp_path / "empty").startswith("no jars in DIR: give the libs folder")
     (tmp_path / "empty" / "slf4j-api-1.7.36.jar").touch()
     assert refusal(tmp_path / "empty") == "no kafka-clients-VERSION.jar among the jars in DIR"
 
@@ -97,14 +97,14 @@ def test_two_versions_are_not_mixed(tmp_path: Path) -> None:
     named = fill(tmp_path / "named", "4.3.1")
     for artifact in KAFKA:
         (named / f"{artifact}-4.3.1.jar").rename(named / f"{artifact}-4.4.0.jar")
-    assert refusal(named) == "two versions in DIR: kafka-clients-4.4.0.jar says that it is Kafka 4.3.1"
+    assert refusal(named) == "two versions in DIR: kafka-clients-4.4.0.jar contains Kafka 4.3.1"
 
 
 @pytest.mark.parametrize("artifact", [*KAFKA[1:], *(other.rpartition("-")[0] for other in OTHERS)])
 def test_a_missing_jar_is_named(tmp_path: Path, artifact: str) -> None:
     folder = fill(tmp_path / "some")
     next(jar for jar in folder.iterdir() if jar.name.rpartition("-")[0] == artifact).unlink()
-    assert refusal(folder) == f"Kafka 4.3.1 in DIR is not whole: no jar of {artifact}"
+    assert refusal(folder) == f"Kafka 4.3.1 in DIR is incomplete: no jar of {artifact}"
 
 
 def test_before_41_no_hash_is_computed(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_class_that_is_gone_is_named_in_one_line(tmp_path: Path, monkeypatch: 
     with pytest.raises(CannotRun) as raised:
         compiled.classes("harness", Build("1.2.3"), {"Main.java": PROGRAM}, [library])
     assert str(raised.value) == (
-        "Kafka 1.2.3 has no org.apache.kafka.common.Outer.Nested: the releases served are 4.0 to 4.4"
+        "Kafka 1.2.3 has no org.apache.kafka.common.Outer.Nested: the supported releases are 4.0 to 4.4"
     )
     with pytest.raises(CannotRun, match=r"has no org.apache.kafka.common.Outer.Nested \(nor 1 other classes\): "):
         compiled.classes("harness", Build("1.2.3"), {"Main.java": PROGRAM}, [jar(tmp_path, "Uuid")])
@@ -83,7 +83,7 @@ def test_what_the_compiler_says_is_kept_and_told_in_one_line(tmp_path: Path, cac
     with pytest.raises(CannotRun) as raised:
         compiled.classes("harness", Build("1.2.3"), {"Main.java": wrong}, [library])
     assert str(raised.value) == (
-        "Kafka 1.2.3 is put together otherwise than the releases 4.0 to 4.4, which are served: Main.java:1: cannot "
-        f"find symbol (all of it is in {cache / 'compile.log'})"
+        "Kafka 1.2.3 does not fit this harness, which supports the releases 4.0 to 4.4: Main.java:1: cannot "
+        f"find symbol (full output: {cache / 'compile.log'})"
     )
     assert "class Nowhere" in (cache / "compile.log").read_text()

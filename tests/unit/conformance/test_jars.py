@@ -44,7 +44,7 @@ def programs(monkeypatch: pytest.MonkeyPatch, folder: Path, **said: str) -> None
         ({"mvn": ABSENT, "Ivy": "module not found: x"}, "name a release that exists"),
         ({"mvn": OFFLINE}, "check the network"),
         ({"mvn": OFFLINE, "Ivy": "Host repo not found. module not found: x"}, "check the network"),
-        ({"mvn": ABSENT, "Ivy": "no end after 600 s"}, "check the network"),
+        ({"mvn": ABSENT, "Ivy": "not finished after 600 s"}, "check the network"),
     ],
 )
 def test_one_line_tells_what_to_do(

@@ -47,10 +47,10 @@ import org.apache.kafka.timeline.SnapshotRegistry;
 import org.apache.kafka.timeline.TimelineHashMap;
 
 /**
- * Answers each line of standard input with one line: runs an assignor, or reads and writes embedded bytes.
+ * Answers each line of standard input with one line: runs an assignor, or decodes and encodes embedded bytes.
  *
- * A request is words separated by blanks. Text and bytes are in hexadecimal, "-" is null, "" (two quotes) nothing.
- * Lists use ',' between entries, ':' between the fields of an entry, '|' and ';' inside a field.
+ * A request consists of words separated by blanks. Text and bytes are in hexadecimal, "-" is null, "" (two quotes) is
+ * empty. Lists use ',' between entries, ':' between the fields of an entry, '|' and ';' inside a field.
  */
 public final class Assignors {
     private static final HexFormat HEX = HexFormat.of();
@@ -104,7 +104,7 @@ public final class Assignors {
         }
     }
 
-    /** The assignors that were asked under a name of their own, so that they can remember (A-STICKY-05). */
+    /** Assignors that were named in a request, kept because they remember (A-STICKY-05). */
     private static final Map<String, ConsumerPartitionAssignor> REMEMBERED = new HashMap<>();
 
     private static ConsumerPartitionAssignor assignor(String name) {
@@ -122,7 +122,7 @@ public final class Assignors {
         }
     }
 
-    /** A client assignor with its input read; "object" names the one to ask, "-" is a new one. */
+    /** Returns a client assignor with decoded input; "object" names a kept one, "-" makes a new one. */
     private static Supplier<Map<String, Assignment>> assign(String name, String topics, String members, String object) {
         Map<String, Subscription> subscriptions = new HashMap<>();
         for (String entry : list(members, ",")) {
@@ -148,7 +148,7 @@ public final class Assignors {
         return rows.entrySet().stream().map(row -> row.getKey() + "=" + row.getValue()).collect(Collectors.joining(" "));
     }
 
-    /** A server assignor with its input read. Members, topics and rows keep the order in which they come. */
+    /** Returns a server assignor with decoded input. Members, topics and rows keep their order. */
     private static Supplier<Map<String, MemberAssignment>> targeted(
         String name, String type, String topics, String members
     ) {
@@ -208,7 +208,7 @@ public final class Assignors {
         return rows.entrySet().stream().map(row -> row.getKey() + ":" + row.getValue()).collect(Collectors.joining(","));
     }
 
-    /** "time ROUNDS QUESTION…": the nanoseconds of each round, the input being read before. */
+    /** "time ROUNDS QUESTION…": the nanoseconds of each round, without decoding the input. */
     private static String time(String[] words) {
         String[] rest = Arrays.copyOfRange(words, 2, words.length);
         Supplier<?> work = rest[0].equals("target")
@@ -222,7 +222,7 @@ public final class Assignors {
         return String.join(" ", taken);
     }
 
-    /** The order in which a coordinator's map of members, filled in this order, gets into an assignor's. */
+    /** Returns the order in which a coordinator's map of members, filled in this order, is copied to an assignor's. */
     private static String order(String names) {
         TimelineHashMap<String, String> members = new TimelineHashMap<>(new SnapshotRegistry(new LogContext()), 0);
         texts(names).forEach(name -> members.put(name, name));
@@ -240,7 +240,7 @@ public final class Assignors {
         return bytes(assignor.subscriptionUserData(Set.of("t")));
     }
 
-    /** Each rack is a node, so that a partition can be placed on any set of racks. */
+    /** Makes each rack a node, so that a partition can be on any set of racks. */
     private static Cluster cluster(String topics) {
         Map<String, Node> nodes = new HashMap<>();
         List<PartitionInfo> partitions = new ArrayList<>();

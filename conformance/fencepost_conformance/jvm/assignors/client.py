@@ -1,6 +1,6 @@
-"""Asks Kafka's own classes what an assignor decides and what embedded bytes mean.
+"""Asks Kafka's own classes for an assignor's result and for the meaning of embedded bytes.
 
-Batches of questions go to one child process as lines and come back as lines; see ``Assignors.java`` for their form.
+Batches of questions go to a child process as lines, and the answers return as lines; ``Assignors.java`` has the format.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ NOTHING = '""'
 
 
 class Raised(Exception):
-    """Kafka's assignor raised; the text is the name of the exception."""
+    """Kafka's assignor raised an exception; the text is its name."""
 
 
 class KafkaAssignors:
     """One JVM with the clients of one Kafka release; ``timed``: it compiles as a broker's does, so that times count.
 
-    Raises ``CannotRun`` without a JDK or without the jars."""
+    Raises ``CannotRun`` without a JDK or the jars."""
 
     def __init__(self, version: str = NEWEST, *, timed: bool = False) -> None:
         build = Build(version)
@@ -45,7 +45,7 @@ class KafkaAssignors:
         self._child.close()
 
     def ask(self, questions: Sequence[str]) -> list[str]:
-        """One answer a question, in order; an answer that begins with ``!`` names Kafka's exception."""
+        """Return one answer for each question, in order; an answer that begins with ``!`` names Kafka's exception."""
         data = "".join(question + "\n" for question in questions).encode()
         return [line.decode() for line in self._child.exchange(data, len(questions))]
 
@@ -54,7 +54,7 @@ class KafkaAssignors:
 
 
 def assign(name: str, topics: Iterable[Topic], members: Mapping[str, GroupMember], remembering: str = "-") -> str:
-    """``remembering``: the assignor object to ask, by any name; else a new one."""
+    """Ask for an assignment. ``remembering``: a name for the assignor object to reuse; else a new one."""
     rows = ",".join(
         f"{_text(member_id)}:{_text(member.group_instance_id)}:{_subscription(member.subscription)}"
         for member_id, member in members.items()
@@ -74,7 +74,7 @@ def _subscription(told: Subscription) -> str:
 
 
 def target(name: str, spec: GroupSpec) -> str:
-    """What a server assignor makes of ``spec``, all its orders kept."""
+    """Ask for a server assignor's result for ``spec``, in all its orders."""
     topics = ",".join(f"{topic_id.hex()}:{count}" for topic_id, count in spec.topics.items())
     members = ",".join(
         f"{_text(member_id)}:{_text(member.instance_id)}:{_text(member.rack_id)}:"
@@ -88,17 +88,17 @@ def target(name: str, spec: GroupSpec) -> str:
 
 
 def timed(question: str, rounds: int) -> str:
-    """The nanoseconds that the assignor of an ``assign`` or ``target`` takes, several times in turn."""
+    """Ask for the nanoseconds of an ``assign`` or ``target``, in each of several rounds."""
     return f"time {rounds} {question}"
 
 
 def order(names: Iterable[str]) -> str:
-    """The order in which a coordinator whose members came in this order hands them to a server assignor."""
+    """Ask in which order a coordinator whose members joined in this order passes them to a server assignor."""
     return f"order {','.join(map(_text, names)) or NOTHING}"
 
 
 def user_data(name: str, received: Iterable[TopicPartition] | None, generation: int) -> str:
-    """What a member that received this puts into its next subscription; None: it received nothing yet."""
+    """Ask for the user data of a member's next subscription after it received this; None: nothing yet."""
     return f"user-data {name} {'-' if received is None else _partitions(received)} {generation}"
 
 
@@ -125,7 +125,7 @@ def read_assignment(data: bytes) -> str:
 
 
 def shares(answer: str) -> dict[str, tuple[TopicPartition, ...]]:
-    """What ``assign`` was answered: the partitions of each member, in Kafka's order. Raises ``Raised``."""
+    """Read the answer to ``assign``: the partitions of each member, in Kafka's order. Raises ``Raised``."""
     if answer.startswith("!"):
         raise Raised(answer[2:])
     if not answer:
@@ -135,7 +135,7 @@ def shares(answer: str) -> dict[str, tuple[TopicPartition, ...]]:
 
 
 def targets(answer: str) -> dict[str, dict[bytes, tuple[int, ...]]]:
-    """What ``target`` was answered: the partitions of each member by topic id. Raises ``AssignorError``."""
+    """Read the answer to ``target``: the partitions of each member by topic id. Raises ``AssignorError``."""
     if answer.startswith("!"):
         raise AssignorError(answer)
     rows = (row.split(":") for row in answer.split(",") if row)
@@ -149,22 +149,22 @@ def targets(answer: str) -> dict[str, dict[bytes, tuple[int, ...]]]:
 
 
 def seconds(answer: str) -> list[float]:
-    """What ``timed`` was answered."""
+    """Read the answer to ``timed``, in seconds."""
     return [int(word) / 1e9 for word in _good(answer).split(" ")]
 
 
 def names(answer: str) -> list[str]:
-    """What ``order`` was answered."""
+    """Read the answer to ``order``."""
     return [bytes.fromhex(word).decode() for word in answer.split(",") if word]
 
 
 def data(answer: str) -> bytes | None:
-    """What ``user_data`` was answered."""
+    """Read the answer to ``user_data``."""
     return _read_bytes(_good(answer))
 
 
 def written(answer: str) -> bytes:
-    """What a writing question was answered. Raises ``SchemaError`` where Kafka raised."""
+    """Read the answer to a question about encoding. Raises ``SchemaError`` where Kafka raised."""
     return _read_bytes(_good(answer)) or b""
 
 

@@ -1,8 +1,8 @@
-"""Random groups over several rounds, each round assigned by this project's assignor and put to Kafka's as a question.
+"""Random groups over several rounds; this project's assignor assigns each round, and Kafka's is asked about it.
 
-The result of a round is what the members hold in the next, after members came, left or changed their minds and topics
-grew, appeared or went away. So the rounds reach what a single random input hardly does: shares that are sticky, uneven,
-contested, out of date. Where a seed differs from Kafka, ``Round`` holds the input.
+Members hold the result of a round in the next one, after members have joined, left or changed their subscription, and
+topics have grown, appeared or disappeared. So the rounds reach cases that a single random input seldom has: shares that
+are sticky, uneven, contested, out of date. If a seed differs from Kafka, ``Round`` has the input.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Shares = dict[str, tuple[TopicPartition, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A question for Kafka and what this project answers; None: it refuses. ``read`` reads Kafka's answer."""
+    """A question for Kafka and this project's answer; None: an error. ``read`` reads Kafka's answer."""
 
     question: str
     ours: Target | Shares | None
 
     def theirs(self, answer: str) -> Target | Shares | None:
-        """Kafka's answer; a member that it leaves out gets nothing."""
+        """Return Kafka's answer; a member that it leaves out gets nothing."""
         try:
             if self.question.startswith("target"):
                 return {name: {} for name in self.ours or ()} | client.targets(answer)
@@ -120,7 +120,7 @@ def _changed_members(
 
 
 def sticky_rounds(name: str, seed: int, count: int = 6, *, racks: bool = False, faults: bool = True) -> Iterator[Round]:
-    """``count`` rounds of one group of ``sticky`` or ``cooperative-sticky``, led by one assignor object all along."""
+    """``count`` rounds of one group of ``sticky`` or ``cooperative-sticky``, led by the same assignor object."""
     crowd = _Crowd(name, Random(f"{name} {seed} {racks}"), racks)
     leader: StickyAssignor | CooperativeStickyAssignor = (
         StickyAssignor(faults=faults) if name == "sticky" else CooperativeStickyAssignor(faults=faults)
@@ -132,7 +132,7 @@ def sticky_rounds(name: str, seed: int, count: int = 6, *, racks: bool = False, 
             assigned = leader.assign(crowd.topics, group)
         except KeyError:
             yield Round(question, None)
-            return  # what the assignor remembers from then on is Kafka's affair
+            return  # later state of Kafka's assignor object is not modelled
         assert isinstance(assigned.assignor, type(leader))
         leader = assigned.assignor
         shares = {each: share.partitions for each, share in assigned.assignments.items()}
@@ -142,7 +142,7 @@ def sticky_rounds(name: str, seed: int, count: int = 6, *, racks: bool = False, 
 
 
 class _Crowd:
-    """The members and topics of a group of sticky clients, as the leader sees them round by round."""
+    """The members and topics of a group of sticky clients, as the leader sees them in each round."""
 
     def __init__(self, name: str, rng: Random, racks: bool) -> None:
         self.name = name
@@ -150,14 +150,14 @@ class _Crowd:
         self.racks = racks
         self.alike = rng.random() < 0.5
         self.wide = rng.random() < 0.2
-        self.unused = rng.sample(NAMES, len(NAMES))  # a topic never comes back smaller (A-STICKY-27)
+        self.unused = rng.sample(NAMES, len(NAMES))  # a topic is never recreated with fewer partitions (A-STICKY-27)
         self.topics: dict[str, Topic] = {}
         for _ in range(rng.randint(1, 5)):
             self._new_topic()
         self.members = {each: self._newcomer() for each in rng.sample(NAMES, rng.randint(1, 7))}
 
     def answered(self) -> dict[str, GroupMember]:
-        """In the order of the JoinGroup answer, which is any."""
+        """Return the members in the order of the JoinGroup answer, which may be any."""
         return {each: self.members[each] for each in self.rng.sample(list(self.members), len(self.members))}
 
     def _new_topic(self) -> None:
@@ -189,7 +189,7 @@ class _Crowd:
             self._new_topic()
 
     def join_again(self, shares: Shares, generation: int) -> None:
-        """Most members come with what they were given; some are late, lost, lying or without any claim."""
+        """Let members rejoin: most with their assignment; some are late, lost, lying or without any claim."""
         rng, changed = self.rng, {}
         for each, member in self.members.items():
             draw = rng.random()
@@ -199,9 +199,9 @@ class _Crowd:
             told = replace(told, topics=self._wanted() if self.alike or rng.random() < 0.2 else told.topics)
             if 0.24 < draw < 0.30:
                 told = Subscription(told.topics, rack_id=told.rack_id)
-            elif draw >= 0.30:  # the others come back with what they claimed before
+            elif draw >= 0.30:  # the others rejoin with their previous claims
                 held = shares[each]
-                if draw < 0.38:  # claims what another has too
+                if draw < 0.38:  # also claims another member's partitions
                     held = tuple(dict.fromkeys((*held, *rng.choice(list(shares.values())))))
                 told = self._telling(told, held, generation)
             changed[each] = replace(member, subscription=told)
@@ -209,7 +209,7 @@ class _Crowd:
         self.members = {each: self._newcomer() for each in newcomers} | changed
 
     def _telling(self, told: Subscription, held: tuple[TopicPartition, ...], generation: int) -> Subscription:
-        """How a member says what it held: as today's clients do, mostly; else as older ones did, or unreadably."""
+        """Encode what a member held: mostly as current clients do; else as older ones did, or unreadably."""
         rng, old = self.rng, self.rng.random()
         if self.name == "sticky":
             data: bytes | None = sticky_data.write(held, generation)

@@ -20,19 +20,19 @@ import org.apache.kafka.clients.consumer.OffsetCommitCallback;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** What an application that reads and commits calls, and what comes back to it, for either consumer of Kafka's. */
+/** The calls of an application that reads and commits, and their results, for either of Kafka's consumers. */
 final class Application {
     private final Play play;
     private final Consumer<byte[], byte[]> consumer;
-    boolean leaving; // buffered records are thrown away first, which moves partitions that nobody will fetch
-    boolean closed; // or closing: what is assigned says nothing any more
+    boolean leaving; // dropping buffered records reorders partitions that are not fetched any more
+    boolean closed; // or closing: the assignment no longer matters
 
     Application(Play play, Consumer<byte[], byte[]> consumer) {
         this.play = play;
         this.consumer = consumer;
     }
 
-    /** What every reading consumer is configured with. */
+    /** The configuration that all reading consumers share. */
     static Map<String, Object> config(JsonNode settings, String protocol) {
         Map<String, Object> told = new HashMap<>();
         told.put("bootstrap.servers", "127.0.0.1:1");
@@ -63,7 +63,7 @@ final class Application {
         return told;
     }
 
-    /** False if the event is no call of the application. */
+    /** Handles an event; returns false if it is not a call of the application. */
     boolean handle(JsonNode event) {
         switch (event.get("kind").asText()) {
             case "assign" -> play.call(() -> consumer.assign(partitions(event)));
@@ -155,9 +155,9 @@ final class Application {
         return ClassicClient.JSON.getNodeFactory().numberNode(value);
     }
 
-    /** Offsets in the order of their partitions; null where nothing is committed. */
+    /** Returns offsets in the order of their partitions; null where none is committed. */
     private static ArrayNode told(Map<TopicPartition, OffsetAndMetadata> offsets) {
-        if (offsets == null) // as the new consumer's callbacks are told when a commit has failed
+        if (offsets == null) // the new consumer's callbacks get null when a commit has failed
             return null;
         ArrayNode rows = ClassicClient.JSON.createArrayNode();
         Map<String, OffsetAndMetadata> sorted = new TreeMap<>();

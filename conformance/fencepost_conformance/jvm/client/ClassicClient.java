@@ -29,11 +29,13 @@ import org.apache.kafka.common.requests.MetadataResponse;
 import org.apache.kafka.common.message.MetadataResponseData;
 import org.apache.kafka.common.utils.LogContext;
 
-/** Kafka's own classic member, with its real heartbeat thread, on one thread: a line for a trace, a line of outcomes. */
+/**
+ * Kafka's own classic member, with its real heartbeat thread, on one thread. Reads traces, writes outcomes, one a line.
+ */
 public final class ClassicClient {
     static final ObjectMapper JSON = new ObjectMapper();
 
-    /** What the application throws out of its listener. */
+    /** The exception that the application's listener throws. */
     static final class Thrown extends RuntimeException {
         Thrown(String text) {
             super(text);
@@ -51,8 +53,8 @@ public final class ClassicClient {
     private final JsonNode cluster;
     private int at;
     private ArrayNode calls;
-    private ArrayNode asked; // for metadata: the topics of each request
-    private boolean late; // a listener has taken long: the heartbeat thread has its turn where the core's has
+    private ArrayNode asked; // metadata requests: the topics of each
+    private boolean late; // after a slow listener the heartbeat thread runs where the core's does
 
     private ClassicClient(JsonNode trace) throws Exception {
         events = trace.get("events");
@@ -92,7 +94,7 @@ public final class ClassicClient {
         return found;
     }
 
-    /** Answers a request for metadata, if there is one, and tells of which topics it is. */
+    /** Answers a metadata request, if there is one, and notes its topics. */
     private void update(JsonNode topics) {
         if (metadata.updateRequested())
             asked.add(Wire.topics(metadata.newMetadataRequestAndVersion(time.milliseconds()).requestBuilder));
@@ -123,7 +125,7 @@ public final class ClassicClient {
         partitions.forEach(each -> call.add(each.toString()));
         JsonNode next = at + 1 < events.size() ? events.get(at + 1) : null;
         if (next == null || !next.get("kind").asText().equals("listener"))
-            throw new IllegalStateException("a listener that nobody expected: " + name);
+            throw new IllegalStateException("unexpected listener call:  " + name);
         at++;
         late = next.get("at").asLong() > time.now;
         time.now = next.get("at").asLong();
@@ -149,7 +151,7 @@ public final class ClassicClient {
             network.pollNoWakeup();
             network.pollNoWakeup();
             String kind = event.get("kind").asText();
-            // the back-off of the join loop is no business of the heartbeat thread's
+            // the heartbeat thread has nothing to do with the back-off of the join loop
             boolean timer = kind.equals("timer") && !event.get("timer").asText().equals("retry");
             if (timer || kind.equals("found") || known && coordinator.coordinatorUnknown()) {
                 boolean knew = !coordinator.coordinatorUnknown();
@@ -166,7 +168,7 @@ public final class ClassicClient {
                 network.pollNoWakeup();
                 network.pollNoWakeup();
             }
-            if (metadata.updateRequested()) // after a look-up that failed, which the core asks for at once
+            if (metadata.updateRequested()) // after a failed look-up, when the core asks at once
                 update(cluster);
             outcomes.add(outcome(thrown).put("event", first));
         }
@@ -189,12 +191,12 @@ public final class ClassicClient {
                 }
             }
             case "poll" -> {
-                // the client would make and start it once it knows the coordinator
+                // the client would create and start it once it knows the coordinator
                 if (!coordinator.coordinatorUnknown() && subscriptions.hasAutoAssignedPartitions())
                     turns.prepare();
                 boolean again = turns.stale();
                 coordinator.poll(time.timer(0), false);
-                if (again && coordinator.coordinatorUnknown()) // the loop in poll goes round once more
+                if (again && coordinator.coordinatorUnknown()) // the loop in poll runs once more
                     coordinator.poll(time.timer(0), false);
             }
             case "unsubscribe" -> {
@@ -243,12 +245,12 @@ public final class ClassicClient {
         return Base64.getEncoder().encodeToString(copy);
     }
 
-    /** What one trace comes to. */
+    /** Plays one trace and returns its outcomes. */
     interface Player {
         ArrayNode play(JsonNode trace) throws Exception;
     }
 
-    /** A line for a trace, a line of outcomes. */
+    /** Reads a trace from each line, and writes a line of outcomes. */
     static void serve(Player player) throws Exception {
         PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true);
         System.setOut(System.err);

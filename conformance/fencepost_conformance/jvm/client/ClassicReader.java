@@ -15,7 +15,7 @@ import org.apache.kafka.common.internals.ClusterResourceListeners;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.utils.LogContext;
 
-/** Kafka's own classic consumer, whole, on one thread: a line for a trace, a line of outcomes. */
+/** Kafka's own classic consumer, whole, on one thread. Reads traces, writes outcomes, one a line. */
 final class ClassicReader extends Play {
     private final ClassicKafkaConsumer<byte[], byte[]> consumer;
     private final SubscriptionState subscriptions;
@@ -26,10 +26,10 @@ final class ClassicReader extends Play {
     private final HeartbeatTurns turns;
     private final boolean inGroup;
     private JsonNode leaders;
-    private boolean known; // the coordinator, before the event
+    private boolean known; // whether the coordinator was known before the event
     private boolean looked;
-    private boolean left; // what was known of topics that nobody reads is forgotten when the next metadata come: at once
-    private boolean updated; // once an event: who asks again and again has a back-off
+    private boolean left; // data about topics without readers is dropped with the next metadata: at once
+    private boolean updated; // once per event: repeated requests have a back-off
 
     private ClassicReader(JsonNode trace) throws Exception {
         super(trace);
@@ -60,8 +60,8 @@ final class ClassicReader extends Play {
     }
 
     /**
-     * A call waits for the network: what comes next happens. Metadata that are asked for come at once, and who waits
-     * has a look first at what there is already, as after a poll of the network in which nothing has come.
+     * A call waits for the network: let the next event happen. Requested metadata arrive at once. A waiting call first
+     * checks what is already there, as after a poll of the network that received nothing.
      */
     private void waits() {
         if (metadata.updateRequested() && !updated)
@@ -72,13 +72,13 @@ final class ClassicReader extends Play {
             next();
     }
 
-    /** Whether it is asynchronous commits that are waited for: the pauses in between are no part of a trace. */
+    /** Whether the call waits for asynchronous commits: the pauses in between are not part of a trace. */
     private static boolean idles() {
         return StackWalker.getInstance().walk(frames -> frames.anyMatch(
             frame -> frame.getMethodName().equals("invokePendingAsyncCommits")));
     }
 
-    /** A look-up that failed for now is forgotten at once, as it is in a call that waited for it; so is one of offsets. */
+    /** Forgets a look-up, or an offset request, that failed for now, as a call that waited for it does. */
     private void forget() {
         try {
             Field lookup = ClassicClient.field(AbstractCoordinator.class, "findCoordinatorFuture");
@@ -101,7 +101,7 @@ final class ClassicReader extends Play {
         return !updated && events.get(at).path("metadata").asBoolean();
     }
 
-    /** Who asks again and again has to wait; in a schedule metadata come when the core has asked for them. */
+    /** Delays repeated requests; in a schedule metadata arrive when the core has requested them. */
     private void satisfied() {
         try {
             for (String need : List.of("needFullUpdate", "needPartialUpdate"))
@@ -124,7 +124,7 @@ final class ClassicReader extends Play {
         super.begin();
     }
 
-    /** The heartbeat thread has a turn where the coordinator is lost or found, and at its timers. */
+    /** Lets the heartbeat thread run where the coordinator is lost or found, and at its timers. */
     private void look() {
         String kind = events.get(at).get("kind").asText();
         boolean timer = kind.equals("timer") && !events.get(at).path("timer").asText("retry").equals("retry");
@@ -139,7 +139,7 @@ final class ClassicReader extends Play {
 
     @Override
     void settle() {
-        if (calling) { // who waits has the network
+        if (calling) { // a waiting call uses the network
             look();
             if (inGroup && told())
                 update();

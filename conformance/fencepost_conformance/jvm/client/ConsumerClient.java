@@ -46,8 +46,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.utils.Timer;
 
 /**
- * Kafka's own consumer of KIP-848, whole, on one thread. The network thread is made and never started: its work is done
- * here, where a call of the application waits, and at the end of every event. A call that waits takes the next events.
+ * Kafka's own consumer of KIP-848, whole, on one thread. The network thread is created and never started: its work is
+ * done here, while an application call waits, and at the end of every event. A waiting call takes the next events.
  */
 final class ConsumerClient extends Play {
     private final LinkedBlockingQueue<BackgroundEvent> errands = new LinkedBlockingQueue<>();
@@ -63,8 +63,8 @@ final class ConsumerClient extends Play {
     private JsonNode leaders;
     private Method work;
     private int updates;
-    private ArrayNode requested = ClassicClient.JSON.createArrayNode(); // metadata: the topics of each request
-    private long deadline; // of the call that waits
+    private ArrayNode requested = ClassicClient.JSON.createArrayNode(); // metadata requests: the topics of each
+    private long deadline; // of the waiting call
 
     private ConsumerClient(JsonNode trace) throws Exception {
         super(trace);
@@ -140,11 +140,11 @@ final class ConsumerClient extends Play {
 
     // --- the two threads, on one -------------------------------------------------------------------------------------
 
-    /** Hands events over to the background at once, and lets those who wait for one take the events of the trace. */
+    /** Passes events to the background at once; a caller that waits for one takes the events of the trace. */
     private static final class Handler extends ApplicationEventHandler {
         private ConsumerClient client;
 
-        private Handler() { // never called, since the one above it starts the thread
+        private Handler() { // never called, since the superclass constructor starts the thread
             super(null, null, 0, null, null, null, null, null, null);
         }
 
@@ -160,7 +160,7 @@ final class ConsumerClient extends Play {
             T result = ConsumerUtils.getResult(event.future());
             if (event instanceof LeaveGroupOnCloseEvent)
                 client.lastCommits();
-            if (before != null && before.equals(client.looked())) { // or it would ask again without a pause
+            if (before != null && before.equals(client.looked())) { // otherwise it would ask again without a pause
                 client.next();
                 client.settle();
             }
@@ -183,7 +183,7 @@ final class ConsumerClient extends Play {
         }
     }
 
-    /** A close waits for asynchronous commits when it has left; in a trace that is until its time is over. */
+    /** After leaving, a close waits for asynchronous commits; in a trace until its time is over. */
     private void lastCommits() {
         try {
             Field last = ClassicClient.field(AsyncKafkaConsumer.class, "lastPendingAsyncCommit");
@@ -215,7 +215,7 @@ final class ConsumerClient extends Play {
         }
     }
 
-    /** Whoever waits for it lets the background work, and then what happens next. */
+    /** A caller that waits for it lets the background work, and then lets the next event happen. */
     private final class Awaited<T> extends CompletableFuture<T> {
         @Override
         public T get() throws InterruptedException, java.util.concurrent.ExecutionException {
@@ -229,7 +229,7 @@ final class ConsumerClient extends Play {
             throws InterruptedException, java.util.concurrent.ExecutionException, TimeoutException {
             long until = time.now + unit.toMillis(timeout);
             boolean once = !reading || StackWalker.getInstance().walk(frames -> frames.anyMatch(
-                frame -> frame.getMethodName().equals("processBackgroundEvents"))); // which comes back
+                frame -> frame.getMethodName().equals("processBackgroundEvents"))); // which returns
             settle();
             if (!isDone()) {
                 next();
@@ -249,7 +249,7 @@ final class ConsumerClient extends Play {
             try {
                 Awaited<Object> awaited = new Awaited<>();
                 ((CompletableApplicationEvent<?>) event).future().whenComplete((none, error) ->
-                    awaited.completeExceptionally(error)); // a wakeup knows the one that it was
+                    awaited.completeExceptionally(error)); // a wakeup belongs to its future
                 ClassicClient.field(CompletableApplicationEvent.class, "future").set(event, awaited);
             } catch (Exception fault) {
                 throw new IllegalStateException(fault);
@@ -266,7 +266,7 @@ final class ConsumerClient extends Play {
             order();
     }
 
-    /** What is assigned by hand goes through a set whose order its JVM draws: here it is that of the trace. */
+    /** Manually assigned partitions pass through a set whose order each JVM draws: use the trace's order. */
     private void order() {
         Map<String, List<TopicPartition>> topics = new LinkedHashMap<>();
         for (JsonNode each : events.get(at).get("partitions")) {
@@ -276,13 +276,13 @@ final class ConsumerClient extends Play {
         topics.values().forEach(several -> several.forEach(subscriptions::movePartitionToEnd));
     }
 
-    /** What a search for positions may change. */
+    /** Returns the state that a search for positions may change. */
     private String looked() {
         settle();
         return at + " " + wire.count() + Reads.partitions(subscriptions);
     }
 
-    /** The background works until it has nothing to do at this time, and again with the metadata that it asked for. */
+    /** Lets the background work until it has nothing to do at this time, again with the metadata that it requested. */
     @Override
     void settle() {
         rest();
@@ -293,15 +293,15 @@ final class ConsumerClient extends Play {
             }
             return;
         }
-        while (metadata.updateRequested() && updates++ < 3) { // then it backs off, as time does not pass
+        while (metadata.updateRequested() && updates++ < 3) { // then it backs off, since time stands still
             update();
             rest();
         }
     }
 
     /**
-     * The background looks at the clock all the time, and counts the interval of commits from there; in 4.4.0 not while
-     * it knows no coordinator, which is left out.
+     * The background looks at the clock all the time, and counts the commit interval from there. In 4.4.0 it does not
+     * while it knows no coordinator; that is left out.
      */
     @Override
     void passed() {
@@ -319,9 +319,9 @@ final class ConsumerClient extends Play {
     }
 
     private void rest() {
-        for (int same = 0, rounds = 0; same < (reading ? 3 : 2); rounds++) { // what cannot be sent fails a round later
+        for (int same = 0, rounds = 0; same < (reading ? 3 : 2); rounds++) { // unsendable requests fail a round later
             if (rounds == 100)
-                throw new IllegalStateException("the background does not come to rest");
+                throw new IllegalStateException("the background does not become idle");
             int sent = wire.count();
             MemberState state = member.state();
             int epoch = member.memberEpoch();
@@ -334,7 +334,7 @@ final class ConsumerClient extends Play {
         metadata.updateWithCurrentRequestVersion(Reads.metadata(cluster, leaders, true), false, time.now);
     }
 
-    /** The metadata that is asked for, as a broker answers: of topics by name or by id, or of all. */
+    /** Answers a metadata request as a broker does: topics by name or by id, or all. */
     private void update() {
         Metadata.MetadataRequestAndVersion asked = metadata.newMetadataRequestAndVersion(time.now);
         requested.add(Wire.topics(asked.requestBuilder));
@@ -359,13 +359,13 @@ final class ConsumerClient extends Play {
         metadata.update(asked.requestVersion, new MetadataResponse(data, (short) 12), asked.isPartialUpdate, time.now);
     }
 
-    // --- the application -----------------------------------------------------------------------------------------------
+    // --- the application ---------------------------------------------------------------------------------------------
 
     private void poll() {
         if (subscriptions.hasNoSubscriptionOrUserAssignment())
-            return; // which Kafka's refuses, and the core leaves to its host
-        do { // the loop in Kafka's poll, whose time would be over at once
-            for (TopicPartition each : subscriptions.assignedPartitions()) { // so that nobody asks for positions or records
+            return; // which Kafka rejects, and the core leaves to its host
+        do { // the loop in Kafka's poll, which would time out at once
+            for (TopicPartition each : subscriptions.assignedPartitions()) { // requests no positions or records
                 if (!subscriptions.hasValidPosition(each))
                     subscriptions.seek(each, 0);
                 subscriptions.pause(each);
@@ -388,7 +388,7 @@ final class ConsumerClient extends Play {
             consumer.subscribe(new SubscriptionPattern(regex));
     }
 
-    // --- the trace -----------------------------------------------------------------------------------------------------
+    // --- the trace ---------------------------------------------------------------------------------------------------
 
     @Override
     void begin() {
@@ -439,7 +439,7 @@ final class ConsumerClient extends Play {
         }
     }
 
-    /** Who waits for something that is no event of the background's lets the background work too. */
+    /** A caller that waits for something other than a background event lets the background work too. */
     private final class Trigger extends WakeupTrigger {
         @Override
         public <T> CompletableFuture<T> setActiveTask(CompletableFuture<T> task) {
@@ -455,7 +455,7 @@ final class ConsumerClient extends Play {
         for (settle(); !task.isDone() && time.now < deadline; settle())
             next();
         if (!task.isDone())
-            throw new org.apache.kafka.common.errors.TimeoutException("the time of the trace is over");
+            throw new org.apache.kafka.common.errors.TimeoutException("the trace has timed out");
     }
 
     private static CloseOptions options(String name) {
@@ -463,7 +463,7 @@ final class ConsumerClient extends Play {
             CloseOptions.GroupMembershipOperation.valueOf(name));
     }
 
-    // --- what is seen --------------------------------------------------------------------------------------------------
+    // --- observations ------------------------------------------------------------------------------------------------
 
     @Override
     void tell(ObjectNode told) {
@@ -485,7 +485,9 @@ final class ConsumerClient extends Play {
         subscriptions.assignedPartitions().stream().map(TopicPartition::toString).sorted().forEach(owned::add);
     }
 
-    /** The time until the next heartbeat, and until the poll interval is over; null where they do not matter now. */
+    /**
+     * Writes the time until the next heartbeat, and until the poll interval is over; null where they do not matter now.
+     */
     private void left(ObjectNode told) {
         boolean timed = (member.state() == MemberState.STABLE || member.state() == MemberState.RECONCILING)
             && managers.coordinatorRequestManager.get().coordinator().isPresent();

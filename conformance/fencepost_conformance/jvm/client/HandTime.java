@@ -4,13 +4,13 @@ import java.util.function.LongConsumer;
 import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Time;
 
-/** A clock moved by hand; {@code reading}, if there, is told when the heartbeat thread's loop looks at it. */
+/** A clock moved by hand; {@code reading}, if set, is called when the heartbeat thread's loop reads it. */
 final class HandTime implements Time {
     private static final StackWalker STACK = StackWalker.getInstance();
 
     long now;
     Runnable reading;
-    LongConsumer sleeping = until -> { }; // nobody waits, unless the trace says what happens meanwhile
+    LongConsumer sleeping = until -> { }; // no caller sleeps, unless the trace says what happens meanwhile
 
     @Override
     public long milliseconds() {
@@ -28,7 +28,7 @@ final class HandTime implements Time {
 
     @Override
     public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
-        throw new IllegalStateException("nobody waits here");
+        throw new IllegalStateException("unexpected wait");
     }
 
     @Override

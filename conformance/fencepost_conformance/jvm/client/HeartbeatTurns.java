@@ -5,7 +5,7 @@ import java.lang.reflect.Field;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** The real heartbeat thread of a classic member, made and never started: one turn of its loop at a time. */
+/** The real heartbeat thread of a classic member, created and never started: runs one turn of its loop at a time. */
 final class HeartbeatTurns {
     private final AbstractCoordinator coordinator;
     private final HandTime time;
@@ -20,7 +20,7 @@ final class HeartbeatTurns {
         maker.setAccessible(true);
     }
 
-    /** Makes the thread, so that the client, which would start it, finds it there. */
+    /** Creates the thread, so that the client, which would start it, finds it. */
     void prepare() throws Exception {
         Field running = ClassicClient.field(AbstractCoordinator.class, "heartbeatThread");
         if (running.get(coordinator) == null)
@@ -28,8 +28,8 @@ final class HeartbeatTurns {
     }
 
     /**
-     * A turn that does something: one that only forgets the look-up that is over comes before it. While a look-up is
-     * unanswered there is none: the thread would forget that too, and begin another.
+     * Runs a turn that has an effect; a turn that only forgets a finished look-up comes before it. While a look-up is
+     * unanswered there is no turn: the thread would forget that too, and begin another.
      */
     void look() throws Exception {
         if (stale())
@@ -47,7 +47,7 @@ final class HeartbeatTurns {
             .get(coordinator);
     }
 
-    /** One turn of the loop; it ends at its second look at the flag, or where it would wait. */
+    /** Runs one turn of the loop; it ends at the second check of the flag, or where it would wait. */
     private void turn() throws Exception {
         AbstractCoordinator.MemberState state = coordinator.state;
         Field running = ClassicClient.field(AbstractCoordinator.class, "heartbeatThread");

@@ -4,7 +4,7 @@ import java.util.Collection;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.common.TopicPartition;
 
-/** A listener that hands every call to whoever plays the trace. */
+/** A listener that passes every call to the player of the trace. */
 interface Listening extends ConsumerRebalanceListener {
     void called(String name, Collection<TopicPartition> partitions);
 

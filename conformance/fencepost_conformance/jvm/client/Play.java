@@ -10,11 +10,11 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 
 /**
- * A trace played to a whole consumer of Kafka's, on one thread. A call that waits takes the events that come next; each
- * event has its outcome when all has come to rest, or when the call that waits looks for what comes next.
+ * Plays a trace to a whole consumer of Kafka's, on one thread. A waiting call takes the next events. Each event has its
+ * outcome when everything is idle, or when the waiting call asks for the next event.
  */
 abstract class Play {
-    /** The trace is over while a call waits; nothing that follows counts. */
+    /** The trace is over while a call waits; later effects do not count. */
     static final class Over extends Error {
         Over() {
             super(null, null, false, false);
@@ -43,20 +43,20 @@ abstract class Play {
         wire = new Wire(time, settings.path("reading").asBoolean());
     }
 
-    /** What the application or the network does; what is left is for {@code network}. */
+    /** Handles an event of the application or the network; {@code network} handles the others. */
     abstract void handle(JsonNode event);
 
-    /** All that can be done now is done. */
+    /** Does everything that can be done now. */
     abstract void settle();
 
-    /** What is seen after an event, but for what every consumer tells. */
+    /** Writes what is visible after an event, apart from what every consumer writes. */
     abstract void tell(ObjectNode told);
 
-    // --- the application -----------------------------------------------------------------------------------------------
+    // --- the application ---------------------------------------------------------------------------------------------
 
     final Listening listener = this::called;
 
-    /** The listener takes as long as the trace says: until then, what comes happens while it runs. */
+    /** Runs the listener for as long as the trace says: until then, events happen while it runs. */
     void called(String name, Collection<TopicPartition> partitions) {
         if (over)
             throw new Over();
@@ -71,12 +71,12 @@ abstract class Play {
             throw new ClassicClient.Thrown(event.get("error").asText());
     }
 
-    /** A listener has taken its time. */
+    /** The listener's time has passed. */
     void passed() {
     }
 
     void call(Runnable body) {
-        if (calling) { // the core's call has returned, ours has not: what differs was told before
+        if (calling) { // the core's call has returned, Kafka's has not: the difference was reported before
             over = true;
             throw new Over();
         }
@@ -102,7 +102,7 @@ abstract class Play {
         return topics;
     }
 
-    /** What the network does is the same to every consumer. False if the event is another one. */
+    /** Handles a network event, the same for every consumer. Returns false for another event. */
     boolean network(JsonNode event) {
         switch (event.get("kind").asText()) {
             case "found" -> wire.found(Errors.NONE);
@@ -122,7 +122,7 @@ abstract class Play {
         return true;
     }
 
-    // --- the trace -----------------------------------------------------------------------------------------------------
+    // --- the trace ---------------------------------------------------------------------------------------------------
 
     ArrayNode run() {
         try {
@@ -133,7 +133,7 @@ abstract class Play {
                     break;
                 finish();
             }
-        } catch (IllegalStateException fault) { // as where the core was asked what ours was not
+        } catch (IllegalStateException fault) { // for example where the core got a request that Kafka did not
             outcomes.addObject().put("event", first).put("fault", fault.getMessage());
         }
         return outcomes;
@@ -147,7 +147,7 @@ abstract class Play {
         time.now = events.get(at).get("at").asLong();
     }
 
-    /** Ends the event at hand while a call of the application waits, and lets the next one happen. */
+    /** Ends the current event while an application call waits, and returns the next one. */
     JsonNode next() {
         if (over)
             throw new Over();

@@ -40,9 +40,11 @@ import org.apache.kafka.common.requests.OffsetFetchResponse;
 import org.apache.kafka.common.requests.OffsetsForLeaderEpochRequest;
 import org.apache.kafka.common.requests.OffsetsForLeaderEpochResponse;
 
-/** The messages of who reads and commits, told as lines of a trace and made of them. Partitions are "topic-number". */
+/**
+ * Converts messages of a consumer that reads and commits to and from lines of a trace. Partitions are "topic-number".
+ */
 final class Reads {
-    /** What these requests are called in a trace. */
+    /** The names of these requests in a trace. */
     static final Map<ApiKeys, String> KINDS = Map.of(ApiKeys.OFFSET_COMMIT, "commit", ApiKeys.OFFSET_FETCH, "offsets",
         ApiKeys.LIST_OFFSETS, "list", ApiKeys.OFFSET_FOR_LEADER_EPOCH, "epochs", ApiKeys.FETCH, "fetch");
 
@@ -54,14 +56,14 @@ final class Reads {
         return new TopicPartition(text.substring(0, dash), Integer.parseInt(text.substring(dash + 1)));
     }
 
-    /** The newest version that the request may have; fetches name their topics. */
+    /** Returns the newest version that the request may have; fetches name their topics. */
     static short version(ClientRequest request) {
         return request.apiKey() == ApiKeys.FETCH ? 12 : request.requestBuilder().latestAllowedVersion();
     }
 
-    // --- requests ------------------------------------------------------------------------------------------------------
+    // --- requests ----------------------------------------------------------------------------------------------------
 
-    /** What is asked, without whom. */
+    /** Describes a request without its sender. */
     static ObjectNode describe(ClientRequest request) {
         ObjectNode told = ClassicClient.JSON.createObjectNode().put("kind", KINDS.get(request.apiKey()));
         ArrayNode rows = told.putArray("rows");
@@ -71,7 +73,7 @@ final class Reads {
             return told;
         }
         AbstractRequest body = request.requestBuilder().build(version(request));
-        boolean ids = version(request) >= 10; // of both that may have them
+        boolean ids = version(request) >= 10; // of both requests that may have them
         if (body instanceof OffsetCommitRequest commit) {
             told.put("group", commit.data().groupId()).put("member", commit.data().memberId())
                 .put("epoch", commit.data().generationIdOrMemberEpoch()).put("instance", commit.data().groupInstanceId());
@@ -96,7 +98,7 @@ final class Reads {
         return told;
     }
 
-    /** The partitions whose offsets are asked for, sorted. */
+    /** Returns the partitions whose offsets are requested, sorted. */
     static ArrayNode listed(ClientRequest request) {
         ArrayNode names = ClassicClient.JSON.createArrayNode();
         ListOffsetsRequest list = (ListOffsetsRequest) request.requestBuilder().build(version(request));
@@ -105,12 +107,12 @@ final class Reads {
         return names;
     }
 
-    /** Topics that go out by their ids are told by these: "#1". */
+    /** Returns the topic's name; topics that are sent by id are named after it: "#1". */
     private static String name(String name, Uuid id, boolean ids) {
         return ids ? "#" + Wire.number(id) : name;
     }
 
-    /** Whether this fetch asks for nothing. */
+    /** Whether this fetch requests nothing. */
     static boolean ends(ClientRequest request) {
         return request.requestBuilder() instanceof FetchRequest.Builder fetch && fetch.fetchData().isEmpty();
     }
@@ -119,7 +121,7 @@ final class Reads {
         return FetchResponse.of(new FetchResponseData());
     }
 
-    // --- answers -------------------------------------------------------------------------------------------------------
+    // --- answers -----------------------------------------------------------------------------------------------------
 
     static AbstractResponse answer(ClientRequest request, JsonNode event) {
         JsonNode rows = event.get("rows");
@@ -132,7 +134,7 @@ final class Reads {
         };
     }
 
-    /** Rows by topic, in order. A topic "#1" is one by id. */
+    /** Returns rows by topic, in order. A topic "#1" is one by id. */
     private static Map<String, List<JsonNode>> topics(JsonNode rows) {
         Map<String, List<JsonNode>> found = new TreeMap<>();
         rows.forEach(row -> found.computeIfAbsent(partition(row.get(0).asText()).topic(), name -> new ArrayList<>())
@@ -216,7 +218,7 @@ final class Reads {
         return FetchResponse.of(data);
     }
 
-    /** Of each batch its leader epoch, its last offset, and the offsets of the records that are left in it. */
+    /** Makes batches: the leader epoch, the last offset, and the offsets of the remaining records of each. */
     private static MemoryRecords batches(JsonNode batches) {
         ByteBuffer buffer = ByteBuffer.allocate(4096);
         for (JsonNode batch : batches) {
@@ -233,7 +235,7 @@ final class Reads {
         return MemoryRecords.readableRecords(buffer);
     }
 
-    /** Two brokers, the topics, and who leads their partitions; only the new consumer goes by ids. */
+    /** Returns metadata of two brokers, the topics, and their leaders; only the new consumer uses ids. */
     static MetadataResponse metadata(JsonNode cluster, JsonNode leaders, boolean ids) {
         MetadataResponseData data = new MetadataResponseData().setClusterId("c").setControllerId(0);
         for (int node = 0; node < 2; node++)
@@ -257,9 +259,12 @@ final class Reads {
         return new MetadataResponse(data, (short) 12);
     }
 
-    // --- what is known of partitions -----------------------------------------------------------------------------------
+    // --- the state of partitions -------------------------------------------------------------------------------------
 
-    /** The assigned partitions in the order of fetches: fetch state, position, and whether they are paused and fetchable. */
+    /**
+     * Writes the assigned partitions in the order of fetches: fetch state, position, whether they are paused and
+     * fetchable.
+     */
     static ArrayNode partitions(SubscriptionState state) {
         ArrayNode rows = ClassicClient.JSON.createArrayNode();
         for (TopicPartition each : state.assignedPartitionsList()) {

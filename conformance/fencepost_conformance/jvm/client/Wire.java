@@ -43,9 +43,9 @@ import org.apache.kafka.common.requests.MetadataRequest;
 import org.apache.kafka.common.requests.SyncGroupRequest;
 import org.apache.kafka.common.requests.SyncGroupResponse;
 
-/** A network of one broker: keeps what is sent until the trace says what becomes of it. */
+/** A network of one broker: keeps sent requests until the trace says what happens to them. */
 final class Wire {
-    /** Positions and records are not part of a schedule: what asks for them has no answer. */
+    /** Positions and records are not part of a schedule: such requests get no answer. */
     private static final Set<ApiKeys> UNTOLD = Reads.KINDS.keySet();
     private static final Map<ApiKeys, String> KINDS = Map.of(ApiKeys.JOIN_GROUP, "join", ApiKeys.SYNC_GROUP, "sync",
         ApiKeys.HEARTBEAT, "heartbeat", ApiKeys.LEAVE_GROUP, "leave", ApiKeys.CONSUMER_GROUP_HEARTBEAT, "heartbeat");
@@ -59,10 +59,10 @@ final class Wire {
     private ArrayNode told = ClassicClient.JSON.createArrayNode();
     private int correlation;
     private int numbered;
-    private final Map<String, Long> broken = new HashMap<>(); // brokers that did not answer, and until when they are left
+    private final Map<String, Long> broken = new HashMap<>(); // unanswering brokers, and until when to avoid them
     private ClientRequest lookup;
     Runnable waits;
-    boolean closing; // nobody answers any more, and who closes does not wait for it
+    boolean closing; // no request is answered any more, and a close does not wait
 
     Wire(HandTime time, boolean reading) {
         this.time = time;
@@ -94,7 +94,7 @@ final class Wire {
 
     private List<ClientResponse> poll(long timeout) {
         if (timeout > 0 && ready.isEmpty())
-            waits.run(); // a leader waits for metadata inside of the handler; nothing else may wait
+            waits.run(); // a leader waits for metadata inside the handler; nothing else may wait
         List<ClientResponse> read = List.copyOf(ready);
         ready.clear();
         read.forEach(ClientResponse::onComplete);
@@ -110,7 +110,7 @@ final class Wire {
                 .put("type", asked.data().keyType());
             return null;
         }
-        if (Reads.ends(request)) { // a session of fetches: who closes waits for the answer, and nothing else comes of it
+        if (Reads.ends(request)) { // a fetch session ends: a close waits for this answer, nothing else does
             respond(request, Reads.ended());
             return null;
         }
@@ -125,7 +125,7 @@ final class Wire {
         return null;
     }
 
-    /** How many requests have left. */
+    /** Returns how many requests have been sent. */
     int count() {
         return correlation;
     }
@@ -143,14 +143,14 @@ final class Wire {
         return null;
     }
 
-    /** One request is lost, or everything that went to the coordinator. */
+    /** Loses one request, or all requests to the coordinator. */
     void lose(JsonNode event) {
         if (!event.has("of")) {
             lose(each -> true);
             return;
         }
         ClientRequest request = waiting.get(numbered(event));
-        if (node(request) == null) { // all that went to the coordinator
+        if (node(request) == null) { // all requests to the coordinator
             lose(each -> each.destination().equals(request.destination()));
             return;
         }
@@ -164,14 +164,14 @@ final class Wire {
         return BROKERS.contains(request.destination()) ? request.destination() : null;
     }
 
-    /** How long the broker is left alone. */
+    /** Returns how long the broker is avoided. */
     private long left(Object node) {
         return node instanceof Node ? Math.max(0, broken.getOrDefault(((Node) node).idString(), 0L) - time.now) : 0;
     }
 
     /**
-     * The number of a request: as the event has it, or of the kind, broker and place in order that it has, and of those
-     * that ask for these partitions.
+     * Returns the number of a request: as the event has it, or by its kind, broker and place in order, among those for
+     * these partitions.
      */
     private int numbered(JsonNode event) {
         if (!event.has("of"))
@@ -231,7 +231,7 @@ final class Wire {
         });
     }
 
-    /** The topics that metadata are asked of, sorted: names, then ids; null if it is all of them. */
+    /** Returns the topics of a metadata request, sorted: names, then ids; null for all. */
     static ArrayNode topics(MetadataRequest.Builder asked) {
         MetadataRequest request = asked.build(ApiKeys.METADATA.latestVersion());
         if (request.isAllTopics())
@@ -260,7 +260,7 @@ final class Wire {
         return new ConsumerGroupHeartbeatResponse(data);
     }
 
-    /** Topics are numbered from 1 on: the id of one is its number in every byte, as it is for the core. */
+    /** Numbers topics from 1 on: the id of one is its number in every byte, as in the core. */
     static Uuid id(int number) {
         long half = 0x0101010101010101L * number;
         return new Uuid(half, half);

@@ -10,8 +10,8 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.common.config.ConfigDef;
 
 /**
- * Prints what Kafka's own classes say of its settings, a line each: "broker NAME=VALUE", "consumer NAME=VALUE", and
- * "constant FIELD=VALUE" for the numbers that nobody can set. Lists are joined by commas.
+ * Prints the default settings of Kafka's own classes, one a line: "broker NAME=VALUE", "consumer NAME=VALUE", and
+ * "constant FIELD=VALUE" for fixed numbers. Lists are joined by commas.
  */
 public final class Defaults {
     private static final String COORDINATOR = "org.apache.kafka.coordinator.group.";

@@ -1,4 +1,4 @@
-"""What Kafka's own classes say of their settings when nobody sets them."""
+"""The default settings of Kafka's own classes."""
 
 from .ask import Defaults, ask_defaults
 

@@ -17,8 +17,8 @@ TIMEOUT_S = 120
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """By Kafka's names, as text. ``broker``: settings of groups and offsets; ``consumer``: of a client; ``constant``:
-    times that nobody can set, by the name of the field in Kafka's classes."""
+    """Settings by Kafka's names, as text. ``broker``: of groups and offsets; ``consumer``: of a client; ``constant``:
+    fixed times, by the name of the field in Kafka's classes."""
 
     broker: dict[str, str]
     consumer: dict[str, str]
@@ -26,13 +26,13 @@ class Defaults:
 
 
 def ask_defaults(version: str) -> Defaults:
-    """The defaults of a release. Raises ``CannotRun`` without a JDK or its jars, ``ProcessFault`` if Java fails."""
+    """Return a release's defaults. Raises ``CannotRun`` without a JDK or its jars, ``ProcessFault`` if Java fails."""
     path = os.pathsep.join(map(str, jars.fetch(f"{ARTIFACT}:{version}")))
     with as_file(files(__package__) / SOURCE) as source:
         command = [jars.java(), "-Xmx128m", "-cp", path, str(source)]
         answer = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if answer.returncode != 0:
-        raise ProcessFault(f"{command[0]}: exit status {answer.returncode}. Its last words:\n{answer.stderr[-2_000:]}")
+        raise ProcessFault(f"{command[0]}: exit status {answer.returncode}. Last output:\n{answer.stderr[-2_000:]}")
     told: dict[str, dict[str, str]] = {"broker": {}, "consumer": {}, "constant": {}}
     for line in answer.stdout.splitlines():
         kind, _, rest = line.partition(" ")

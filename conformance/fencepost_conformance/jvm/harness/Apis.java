@@ -35,12 +35,12 @@ import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinatorService;
 
 /**
- * What the broker's request layer does around the coordinator, as far as it shapes answers: rights (C-JOIN-02,
- * C-SYNC-01, 02, C-HB-01, C-LEAVE-01, C-ADM-01, 05, 09, M-VAL-01, 02, M-DESC-01), doubled ids, and the response classes. The layer itself is
- * part of the broker and not of the coordinator's artifact, so this is ours.
+ * The part of the broker's request layer around the coordinator that shapes answers: authorization (C-JOIN-02,
+ * C-SYNC-01, 02, C-HB-01, C-LEAVE-01, C-ADM-01, 05, 09, M-VAL-01, 02, M-DESC-01), duplicate ids, and the response
+ * classes. The layer itself is in the broker and not in the coordinator's artifact, so this class replaces it.
  */
 final class Apis {
-    /** Receives the answer of a request when it is given, at once or in a later step. */
+    /** Receives the answer to a request when it is given, at once or in a later step. */
     interface Answers {
         void give(int request, short api, short version, ApiMessage answer);
     }
@@ -63,8 +63,8 @@ final class Apis {
     }
 
     /**
-     * A request of the trace: ["q", at, id, api, version, client id, client host, denied groups, body, denied topics,
-     * denied transactional ids].
+     * Handles a request of the trace: ["q", at, id, api, version, client id, client host, denied groups, body, denied
+     * topics, denied transactional ids].
      */
     void handle(JsonNode event) {
         int id = event.get(2).intValue();
@@ -216,7 +216,7 @@ final class Apis {
         });
     }
 
-    /** Whether a topic that the caller may not describe is in anybody's assignment or target (M-DESC-01). */
+    /** Whether any assignment or target contains a topic that the caller may not describe (M-DESC-01). */
     private static boolean shows(ConsumerGroupDescribeResponseData.DescribedGroup group, Set<String> closed) {
         return group.members().stream()
             .flatMap(member -> Stream.of(member.assignment(), member.targetAssignment()))

@@ -15,8 +15,8 @@ import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
 
 /**
- * What can be seen of the consumer groups in memory (G-DATA-20…33), written when it changed. What a release does not
- * have yet is written as the value that stands for "none".
+ * The visible state of the consumer groups in memory (G-DATA-20…33), written when it changed. Fields that a release
+ * lacks are written as the value that stands for "none".
  */
 final class ConsumerViews extends GroupViews<ConsumerGroup> {
     private static final Field STATIC_MEMBERS = Reflect.field(ConsumerGroup.class, "staticMembers");

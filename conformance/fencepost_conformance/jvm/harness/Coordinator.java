@@ -32,7 +32,7 @@ import org.apache.kafka.coordinator.group.GroupMetadataManager;
 import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
 import org.apache.kafka.server.util.timer.TimerTask;
 
-/** Kafka's coordinator service and runtime, put together as the broker does, but on our clock, queue and log. */
+/** Kafka's coordinator service and runtime, assembled as in the broker, but with the trace's clock, queue and log. */
 final class Coordinator {
     static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
 
@@ -54,7 +54,7 @@ final class Coordinator {
     private static Field background;
     private static Field shard;
 
-    /** Settings of a trace as Kafka's classes hold them; the same for all traces with these settings. */
+    /** The settings of a trace as Kafka's classes hold them; shared by all traces with these settings. */
     private record Config(GroupCoordinatorConfig group, GroupConfigManager groups) { }
 
     final GroupCoordinatorService service;
@@ -73,7 +73,7 @@ final class Coordinator {
         this.contexts = (Map<?, ?>) Reflect.get(CONTEXTS, runtime);
     }
 
-    /** Settings: Kafka's names of them, each with its value. */
+    /** Builds a coordinator. Settings: values by Kafka's names. */
     static Coordinator build(JsonNode settings, int lingerMs, ManualTime time, EventQueue queue, MemoryLog log,
             TraceLoader loader, Records records, Tasks tasks, TopicRights rights) {
         String named = settings.toString();
@@ -128,7 +128,7 @@ final class Coordinator {
             defaults(group, share), group, share));
     }
 
-    /** What a group's configuration is made from where the group has none of its own; since 4.4 Kafka needs no map. */
+    /** Returns the defaults of a group's configuration; since 4.4 Kafka needs no map. */
     private static Map<?, ?> defaults(GroupCoordinatorConfig group, Object share) {
         Method extract = Reflect.methodWith(GroupCoordinatorConfig.class, "extractGroupConfigMap", 1);
         return extract == null ? Map.of() : (Map<?, ?>) Reflect.call(extract, group, share);
@@ -164,27 +164,27 @@ final class Coordinator {
         return context != null && Reflect.get(state, context).toString().equals("LOADING");
     }
 
-    /** The coordinator's own timers, by Kafka's key. */
+    /** Returns the coordinator's own timers, by Kafka's key. */
     @SuppressWarnings("unchecked")
     Map<String, TimerTask> timers() {
         Object context = context();
         return context == null ? Map.of() : (Map<String, TimerTask>) Reflect.get(tasks, Reflect.get(timer, context));
     }
 
-    /** Background work that the runtime has noted, by Kafka's key. */
+    /** Returns the background tasks that the runtime has noted, by Kafka's key. */
     @SuppressWarnings("unchecked")
     private Map<String, ?> tasks() {
         Object context = context();
         return context == null ? Map.of() : (Map<String, ?>) Reflect.get(background, Reflect.get(executor, context));
     }
 
-    /** The dynamic configuration of the group is now this one; other traces start without it. */
+    /** Sets the dynamic configuration of the group; other traces start without it. */
     void configure(String group, Properties config) {
         CONFIGS.remove(settings);
         service.updateGroupConfig(group, config);
     }
 
-    /** All groups in the newest state; none while the partition is not owned. */
+    /** Returns all groups in the newest state; none while the partition is not owned. */
     Collection<?> groups() {
         return groupsById().values();
     }
@@ -194,7 +194,7 @@ final class Coordinator {
         return shard == null ? Map.of() : (Map<?, ?>) Reflect.get(GROUPS, Reflect.get(MANAGER, shard));
     }
 
-    /** What keeps the offsets, in the newest state; null while the partition is not owned. */
+    /** Returns the offset manager in the newest state; null while the partition is not owned. */
     Object offsets() {
         Object shard = shard();
         return shard == null ? null : Reflect.get(OFFSETS, shard);

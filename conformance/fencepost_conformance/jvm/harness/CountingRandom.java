@@ -8,15 +8,15 @@ import java.security.SecureRandomSpi;
 import java.security.Security;
 
 /**
- * Stands in for the JVM's source of randomness, so that the n-th UUID of a trace is known beforehand. Kafka's
- * coordinator draws from it for one purpose only: new member ids (G-WIRE-28). Draw n is the first bytes of SHA-256
- * over n in decimal; targets/ids.py computes the same.
+ * Replaces the JVM's source of randomness, so that the n-th UUID of a trace is known in advance. Kafka's coordinator
+ * draws from it only for new member ids (G-WIRE-28). Draw n is the first bytes of SHA-256 over n in decimal;
+ * targets/ids.py computes the same.
  */
 public final class CountingRandom extends SecureRandomSpi {
     private static final long serialVersionUID = 1L;
     private static long drawn = 0;
 
-    /** Must run before anything in this JVM asks for a UUID. */
+    /** Must run before anything in this JVM requests a UUID. */
     static void install() {
         Security.insertProviderAt(new CountingProvider(), 1);
     }
@@ -29,7 +29,7 @@ public final class CountingRandom extends SecureRandomSpi {
         return drawn;
     }
 
-    /** The next draw is number n. */
+    /** Sets the number of the next draw. */
     static void draw(long n) {
         drawn = n;
     }

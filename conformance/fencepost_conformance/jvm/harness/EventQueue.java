@@ -14,8 +14,8 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorEvent;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorEventProcessor;
 
 /**
- * The partition's event queue without threads (F-RT-03): what the runtime enqueues waits until the step runs it. For
- * each write operation it knows which request or event of the trace caused it, and notes when one fails inside.
+ * The partition's event queue without threads (F-RT-03): events of the runtime wait until the step runs them. For each
+ * write operation it knows which request or event of the trace caused it, and notes when one fails internally.
  */
 final class EventQueue implements CoordinatorEventProcessor {
     private record Entry(CoordinatorEvent event, long cause) { }
@@ -28,7 +28,7 @@ final class EventQueue implements CoordinatorEventProcessor {
     private long cause = 0;
     private String failure = null;
 
-    /** What the running code was caused by: a request's id, or -(index + 1) of another event of the trace. */
+    /** Returns the cause of the running code: a request's id, or -(index + 1) of another event of the trace. */
     long cause() {
         return cause;
     }
@@ -37,7 +37,7 @@ final class EventQueue implements CoordinatorEventProcessor {
         cause = operation;
     }
 
-    /** The class of the exception that an operation of this step failed with, if that was not an answer to a client. */
+    /** Returns the class of the exception of a failed operation of this step, if it was not an answer to a client. */
     String takeFailure() {
         String taken = failure;
         failure = null;
@@ -48,7 +48,7 @@ final class EventQueue implements CoordinatorEventProcessor {
         return waiting.isEmpty();
     }
 
-    /** Runs the event in front with its own cause. */
+    /** Runs the first event with its own cause. */
     void runNext() {
         Entry next = waiting.removeFirst();
         long outer = cause;
@@ -99,8 +99,8 @@ final class EventQueue implements CoordinatorEventProcessor {
     }
 
     /**
-     * A request may run operations one after the other (DeleteGroups), the later ones in steps of other events. Each of
-     * them holds the request's context, whose correlation id is the request's id.
+     * Returns the request of an operation. A request may run operations one after the other (DeleteGroups), the later
+     * ones in steps of other events. Each holds the request's context, whose correlation id is the request's id.
      */
     private long requestOf(Object operation) throws IllegalAccessException {
         Field context = CONTEXTS.computeIfAbsent(operation.getClass(), EventQueue::contextField);
@@ -117,6 +117,6 @@ final class EventQueue implements CoordinatorEventProcessor {
                 return field;
             }
         }
-        return Reflect.field(EventQueue.class, "waiting"); // stands for: this operation holds no context
+        return Reflect.field(EventQueue.class, "waiting"); // means: this operation holds no context
     }
 }

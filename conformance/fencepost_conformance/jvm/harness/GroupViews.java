@@ -8,7 +8,7 @@ import java.util.Set;
 
 import org.apache.kafka.coordinator.group.Group;
 
-/** What can be seen of the groups of one kind in memory, written when it changed. */
+/** The visible state of the groups of one kind in memory, written when it changed. */
 abstract class GroupViews<G extends Group> {
     protected final Hosts hosts;
     protected final Json view = new Json();
@@ -21,10 +21,10 @@ abstract class GroupViews<G extends Group> {
         this.hosts = hosts;
     }
 
-    /** Writes the group into {@code view}, which may hold another one still. */
+    /** Writes the group into {@code view}, which may still hold another one. */
     protected abstract void write(G group);
 
-    /** Writes each group that differs from the last call, with null for one that is gone. */
+    /** Writes each group that has changed since the last call, with null for a removed one. */
     void take(Json out, Collection<?> groups) {
         out.open();
         Set<String> gone = new HashSet<>(last.keySet());

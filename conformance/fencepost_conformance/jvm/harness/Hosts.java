@@ -6,8 +6,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Client hosts of the trace as addresses, the only form in which Kafka takes them. A host that is not written as Kafka
- * writes an address ("/127.0.0.1") goes in under a made-up one and comes out under its own name again.
+ * Client hosts of the trace as addresses, the only form that Kafka accepts. A host that is not in Kafka's form of an
+ * address ("/127.0.0.1") gets an invented address, and its own name in the output.
  */
 final class Hosts {
     private final Map<String, InetAddress> addresses = new HashMap<>();
@@ -17,12 +17,12 @@ final class Hosts {
         return addresses.computeIfAbsent(host, this::resolve);
     }
 
-    /** Whether there are addresses that were made up. */
+    /** Whether there are invented addresses. */
     boolean madeUp() {
         return !names.isEmpty();
     }
 
-    /** The trace's name for what Kafka calls the host. */
+    /** Returns the trace's name for Kafka's name of the host. */
     String name(String kafkas) {
         return names.getOrDefault(kafkas, kafkas);
     }

@@ -5,8 +5,8 @@ import java.io.OutputStream;
 import java.util.Arrays;
 
 /**
- * Writes JSON arrays in ASCII, into a buffer of its own since most of a step's time would else go into text builders.
- * Byte strings are written as text, one character (0…255) a byte.
+ * Writes JSON arrays in ASCII into its own buffer, since text builders would take most of a step's time. Byte strings
+ * are written as text, one character (0…255) a byte.
  */
 final class Json {
     private static final byte[] HEX = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
@@ -59,7 +59,7 @@ final class Json {
         return raw(NULL, NULL.length);
     }
 
-    /** What another writer took. */
+    /** Appends the output of another writer. */
     Json raw(byte[] json) {
         return raw(json, json.length);
     }
@@ -110,7 +110,7 @@ final class Json {
         out[size++] = HEX[c & 15];
     }
 
-    /** Leaves room for at least two more bytes than the comma takes. */
+    /** Ensures room for at least two bytes besides the comma. */
     private void comma() {
         room(3);
         if (first) {
@@ -126,19 +126,19 @@ final class Json {
         }
     }
 
-    /** Whether exactly this was written. */
+    /** Whether the buffer holds exactly these bytes. */
     boolean holds(byte[] json) {
         return json != null && Arrays.equals(out, 0, size, json, 0, json.length);
     }
 
-    /** Starts again with nothing. */
+    /** Empties the buffer. */
     Json clear() {
         size = 0;
         first = true;
         return this;
     }
 
-    /** Takes what was written out, and starts again with nothing. */
+    /** Returns the contents and empties the buffer. */
     byte[] take() {
         byte[] written = Arrays.copyOf(out, size);
         clear();

@@ -17,10 +17,10 @@ import com.sun.management.OperatingSystemMXBean;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 
 /**
- * Loads the log in a file for each line of standard input, and answers each with the nanoseconds of processor time that
- * Kafka's serde and coordinator took, the collector's among them, the number of stored offsets and their sum.
+ * Loads the log in the file that each line of standard input names. Answers with the nanoseconds of processor time of
+ * Kafka's serde and coordinator, including garbage collection, the number of stored offsets and their sum.
  *
- * The file is a row of keys and values in turn, each behind its length in four bytes; -1: there is no value.
+ * The file has keys and values in turn, each after its length in four bytes; -1: there is no value.
  */
 public final class Loading {
     private static final OperatingSystemMXBean SYSTEM =
@@ -63,7 +63,7 @@ public final class Loading {
         return took + " " + sums[0] + " " + sums[1];
     }
 
-    /** The records, each read from its bytes as the load comes to it. */
+    /** Returns the records, each decoded when the load reaches it. */
     private static Iterable<Records.Logged> read(List<ByteBuffer[]> given) {
         GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
         Iterator<ByteBuffer[]> pairs = given.iterator();

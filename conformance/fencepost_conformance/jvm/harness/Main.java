@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
-/** One trace a line on standard input, or some events of one; a line of observations for it on standard output. */
+/** Reads one trace a line, or some events of one, from standard input; writes a line of observations for it. */
 public final class Main {
     private Main() { }
 
@@ -46,7 +46,7 @@ public final class Main {
         }
     }
 
-    /** A parent that is killed cannot close the input while another child of it still holds the pipe. */
+    /** Ends with the parent: a killed parent cannot close the input while another child of it still holds the pipe. */
     private static void endWithParent() {
         ProcessHandle.current().parent().ifPresent(parent -> parent.onExit().thenRun(() -> Runtime.getRuntime().halt(0)));
     }

@@ -11,7 +11,7 @@ import org.apache.kafka.server.util.timer.Timer;
 import org.apache.kafka.server.util.timer.TimerTask;
 import org.apache.kafka.server.util.timer.TimerTaskEntry;
 
-/** The trace's clock, and a timer that fires nothing by itself: tasks lie here until the trace names them. */
+/** The trace's clock, and a timer that fires nothing by itself: it keeps tasks until the trace names them. */
 final class ManualTime implements Time, Timer {
     /** Marks the runtime's own flush task: no operation is ever scheduled this far ahead. */
     static final int LINGER_MS = 1 << 30;
@@ -34,7 +34,7 @@ final class ManualTime implements Time, Timer {
         now = milliseconds;
     }
 
-    /** Whoever asks for the time next gets an exception: the way in which a background task is made to fail. */
+    /** Makes the next reading of the time fail; background tasks are made to fail this way. */
     void failNext() {
         fails = true;
     }
@@ -52,7 +52,7 @@ final class ManualTime implements Time, Timer {
         }
     }
 
-    /** The flush task of the open batch, if a batch is open; handed out once. */
+    /** Returns the flush task of the open batch, if a batch is open; only once. */
     TimerTask takeLinger() {
         TimerTask task = linger;
         linger = null;

@@ -20,14 +20,14 @@ import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 
 /**
- * The partition's log: counts records, fails when told to, and moves the high watermark only when told to. It stands
- * behind Kafka's PartitionWriter through a proxy, because that interface changed between releases.
+ * The partition's log: counts records, and fails or moves the high watermark only on request. It is behind Kafka's
+ * PartitionWriter through a proxy, because that interface changed between releases.
  */
 final class MemoryLog implements InvocationHandler {
     private static final LogConfig CONFIG = new LogConfig(new Properties());
     /**
-     * What was appended together. {@code producer}: whose transaction it is part of, -1 if of none. A record that ends
-     * one has {@code key} and {@code value}, which no serializer of the coordinator's wrote.
+     * A batch of records. {@code producer}: of its transaction, -1 if it has none. A record that ends a transaction has
+     * {@code key} and {@code value}, which no serializer of the coordinator wrote.
      */
     record Batch(int count, long producer, short epoch, byte[] key, byte[] value) { }
 
@@ -44,7 +44,7 @@ final class MemoryLog implements InvocationHandler {
         return Reflect.implement(PartitionWriter.class, this);
     }
 
-    /** The next append throws this error; null lets appends through. */
+    /** Makes the next append throw this error; null lets appends succeed. */
     void failWith(Errors error) {
         failure = error;
     }
@@ -54,7 +54,9 @@ final class MemoryLog implements InvocationHandler {
         ends.add(offset);
     }
 
-    /** Whether a batch ends there. Replication goes batch by batch, and Kafka has a snapshot at each end only. */
+    /**
+     * Whether a batch ends at this offset. Replication goes batch by batch, and Kafka has snapshots only at batch ends.
+     */
     boolean endsAt(long offset) {
         return ends.contains(offset);
     }
@@ -67,21 +69,21 @@ final class MemoryLog implements InvocationHandler {
         return endOffset;
     }
 
-    /** How many records were appended since the last call. */
+    /** Returns how many records were appended since the last call. */
     int takeAppended() {
         int taken = appended;
         appended = 0;
         return taken;
     }
 
-    /** What was appended since the last call, or was to be and failed. */
+    /** Returns the batches since the last call, including failed ones. */
     List<Batch> takeBatches() {
         List<Batch> taken = List.copyOf(batches);
         batches.clear();
         return taken;
     }
 
-    /** Whether an append failed since the last call. */
+    /** Whether an append has failed since the last call. */
     boolean takeFailed() {
         boolean taken = failed;
         failed = false;

@@ -24,10 +24,10 @@ import org.apache.kafka.image.MetadataImage;
 import org.apache.kafka.image.MetadataProvenance;
 
 /**
- * The metadata image that the coordinator sees: the topics of the trace, made with the records that a controller
- * writes. Each rack is one broker; a partition is on the brokers of its racks, or on one without a rack. It goes to the
- * runtime and not to the service, which would wait here for the offsets of deleted topics to be deleted; that is asked of
- * the runtime as the service does it, without waiting (O-EXP-23).
+ * The metadata image that the coordinator sees: the topics of the trace, made with a controller's records. Each rack is
+ * one broker; a partition is on the brokers of its racks, or on one without a rack. The runtime gets the image, not the
+ * service, which would wait here for the deletion of deleted topics' offsets. That deletion is requested from the
+ * runtime as the service does it, without waiting (O-EXP-23).
  */
 final class Metadata {
     private static final int NO_RACK = 0;
@@ -77,7 +77,7 @@ final class Metadata {
         for (int i = 0; i < 2; i++) {
             arguments[i] = argument(UPDATE.getParameterTypes()[i], delta, image);
         }
-        Reflect.call(UPDATE, runtime, arguments); // up to 4.2 the broker does it the other way round; neither sees the other
+        Reflect.call(UPDATE, runtime, arguments); // up to 4.2 the broker uses the other order, to the same effect
         delete(runtime, timeout, deleted);
     }
 
@@ -92,7 +92,7 @@ final class Metadata {
         Reflect.call(WRITE_ALL, runtime, arguments);
     }
 
-    /** Image and delta come in either order, and in 4.2 as the coordinator's own kinds of them. */
+    /** Returns an argument: image and delta come in either order, and in 4.2 as the coordinator's own classes. */
     private static Object argument(Class<?> type, MetadataDelta delta, MetadataImage image) {
         Object part = type.getSimpleName().endsWith("Delta") ? delta : image;
         return type.isInstance(part) ? part : Reflect.construct(
@@ -106,7 +106,7 @@ final class Metadata {
         }
         int old = isNew ? 0 : before.replicas().size();
         if (old > topic.replicas().size()) {
-            throw new IllegalArgumentException("topic " + name + " lost partitions, which no topic can");
+            throw new IllegalArgumentException("topic " + name + " lost partitions, which is impossible");
         }
         for (int i = 0; i < topic.replicas().size(); i++) {
             List<Integer> replicas = topic.replicas().get(i);
@@ -142,13 +142,13 @@ final class Metadata {
             .setFenced(false));
     }
 
-    /** The id of the topic; null if there is none. */
+    /** Returns the id of the topic; null if there is none. */
     Uuid idOf(String name) {
         Topic topic = topics.get(name);
         return topic == null ? null : topic.id();
     }
 
-    /** The name of the topic; null if there is none. */
+    /** Returns the name of the topic; null if there is none. */
     String nameOf(Uuid id) {
         for (Map.Entry<String, Topic> each : topics.entrySet()) {
             if (each.getValue().id().equals(id)) {
@@ -158,7 +158,7 @@ final class Metadata {
         return null;
     }
 
-    /** The names of all topics, with their ids. */
+    /** Returns the names of all topics, with their ids. */
     Map<String, Uuid> ids() {
         Map<String, Uuid> found = new HashMap<>();
         topics.forEach((name, topic) -> found.put(name, topic.id()));
@@ -176,6 +176,6 @@ final class Metadata {
                 return method;
             }
         }
-        throw new IllegalStateException("Kafka's runtime takes no metadata");
+        throw new IllegalStateException("Kafka's runtime has no method for metadata");
     }
 }

@@ -46,18 +46,18 @@ import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinatorService;
 
 /**
- * What the broker's request layer does around the coordinator's part of the offset APIs: rights, topics that are not there,
- * names for ids (O-COMMIT-01…04, O-TXN-01, 02, O-FETCH-01, 13, 14, O-DEL-01), and errors where each version has them.
+ * The part of the broker's request layer around the offset APIs: authorization, missing topics, names for ids
+ * (O-COMMIT-01…04, O-TXN-01, 02, O-FETCH-01, 13, 14, O-DEL-01), and errors in the form of each version.
  */
 final class OffsetApis {
     private static final Method COMPLETE = Reflect.named(GroupCoordinatorService.class, "completeTransaction");
     private static final Method FETCH_ALL = Reflect.methodWith(GroupCoordinatorService.class, "fetchAllOffsets", 3);
     private static final String NOWHERE = "";
 
-    /** One partition of a request: where it is in the answer, and what it is about. */
+    /** One partition of a request: its place in the answer, and its contents. */
     private record Row(int partition, JsonNode told) { }
 
-    /** A topic of a request as far as the broker knows it. */
+    /** A topic of a request, as far as the broker knows it. */
     private record Known(String name, Uuid id, List<Row> rows) { }
 
     private final GroupCoordinatorService service;
@@ -73,7 +73,7 @@ final class OffsetApis {
         this.timeout = timeout;
     }
 
-    /** The group that a fetch asked for first: the only one before v8, whose answers do not name it. */
+    /** Returns the first group of a fetch: the only one before v8, whose answers do not name it. */
     String groupOf(int request) {
         return asked.getOrDefault(request, NOWHERE);
     }
@@ -140,7 +140,7 @@ final class OffsetApis {
         });
     }
 
-    /** The field was renamed when member epochs came to stand in it (4.4). */
+    /** Sets the generation; the field was renamed when it could also hold member epochs (4.4). */
     private static void generation(TxnOffsetCommitRequestData request, int generation) {
         Method setter = Reflect.methodWith(TxnOffsetCommitRequestData.class, "setGenerationId", 1);
         if (setter == null) {
@@ -189,7 +189,7 @@ final class OffsetApis {
     private CompletableFuture<OffsetFetchResponseGroup> fetchAll(RequestContext context,
             OffsetFetchRequestGroup request, boolean stable, short version) {
         Set<String> closed = rights.denied(context.correlationId());
-        Map<String, Uuid> ids = metadata.ids(); // a broker looks when it answers (O-FETCH-13)
+        Map<String, Uuid> ids = metadata.ids(); // a broker reads the metadata when it answers (O-FETCH-13)
         return all(context, request, stable).thenApply(told -> {
             if (told.errorCode() != Errors.NONE.code()) {
                 return told;
@@ -205,7 +205,7 @@ final class OffsetApis {
         });
     }
 
-    /** By a method of its own up to 4.3. */
+    /** Uses its own method up to 4.3. */
     @SuppressWarnings("unchecked")
     private CompletableFuture<OffsetFetchResponseGroup> all(RequestContext context, OffsetFetchRequestGroup request,
             boolean stable) {
@@ -257,7 +257,10 @@ final class OffsetApis {
             .setCommittedOffset(-1).setMetadata("").setCommittedLeaderEpoch(-1);
     }
 
-    /** The answer as Kafka's own class shapes it for the version: by a builder since 4.1, before by its constructor. */
+    /**
+     * Returns the answer in the version's form, by Kafka's own class: by a builder since 4.1, before by its
+     * constructor.
+     */
     private static OffsetFetchResponseData shaped(List<OffsetFetchResponseGroup> groups, short version) {
         Class<?> builder = Reflect.find("org.apache.kafka.common.requests.OffsetFetchResponse$Builder");
         if (builder == null) {
@@ -302,7 +305,9 @@ final class OffsetApis {
             .thenApply(told -> answer.merge(told).build().data());
     }
 
-    /** The marker of one partition; the layer above says NOT_LEADER_OR_FOLLOWER where the coordinator is elsewhere. */
+    /**
+     * Writes one partition's marker; the layer above answers NOT_LEADER_OR_FOLLOWER where the coordinator is elsewhere.
+     */
     CompletableFuture<? extends ApiMessage> complete(JsonNode body) {
         List<Object> arguments = new ArrayList<>(List.of(Coordinator.PARTITION, body.get(0).longValue(),
             body.get(1).shortValue(), body.get(2).intValue(),
@@ -327,7 +332,7 @@ final class OffsetApis {
         void row(String name, Uuid id, int partition, Errors error);
     }
 
-    /** The topics that are let through; what is not is told at once, in the order of the request. */
+    /** Returns the accepted topics; the others are answered at once, in the order of the request. */
     private List<Known> known(RequestContext context, JsonNode topics, boolean byId, Errors all, Refuse refuse) {
         Set<String> closed = rights.denied(context.correlationId());
         List<Known> found = new ArrayList<>();
@@ -357,8 +362,9 @@ final class OffsetApis {
     }
 
     /**
-     * Kafka's own builder of the answer to a commit, by names or by ids. It has each topic once, with what was refused
-     * first; if nothing was, it takes the coordinator's rows as they are, also those of a topic that is named twice.
+     * Returns Kafka's own builder of the answer to a commit, by names or by ids. It lists each topic once, rejected
+     * rows first. If none was rejected, it uses the coordinator's rows as they are, also those of a topic that is named
+     * twice.
      */
     private static Object builder(Class<?> response, boolean byId) {
         Method make = Reflect.methodWith(response, "newBuilder", 1);
@@ -368,7 +374,7 @@ final class OffsetApis {
 
     private static void add(Object builder, String name, Uuid id, int partition, Errors error) {
         Method add = Reflect.methodWith(builder.getClass(), "addPartition", 4);
-        if (add == null) { // by names alone
+        if (add == null) { // by names only
             Reflect.call(Reflect.methodWith(builder.getClass(), "addPartition", 3), builder, name, partition, error);
         } else {
             Reflect.call(add, builder, id, name, partition, error);

@@ -10,7 +10,7 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.OffsetAndMetadata;
 import org.apache.kafka.coordinator.group.OffsetMetadataManager;
 
-/** What can be seen of stored offsets in memory (G-DATA-40, 41), written whole when it changed. */
+/** The visible state of stored offsets in memory (G-DATA-40, 41), written whole when it changed. */
 final class OffsetViews {
     private static final Field OFFSETS = Reflect.field(OffsetMetadataManager.class, "offsets");
     private static final Field PENDING = Reflect.field(OffsetMetadataManager.class, "pendingTransactionalOffsets");
@@ -24,8 +24,8 @@ final class OffsetViews {
     private List<String> lastRows = List.of();
 
     /**
-     * [rows, open transactions], or nothing if they are as they were, in whichever order: what a failed append took
-     * away comes back at another place of its map. No manager: nothing is stored.
+     * Writes [rows, open transactions], or nothing if they are unchanged apart from their order: an offset restored
+     * after a failed append is at another place of its map. No manager: nothing is stored.
      */
     void take(Json out, Object manager) {
         view.clear().open().open();
@@ -57,7 +57,7 @@ final class OffsetViews {
         }
     }
 
-    /** How many offsets are stored, and what they add up to: that two loads have come to the same. */
+    /** Returns the number of stored offsets and their sum, to show that two loads have the same result. */
     static long[] sums(Object manager) {
         long[] sums = new long[2];
         each((Map<?, ?>) Reflect.get(BY_GROUP, Reflect.get(OFFSETS, manager)), (group, topic, partition, held) -> {
@@ -67,7 +67,7 @@ final class OffsetViews {
         return sums;
     }
 
-    /** A line for each row and each open transaction, sorted. */
+    /** Returns a line for each row and each open transaction, sorted. */
     private static List<String> rows(Object manager) {
         List<String> rows = new ArrayList<>();
         if (manager != null) {

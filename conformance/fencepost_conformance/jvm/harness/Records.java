@@ -18,11 +18,11 @@ import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
 /**
- * Records as Kafka's own serde writes and reads them: [key, value], both bytes, the value null for a tombstone. Behind
- * that stand producer and epoch of one that is part of a transaction. What ends a transaction is a record like these.
+ * Encodes and decodes records with Kafka's own serde: [key, value], both bytes, the value null for a tombstone. A
+ * record of a transaction is followed by its producer and epoch. The end of a transaction is a record like these.
  */
 final class Records implements Serializer<CoordinatorRecord> {
-    /** A record of a log that is loaded; {@code ends}: what it does to the transaction of its producer, if it does. */
+    /** A record of a loaded log; {@code ends}: how it ends its producer's transaction, or null. */
     record Logged(CoordinatorRecord record, long producer, short epoch, TransactionResult ends) { }
 
     private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
@@ -52,13 +52,13 @@ final class Records implements Serializer<CoordinatorRecord> {
         return keys.size();
     }
 
-    /** Forgets records that were serialized but did not get into a batch. */
+    /** Forgets serialized records that did not get into a batch. */
     void dropAfter(int count) {
         keys.subList(count, keys.size()).clear();
         values.subList(count, values.size()).clear();
     }
 
-    /** Writes what was serialized since the last call, and what ended transactions: the batches tell whose it was. */
+    /** Writes what was serialized since the last call, and ends of transactions: the batches tell their producers. */
     void take(Json out, List<MemoryLog.Batch> batches) {
         out.open();
         int at = 0;
@@ -91,7 +91,7 @@ final class Records implements Serializer<CoordinatorRecord> {
         out.close();
     }
 
-    /** The records of a Load, as Kafka's deserializer makes them from the bytes of a log. */
+    /** Returns the records of a Load, as Kafka's deserializer makes them from the bytes of a log. */
     List<Logged> read(JsonNode records) {
         List<Logged> result = new ArrayList<>();
         for (JsonNode record : records) {
@@ -111,7 +111,7 @@ final class Records implements Serializer<CoordinatorRecord> {
         return result;
     }
 
-    /** The group of a record, which comes first in the key of every one. */
+    /** Returns the group of a record, which is the first field of every key. */
     static String group(JsonNode record) {
         ByteBuffer key = buffer(record.get(0));
         key.getShort();
@@ -120,7 +120,7 @@ final class Records implements Serializer<CoordinatorRecord> {
         return new String(group, StandardCharsets.UTF_8);
     }
 
-    /** The value with the hosts of the trace, where Kafka knows them by addresses that were made up. */
+    /** Returns the value with the hosts of the trace in place of invented addresses. */
     private byte[] told(byte[] key, byte[] value) {
         if (!hosts.madeUp()) {
             return value;
@@ -130,7 +130,7 @@ final class Records implements Serializer<CoordinatorRecord> {
             ? MessageUtil.toVersionPrefixedBytes(read.version(), read.message()) : value;
     }
 
-    /** Whether there are hosts in it. */
+    /** Renames hosts; returns whether there are any. */
     private static boolean rename(ApiMessage value, UnaryOperator<String> name) {
         if (value instanceof GroupMetadataValue group) {
             group.members().forEach(member -> member.setClientHost(name.apply(member.clientHost())));
@@ -143,7 +143,7 @@ final class Records implements Serializer<CoordinatorRecord> {
         return false;
     }
 
-    /** Bytes are text with one character (0…255) a byte. */
+    /** Converts text with one character (0…255) a byte to bytes. */
     private static ByteBuffer buffer(JsonNode bytes) {
         return bytes.isNull() ? null : ByteBuffer.wrap(bytes.textValue().getBytes(StandardCharsets.ISO_8859_1));
     }

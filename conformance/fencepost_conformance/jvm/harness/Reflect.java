@@ -8,11 +8,11 @@ import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.OptionalInt;
 
-/** Reaches what Kafka keeps to itself, and bridges the small differences between its releases. */
+/** Reaches private members of Kafka's classes, and bridges small differences between its releases. */
 final class Reflect {
     private Reflect() { }
 
-    /** A field of the class or of one above it, made readable. */
+    /** Returns a field of the class or of a superclass, made accessible. */
     static Field field(Class<?> type, String name) {
         for (Class<?> at = type; at != null; at = at.getSuperclass()) {
             try {
@@ -34,7 +34,7 @@ final class Reflect {
         }
     }
 
-    /** A public method without parameters. */
+    /** Returns a public method without parameters. */
     static Method method(Class<?> type, String name) {
         try {
             Method method = type.getMethod(name);
@@ -45,7 +45,7 @@ final class Reflect {
         }
     }
 
-    /** The one public method of that name, whatever it takes. */
+    /** Returns the only public method of that name, whatever its parameters. */
     static Method named(Class<?> type, String name) {
         for (Method method : type.getMethods()) {
             if (method.getName().equals(name)) {
@@ -56,7 +56,7 @@ final class Reflect {
         throw new IllegalStateException("Kafka's " + type.getName() + " has no method " + name);
     }
 
-    /** The one public method of that name with so many parameters; null if this release has none. */
+    /** Returns the only public method of that name with so many parameters; null if this release has none. */
     static Method methodWith(Class<?> type, String name, int parameters) {
         for (Method method : type.getMethods()) {
             if (method.getName().equals(name) && method.getParameterCount() == parameters) {
@@ -77,7 +77,7 @@ final class Reflect {
 
     /**
      * Builds an object with the constructor whose parameters can all be filled from the parts, by their types. An
-     * interface that no part implements is for something that no trace has (share groups), and does nothing.
+     * interface that no part implements belongs to a feature that no trace uses (share groups), and does nothing.
      */
     static Object construct(Class<?> type, Object... parts) {
         for (Constructor<?> constructor : type.getDeclaredConstructors()) {
@@ -87,11 +87,11 @@ final class Reflect {
                     constructor.setAccessible(true);
                     return constructor.newInstance(arguments);
                 } catch (ReflectiveOperationException failed) {
-                    throw new IllegalStateException("could not build " + type.getName(), failed);
+                    throw new IllegalStateException("cannot build  " + type.getName(), failed);
                 }
             }
         }
-        throw new IllegalStateException("no constructor of " + type.getName() + " takes the parts that are known");
+        throw new IllegalStateException("no constructor of " + type.getName() + " fits the known parts");
     }
 
     static Object made(Constructor<?> constructor, Object... arguments) {
@@ -121,7 +121,7 @@ final class Reflect {
         return arguments;
     }
 
-    /** Calls the builder's "with" methods by name; names that this release does not have are passed over. */
+    /** Calls the builder's "with" methods by name; names that this release lacks are ignored. */
     static void fill(Object builder, Map<String, Object> parts) {
         for (Method method : builder.getClass().getMethods()) {
             Object part = parts.get(method.getName());
@@ -141,12 +141,12 @@ final class Reflect {
         }
     }
 
-    /** An implementation of an interface whose methods differ between releases. */
+    /** Implements an interface whose methods differ between releases. */
     static <T> T implement(Class<T> type, InvocationHandler handler) {
         return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
     }
 
-    /** What a method returns that has nothing to say. */
+    /** Returns an empty result for a method. */
     static Object nothing(Method method) {
         Class<?> type = method.getReturnType();
         if (type == boolean.class) {

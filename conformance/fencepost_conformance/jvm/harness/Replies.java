@@ -22,7 +22,7 @@ import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 
-/** Writes answers as a client of the request's version would read them: each goes through the wire format first. */
+/** Writes answers as a client of the request's version would read them: each passes through the wire format first. */
 final class Replies {
     private final Hosts hosts;
 
@@ -30,7 +30,7 @@ final class Replies {
         this.hosts = hosts;
     }
 
-    /** {@code group}: the one that a fetch asked for, where its answer does not say. */
+    /** {@code group}: the group of a fetch, if its answer does not name it. */
     void write(Json out, int request, short api, short version, ApiMessage answer, String group) {
         ByteBufferAccessor wire = wire(answer, version);
         out.open().number(request).number(api);
@@ -175,7 +175,7 @@ final class Replies {
         out.close();
     }
 
-    /** An entry for each group; an answer of the versions for one group alone is its entry. */
+    /** Writes an entry for each group; in versions for a single group the answer is the entry. */
     private void write(Json out, OffsetFetchResponseData data, String only) {
         out.open();
         if (only != null) {

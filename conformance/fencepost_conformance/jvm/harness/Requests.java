@@ -88,8 +88,8 @@ final class Requests {
     }
 
     /**
-     * Kafka's builder puts the one member of a request below v3 where it belongs (G-WIRE-23). It makes no request without
-     * members; a broker that reads one from the wire has no such check (C-LEAVE-27).
+     * Kafka's builder places the single member of a request before v3 (G-WIRE-23). It makes no request without members;
+     * a broker that reads one from the wire has no such check (C-LEAVE-27).
      */
     static LeaveGroupRequest leave(JsonNode body, short version) {
         JsonNode members = body.get(1);
@@ -150,7 +150,7 @@ final class Requests {
         return new DeleteGroupsRequestData().setGroupsNames(texts(body.get(0)));
     }
 
-    /** The groups that a request names: the ones whose timers it can touch. */
+    /** Collects the groups in a request: those whose timers it can change. */
     static void groups(short api, JsonNode body, Set<String> into) {
         ApiKeys key = ApiKeys.forId(api);
         if (key == ApiKeys.OFFSET_FETCH) {

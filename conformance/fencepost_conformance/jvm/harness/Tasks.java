@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Background work that waits until the trace lets it run. Kafka keys its tasks by one string ("GROUP-regex", M-RX-03);
- * the runtime has noted a task under its key before it hands over the work, which is how the two are brought together.
+ * Background tasks that wait until the trace lets them run. Kafka keys its tasks by one string ("GROUP-regex",
+ * M-RX-03). The runtime notes a task under its key before it submits the work, so the two can be matched.
  */
 final class Tasks extends AbstractExecutorService {
     private static final String REGEX = "-regex";
@@ -27,7 +27,7 @@ final class Tasks extends AbstractExecutorService {
         this.time = time;
     }
 
-    /** Where the runtime notes its tasks by key. */
+    /** Sets where the runtime notes its tasks by key. */
     void lookIn(Supplier<Map<String, ?>> tasks) {
         known = tasks;
     }
@@ -44,7 +44,7 @@ final class Tasks extends AbstractExecutorService {
         });
     }
 
-    /** Runs the work of ["k", at, kind, group, failed], so that its result is in the queue; false if there is none. */
+    /** Runs the task of ["k", at, kind, group, failed], so that its result is in the queue; false if there is none. */
     boolean run(String group, boolean fails) {
         Map<String, ?> tasks = known.get();
         waiting.removeIf(one -> tasks.get(one.key()) != one.task()); // cancelled when the partition was lost
@@ -61,12 +61,12 @@ final class Tasks extends AbstractExecutorService {
         return false;
     }
 
-    /** Writes what was started since the last call: [kind, group]. */
+    /** Writes the tasks started since the last call: [kind, group]. */
     void take(Json out) {
         out.open();
         for (String key : started) {
             if (!key.endsWith(REGEX)) {
-                throw new IllegalStateException("Kafka started a task that no rule names: " + key);
+                throw new IllegalStateException("Kafka started a task that is not in the rule book:  " + key);
             }
             out.open().text("regex").text(key.substring(0, key.length() - REGEX.length())).close();
         }

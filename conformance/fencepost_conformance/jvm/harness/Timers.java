@@ -18,13 +18,13 @@ import org.apache.kafka.server.util.timer.TimerTask;
 
 /**
  * Finds and reports armed timers. Kafka's keys are one string (C-TMR-11, M-TMR-01…03): "heartbeat-GROUP-MEMBER",
- * "join-GROUP", "sync-GROUP" of classic groups; "session-timeout-GROUP-MEMBER", "rebalance-timeout-GROUP-MEMBER",
- * "join-GROUP-MEMBER", "sync-GROUP-MEMBER" of consumer groups. Groups and members may contain the hyphen themselves, so
- * the groups of the trace tell where to cut, and where several do, what the task was made with: a key may pass from one
- * group to another (M-TMR-01). The one that looks for old offsets has no group; those that count things are left out.
+ * "join-GROUP", "sync-GROUP" for classic groups; "session-timeout-GROUP-MEMBER", "rebalance-timeout-GROUP-MEMBER",
+ * "join-GROUP-MEMBER", "sync-GROUP-MEMBER" for consumer groups. Groups and members may contain the hyphen themselves,
+ * so the groups of the trace decide where to split. Where several fit, the task's own fields decide: a key may pass
+ * from one group to another (M-TMR-01). The timer that expires offsets has no group; timers of metrics are left out.
  */
 final class Timers {
-    /** Kafka's prefix of each kind of timer of a member; those without a member are apart. */
+    /** Kafka's prefix of each kind of timer of a member; those without a member are separate. */
     private static final Map<String, String> OF_MEMBERS = new TreeMap<>(Map.of(
         "heartbeat", "heartbeat-", "consumer-session", "session-timeout-", "consumer-rebalance", "rebalance-timeout-",
         "consumer-join", "join-", "consumer-sync", "sync-"));
@@ -50,8 +50,8 @@ final class Timers {
     }
 
     /**
-     * The tasks of ["t", at, kind, group, member, operation] that are armed and due. A request may be several operations,
-     * which were begun at once and end at once: a fetch of stable offsets of several groups.
+     * Returns the tasks of ["t", at, kind, group, member, operation] that are armed and due. A request may be several
+     * operations, which begin and end together: a fetch of stable offsets of several groups.
      */
     List<TimerTask> due(JsonNode event) {
         String kind = event.get(2).textValue();
@@ -70,7 +70,7 @@ final class Timers {
         return deadline == null || deadline > time.milliseconds() ? List.of() : List.of(task);
     }
 
-    /** Writes what changed since the last call: [kind, group, member, operation, deadline or null]. */
+    /** Writes the changes since the last call: [kind, group, member, operation, deadline or null]. */
     void take(Json out) {
         out.open();
         if (groups.size() != groupsRead) {
@@ -125,7 +125,7 @@ final class Timers {
         out.close();
     }
 
-    /** Every group and member that the key may stand for. */
+    /** Returns every group and member that the key may stand for. */
     private List<Key> parse(String key) {
         List<Key> found = new ArrayList<>();
         for (String group : groups) {
@@ -142,7 +142,7 @@ final class Timers {
         return found;
     }
 
-    /** Whose timer this task is: of several, whose names it holds. */
+    /** Returns the owner of this task: of several, the one whose names it holds. */
     private Key owner(List<Key> keys, TimerTask task) {
         if (keys.size() < 2) {
             return keys.isEmpty() ? null : keys.get(0);
@@ -153,7 +153,7 @@ final class Timers {
             List<Key> fitting = keys.stream()
                 .filter(key -> held.contains(key.group()) && (key.member().isEmpty() || held.contains(key.member())))
                 .toList();
-            if (fitting.size() > 1) {  // "-" of "--" and "--" of "-": every task is given its group first
+            if (fitting.size() > 1) {  // "-" of "--" and "--" of "-": every task gets its group first
                 fitting = fitting.stream()
                     .filter(key -> held.indexOf(key.group()) <= held.indexOf(key.member())).toList();
             }
@@ -164,7 +164,7 @@ final class Timers {
         });
     }
 
-    /** The strings, groups and members that an object was made with, and those that its own parts were. */
+    /** Collects the strings, groups and members in an object's fields, and in the fields of its own parts. */
     private static void names(Object holder, int depth, List<String> into) {
         for (Field field : holder.getClass().getDeclaredFields()) {
             if (Modifier.isStatic(field.getModifiers()) || field.getType().isPrimitive()) {

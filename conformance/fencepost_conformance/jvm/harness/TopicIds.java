@@ -7,7 +7,7 @@ import java.util.Optional;
 
 import org.apache.kafka.common.Uuid;
 
-/** The field topicId of messages and stored offsets, which 4.0 does not have yet. */
+/** The field topicId of messages and stored offsets, which 4.0 lacks. */
 final class TopicIds {
     private static final Map<Class<?>, Optional<Method>> GETTERS = new HashMap<>();
     private static final Map<Class<?>, Optional<Method>> SETTERS = new HashMap<>();

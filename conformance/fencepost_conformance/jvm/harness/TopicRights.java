@@ -15,8 +15,8 @@ import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.apache.kafka.server.authorizer.Authorizer;
 
 /**
- * Which topics the sender of each request may not describe (M-VAL-02, M-DESC-01, M-RX-06). The coordinator asks with
- * the context of the request, even long after it; the correlation id in it is the request's id.
+ * The topics that the sender of each request may not describe (M-VAL-02, M-DESC-01, M-RX-06). The coordinator asks with
+ * the request's context, even long after it; the correlation id in it is the request's id.
  */
 final class TopicRights {
     private static final Metrics METRICS = new Metrics();
@@ -33,7 +33,7 @@ final class TopicRights {
         return denied.getOrDefault(request, Set.of());
     }
 
-    /** The authorizer as the releases want it handed in: by itself before 4.1, then as a plugin. */
+    /** Returns the authorizer in the form of the release: by itself before 4.1, then as a plugin. */
     Map<String, Object> parts() {
         Authorizer authorizer = Reflect.implement(Authorizer.class, (proxy, method, arguments) ->
             method.getName().equals("authorize") ? authorize(arguments) : Reflect.nothing(method));

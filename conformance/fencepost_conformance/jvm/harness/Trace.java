@@ -11,13 +11,13 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.server.util.timer.TimerTask;
 
 /**
- * One trace on a fresh coordinator: each event is a step, each step writes what could be observed of it.
+ * One trace on a fresh coordinator: each event is a step, and each step writes its observation.
  *
- * <p>Kafka with linger 0 appends inside the operation, so a failing append would be part of the operation's own step.
- * A trace keeps the two apart. Here the runtime gets a linger that never ends, and the step flushes the batch itself by
- * running the runtime's flush task: at the end of the operation's step if the append is to succeed, in the next step if
- * that says that it fails. Nothing can happen between, so the runtime does the same in the same order; only the timer of
- * the operation is seen to be set and cancelled. "Merged" traces run with linger 0 itself, to hold one against the other.
+ * <p>Kafka with linger 0 appends inside the operation, so a failing append would be part of the operation's own step. A
+ * trace keeps the two apart. Here the runtime gets a linger that never ends, and the step flushes the batch itself by
+ * running the runtime's flush task. It does so at the end of the operation's step if the append succeeds, else in the
+ * next step, which makes it fail. Nothing can happen in between, so the runtime does the same in the same order; only
+ * the timer of the operation is visibly set and cancelled. "Merged" traces run with linger 0, for comparison.
  */
 final class Trace {
     private final EventQueue queue = new EventQueue();
@@ -62,7 +62,7 @@ final class Trace {
             });
     }
 
-    /** A whole trace: an observation for each event. */
+    /** Runs a whole trace: an observation for each event. */
     static void run(JsonNode trace, Json out) {
         CountingRandom.reset();
         out.open();
@@ -71,8 +71,8 @@ final class Trace {
     }
 
     /**
-     * A trace that goes on: ["=", trace] begins one, ["+", events] adds to the one that was begun last. Answers how many
-     * random ids were drawn so far, then an observation for each event.
+     * Runs a continued trace: ["=", trace] begins one, ["+", events] adds to the one that was begun last. Answers how
+     * many random ids were drawn so far, then an observation for each event.
      */
     static void goOn(JsonNode told, Json out) {
         Json seen = new Json();
@@ -135,14 +135,14 @@ final class Trace {
         due.forEach(TimerTask::run);
     }
 
-    /** A background task ends: ["k", at, kind, group, failed]. */
+    /** Ends a background task: ["k", at, kind, group, failed]. */
     private void finish(JsonNode event) {
         if (!tasks.run(event.get(3).textValue(), event.get(4).intValue() != 0)) {
             refusal = "NoSuchTask";
         }
     }
 
-    /** A group's configuration changes: ["g", at, group, {name: value}]. */
+    /** Changes a group's configuration: ["g", at, group, {name: value}]. */
     private void configure(JsonNode event) {
         Properties config = new Properties();
         event.get(3).fields().forEachRemaining(item -> config.put(item.getKey(), item.getValue().asText()));
@@ -164,7 +164,7 @@ final class Trace {
             return; // it happened in the step before
         }
         TimerTask flush = time.takeLinger();
-        boolean failedBefore = log.takeFailed(); // of an operation that was not the last of its step
+        boolean failedBefore = log.takeFailed(); // for an operation that was not the last of its step
         if (flush == null) {
             refusal = failedBefore ? null : "NothingToAppend";
             return;
@@ -205,7 +205,7 @@ final class Trace {
         }
     }
 
-    /** Runs what is queued, and flushes after each operation as linger 0 does, except a last one that is to fail. */
+    /** Runs what is queued, and flushes after each operation as linger 0 does, except a last one that must fail. */
     private void drain() {
         while (!queue.isEmpty()) {
             queue.runNext();
@@ -215,7 +215,7 @@ final class Trace {
             }
             if (flush != null) {
                 flush.run();
-                queue.runNext(); // the flush goes in front of all others
+                queue.runNext(); // the flush precedes all others
             }
         }
     }

@@ -7,7 +7,7 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 
-/** Loading that begins when the runtime asks for it and ends when the trace says so, with the records of the trace. */
+/** A load that begins when the runtime requests it and ends when the trace says so, with the trace's records. */
 final class TraceLoader implements CoordinatorLoader<CoordinatorRecord> {
     private CompletableFuture<LoadSummary> pending;
     private CoordinatorPlayback<CoordinatorRecord> playback;
@@ -23,7 +23,7 @@ final class TraceLoader implements CoordinatorLoader<CoordinatorRecord> {
         return pending != null;
     }
 
-    /** Replays the records as if all of them were replicated (F-LOAD-01); what failed, or null. */
+    /** Replays the records as if all of them were replicated (F-LOAD-01); returns the failure, or null. */
     RuntimeException finish(Iterable<Records.Logged> records) {
         CompletableFuture<LoadSummary> loading = pending;
         pending = null;
@@ -55,7 +55,7 @@ final class TraceLoader implements CoordinatorLoader<CoordinatorRecord> {
         loading.completeExceptionally(new RuntimeException("the trace says that loading fails"));
     }
 
-    /** Forgets a load whose coordinator was closed meanwhile. */
+    /** Forgets a load whose coordinator has been closed. */
     void forget() {
         pending = null;
     }

@@ -13,7 +13,7 @@ import org.apache.kafka.common.message.JoinGroupRequestData.JoinGroupRequestProt
 import org.apache.kafka.coordinator.group.classic.ClassicGroup;
 import org.apache.kafka.coordinator.group.classic.ClassicGroupMember;
 
-/** What can be seen of the classic groups in memory (G-DATA-01…11), written when it changed. */
+/** The visible state of the classic groups in memory (G-DATA-01…11), written when it changed. */
 final class Views extends GroupViews<ClassicGroup> {
     private static final Field STATIC_MEMBERS = Reflect.field(ClassicGroup.class, "staticMembers");
     private static final Field PENDING_JOIN = Reflect.field(ClassicGroup.class, "pendingJoinMembers");

@@ -18,9 +18,9 @@ import org.apache.kafka.common.message.OffsetForLeaderEpochResponseData.EpochEnd
 import org.apache.kafka.common.utils.LogContext;
 
 /**
- * Drives Kafka's SubscriptionState by lines, and prints what it is after each: the assigned partitions in the order in
- * which they are fetched, each with its fetch state, position, and whether it is paused, fetchable and to be
- * initialised. Partitions are numbers of topic t below 10, of u from there on; epochs and leaders -1 are unknown.
+ * Drives Kafka's SubscriptionState by lines, and prints its state after each: the assigned partitions in the order of
+ * fetches, each with its fetch state, position, and whether it is paused, fetchable and awaiting initialisation.
+ * Partitions are numbers of topic t below 10, of u from there on; epochs and leaders -1 are unknown.
  */
 public final class Positions {
     private static SubscriptionState state;

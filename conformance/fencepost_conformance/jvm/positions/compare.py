@@ -1,7 +1,7 @@
-"""Random calls on what a consumer knows of its partitions, in Kafka's class and in the reader (8.7).
+"""Random calls on a consumer's partition state, in Kafka's class and in the reader (8.7).
 
-A call is a line of words, as ``Positions.java`` reads it. The reader takes it as the event that stands for it, or,
-where an answer of a broker does, in the function that takes that answer.
+A call is a line of words, as ``Positions.java`` reads it. The reader gets the corresponding event, or, for a broker's
+answer, calls the function that handles it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Difference:
 
 
 class KafkaPositions:
-    """One JVM with the class of one release. Raises ``CannotRun`` without a JDK or without the jars."""
+    """One JVM with the class of one release. Raises ``CannotRun`` without a JDK or the jars."""
 
     def __init__(self, version: str = NEWEST) -> None:
         build = Build(version)
@@ -59,13 +59,13 @@ class KafkaPositions:
         self._child.close()
 
     def ask(self, calls: Sequence[str]) -> list[str]:
-        """What it shows after each call."""
+        """Return the shown state after each call."""
         data = "".join(f"{call}\n" for call in calls).encode()
         return [bytes(line).decode().rstrip() for line in self._child.exchange(data, len(calls))]
 
 
 def differences(kafka: KafkaPositions, seeds: Sequence[int], profile: Profile = INTENDED) -> Iterator[Difference]:
-    """The first difference of each seed that has one."""
+    """Yield the first difference of each seed that has one."""
     for seed in seeds:
         calls, ours = walk(seed, profile)
         for number, (own, theirs) in enumerate(zip(ours, kafka.ask(calls), strict=True)):
@@ -75,7 +75,7 @@ def differences(kafka: KafkaPositions, seeds: Sequence[int], profile: Profile = 
 
 
 def walk(seed: int, profile: Profile) -> tuple[list[str], list[str]]:
-    """The calls of that seed, and what the reader shows after each."""
+    """Return the calls of that seed, and what the reader shows after each."""
     rng = Random(f"positions {seed}")
     policy = rng.choice(("earliest", "latest", "none"))
     place = _Place(policy, profile)
@@ -89,7 +89,7 @@ def walk(seed: int, profile: Profile) -> tuple[list[str], list[str]]:
 
 
 class _Place:
-    """The reader, and the calls that make sense to it."""
+    """The reader, and the calls that are possible now."""
 
     def __init__(self, policy: str, profile: Profile) -> None:
         settings = ReaderSettings("g", client=Client.CONSUMER, reset=reset_policy(policy), profile=profile)
@@ -97,7 +97,7 @@ class _Place:
         self.marked: frozenset[TopicPartition] = frozenset()
 
     def draw(self, rng: Random) -> str:
-        """A call about partitions that are assigned, or one that assigns."""
+        """Draw a call about assigned partitions, or one that assigns."""
         assigned = [_number(each) for each in self.reader.partitions]
         often = ("seek", "leader", "ended")
         kinds = (*often, *often, "reset", "listed", "read", "last", "pause", "resume")
@@ -135,7 +135,7 @@ class _Place:
         return rng.randint(0, 9), rng.choice((-1, 0, 1)), rng.choice((-1, 1, 2)), rng.choice((-1, 1, 2))
 
     def _asked(self, rng: Random, number: int) -> tuple[int, ...]:
-        """Mostly the position as it is."""
+        """Draw a position, mostly the current one."""
         position = self._state(number).position
         if position is None or rng.random() < 0.2:
             return self._position(rng)
@@ -145,7 +145,7 @@ class _Place:
         return self.reader.partitions[_partition(number)]
 
     def take(self, call: str) -> str:
-        """Do it; gives what is shown then."""
+        """Make the call and return the shown state."""
         what, *rest = call.split()
         thrown = ""
         try:

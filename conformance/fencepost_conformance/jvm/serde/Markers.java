@@ -7,7 +7,7 @@ import java.util.HexFormat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** The records that end a transaction, by Kafka's own classes, which lie in another package since 4.3 (F-REC-26). */
+/** The records that end a transaction, by Kafka's own classes, which are in another package since 4.3 (F-REC-26). */
 final class Markers {
     private static final HexFormat HEX = HexFormat.of();
 
@@ -42,7 +42,7 @@ final class Markers {
         }
     }
 
-    /** What a load makes of the key, and then what the marker's own class makes of the value. */
+    /** Writes how a load reads the key, and then how the marker's own class reads the value. */
     void read(ObjectNode answer, ByteBuffer key, ByteBuffer value) {
         try {
             Object of = Serde.invoke(kind.getMethod("parse", ByteBuffer.class), null, key);
@@ -63,7 +63,7 @@ final class Markers {
         }
     }
 
-    /** The key of a control record is its version and its kind; up to 4.0 as a struct, later as a buffer. */
+    /** Returns the key of a control record, its version and its kind; up to 4.0 as a struct, later as a buffer. */
     private ByteBuffer key(Object of) throws ReflectiveOperationException {
         for (Method each : kind.getMethods()) {
             if (each.getName().equals("recordKey")) {

@@ -31,10 +31,11 @@ import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
 /**
- * Answers each line of standard input with one line: reads and writes records with Kafka's own serde (F-REC-00…F-REC-26).
+ * Answers each line of standard input with one line: decodes and encodes records with Kafka's own serde
+ * (F-REC-00…F-REC-26).
  *
- * A question is a JSON array whose first element says what is asked; bytes are in hexadecimal. An answer is an object:
- * what was asked for, or "refused" with the name of the exception.
+ * A question is a JSON array whose first element names the kind; bytes are in hexadecimal. An answer is an object with
+ * the result, or "refused" with the name of the exception.
  */
 public final class Serde {
     private static final HexFormat HEX = HexFormat.of();
@@ -109,7 +110,7 @@ public final class Serde {
         return record(keyMessage, keyVersion(keyMessage, type), told);
     }
 
-    /** Up to 4.0 a record's key has a version, which is its type. */
+    /** Makes a record; up to 4.0 its key has a version, which is its type. */
     private static CoordinatorRecord record(ApiMessage key, short version, ApiMessageAndVersion value) {
         try {
             for (Constructor<?> made : CoordinatorRecord.class.getConstructors()) {
@@ -126,7 +127,7 @@ public final class Serde {
         }
     }
 
-    /** What a release writes for a commit: it chooses the version (F-REC-20). */
+    /** Encodes a commit as the release does: it chooses the version (F-REC-20). */
     private CoordinatorRecord commit(JsonNode asked) {
         OffsetCommitValue value = new OffsetCommitValue()
             .setOffset(asked.get(4).longValue())
@@ -143,7 +144,7 @@ public final class Serde {
             asked.get(3).intValue(), OffsetAndMetadata.fromRecord(0, value));
     }
 
-    /** The nanoseconds that the serde takes to read, and to write again, all of some records, several times in turn. */
+    /** Writes the nanoseconds that the serde takes to decode and encode all of some records, for each round. */
     private void time(ObjectNode answer, JsonNode asked) {
         List<ByteBuffer[]> given = new ArrayList<>();
         for (JsonNode pair : asked.get(2)) {
@@ -175,7 +176,7 @@ public final class Serde {
             .put("value", value == null ? null : HEX.formatHex(value));
     }
 
-    /** Since 4.1 keys are all of version 0. */
+    /** Returns the version of a key; since 4.1 it is always 0. */
     private static short keyVersion(ApiMessage key, short type) {
         return key.highestSupportedVersion() == 0 ? 0 : type;
     }
@@ -184,7 +185,7 @@ public final class Serde {
         return key instanceof ApiMessageAndVersion versioned ? versioned.message() : (ApiMessage) key;
     }
 
-    /** A new key or value of this type, which only Kafka's serde knows. */
+    /** Makes a new key or value of this type, which only Kafka's serde can. */
     private ApiMessage fresh(String method, short type) {
         for (Class<?> each : List.of(GroupCoordinatorRecordSerde.class, CoordinatorRecordSerde.class)) {
             try {
@@ -225,7 +226,7 @@ public final class Serde {
     }
 
     static IllegalStateException failure(ReflectiveOperationException failed) {
-        return new IllegalStateException("this Kafka is put together otherwise", failed);
+        return new IllegalStateException("this build of Kafka is not supported", failed);
     }
 
     private static ByteBuffer buffer(JsonNode hex) {

@@ -1,4 +1,4 @@
-"""Kafka's own serde of the group coordinator's records, in a JVM: what the project's codec is held against."""
+"""Kafka's own serde of the group coordinator's records, in a JVM; the project's codec is compared with it."""
 
 from .client import KafkaSerde
 

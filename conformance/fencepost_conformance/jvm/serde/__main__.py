@@ -1,10 +1,10 @@
-"""Asks the serde of each release anew, and writes what is kept of it.
+"""Asks the serde of each release again, and writes the kept answers.
 
-``python -m fencepost_conformance.jvm.serde`` also writes by which rules the codec agrees with it, into
+``python -m fencepost_conformance.jvm.serde`` also writes the rules by which the codec agrees with it, to
 ``conformance/evidence/records.json``.
 
-With a number behind it, that many random records are compared each way with each release, by a fresh seed; it ends with
-status 1 if one differs.
+With a number as its argument, it compares that many random records each way with each release, with a fresh seed. Its
+exit status is 1 if one differs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def opened(release: str) -> Iterator[KafkaSerde]:
 
 
 def write() -> int:
-    """How many records differed; nothing is written if any did."""
+    """Return how many records differed; nothing is written if any did."""
     rows = {}
     rules: Counter[str] = Counter()
     total = 0
@@ -59,7 +59,7 @@ def write() -> int:
 
 
 def compared(count: int) -> int:
-    """How many records differed; the first of each release is shown."""
+    """Return how many records differed, and print the first of each release."""
     seed = str(SystemRandom().getrandbits(32))
     print(f"seed {seed}, {count} records each way", flush=True)
     total = 0
@@ -88,10 +88,10 @@ def shown(release: str, found: Sequence[compare.Difference]) -> int:
 
 
 def main(words: Sequence[str]) -> int:
-    """The exit status: 1 if a record differs, 2 if a release could not be asked."""
+    """Return the exit status: 1 if a record differs, 2 if a release could not be asked."""
     try:
         if len(words) > 1 or not all(word.isdecimal() for word in words):
-            raise CannotRun("name nothing, or how many records are to be compared")
+            raise CannotRun("give no argument, or the number of records to compare")
         differ = compared(int(words[0])) if words else write()
     except CannotRun as reason:
         print(f"records: {reason}", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Asks Kafka's own serde what bytes mean and how records are written.
+"""Asks Kafka's own serde for the meaning of bytes and the encoding of records.
 
-Batches of questions go to one child process as lines and come back as lines; see ``Serde.java`` for their form.
+Batches of questions go to a child process as lines, and the answers return as lines; ``Serde.java`` has the format.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _write = json.JSONEncoder(separators=(",", ":")).encode
 class KafkaSerde:
     """One JVM with the serde of one Kafka release; ``timed``: it compiles as a broker's does, so that times count.
 
-    Raises ``CannotRun`` without a JDK or without the jars."""
+    Raises ``CannotRun`` without a JDK or the jars."""
 
     def __init__(self, version: str = NEWEST, *, timed: bool = False) -> None:
         build = Build(version)
@@ -45,55 +45,55 @@ class KafkaSerde:
         self._child.close()
 
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        """One answer a question, in order."""
+        """Return one answer for each question, in order."""
         data = "".join(_write(question) + "\n" for question in questions).encode()
         return [json.loads(line) for line in self._child.exchange(data, len(questions))]
 
 
 def read(key: bytes | None, value: bytes | None) -> Question:
-    """What the serde makes of these bytes."""
+    """Ask for the meaning of these bytes."""
     return ["read", _hex(key), _hex(value)]
 
 
 def write(record: Record, version: int) -> Question:
-    """The bytes of a record whose value is of this version."""
+    """Ask for the bytes of a record whose value has this version."""
     number, key, value = as_json(record)
     return ["write", number, key, version, value]
 
 
 def commit(key: OffsetCommitKey, value: OffsetCommitValue) -> Question:
-    """The bytes of a commit, in the version that Kafka chooses for it."""
+    """Ask for the bytes of a commit, in the version that Kafka chooses for it."""
     told = [value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp]
     return ["commit", key.group, key.topic, key.partition, *told, id_to_text(value.topic_id)]
 
 
 def write_marker(committed: bool, coordinator_epoch: int) -> Question:
-    """The bytes of what ends a transaction."""
+    """Ask for the bytes of a transaction's end."""
     return ["write marker", committed, coordinator_epoch]
 
 
 def read_marker(key: bytes, value: bytes | None) -> Question:
-    """What a load makes of a control record."""
+    """Ask how a load reads a control record."""
     return ["read marker", _hex(key), _hex(value)]
 
 
 def name(number: int) -> Question:
-    """The name of the class of keys of this type."""
+    """Ask for the name of the class of keys of this type."""
     return ["name", number]
 
 
 def partition(group_id: str, partitions: int) -> Question:
-    """To which partition a group belongs, as Kafka's coordinator computes it (F-LOC-01)."""
+    """Ask for the partition of a group, as Kafka's coordinator computes it (F-LOC-01)."""
     return ["partition", group_id, partitions]
 
 
 def timed(rounds: int, records: Iterable[RecordBytes]) -> Question:
-    """The nanoseconds that reading and writing all of these takes, each round."""
+    """Ask for the nanoseconds to read and write all of these, for each round."""
     return ["time", rounds, [[_hex(key), _hex(value)] for key, value in records]]
 
 
 def written(answer: Answer) -> RecordBytes | None:
-    """What ``write``, ``commit`` or ``write_marker`` was answered; None if Kafka refused."""
+    """Read the answer to ``write``, ``commit`` or ``write_marker``; None if Kafka raised."""
     if "refused" in answer:
         return None
     value = answer["value"]

@@ -1,4 +1,4 @@
-"""The codec beside Kafka's serde: the same bytes for a record, the same record or the same refusal for bytes."""
+"""The codec compared with Kafka's serde: the same bytes for a record, the same record or the same error for bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from . import client, draw
 from .client import Answer, KafkaSerde
 from .json_form import Told, as_json, filled
 
-#: What says how records of a type are written, first of all how their values are.
+#: Rules about the encoding of a type's records, first the rule about its values.
 TYPE_RULES: Final[Mapping[int, tuple[str, ...]]] = {
     1: ("F-REC-11", "F-REC-00", "F-REC-10"),
     2: ("F-REC-12", "F-REC-02", "F-REC-10"),
@@ -46,7 +46,7 @@ _POINTED: Final = {"F-REC-23": ("F-REC-23", "V-131")}
 
 
 class Refusal(StrEnum):
-    """Why bytes are no record."""
+    """Why bytes are not a record."""
 
     TYPE = "unknown type"
     VERSION = "unknown version"
@@ -54,7 +54,7 @@ class Refusal(StrEnum):
 
 
 class Meaning(NamedTuple):
-    """What bytes say. ``number``: the type, of which 0 means what 1 means."""
+    """The meaning of bytes. ``number``: the type; 0 means the same as 1."""
 
     number: int
     key: Told
@@ -62,7 +62,7 @@ class Meaning(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """``given``: what the codec and Kafka were given; then what each made of it."""
+    """``given``: the input of the codec and of Kafka; then the result of each."""
 
     given: object
     ours: object
@@ -70,7 +70,7 @@ class Difference(NamedTuple):
 
 
 def of_kafka(answer: Answer) -> Meaning | Refusal:
-    """What Kafka's serde made of bytes."""
+    """Return the result of Kafka's serde."""
     if "refused" in answer:
         kind = answer["refused"]
         if kind == "UnknownRecordTypeException":
@@ -81,7 +81,7 @@ def of_kafka(answer: Answer) -> Meaning | Refusal:
 
 
 def of_codec(codec: Codec, key: bytes | None, value: bytes | None) -> Meaning | Refusal | Opaque:
-    """What the codec makes of them."""
+    """Return the codec's result."""
     try:
         told = codec.decode(key, value)
     except UnknownType:
@@ -96,7 +96,8 @@ def of_codec(codec: Codec, key: bytes | None, value: bytes | None) -> Meaning | 
 def reading(
     kafka: KafkaSerde, codec: Codec, seed: str, count: int, agreed: Counter[str] | None = None
 ) -> Iterator[Difference]:
-    """Bytes of records, whole and damaged. Those of types that the project does not read have to be known to Kafka."""
+    """Compare reading: bytes of records, whole and damaged. Types that the project does not read must be known to
+    Kafka."""
     rng = Random(f"{seed} read")
     rows: list[tuple[str, bytes | None, bytes | None]] = list(draw.pointed())
     rows += [("", *draw.damaged(rng, codec)) for _ in range(count)]
@@ -116,7 +117,8 @@ def reading(
 def writing(
     kafka: KafkaSerde, codec: Codec, seed: str, count: int, agreed: Counter[str] | None = None
 ) -> Iterator[Difference]:
-    """Records, in any version of their values; commits also in the version that Kafka chooses (F-REC-20)."""
+    """Compare writing: records, in any version of their values; commits also in the version that Kafka chooses
+    (F-REC-20)."""
     rng = Random(f"{seed} write")
     records = [draw.record(rng) for _ in range(count)]
     rows = [(record, draw.version(rng, record)) for record in records]
@@ -156,7 +158,7 @@ def _written(
 
 
 def names(kafka: KafkaSerde, codec: Codec, agreed: Counter[str] | None = None) -> Iterator[Difference]:
-    """Which types there are, and what they are called (F-REC-00…F-REC-16)."""
+    """Compare the existing types and their names (F-REC-00…F-REC-16)."""
     numbers = range(-2, 40)
     for number, answer in zip(numbers, kafka.ask([client.name(each) for each in numbers]), strict=True):
         ours, kafkas = codec.name_of(number), answer.get("name", "").removesuffix("Key") or None
@@ -168,7 +170,7 @@ def names(kafka: KafkaSerde, codec: Codec, agreed: Counter[str] | None = None) -
             agreed["V-75"] += 1
 
 
-#: What names of groups are made of: halves of pairs, none, and the first character behind them.
+#: Parts of group names: halves of surrogate pairs, other characters, and the first character behind the surrogates.
 _UNITS = ("a", "z", "-", "\0", "ä", "\uffff", "\ud835", "\udcb3", "\U0001d4b3")
 _NAMES = ("", "group", "test-group", "polygenelubricants", "\U0001d4b3")
 
@@ -176,7 +178,8 @@ _NAMES = ("", "group", "test-group", "polygenelubricants", "\U0001d4b3")
 def places(
     kafka: KafkaSerde, seed: str, count: int, agreed: Counter[str] | None = None
 ) -> Iterator[tuple[str, int, int]]:
-    """Groups that Kafka has in another partition: name, ours and Kafka's (F-LOC-01, F-LOC-02, F-LOC-03, F-LOC-05)."""
+    """Yield groups that Kafka puts in another partition: name, ours and Kafka's (F-LOC-01, F-LOC-02, F-LOC-03,
+    F-LOC-05)."""
     rng = Random(f"{seed} places")
     names = [*_NAMES, *("".join(rng.choices(_UNITS, k=rng.randint(0, 40))) for _ in range(count))]
     asked = [(name, rng.choice((1, 2, 3, 50, 2**31 - 1))) for name in names] + [(name, 50) for name in _NAMES]
@@ -191,7 +194,7 @@ def places(
 def markers(
     kafka: KafkaSerde, codec: Codec, seed: str, count: int, agreed: Counter[str] | None = None
 ) -> Iterator[Difference]:
-    """What ends transactions, written and read (F-REC-26)."""
+    """Compare writing and reading of transaction ends (F-REC-26)."""
     rng = Random(f"{seed} markers")
     for committed in (True, False):
         for epoch in (0, 7, 2**31 - 1, -1):
@@ -208,7 +211,7 @@ def markers(
 
 
 def rules_of(read: Meaning | Refusal | Opaque, key: bytes | None) -> tuple[str, ...]:
-    """By which rules bytes are what they are."""
+    """Return the rules that decide the meaning of bytes."""
     if isinstance(read, Meaning):
         legacy = ("F-REC-00", "F-REPLAY-17", "V-78") if (key or b"")[:2] == b"\0\0" else ()
         return *TYPE_RULES[read.number], *legacy
@@ -218,7 +221,7 @@ def rules_of(read: Meaning | Refusal | Opaque, key: bytes | None) -> tuple[str, 
 
 
 def marker_of_kafka(answer: Answer) -> Record | Refusal | None:
-    """What a load and the marker's class made of a control record."""
+    """Return how a load and the marker's class read a control record."""
     if "refused" in answer:
         return Refusal.TORN
     if answer["kind"] not in ("COMMIT", "ABORT"):
@@ -228,7 +231,7 @@ def marker_of_kafka(answer: Answer) -> Record | Refusal | None:
 
 
 def marker_of_codec(codec: Codec, key: bytes, value: bytes | None) -> Record | Refusal | None:
-    """What the codec makes of it."""
+    """Return how the codec reads it."""
     try:
         return codec.decode_marker(key, value)
     except TornRecord:

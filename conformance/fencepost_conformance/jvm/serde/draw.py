@@ -1,4 +1,4 @@
-"""Random records of every type, and bytes that are damaged in the ways in which reading them can go wrong."""
+"""Random records of every type, and bytes with damage that reading may trip over."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, Gr
 T = TypeVar("T")
 _INT32 = (-(2**31), -2, -1, 0, 1, 5, 300, 2**31 - 1)
 _INT64 = (-(2**63), -1, 0, 1, 1_700_000_000_000, 2**63 - 1)
-#: names of one to four bytes a character, and of lengths at which a varint grows
+#: names with one to four bytes a character, and with lengths at which a varint grows
 _NAMES = ("", "a", "t10", "ä", "\u0915\u094d", "\uffee", "\U0001f980", "\ufffd", "\0", "x" * 126, "x" * 127, "x" * 300)
 
 
 def record(draw: Random) -> Record:
-    """A record of any type; one in ten is a tombstone."""
+    """Draw a record of any type; one in ten is a tombstone."""
     made = draw.choice(RECORDS)(draw)
     return Record(made.key, None) if draw.random() < 0.1 else made
 
 
 def version(draw: Random, told: Record) -> int:
-    """Any version that a value of this type can have."""
+    """Draw a version that a value of this type can have."""
     return draw.randint(0, BY_KEY[type(told.key)].highest)
 
 
 def damaged(draw: Random, codec: Codec) -> tuple[bytes | None, bytes | None]:
-    """The bytes of a random record, of any version of its value; more often than not they are damaged."""
+    """Draw the bytes of a record, of any version of its value; in most cases damaged."""
     told = record(draw)
     key, value = codec.encode(told, None if draw.random() < 0.5 else version(draw, told))
     kind = draw.random()
@@ -53,7 +53,7 @@ def damaged(draw: Random, codec: Codec) -> tuple[bytes | None, bytes | None]:
 
 
 class Pointed(NamedTuple):
-    """Bytes of a record, and the rule that says what comes of them."""
+    """Bytes of a record, and the rule that decides how they are read."""
 
     rule: str
     key: bytes | None
@@ -61,21 +61,21 @@ class Pointed(NamedTuple):
 
 
 def pointed() -> list[Pointed]:
-    """Bytes that each go wrong, or do not, in one way that a random damage seldom meets."""
+    """Return bytes that each are wrong, or just right, in one way that random damage seldom reaches."""
     epoch, member, legacy = b"\0\3\0\1g", b"\0\5\0\1g\0\1m", b"\0\0\0\1g\0\1t\0\0\0\2"
     seven, eight = ((number).to_bytes(8, "big") for number in (7, 8))
-    rest = b"\2c\2h\1\1" + bytes(4) + b"\0\1\0\1\0"  # of a member, from its client id on
+    rest = b"\2c\2h\1\1" + bytes(4) + b"\0\1\0\1\0"  # the rest of a member, from its client id on
     tagged = (
         ("F-REC-03", b"\1\0\10" + seven),  # as it is written
-        ("F-REC-22", b"\1\0\1" + seven),  # said to be shorter
-        ("F-REC-22", b"\2\0\1" + seven + b"\1\2ab"),  # and followed by another
+        ("F-REC-22", b"\1\0\1" + seven),  # its length is too small
+        ("F-REC-22", b"\2\0\1" + seven + b"\1\2ab"),  # followed by another
         ("F-REC-22", b"\2\0\10" + seven + b"\0\10" + eight),  # twice
         ("F-REC-22", b"\2\5\2ab\0\10" + eight),  # behind an unknown one
-        ("F-REC-22", b"\1\5\3ab"),  # an unknown one that is longer than what is left
+        ("F-REC-22", b"\1\5\3ab"),  # an unknown one, longer than the remaining bytes
         ("F-REC-22", b"\1\5\xff\xff\xff\xff\x0f"),  # of a negative length
         ("F-REC-23", b"\xff\xff\xff\xff\x0f"),  # a negative number of them
-        ("F-REC-23", varint(10_000) + b"\5\0" * 10_000),  # as many as may be
-        ("F-REC-23", varint(10_001) + b"\5\0" * 10_001),  # and one more
+        ("F-REC-23", varint(10_000) + b"\5\0" * 10_000),  # the maximum
+        ("F-REC-23", varint(10_001) + b"\5\0" * 10_001),  # one more
         ("F-REC-22", b"\x80\x80\x80\x80\x00"),  # none, in five bytes
         ("F-REC-22", b"\x80\x80\x80\x80\x80\x00"),  # in six
         ("F-REC-22", b"\x80\x80\x80\x80\x70"),  # none, and bits above the 32nd
@@ -85,15 +85,15 @@ def pointed() -> list[Pointed]:
         ("F-REC-24", b"\2\xff\0"),  # malformed
         ("F-REC-24", b"\4\xed\xa0\x80\0"),  # a surrogate
         ("F-REC-22", b"\xff\xff\xff\xff\x0f\0"),  # a negative length: null
-        ("F-REC-22", b"\x80\x80\x80\x80\x08\0"),  # the lowest number, of which one less is the highest
-        ("F-REC-22", b"\x81\x80\2\0" + b"x" * 32_768),  # too long, though it is all there
+        ("F-REC-22", b"\x80\x80\x80\x80\x08\0"),  # the lowest number, one less than which overflows to the highest
+        ("F-REC-22", b"\x81\x80\2\0" + b"x" * 32_768),  # too long, although complete
     )
     classic = (
-        b"\0",  # no tag: a classic member that says nothing
+        b"\0",  # no tag: a classic member with defaults
         b"\1\0\1\0",  # null
         b"\1\0\5\xff\xff\xff\xff\x0f",  # null by a negative number
         b"\1\0\7\1\0\0\0\5\1\0",  # a classic member without protocols
-        b"\1\0\1\2\0\0\0\5\1\0",  # the same, said otherwise
+        b"\1\0\1\2\0\0\0\5\1\0",  # the same, encoded differently
     )
     return [
         Pointed("F-REC-22", None, None),
@@ -108,7 +108,7 @@ def pointed() -> list[Pointed]:
 
 
 def marker(draw: Random) -> tuple[bytes, bytes | None]:
-    """A control record, of a known kind and a known version more often than not."""
+    """Draw a control record, mostly of a known kind and a known version."""
     key = _int16(draw.choice((0, 0, 0, 1, -1, 2**15 - 1))) + _int16(draw.choice((0, 1, 0, 1, 2, 6, 7, -1, 300)))
     value = _int16(draw.choice((0, 0, 0, 1, 2, -1))) + draw.choice(_INT32).to_bytes(4, "big", signed=True)
     return (
@@ -126,7 +126,7 @@ def _int16(number: int) -> bytes:
 
 
 def _tags(draw: Random) -> bytes:
-    """Tagged fields, known and unknown, that may be said to be more or longer than they are."""
+    """Draw tagged fields, known and unknown, whose counts or lengths may be too large."""
     count = draw.randint(0, 3)
     rows = b""
     for _ in range(count):
@@ -143,7 +143,7 @@ def _spoiled(draw: Random, data: bytes) -> bytes:
         return data[: draw.randint(0, len(data))]
     if kind < 0.45:
         return data + draw.randbytes(draw.randint(1, 9))
-    if kind < 0.6:  # a number that is longer, or goes round
+    if kind < 0.6:  # a number that is longer, or overflows
         at = draw.randint(0, len(data))
         return data[:at] + draw.choice(_VARINTS) + data[at + draw.randint(0, 1) :]
     spoiled = bytearray(data)

@@ -1,4 +1,4 @@
-"""Records as Kafka's own JSON converters write and read them, exactly: no order is changed, nothing is left out."""
+"""Records exactly as Kafka's own JSON converters write and read them, without reordering or omission."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Told = dict[str, Any]
 
 
 def as_json(record: Record) -> tuple[int, Told, Told | None]:
-    """The type of a record, its key, and its value with the fields of all versions."""
+    """Return the type of a record, its key, and its value with the fields of all versions."""
     key, value = record.key, record.value
     return BY_KEY[type(key)].number, _key(key), None if value is None else _VALUES[type(value)](value)
 
 
 def filled(number: int, told: Told | None) -> Told | None:
-    """The value of a record of this type as Kafka tells it, with what it leaves out: fields that the version or the
-    release does not have, and tagged ones at their default. The racks of PartitionMetadata are dropped (F-REC-04)."""
+    """Return a value in Kafka's form with its omitted fields: those that the version or the release lacks, and tagged
+    ones with their default. The racks of PartitionMetadata are dropped (F-REC-04)."""
     if told is None:
         return None
     whole = {**_MISSING.get(number, {}), **told}
@@ -34,14 +34,14 @@ def filled(number: int, told: Told | None) -> Told | None:
     if number == 4:
         whole["topics"] = [{**row, "partitionMetadata": []} for row in whole["topics"]]
     if number == 8:
-        for name in ("assignedPartitions", "partitionsPendingRevocation"):  # F-REC-08: null counts as none at all
+        for name in ("assignedPartitions", "partitionsPendingRevocation"):  # F-REC-08: null counts as an empty list
             whole[name] = [{**row, "assignmentEpochs": row["assignmentEpochs"] or []} for row in whole[name]]
     return whole
 
 
 _EPOCHS: Final[Told] = {"assignmentEpochs": []}
 _OFFSET: Final[Told] = {"leaderEpoch": -1, "expireTimestamp": -1, "topicId": id_to_text(ZERO_ID)}
-#: What a field is that is not told, by type.
+#: The value of an omitted field, by type.
 _MISSING: Final[Mapping[int, Told]] = {
     0: _OFFSET,
     1: _OFFSET,
@@ -117,7 +117,7 @@ def _member(value: r.ConsumerGroupMemberMetadataValue) -> Told:
         "subscribedTopicRegex": value.subscribed_topic_regex,
         "rebalanceTimeoutMs": value.rebalance_timeout_ms,
         "serverAssignor": value.server_assignor,
-        "classicMemberMetadata": classic  # F-REC-05: left out it would be an empty one, null must be said
+        "classicMemberMetadata": classic  # F-REC-05: if omitted it would be an empty object, so null is explicit
         and {
             "sessionTimeoutMs": classic.session_timeout_ms,
             "supportedProtocols": [

@@ -1,6 +1,6 @@
-"""Records in bytes as Kafka's serde wrote and read them, kept in a file: the codec is held to them without a JVM.
+"""Records as bytes that Kafka's serde wrote and read, kept in a file, so that the codec is tested without a JVM.
 
-``python -m fencepost_conformance.jvm.serde`` asks Kafka anew and writes the file.
+``python -m fencepost_conformance.jvm.serde`` asks Kafka again and writes the file.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ RELEASES: Final[Mapping[str, str]] = {
     "kafka-4.3": "4.3.1",
     "kafka-4.4": "4.4.0",
 }
-#: How many records of each type, damaged ones, and control records; how many bytes are worth keeping.
+#: How many records of each type, damaged ones, and control records to keep; maximum number of bytes of one.
 EACH, DAMAGED, MARKERS = 3, 60, 12
 _LONG, _SHORT = 350, 150
 _CHOSEN: Final = -1
 
 
 class Row(NamedTuple):
-    """Bytes of a record, and what Kafka reads from them. ``version``: Kafka wrote them, as a value of this version;
-    -1: and chose the version itself; None: nobody wrote them so."""
+    """Bytes of a record, and Kafka's reading of them. ``version``: Kafka wrote them, as a value of this version; -1:
+    and chose the version itself; None: Kafka did not write them."""
 
     key: bytes | None
     value: bytes | None
@@ -48,8 +48,8 @@ class Row(NamedTuple):
 
 
 class MarkerRow(NamedTuple):
-    """Bytes of a control record, and what Kafka makes of them: how the transaction ended and the coordinator's epoch,
-    or nothing for a record of another kind."""
+    """Bytes of a control record, and Kafka's reading: the result of the transaction and the coordinator's epoch, or
+    nothing for a record of another kind."""
 
     key: bytes
     value: bytes | None
@@ -57,7 +57,7 @@ class MarkerRow(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is kept of a release."""
+    """The kept rows of a release."""
 
     records: tuple[Row, ...]
     markers: tuple[MarkerRow, ...]
@@ -65,7 +65,7 @@ class Kept(NamedTuple):
 
 @cache
 def kept() -> Mapping[str, Kept]:
-    """What the file holds, by release."""
+    """Return the contents of the file, by release."""
     told = json.loads(FILE.read_text(encoding="utf-8"))
     return {
         release: Kept(
@@ -92,7 +92,7 @@ def _end(told: str | tuple[bool, int | None] | None) -> tuple[bool, int | None] 
 
 
 def asked(kafka: KafkaSerde, codec: Codec, seed: str) -> Kept:
-    """Some records of every type that Kafka writes, and some damaged bytes, each with what Kafka reads from it."""
+    """Return some records of every type as Kafka writes them, and some damaged bytes, each with Kafka's reading."""
     rng = Random(f"{seed} kept")
     records = [make(rng) for make in draw.RECORDS for _ in range(EACH)]
     rows = [(record, draw.version(rng, record)) for record in records]
@@ -136,7 +136,7 @@ def _markers(kafka: KafkaSerde, rng: Random) -> Iterator[MarkerRow]:
 
 
 def _told(read: Record | Refusal | None) -> tuple[bool, int | None] | Refusal | None:
-    """How the transaction ended, and the epoch of its coordinator."""
+    """Return the result of the transaction, and the epoch of its coordinator."""
     if not isinstance(read, Record):
         return read
     assert isinstance(read.key, ControlKey)
@@ -144,7 +144,7 @@ def _told(read: Record | Refusal | None) -> tuple[bool, int | None] | Refusal | 
 
 
 def write(releases: Mapping[str, Kept]) -> None:
-    """Writes the file."""
+    """Write the file."""
     parts = []
     for release, told in releases.items():
         lists = {"records": list(map(_of_record, told.records)), "markers": list(map(_of_marker, told.markers))}
@@ -166,8 +166,8 @@ def _hex(data: bytes | None) -> str | None:
 
 
 class Wrong(NamedTuple):
-    """A row of the file that the codec does not keep to. ``at``: how many were looked at; ``rule``: what is known of
-    records of its type."""
+    """A row of the file on which the codec differs. ``at``: number of rows checked so far; ``rule``: of records of its
+    type."""
 
     at: int
     rule: str
@@ -175,7 +175,7 @@ class Wrong(NamedTuple):
 
 
 def wrongs() -> Iterator[Wrong]:
-    """Where the codec reads or writes otherwise than Kafka did."""
+    """Yield the rows that the codec reads or writes differently from Kafka."""
     at = 0
     for name, release in RELEASES.items():
         codec = Codec(LAYOUTS[name])
@@ -197,11 +197,11 @@ def _wrong_record(
 ) -> str | None:
     ours = of_codec(codec, key, value)
     if ours != means and not isinstance(ours, Opaque):
-        return f"Kafka reads {means}, the codec {ours}"
+        return f"Kafka reads {means}, but the codec reads {ours}"
     if version is not None and key is not None:
         again = _again(codec, key, value, None if version == _CHOSEN else version)
         if again != (key, value):
-            return f"Kafka writes it, the codec {again}"
+            return f"Kafka writes these bytes, but the codec writes {again}"
     return None
 
 
@@ -210,11 +210,11 @@ def _wrong_marker(
 ) -> str | None:
     ours = _told(marker_of_codec(codec, key, value))
     if ours != means:
-        return f"Kafka reads {means}, the codec {ours}"
+        return f"Kafka reads {means}, but the codec reads {ours}"
     if isinstance(means, tuple) and means[1] is not None and key[:2] == b"\0\0":
         again = codec.encode(Record(ControlKey(means[0]), ControlValue(means[1])))
         if again[0] != key[:4]:
-            return f"Kafka writes it, the codec {again}"
+            return f"Kafka writes these bytes, but the codec writes {again}"
     return None
 
 

@@ -43,8 +43,8 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 /**
  * Answers each line of standard input with one line: lets Kafka's own loader load a log on disk (F-LOAD-02, F-REC-26).
  *
- * A question is a JSON array of records, each [is it of a control batch, key, value], bytes in hexadecimal. The answer:
- * "taken", the places in it of what was handed to the coordinator, and the name of what failed the load, or null.
+ * A question is a JSON array of records, each [whether it is in a control batch, key, value], bytes in hexadecimal. The
+ * answer: "taken", the positions of the records that the coordinator got, and the name of the load's failure, or null.
  */
 public final class Loads {
     private static final HexFormat HEX = HexFormat.of();
@@ -67,7 +67,7 @@ public final class Loads {
             }
         }
         out.flush();
-        System.exit(0); // the schedulers' threads would go on
+        System.exit(0); // the schedulers' threads would keep running
     }
 
     private static ObjectNode loaded(JsonNode records) throws Exception {
@@ -76,7 +76,7 @@ public final class Loads {
             UnifiedLog log = log(Files.createDirectory(root.resolve(PARTITION.toString())).toFile());
             long offset = 0;
             for (JsonNode record : records) {
-                // An append would look at the ends of transactions; a load is to look at what is there.
+                // An append would check the ends of transactions; the load must read the log as it is.
                 log.activeSegment().append(offset, batch(offset, record.get(0).booleanValue(), bytes(record.get(1)),
                     bytes(record.get(2))));
                 offset++;
@@ -114,7 +114,7 @@ public final class Loads {
             Optional.empty());
     }
 
-    /** A batch of one record; one of a control batch is the place of its transaction's end. */
+    /** Makes a batch of one record; a control batch stands for its transaction's end. */
     private static MemoryRecords batch(long offset, boolean control, byte[] key, byte[] value) throws Exception {
         long producer = control ? offset : RecordBatch.NO_PRODUCER_ID;
         short epoch = control ? (short) 0 : RecordBatch.NO_PRODUCER_EPOCH;
@@ -122,7 +122,7 @@ public final class Loads {
             Compression.NONE, TimestampType.CREATE_TIME, offset, 1L, producer, epoch, RecordBatch.NO_SEQUENCE, control,
             control, 0, ROOM);
         var append = MemoryRecordsBuilder.class.getDeclaredMethod("appendWithOffset", long.class, boolean.class,
-            long.class, ByteBuffer.class, ByteBuffer.class, Header[].class); // else it looks at control records
+            long.class, ByteBuffer.class, ByteBuffer.class, Header[].class); // otherwise it checks control records
         append.setAccessible(true);
         append.invoke(builder, offset, control, 1L, buffer(key), buffer(value), new Header[0]);
         return builder.build();
@@ -136,7 +136,7 @@ public final class Loads {
         return hex.isNull() ? null : HEX.parseHex(hex.textValue());
     }
 
-    /** Writes down the places; the record that ends the log is not one of those that were given. */
+    /** Notes the positions; the record that ends the log is not one of the given ones. */
     private record Playback(long last, ArrayNode taken) implements CoordinatorPlayback<CoordinatorRecord> {
         @Override
         public void replay(long offset, long producerId, short producerEpoch, CoordinatorRecord record) {

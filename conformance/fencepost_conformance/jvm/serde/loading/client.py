@@ -1,4 +1,4 @@
-"""Asks Kafka's own loader; see ``Loads.java`` for the form of questions and answers."""
+"""Asks Kafka's own loader; ``Loads.java`` has the format of questions and answers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Entry(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """``places`` in the log of what a coordinator is handed; of the end of a transaction that is aborted, -1 less the
-    place. ``whole``: the load did not fail."""
+    """``places``: positions in the log of the records that a coordinator gets; for the end of an aborted transaction,
+    -1 minus the position. ``whole``: the load did not fail."""
 
     places: tuple[int, ...]
     whole: bool
@@ -50,14 +50,14 @@ class KafkaLoader:
         self._child.close()
 
     def ask(self, logs: Sequence[Sequence[Entry]]) -> list[Taken]:
-        """What is taken of each log."""
+        """Return what is loaded from each log."""
         lines = [json.dumps([[control, _hex(key), _hex(value)] for control, key, value in log]) for log in logs]
         answers = self._child.exchange("".join(line + "\n" for line in lines).encode(), len(lines))
         return [Taken(tuple(told["taken"]), told["failed"] is None) for told in map(json.loads, answers)]
 
 
 def damaged_logs(codec: Codec, seed: str, count: int) -> list[list[Entry]]:
-    """Logs of a few records each, some of them damaged; none of a type that the project does not read."""
+    """Draw logs of a few records each, some of them damaged; none of a type that the project does not read."""
     rng = Random(f"{seed} logs")
     return [[_entry(rng, codec) for _ in range(rng.randint(1, 5))] for _ in range(count)]
 
@@ -76,7 +76,7 @@ def _entry(rng: Random, codec: Codec) -> Entry:
 
 
 def differences(kafka: KafkaLoader, codec: Codec, seed: str, count: int) -> Iterator[Difference]:
-    """Where the codec takes something else out of a log than Kafka's loader."""
+    """Yield logs from which the codec loads something else than Kafka's loader."""
     logs = damaged_logs(codec, seed, count)
     for log, theirs in zip(logs, kafka.ask(logs), strict=True):
         ours = taken(codec, log)
@@ -85,7 +85,7 @@ def differences(kafka: KafkaLoader, codec: Codec, seed: str, count: int) -> Iter
 
 
 def taken(codec: Codec, log: Sequence[Entry]) -> Taken:
-    """What the codec says that a load takes."""
+    """Return what a load takes from the log, according to the codec."""
     places: list[int] = []
     for place, (control, key, value) in enumerate(log):
         try:
