@@ -1,4 +1,4 @@
-"""Addresses of brokers, as options and messages have them."""
+"""Addresses of brokers in options and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Address:
 
 
 def parse_address(text: str, option: str) -> Address:
-    """``HOST:PORT`` or ``[HOST]:PORT``; raises CannotRun."""
+    """Parse ``HOST:PORT`` or ``[HOST]:PORT``; raises CannotRun."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:

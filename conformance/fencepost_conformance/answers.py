@@ -1,4 +1,4 @@
-"""What every kind of answer has: error codes, each API's in its own place."""
+"""The error codes of every kind of answer, wherever each API has them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencepost.protocol.errors import ErrorCode
 
 
 def errors_of(body: m.ResponseBody) -> Iterator[ErrorCode]:
-    """Every error code in an answer, NONE too, in the order of the answer."""
+    """Yield every error code in an answer, also NONE, in the order of the answer."""
     if isinstance(body, m.DescribeGroupsResponse | ConsumerGroupDescribeResponse):
         yield from (group.error_code for group in body.groups)
     elif isinstance(body, m.DeleteGroupsResponse):

@@ -1,4 +1,4 @@
-"""The command line. Commands are imported when they are used, so that ``--help`` is quick and no command needs the
+"""The command line. Each command is imported when it is used, so that ``--help`` is quick and no command needs the
 libraries of another."""
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 COMMANDS = {
     "check": "Explore a model exhaustively; with TLC, also compare the two state graphs",
     "conform": "Run random traces against a target and compare every step",
-    "diff": "Run two targets side by side and group what differs by cause",
-    "serve": "Serve the coordinator on a port, for Kafka clients as they are",
-    "store": "Check that the stores of a server are as they were written",
+    "diff": "Run two targets side by side and group their differences by cause",
+    "serve": "Serve the coordinator on a port, for unmodified Kafka clients",
+    "store": "Check that the stores of a server are intact",
     "record": "Record a trace between real clients and a real broker",
-    "validate": "Decide whether recorded traces could have been produced",
+    "validate": "Check whether the model could have produced recorded traces",
     "replay": "Show one trace step by step",
-    "findings": "Show which known fault is in which release",
+    "findings": "Show which known Kafka bug is in which release",
     "simulate": "Move coordinators between brokers under members, commits and transactions",
     "mutants": "Run the suite against each known fault",
-    "rules": "Show where each rule of the rule book stands",
+    "rules": "Show the rules of the rule book and the status of each",
     "diagram": "Draw a state machine",
     "bench": "Measure the cost table again",
     "doctor": "Show what is installed, and which jobs can run",
 }
 
-#: what a shell sets when it asks for completions
+#: the variable that a shell sets when it asks for completions
 _COMPLETE = "_FENCEPOST_COMPLETE"
 _FOR_SHELLS = ("--install-completion", "--show-completion")
 
-INTERRUPTED = "interrupted; nothing is said of what was not done"
+INTERRUPTED = "interrupted before there was a result"
 
 
 def usage() -> str:
@@ -54,14 +54,14 @@ def usage() -> str:
     rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
     return (
         f"usage: fencepost COMMAND [--json] ...\n\n{rows}\n\n"
-        "fencepost COMMAND --help tells a command's own options.\n"
-        "fencepost --install-completion has the shell complete them (--show-completion prints how)."
+        "fencepost COMMAND --help shows the options of a command.\n"
+        "fencepost --install-completion installs shell completion (--show-completion prints the script)."
     )
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command; what ends it from outside is told in a line: Ctrl-C, SIGTERM, a full disk, a file that it may not
-    read."""
+    """Return the command with one-line messages for whatever ends it from outside: Ctrl-C, SIGTERM, a full disk, a file
+    without read permission."""
 
     @functools.wraps(command)
     def guarded(*values: object, **options: object) -> None:
@@ -82,14 +82,16 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point of ``fencepost``. Exit status: that of the outcome (``verdict.outcome_of``), 2 if it could not
-    run or if the suite itself failed."""
+    """Entry point of ``fencepost``. Exit status: that of the outcome (``verdict.outcome_of``), or 2 if the command
+    could not run or the suite itself failed."""
     if arguments is None:
         survive_closed_pipe()
         listen_to_sigterm()
     words = sys.argv[1:] if arguments is None else arguments
     if len(words) > 1 and words[0] in _FOR_SHELLS:
-        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"  # so that typer takes the shell's name
+        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = (
+            "1"  # so that typer uses the given name of the shell
+        )
     if _COMPLETE in os.environ or (words and words[0].partition("=")[0] in _FOR_SHELLS):
         _complete(words)
     if not words or words[0] in ("-h", "--help"):
@@ -119,12 +121,12 @@ def main(arguments: list[str] | None = None) -> None:
         _cannot(name, str(reason), as_json=as_json)
     except usage_error as reason:
         told = getattr(reason, "format_message", reason.__str__)().rstrip(".")
-        _cannot(name, f"{told}; fencepost {name} --help tells its options", as_json=as_json)
-    except Exception as raised:  # a fault of the suite: nothing was decided
+        _cannot(name, f"{told}; fencepost {name} --help shows its options", as_json=as_json)
+    except Exception as raised:  # an error of the suite: there is no result
         if isinstance(raised, ModuleNotFoundError) and (install := lacks(name, raised)):
             _cannot(name, install, as_json=as_json)
         traceback.print_exc()
-        _cannot(name, f"a fault of the suite: {type(raised).__name__}: {raised}", as_json=as_json)
+        _cannot(name, f"internal error of the suite:  {type(raised).__name__}: {raised}", as_json=as_json)
     raise SystemExit(status or 0)
 
 
@@ -140,13 +142,13 @@ def _doctor(words: Sequence[str], *, as_json: bool) -> NoReturn:
 
 
 def _app(name: str, *, as_json: bool) -> typer.Typer:
-    """The command of that name, ready to be called."""
+    """Return the command of that name, ready to be called."""
     try:
         import typer  # noqa: PLC0415
 
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         app.command(name)(_function(name))
-        if importlib.util.find_spec("rich") is None:  # prints the result, whatever the command
+        if importlib.util.find_spec("rich") is None:  # every command prints its result with rich
             raise ModuleNotFoundError("No module named 'rich'", name="rich")
     except ModuleNotFoundError as missing:
         reason = lacks(name, missing)
@@ -163,8 +165,8 @@ def _function(name: str) -> Callable[..., None]:
 
 
 def _complete(words: Sequence[str]) -> NoReturn:
-    """Answer a shell that completes a line, or tell or install what makes it ask. Only the command that is in the line
-    is imported: the shell asks at each Tab."""
+    """Answer a shell that completes a line, or print or install its completion script. Only the command in the line is
+    imported, since the shell asks at each Tab."""
     line = f"{os.environ.get('COMP_WORDS', '')} {os.environ.get('_TYPER_COMPLETE_ARGS', '')}".split()
 
     def described(text: str) -> Callable[[], None]:
@@ -186,7 +188,7 @@ def _complete(words: Sequence[str]) -> NoReturn:
 
 
 def _cannot(name: str, reason: str, *, as_json: bool) -> NoReturn:
-    """Leave with status 2; under ``--json`` standard output has its object even so."""
+    """Exit with status 2; under ``--json`` also print an object."""
     speaker = f"fencepost {name}" if name else "fencepost"
     print(f"{speaker}: {reason}", file=sys.stderr)
     if as_json:

@@ -1,6 +1,6 @@
-"""The core compiled by mypyc, in a folder that goes first on ``PYTHONPATH``; the sources stay what is used otherwise.
+"""Compiles the core with mypyc into a folder that goes first on ``PYTHONPATH``; the sources stay unchanged.
 
-``python -m fencepost_conformance.compiled FOLDER`` makes it, from a checkout. ``setup.py`` says what is compiled.
+``python -m fencepost_conformance.compiled FOLDER`` does it, from a checkout. ``setup.py`` lists the compiled modules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .repository import root
 
 
 def unavailable() -> str:
-    """Why nothing can be compiled here, or ""."""
+    """Return why nothing can be compiled here, or ""."""
     if find_spec("mypyc") is None:
         return "mypyc is not installed; pip install mypy"
     if shutil.which(os.environ.get("CC", "cc")) is None:
@@ -28,8 +28,8 @@ def unavailable() -> str:
 
 
 def build(folder: Path, level: int = 3, *, codec_alone: bool = False) -> Path:
-    """The compiled core in this folder, which is emptied first. ``level``: how much the C compiler optimises, 0 to 3.
-    ``codec_alone``: all but the codec stays as it is.
+    """Compile the core into this folder, which is emptied first. ``level``: optimisation level of the C compiler, 0 to
+    3. ``codec_alone``: compile only the codec.
 
     Raises ``CannotRun`` where it cannot be compiled."""
     if reason := unavailable():
@@ -59,7 +59,7 @@ def build(folder: Path, level: int = 3, *, codec_alone: bool = False) -> Path:
 
 
 def is_of_these_sources(folder: Path) -> bool:
-    """Whether the folder has the compiled core of the sources as they are now."""
+    """Whether the folder has the compiled core of the current sources."""
     sources = root() / "impl" / "fencepost"
     names = [str(path.relative_to(sources)) for path in sources.rglob("*.py")]
     _, differ, missing = filecmp.cmpfiles(sources, folder / "fencepost", names, shallow=False)

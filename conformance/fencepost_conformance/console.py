@@ -1,4 +1,4 @@
-"""How every command speaks: one result, one error, one progress bar.
+"""The output of every command: one result, one error, one progress bar.
 
 Exit status: that of the run's outcome (``verdict.outcome_of``); 2 if the command cannot run (bad input, missing
 component).
@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .counting import counted
 from .verdict import Outcome, Tally, Unsettled, Verdict, gaps, outcome_of
 
-if TYPE_CHECKING:  # rich is imported when something is printed with it
+if TYPE_CHECKING:  # rich is imported only when it prints
     from rich.console import RenderableType
     from rich.progress import Progress
 
     from .listing import Listing
 
-#: seconds between two lines of progress where there is no terminal
+#: seconds between two lines of progress if standard error is not a terminal
 EVERY = 5.0
-#: of what was not decided, on a terminal: reasons, their length, and the names of each
+#: limits for undecided things on a terminal: number of reasons, their length, and names for each
 _REASONS, _LONGEST, _NAMED = 10, 400, 3
 _COLOURS = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.INCOMPLETE: "yellow"}
 
@@ -37,10 +37,9 @@ class CannotRun(Exception):
 
 @dataclass(slots=True)
 class Result:
-    """The result of a command. ``tally``: the verdicts; None of a command that only shows, measures or records.
-    ``counts``: what was done, in numbers; ``details``: anything else that JSON can hold; ``things``: the plural of what
-    was judged; ``unsettled``: each judged thing that was undecided or broken; ``stopped``: why the run ended before
-    its end."""
+    """The result of a command. ``tally``: the verdicts; None if the command only shows, measures or records.
+    ``counts``: what was done, in numbers. ``details``: other JSON data. ``things``: the plural of what was judged.
+    ``unsettled``: each undecided or broken thing. ``stopped``: why the run ended early."""
 
     command: str
     tally: Tally | None
@@ -48,7 +47,7 @@ class Result:
     details: dict[str, Any] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  #: what was not run, and what to install or do
     done: str = ""  #: what a command without a tally did
-    words: Mapping[str, str] = field(default_factory=dict)  #: for counts whose names say too little on a terminal
+    words: Mapping[str, str] = field(default_factory=dict)  #: clearer names of counts for the terminal
     things: str = "traces"
     unsettled: Sequence[Unsettled] = ()
     stopped: str | None = None
@@ -60,7 +59,7 @@ class Result:
 
     @property
     def gaps(self) -> list[str]:
-        """Why not everything was decided, a sentence for each reason."""
+        """Why some things have no verdict, a sentence for each reason."""
         if self.tally is None:
             return [self.stopped] if self.stopped else []
         return gaps(self.tally, self.unsettled, self.things, self.stopped)
@@ -88,7 +87,7 @@ class Result:
         }
 
     def all_counts(self) -> dict[str, int | float]:
-        """The counts with those of the tally behind the first, which is of what was judged."""
+        """The counts, with those of the tally behind the first, which is the number of judged things."""
         names = list(self.counts)
         first = {name: self.counts[name] for name in names[:1]}
         tally = {} if self.tally is None else self.tally.as_counts()
@@ -102,7 +101,7 @@ class Result:
 
 
 def unsettled_as_json(unsettled: Sequence[Unsettled]) -> dict[str, Any]:
-    """What was undecided and what was broken, as JSON data."""
+    """Return the undecided and the broken things as JSON data."""
     return {
         verdict.value: [each.as_json() for each in unsettled if each.verdict is verdict]
         for verdict in (Verdict.UNDECIDED, Verdict.BROKEN)
@@ -110,7 +109,7 @@ def unsettled_as_json(unsettled: Sequence[Unsettled]) -> dict[str, Any]:
 
 
 def finish(result: Result, *, as_json: bool, table: RenderableType | None = None) -> NoReturn:
-    """Print the result, and why it is incomplete if it is; leave with its exit status."""
+    """Print the result, and why it is incomplete if it is; exit with its status."""
     if as_json:
         print(json.dumps(result.as_json(), default=str))
     else:
@@ -133,7 +132,7 @@ def finish(result: Result, *, as_json: bool, table: RenderableType | None = None
 
 
 def _listing(unsettled: Sequence[Unsettled], things: str) -> Listing:
-    """What was not decided, by its reason; the first few of each."""
+    """Return a table of what has no verdict, by reason, with the first few of each."""
     from rich.markup import escape  # noqa: PLC0415
 
     from .listing import Listing  # noqa: PLC0415
@@ -143,7 +142,7 @@ def _listing(unsettled: Sequence[Unsettled], things: str) -> Listing:
         alike.setdefault((each.verdict, each.why[:_LONGEST]), []).append(each.what)
     listing = Listing(
         ("verdict", things, "first", "why"),
-        title=f"Not decided: {counted(len(unsettled), things)}",
+        title=f"No verdict:  {counted(len(unsettled), things)}",
         numbers=frozenset((things,)),
     )
     for (verdict, why), names in list(alike.items())[:_REASONS]:
@@ -155,7 +154,7 @@ def _listing(unsettled: Sequence[Unsettled], things: str) -> Listing:
 
 
 class Meter:
-    """How far some work is: done, of how many, and at what. ``bar`` shows it where there is a terminal."""
+    """The progress of some work: how much is done, of how much, and what. ``bar`` shows it on a terminal."""
 
     def __init__(self, description: str, total: int | None, bar: Progress | None = None) -> None:
         self.description = description
@@ -181,7 +180,7 @@ class Meter:
 
 @contextmanager
 def progress(description: str, total: int | None = None) -> Iterator[Meter]:
-    """Progress on standard error: a line that moves where that is a terminal, else a line every few seconds."""
+    """Show progress on standard error: a moving line on a terminal, else a line every few seconds."""
     if not sys.stderr.isatty():
         meter = Meter(description, total)
         with _telling(meter):
@@ -211,7 +210,7 @@ def progress(description: str, total: int | None = None) -> Iterator[Meter]:
 
 @contextmanager
 def _telling(meter: Meter) -> Iterator[None]:
-    """Until the block ends, tell how far the meter is, every ``EVERY`` seconds."""
+    """Print the meter's state every ``EVERY`` seconds until the block ends."""
     done = Event()
     began = time.monotonic()
 

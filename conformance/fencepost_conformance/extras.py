@@ -1,4 +1,4 @@
-"""The extras of the package: which of them installs what a command lacks."""
+"""The extras of the package: which one installs what a command lacks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 from fencepost.extras import MODULES, install
 
-#: The extra of the commands that do not need the whole suite.
+#: Extras of the commands that do not need the whole suite.
 _OF_COMMANDS: Final = {"serve": "serve", "store": "serve"}
-#: Modules of ``suite``. The extras of ``_OF_COMMANDS`` install those that their commands import.
+#: Modules of the extra ``suite``. The extras of ``_OF_COMMANDS`` install those that their commands import.
 _SUITE: Final = frozenset(MODULES["suite"])
 #: The extra of each other module that a command may lack.
 _OF_MODULES: Final = {
@@ -24,15 +24,15 @@ _OF_MODULES: Final = {
 
 
 def extra_for(command: str, package: str) -> str | None:
-    """The extra that installs a top-level package for ``command`` ("" for the command line itself); None for a package
-    of no extra."""
+    """Return the extra that installs a top-level package for ``command`` ("" for the command line itself); None if no
+    extra does."""
     if package in _OF_MODULES:
         return _OF_MODULES[package]
     return _OF_COMMANDS.get(command, "suite") if package in _SUITE else None
 
 
 def lacks(command: str, missing: ModuleNotFoundError) -> str | None:
-    """One line that says what to install; None if the module is of no extra, and so the fault is not the user's."""
+    """Return one line with what to install; None if no extra has the module, so that the user is not at fault."""
     package = (missing.name or "").partition(".")[0]
     extra = extra_for(command, package)
     if extra is None:

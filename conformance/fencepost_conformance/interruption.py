@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM: what was done until then is told, what was started is ended.
+"""Ctrl-C and SIGTERM: results so far are reported, and started processes are ended.
 
-SIGTERM (a time limit of a CI job, ``timeout``, ``docker stop``) is heard as Ctrl-C is: it raises ``Terminated``, a
+SIGTERM (a time limit of a CI job, ``timeout``, ``docker stop``) acts like Ctrl-C: it raises ``Terminated``, a
 ``KeyboardInterrupt``, so that every ``with`` and ``finally`` on the way out stops processes and removes folders.
 
-A command whose work can be told in part takes what it has at the first of the two::
+A command with partial results reports them at the first of the two::
 
     with interruptible() as cut:
         for rows in work():
@@ -11,7 +11,7 @@ A command whose work can be told in part takes what it has at the first of the t
     result.stopped = cut.told(f"{summary.traces} of {counted(plan.count, 'traces')} done")
     finish(result, as_json=as_json)
 
-A second Ctrl-C ends the command where it is. Neither passes (``docs/command-line.md``).
+A second Ctrl-C ends the command at once. An interrupted command never passes (``docs/command-line.md``).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-#: seconds for which a SIGTERM that follows an interruption says nothing new: ``timeout`` and supervisors send it to a
-#: process and then to its group, while that is clearing up
+#: seconds after an interruption during which SIGTERM is ignored: ``timeout`` and supervisors send it to a process and
+#: then to its group, while that is clearing up
 _DEAF_S = 10.0
 
 INTERRUPTED = "interrupted"
-#: loggers of Spark's bridge to its JVM, which tells every exception on its way through, with all of its stack
+#: loggers of Spark's bridge to its JVM, which logs every passing exception with its whole stack
 _TALKERS = ("", "py4j.clientserver", "py4j.java_gateway")
 
 _heard: float | None = None
@@ -42,17 +42,18 @@ class Terminated(KeyboardInterrupt):
 
 @dataclass(slots=True)
 class Interruption:
-    """Whether Ctrl-C or SIGTERM ended the block that this came with."""
+    """Whether Ctrl-C or SIGTERM ended the block of this object."""
 
     happened: bool = False
 
     def told(self, done: str) -> str | None:
-        """Why a result is incomplete, for ``finish``; ``done`` says what of the work was done. None if all was."""
+        """Return why a result is incomplete, for ``finish``; ``done``: the finished part. None if the block was not
+        ended."""
         return f"{INTERRUPTED}; {done}" if self.happened else None
 
 
 def listen_to_sigterm() -> None:
-    """From now on SIGTERM raises ``Terminated`` in the main thread. Of no effect in another thread."""
+    """Let SIGTERM raise ``Terminated`` in the main thread from now on. In another thread this has no effect."""
     for name in _TALKERS:
         logging.getLogger(name).addFilter(_of_no_interruption)
     if threading.current_thread() is threading.main_thread():
@@ -61,7 +62,7 @@ def listen_to_sigterm() -> None:
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
-    """Ctrl-C or SIGTERM ends the block, and not the command: the ``Interruption`` tells of it afterwards."""
+    """Let Ctrl-C or SIGTERM end the block, and not the command; the ``Interruption`` shows it afterwards."""
     cut = Interruption()
     try:
         yield cut
@@ -76,7 +77,7 @@ def _now_deaf() -> None:
 
 
 def _of_no_interruption(record: logging.LogRecord) -> bool:
-    """Whether a log record is about anything but an interruption that passed the one who logs."""
+    """Whether a log record is about something other than an interruption."""
     reason = record.exc_info[1] if record.exc_info else None
     while reason is not None and not isinstance(reason, KeyboardInterrupt):
         reason = reason.__cause__ or reason.__context__

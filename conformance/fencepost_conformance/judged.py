@@ -1,4 +1,4 @@
-"""The profiles that recordings are judged by: those of the core, and the one of an older coordinator that it lacks."""
+"""The profiles that judge recordings: those of the core, and one of an older coordinator that the core lacks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A file of differences that are accepted: one line each, a group's key and a reason.
+"""A file of accepted differences: one line each, a group's key and a reason.
 
-``KEY -- REASON``. Empty lines, and lines that begin with ``#``, say nothing.
+``KEY -- REASON``. Empty lines, and lines that begin with ``#``, are ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Accepted:
 
 
 def read_known(path: Path) -> dict[str, Accepted]:
-    """The entries by key. Raises ``CannotRun`` for a file that cannot be read or a line that is none of these."""
+    """Return the entries by key. Raises ``CannotRun`` for a file that cannot be read or a malformed line."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as trouble:
@@ -41,11 +41,11 @@ def read_known(path: Path) -> dict[str, Accepted]:
         if not between or not key or not reason:
             raise CannotRun(f"{path}, line {number}: expected KEY{_BETWEEN}REASON, found {told[:80]!r}")
         if key in entries:
-            raise CannotRun(f"{path}, line {number}: this key stands in line {entries[key].line} already: {key}")
+            raise CannotRun(f"{path}, line {number}: this key is already in line {entries[key].line}: {key}")
         entries[key] = Accepted(key, reason, number)
     return entries
 
 
 def never_met(entry: Accepted) -> str:
-    """What to say of an entry that no difference was of, with Rich's markup."""
-    return f"[yellow]never met[/] line {entry.line}: {escape(entry.key)}"
+    """Return a line, with Rich's markup, about an entry that no difference matched."""
+    return f"[yellow]not matched[/] line {entry.line}: {escape(entry.key)}"

@@ -1,7 +1,7 @@
-"""Who leads the partition, as far as events tell (F-LOAD-03): which loads are loads, and which losses are none.
+"""The leadership of the partition, as far as events show it (F-LOAD-03): which loads and losses take effect.
 
-A load that comes at an epoch that is known, or where the partition is led already, does nothing: the log and what is
-known of it stay. Whoever keeps a log beside a coordinator asks here first.
+A load with a known epoch, or while the partition is led, has no effect: the log and its state stay. Code that keeps a
+log beside a coordinator must ask here first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Leading:
     loading: bool = False
 
     def takes(self, event: ev.Event) -> bool:
-        """Note the event; whether it is what it says. True for events that are about something else."""
+        """Note the event, and return whether it takes effect. True for events about something else."""
         if isinstance(event, ev.LoadStarted):
             return self._elected(event.leader_epoch)
         if isinstance(event, ev.Load):
@@ -46,9 +46,9 @@ class Leading:
         return self.loading
 
     def loaded(self, records: Sequence[Record], *, groups: bool) -> None:
-        """Told after a load that was one, and whether there are groups now: if there are none though the records hold
-        some, it has failed (F-REPLAY-13). Offsets and ends of transactions tell nothing: whether they make a group is
-        another matter (F-REPLAY-04), and they fail no load by themselves."""
+        """Note the result of a load that took effect. ``groups``: there are groups now. If there are none although the
+        records contain some, the load has failed (F-REPLAY-13). Offsets and ends of transactions do not count: whether
+        they create a group is another question (F-REPLAY-04), and they do not make a load fail."""
         last = {
             record.key: record.value for record in records if not isinstance(record.key, OffsetCommitKey | ControlKey)
         }

@@ -1,6 +1,6 @@
-"""The rows of a command, so that they can be read in any terminal.
+"""Rows of a command's output, readable in any terminal.
 
-A table where it fits: no word is broken, and it is not longer than the same rows one below the other. Else each row is
+They are a table if it fits: no word is broken, and it is not longer than the same rows as blocks. Otherwise each row is
 a block of lines: the first cell, and below it the others, each with its column's name; short ones share a line.
 """
 
@@ -17,19 +17,19 @@ from rich.table import Column, Table
 from rich.text import Text
 
 _INDENT = 2
-#: lines of a table beside its rows
+#: lines of a table besides its rows
 _FRAME = 4
 #: characters between two columns
 _BETWEEN = 3
-#: a cell of more characters has a line of its own in a block
+#: in a block, a longer cell has its own line
 _SHORT = 40
 
 
 @dataclass(slots=True)
 class Listing:
-    """Rows of cells; a cell is text with Rich's markup, so what others wrote goes through ``rich.markup.escape``.
+    """Rows of cells; a cell is text with Rich's markup, so foreign text must pass through ``rich.markup.escape``.
 
-    ``numbers``: columns that are aligned to the right. ``caption`` is said below, as a paragraph.
+    ``numbers``: columns that are aligned to the right. ``caption``: a paragraph below the rows.
     """
 
     columns: Sequence[str]
@@ -55,8 +55,8 @@ class Listing:
             yield Text.from_markup(self.caption)
 
     def _widths(self, width: int) -> list[int]:
-        """What each column gets of the width: its longest word, and a part of the rest by what it wants; empty if not
-        even the words fit. (Rich would break words of wide columns before it narrows others.)"""
+        """Return the width of each column: its longest word, and a share of the rest by its needs; empty if even the
+        words do not fit. (Rich would break words of wide columns before it narrows others.)"""
         cells = [
             [name, *(Text.from_markup(row[at]).plain for row in self.rows)] for at, name in enumerate(self.columns)
         ]

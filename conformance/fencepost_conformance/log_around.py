@@ -1,4 +1,4 @@
-"""The log around a coordinator that is fed one event at a time, and the work beside that is under way."""
+"""The log around a coordinator that gets one event at a time, and its background tasks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .targets.base import Observation
 
 
 class LogAround:
-    """Told ``takes`` before an event is handled, and ``note`` of what it did.
+    """Call ``takes`` before an event is handled, and ``note`` with its observation.
 
-    ``before``: length of the log before the last step; ``replicated``: so many of its records are; ``tasks``: work that
-    is under way; ``loaded``: the last step began with another log.
+    ``before``: length of the log before the last step; ``replicated``: number of replicated records; ``tasks``: running
+    background tasks; ``loaded``: the last step began with another log.
     """
 
     def __init__(self) -> None:
@@ -26,18 +26,18 @@ class LogAround:
         self._leading = Leading()
 
     def takes(self, event: ev.Event) -> bool:
-        """Whether the event is what it says (F-LOAD-03)."""
+        """Whether the event takes effect (F-LOAD-03)."""
         taken = self._leading.takes(event)
         self.loaded = taken and isinstance(event, ev.Load)
         return taken
 
     def note(self, event: ev.Event, seen: Observation, *, taken: bool, groups: bool) -> None:
-        """``taken``: what ``takes`` said; ``groups``: there are some now."""
+        """Note a step. ``taken``: the result of ``takes``; ``groups``: there are groups now."""
         if seen.error in IMPOSSIBLE:
             return
         if isinstance(event, ev.Load) and taken:
             self._leading.loaded(event.records, groups=groups)
-        if not taken:  # a load or a loss that is none
+        if not taken:  # a load or a loss without effect
             pass
         elif isinstance(event, ev.AppendFailed):
             del self.log[self.before :]
@@ -55,7 +55,7 @@ class LogAround:
         self.log += seen.records
 
     def take_back(self, seen: Observation, instead: Observation) -> None:
-        """The last step was taken again, and did this instead."""
+        """Replace the effects of the last step, which was repeated."""
         self.tasks.difference_update(seen.tasks)
         self.tasks.update(instead.tasks)
         del self.log[self.before :]

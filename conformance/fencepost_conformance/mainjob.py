@@ -1,8 +1,8 @@
-"""``make run``: the whole chain of evidence once, small enough to wait for.
+"""``make run``: the whole chain of evidence once, short enough to wait for.
 
-Runs the project's own commands one after the other, each with its progress, gathers their JSON results, and ends with a
-table and the place of the report. What needs a JDK is skipped without one, and named. The random traces are others each
-time (``seeds``); of what differs the seed is told, and the command that shows it.
+Runs the project's own commands one after the other, each with its progress, collects their JSON results, and ends with
+a table and the path of the report. Stages that need a JDK are skipped without one, and listed. The random traces differ
+in each run (``seeds``); for differences the output has the seed, and the command that shows it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .verdict import Outcome, Tally, Verdict, outcome_of
 NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-get install openjdk-17-jdk-headless)"
 
 
-#: Of every family: quick graphs, with commits in groups, and one that must break; and a large graph.
+#: Graphs of every family: quick ones, with commits in groups, and one that must break; and a large one.
 #: ``check --engine tlc`` has all graphs.
 GRAPHS = (
     *("EagerCommits", "EagerFaults", "KafkaTwoOwners", "ConsumerCommits", "ConsumerAlone", "LostLeave"),
@@ -52,8 +52,8 @@ class Stage:
 
 @dataclass(slots=True)
 class Finding:
-    """What became of a stage. ``verdict``: None if it was skipped; ``interrupted``: it did not come to its end;
-    ``result``: what the command printed as JSON."""
+    """The result of a stage. ``verdict``: None if it was skipped; ``interrupted``: it did not reach its end;
+    ``result``: the command's JSON output."""
 
     stage: Stage
     verdict: Verdict | None
@@ -69,7 +69,7 @@ class Finding:
         return "interrupted" if self.interrupted and self.verdict is not Verdict.FAILED else self.verdict.value
 
 
-#: seconds that an interrupted command may take to end what it started and to tell what it did
+#: seconds that an interrupted command may take to end its processes and report
 _PATIENCE_S = 30.0
 
 #: random traces of each protocol, in each of the two runs on Spark
@@ -77,7 +77,7 @@ TRACES = 1_500
 
 
 def stages(out: Path, seed: int) -> list[Stage]:
-    """``seed``: the first one of the random traces; those against Kafka follow the others."""
+    """Return the stages. ``seed``: the first one of the random traces; those against Kafka follow the others."""
     spark = ("conform", "--engine", "spark", "--protocol", "all", "--traces", str(TRACES))
     return [
         Stage("model, explored exhaustively", ("check",)),
@@ -85,7 +85,7 @@ def stages(out: Path, seed: int) -> list[Stage]:
         Stage(
             "core against model, as intended and as Kafka: random traces of all protocols on Spark",
             (*spark, "--seed", str(seed), "-o", str(out / "core")),
-            needs_jdk=True,  # Spark itself runs on one
+            needs_jdk=True,  # Spark itself needs one
         ),
         Stage(
             f"core and model against Kafka {NEWEST}, random traces of the same kinds on Spark",
@@ -97,9 +97,9 @@ def stages(out: Path, seed: int) -> list[Stage]:
 
 
 def run_stage(stage: Stage, folder: Path) -> Finding:
-    """Run one command; its progress goes to the terminal, its JSON comes back.
+    """Run one command; its progress goes to the terminal, its JSON is returned.
 
-    Interrupted, it has the command end, and tells what that had done. Then nothing more is to be run."""
+    On an interrupt the command is ended and its partial result returned; no other stage should run then."""
     words = [sys.executable, "-m", "fencepost_conformance.cli", *stage.words, "--json"]
     began = time.monotonic()
     said = ""
@@ -107,7 +107,7 @@ def run_stage(stage: Stage, folder: Path) -> Finding:
         with interruptible() as cut:
             said, _ = command.communicate()
         if cut.happened:
-            command.terminate()  # of a terminal's Ctrl-C it has heard itself; then this says nothing new
+            command.terminate()  # a terminal's Ctrl-C has reached it too; then this has no effect
             try:
                 said, _ = command.communicate(timeout=_PATIENCE_S)
             except subprocess.TimeoutExpired:
@@ -121,7 +121,7 @@ def run_stage(stage: Stage, folder: Path) -> Finding:
 
 
 def verdict_of(status: int, result: dict[str, Any]) -> Verdict:
-    """The verdict on a stage from its exit status and JSON: a command without a result could not run."""
+    """Return the verdict on a stage from its exit status and JSON: a command without a result could not run."""
     if status in (0, 1):
         return Verdict.FAILED if status else Verdict.PASSED
     return Verdict.UNDECIDED if "verdict" in result else Verdict.BROKEN
@@ -150,7 +150,7 @@ def main() -> None:
     console.print(seeds.told(seed))
     root = repository.root()
     out = root / "out" / "run"
-    shutil.rmtree(out, ignore_errors=True)  # rows of an earlier run may be of other code, and would be taken for done
+    shutil.rmtree(out, ignore_errors=True)  # rows of an earlier run may come from other code, but would count as done
     out.mkdir(parents=True)
     has_jdk = jars.has_jdk()
     findings: list[Finding] = []
@@ -172,14 +172,14 @@ def main() -> None:
     told = {"seed": seed, "verdict": outcome_of_stages(findings), "stages": summary}
     (out / "summary.json").write_text(json.dumps(told, indent=1, default=str), encoding="utf-8")
     console.print(f"report: {out.relative_to(root)}/ (summary.json, a report.html for each protocol and profile)")
-    console.print(f"the command is {command_of(root)}; {command_of(root)} --help tells what else it does")
+    console.print(f"the command is {command_of(root)}; {command_of(root)} --help lists its commands")
     outcome = outcome_of_stages(findings)
     console.print(f"make run: {outcome}")
     raise SystemExit(outcome.status)
 
 
 def notes_of(findings: Sequence[Finding]) -> Iterator[str]:
-    """Below the table: what was skipped, why a stage did not decide everything, and how to see what differs."""
+    """Yield lines below the table: skipped stages, why a stage is incomplete, and how to show differences."""
     for each in findings:
         if each.verdict is None:
             yield f"[yellow]skipped[/] {each.stage.title}: {NEEDS_JDK}"
@@ -190,13 +190,13 @@ def notes_of(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def command_of(root: Path) -> str:
-    """How to call ``fencepost``, seen from the checkout: it is on the PATH only where the environment is active."""
+    """Return how to call ``fencepost`` from the checkout: it is on the PATH only in an active environment."""
     command = Path(sys.executable).with_name("fencepost")
     return str(command.relative_to(root)) if command.is_relative_to(root) else str(command)
 
 
 def replays(result: Any) -> Iterator[str]:
-    """The commands that show what a stage found, wherever in its result they stand."""
+    """Yield the commands that show a stage's differences, wherever they are in its result."""
     if isinstance(result, dict):
         if isinstance(result.get("replay"), str):
             yield result["replay"]
@@ -207,7 +207,7 @@ def replays(result: Any) -> Iterator[str]:
 
 
 def outcome_of_stages(findings: Sequence[Finding]) -> Outcome:
-    """The outcome of all stages; one that was skipped for want of a JDK is named and does not count."""
+    """Return the outcome of all stages; a stage skipped without a JDK is listed and does not count."""
     tally = Tally.of(each.verdict for each in findings if each.verdict is not None)
     return outcome_of(tally, stopped=any(each.interrupted for each in findings))
 

@@ -1,4 +1,4 @@
-"""Find the project's own files: the spec, the rule book, the bundled traces."""
+"""Finds the project's own files: the spec, the rule book, the bundled traces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .console import CannotRun
 
 
 def root() -> Path:
-    """The folder of the checkout: the working directory or the first above it, else the one this package lies in."""
+    """Return the folder of the checkout: the working directory or the first one above it, else that of this package."""
     for start in (Path.cwd(), Path(__file__).resolve()):
         for folder in (start, *start.parents):
             if (folder / "spec").is_dir() and (folder / "docs" / "rules").is_dir():

@@ -1,4 +1,4 @@
-"""The seed of a run: another one each time, so that runs look where none has looked, unless one is asked for."""
+"""The seed of a run: a new random one each time, so that runs test new traces, unless a seed is given."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 from .console import CannotRun
 
-#: the environment variable that fixes it
+#: the environment variable that sets it
 VARIABLE = "FENCEPOST_SEED"
 #: seeds are drawn below this; the traces that follow the first one may go beyond
 BOUND = 2**31
 
 
 def seed_of_run(environment: Mapping[str, str] = os.environ) -> int:
-    """The first seed of this run, from 0 up to ``BOUND``; the caller prints it with ``told``. Raises ``CannotRun`` if
-    the variable holds no such number."""
+    """Return the first seed of this run, from 0 up to ``BOUND``; the caller prints it with ``told``. Raises
+    ``CannotRun`` if the variable holds no such number."""
     wanted = environment.get(VARIABLE)
     if not wanted:
         return int.from_bytes(os.urandom(8), "big") % BOUND
@@ -25,5 +25,5 @@ def seed_of_run(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def told(seed: int) -> str:
-    """What a run says of its seed when it begins."""
-    return f"seed {seed}: the same traces again with {VARIABLE}={seed}"
+    """Return the line about its seed that a run prints at its beginning."""
+    return f"seed {seed}: repeat the same traces with {VARIABLE}={seed}"

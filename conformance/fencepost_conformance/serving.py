@@ -1,6 +1,6 @@
-"""What ``fencepost serve`` needs of the server: what its options stand for, and the run.
+"""The part of ``fencepost serve`` that needs the server: the meaning of its options, and the run.
 
-Importing it takes most of the time of a start, so the command does that when its port is open.
+Importing it takes most of the time of a start, so the command does that after its port is open.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def run(setup: Setup, *, as_json: bool) -> None:
 
 
 def topic_of(text: str) -> tuple[str, int]:
-    """A topic and its partitions, from ``NAME:PARTITIONS``. Raises ``CannotRun``."""
+    """Parse ``NAME:PARTITIONS`` into a topic and its partitions. Raises ``CannotRun``."""
     name, colon, count = text.rpartition(":")
     if not colon or not count.isdecimal() or int(count) < 1:
         raise CannotRun(f"--topic {text!r} is not NAME:PARTITIONS, such as orders:4")
@@ -57,17 +57,17 @@ def topic_of(text: str) -> tuple[str, int]:
 
 
 def users_of(path: Path, sasl: str) -> Users:
-    """Those of a file, who log in by these mechanisms, with commas between them. Raises ``CannotRun``."""
+    """Read the users from a file; ``sasl``: mechanisms, separated by commas. Raises ``CannotRun``."""
     try:
         return Users(parse_users(path.read_text()), tuple(each.strip().upper() for each in sasl.split(",")))
     except BadUsers as wrong:
         raise CannotRun(f"--users {path}: {wrong}") from None
     except BadMechanism as wrong:
-        raise CannotRun(f"--sasl {sasl!r}: no mechanism {wrong}") from None
+        raise CannotRun(f"--sasl {sasl!r}: unknown mechanism {wrong}") from None
 
 
 def acl_of(path: Path | None, superusers: list[str]) -> Acl:
-    """The rights of a file; without one every user may do everything. Raises ``CannotRun``."""
+    """Read the access rights from a file; without one every user may do everything. Raises ``CannotRun``."""
     if path is None:
         return Acl()
     try:
@@ -77,19 +77,20 @@ def acl_of(path: Path | None, superusers: list[str]) -> Acl:
 
 
 def plan_of(text: str) -> Plan:
-    """The faults of a file, or those that a number draws. Raises ``CannotRun``."""
+    """Read faults from a file, or draw them from a number. Raises ``CannotRun``."""
     if text.isdigit():
         return by_seed(int(text))
     try:
         return parse(json.loads(Path(text).read_text()))
     except OSError as wrong:
-        raise CannotRun(f"--faults: {text} cannot be read: {wrong.strerror}; a number would draw a plan") from None
+        raise CannotRun(f"--faults: {text} cannot be read: {wrong.strerror}; use a number to draw a plan") from None
     except ValueError as wrong:  # not JSON, or not a plan
         raise CannotRun(f"--faults: {text}: {wrong}") from None
 
 
 def tls_of(certificate: Path, key: Path | None, client_ca: Path | None) -> ssl.SSLContext:
-    """With a certificate, its key, and who signs those of clients, all in PEM. Raises ``CannotRun``."""
+    """Return a TLS context with a certificate, its key, and the authorities of clients, all in PEM. Raises
+    ``CannotRun``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(certificate, key)

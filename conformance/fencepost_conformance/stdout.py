@@ -1,8 +1,7 @@
-"""Standard output whose reader may go away, as in ``fencepost rules | head``.
+"""Standard output whose reader may close it, as in ``fencepost rules | head``.
 
-What nobody reads any more is thrown away, and the command goes on: its exit status still tells what it found. (Letting
-the signal kill the process would not do: the commands write to sockets and to pipes of their own, where a closed end is
-an error to be told.)
+Output after that is discarded, and the command continues: its exit status still shows the result. (The default action
+of the signal would not do: the commands write to sockets and pipes too, where a closed end is an error.)
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ class _Output(io.TextIOWrapper):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
-        super().flush()  # what is buffered still has to go
+        super().flush()  # still write what is buffered
 
 
 def survive_closed_pipe() -> None:
-    """From now on ``sys.stdout`` raises nothing when its reader closes the pipe."""
+    """Let ``sys.stdout`` raise nothing from now on when its reader closes the pipe."""
     old = sys.stdout
     if isinstance(old, io.TextIOWrapper) and not isinstance(old, _Output):
         old.flush()

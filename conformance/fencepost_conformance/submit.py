@@ -1,4 +1,4 @@
-"""``fencepost`` as spark-submit takes it: a Python file, and the command's own words after it.
+"""``fencepost`` for spark-submit: a Python file, followed by the command and its options.
 
 spark-submit --master yarn submit.py conform --engine spark --rows hdfs://… --traces 1000000
 """

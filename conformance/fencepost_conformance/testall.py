@@ -1,4 +1,4 @@
-"""``make test-all``: every test, then random traces with a seed of this run. It begins by saying what that adds."""
+"""``make test-all``: every test, then random traces with a new seed. First it prints what that adds."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .verdict import Verdict
 TRACES = 3_000
 ADDS = (
     "make test-all adds to make test:\n"
-    "  the tests marked 'all', which do more of what others sample (pytest -m all --collect-only names them)\n"
+    "  the tests marked 'all', long versions of other tests (pytest -m all --collect-only lists them)\n"
     f"  {TRACES:,} random traces of each protocol: core against model, and both against Kafka\n"
 )
 TESTS = ("-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "15")
 
 
 def stages(seed: int) -> list[Stage]:
-    """The random checks; each begins where no seed of the other lies."""
+    """Return the random checks; their seeds do not overlap."""
     words = ("conform", "--protocol", "all", "--traces", str(TRACES))
     return [
         Stage("core against model, random traces", (*words, "--seed", str(seed))),
@@ -41,13 +41,13 @@ def stages(seed: int) -> list[Stage]:
 
 
 def run_tests(root: Path) -> Finding:
-    """Run every test. Pytest's exit status 1 says that a test failed; others that the run did not reach its end."""
+    """Run every test. Pytest's exit status 1 means that a test failed; others that the run did not reach its end."""
     began = time.monotonic()
     with subprocess.Popen([sys.executable, *TESTS], cwd=root) as tests:
         with interruptible() as cut:
             tests.wait()
         if cut.happened:
-            tests.terminate()  # of a terminal's Ctrl-C it has heard itself
+            tests.terminate()  # a terminal's Ctrl-C has reached it too
     verdict = {0: Verdict.PASSED, 1: Verdict.FAILED}.get(tests.returncode, Verdict.BROKEN)
     return Finding(Stage("every test", ()), verdict, time.monotonic() - began, interrupted=cut.happened)
 

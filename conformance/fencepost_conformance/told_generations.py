@@ -1,4 +1,4 @@
-"""The generation that a JoinGroup tells inside its subscriptions, with what its member owns (versions 2 and 3)."""
+"""The generation inside a JoinGroup's subscriptions, which belongs to the owned partitions (versions 2 and 3)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.protocol.messages import JoinGroupRequest
 
 
 def with_generations(body: JoinGroupRequest, moved: Callable[[int], int]) -> JoinGroupRequest:
-    """The request with each generation that it tells put right by ``moved``; bytes that cannot be read stay."""
+    """Return the request with each such generation changed by ``moved``; unreadable bytes stay."""
     protocols = tuple(replace(each, metadata=_moved(each.metadata, moved)) for each in body.protocols)
     return body if protocols == body.protocols else replace(body, protocols=protocols)
 

@@ -1,11 +1,11 @@
-"""Verdicts: what the suite says of one judged thing, and of a run of many.
+"""Verdicts: on one judged thing, and on a run of many.
 
 A judged thing is a trace, a schedule, a configuration, a mutant, a finding, a rule or a stage of ``make run``. It
 passes only if it was decided. A run passes only if each of its things passed, so a run that decided nothing does not
 pass. Every command takes its exit status from ``outcome_of``; ``docs/command-line.md`` has the table.
 
-Differences that are accepted (named divergences of a profile, groups of ``--known``) are decided: they count as passed,
-and the commands list them.
+Accepted differences (named divergences of a profile, groups of ``--known``) are decided: they count as passed, and the
+commands list them.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from .counting import counted
 
 
 class Verdict(StrEnum):
-    """What is said of one judged thing."""
+    """The verdict on one judged thing."""
 
     PASSED = "passed"
     FAILED = "failed"
-    UNDECIDED = "undecided"  #: it was looked at, and nothing can be said
+    UNDECIDED = "undecided"  #: it was examined, but no verdict is possible
     BROKEN = "broken"  #: it could not be read or run
 
 
 class Outcome(StrEnum):
-    """What is said of a run."""
+    """The outcome of a run."""
 
     PASSED = "passed"
     FAILED = "failed"
-    INCOMPLETE = "incomplete"  #: nothing failed, and not everything was decided
+    INCOMPLETE = "incomplete"  #: nothing failed, but not everything was decided
 
     @property
     def status(self) -> int:
@@ -44,7 +44,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many judged things came to each verdict."""
+    """The number of judged things for each verdict."""
 
     passed: int = 0
     failed: int = 0
@@ -53,14 +53,14 @@ class Tally:
 
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> Self:
-        """The tally of these verdicts."""
+        """Return the tally of these verdicts."""
         return cls(**{verdict.value: number for verdict, number in Counter(verdicts).items()})
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(*map(add, self.as_counts().values(), other.as_counts().values()))
 
     def as_counts(self) -> dict[str, int]:
-        """The numbers by their names, for ``console.Result``."""
+        """Return the numbers by their names, for ``console.Result``."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
@@ -69,8 +69,8 @@ class Tally:
 
 
 def outcome_of(tally: Tally, *, stopped: bool = False) -> Outcome:
-    """The outcome of a run: failed if something failed; else incomplete if something was undecided or broken, if the
-    run was ``stopped`` before its end, or if nothing was decided at all; else passed."""
+    """Return the outcome of a run: failed if something failed; else incomplete if something was undecided or broken, if
+    the run was ``stopped`` early, or if nothing was decided; else passed."""
     if tally.failed:
         return Outcome.FAILED
     if stopped or tally.undecided or tally.broken or not tally.passed:
@@ -80,7 +80,7 @@ def outcome_of(tally: Tally, *, stopped: bool = False) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A judged thing that was not decided. ``verdict``: undecided or broken; ``what``: which one, as ``seed 7`` or a
+    """A judged thing without a verdict. ``verdict``: undecided or broken; ``what``: which one, such as ``seed 7`` or a
     file; ``details``: the same and more for JSON."""
 
     verdict: Verdict
@@ -94,8 +94,8 @@ class Unsettled:
 
 
 def gaps(tally: Tally, unsettled: Sequence[Unsettled], things: str, stopped: str | None = None) -> list[str]:
-    """Why a run is not complete, a sentence for each reason; empty if everything was decided. ``things``: the plural of
-    what was judged; ``stopped``: why the run ended before its end."""
+    """Return why a run is incomplete, a sentence for each reason; empty if everything was decided. ``things``: the
+    plural of what was judged; ``stopped``: why the run ended early."""
     told = [stopped] if stopped else []
     for verdict in (Verdict.UNDECIDED, Verdict.BROKEN):
         if number := tally.as_counts()[verdict]:

@@ -1,1 +1,1 @@
-"""One module a command; each has a function of the command's name."""
+"""One module for each command, with a function of the command's name."""

@@ -1,4 +1,4 @@
-"""``fencepost mutants --area``: plant each fault of an area, and see which test of the area kills it."""
+"""``fencepost mutants --area``: plant each fault of an area, and report which test of the area kills it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..verdict import Tally, Unsettled, Verdict
 
 
 def chosen(area: str, names: Sequence[str]) -> list[Fault]:
-    """The faults of an area, all or these. Raises ``CannotRun`` for an area or a name that does not exist."""
+    """Return the faults of an area, all or the named ones. Raises ``CannotRun`` for an unknown area or name."""
     there = [fault for fault in FAULTS.values() if fault.area.within(area)]
     if not there:
         areas = dict.fromkeys(part for each in Area for part in (each.value.partition("/")[0], each.value))
@@ -34,7 +34,7 @@ def chosen(area: str, names: Sequence[str]) -> list[Fault]:
 
 
 def list_them(faults: Sequence[Fault], *, as_json: bool) -> NoReturn:
-    """Print the faults and what kills them, without a run."""
+    """Print the faults and the tests that kill them, without a run."""
     known = kept.kept()
     listing = Listing(("mutant", "area", "what it does", "killed by"))
     for fault in faults:
@@ -57,12 +57,12 @@ def list_them(faults: Sequence[Fault], *, as_json: bool) -> NoReturn:
 
 
 def print_page() -> None:
-    """Print what ``docs/planted-faults.md`` says of all areas."""
+    """Print the section of ``docs/planted-faults.md`` on all areas."""
     print(as_markdown())
 
 
 def try_them(faults: Sequence[Fault], *, workers: int, pin: bool, as_json: bool) -> NoReturn:
-    """Run the tests against each fault; a fault that no test kills is a failure. ``pin``: write down what was found."""
+    """Run the tests against each fault; a fault that no test kills is a failure. ``pin``: store the results."""
     root = repository.root()
     trials: list[trial.Trial] = []
     with progress("mutants", total=len(faults)) as meter, interruptible() as cut:

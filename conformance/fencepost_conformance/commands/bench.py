@@ -1,4 +1,4 @@
-"""``fencepost bench``: the cost table, measured again."""
+"""``fencepost bench``: measure the cost table again."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ BENCHES = (
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help=f"which: {', '.join(BENCHES)}; all if none")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help=f"benchmarks: {', '.join(BENCHES)}; default: all")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="draw growth into this SVG file", show_default=False)
+        Path | None,
+        typer.Option("--output", "-o", help="draw the benchmark growth into this SVG file", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Measure the cost table again, as ratios in one run. Nothing is asserted: these are measurements."""
+    """Measure the cost table again, as ratios within one run. Nothing is asserted."""
     if output is not None and "growth" not in (names or BENCHES):
-        raise CannotRun("only growth can be drawn: fencepost bench growth -o FILE.svg")
+        raise CannotRun("--output draws only the benchmark growth: fencepost bench growth -o FILE.svg")
     for name in names or ():
         if name not in BENCHES:
             raise CannotRun(unknown("benchmark", name, BENCHES, f"there are {', '.join(BENCHES)}"))

@@ -31,11 +31,11 @@ from ..report.checked import catalogue, entry_as_json, row_as_json, table, unset
 from ..verdict import Tally, Verdict
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
-#: Why an exploration stopped that Ctrl-C ended.
+#: The reason that stands for an exploration ended by Ctrl-C.
 INTERRUPTED = "interrupted"
 
 
-#: shown two figures of an exploration's progress
+#: receives two figures of an exploration's progress
 Watching: TypeAlias = Callable[[int, int], None]
 
 
@@ -47,32 +47,32 @@ class Engine(StrEnum):
 
 def check(  # noqa: PLR0917
     configs: Annotated[
-        list[str] | None, typer.Argument(help="names from spec/manifest.json; none: all of --size")
+        list[str] | None, typer.Argument(help="names from spec/manifest.json; default: all of --size")
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="who explores")] = Engine.python,
+    engine: Annotated[Engine, typer.Option(help="what explores the graphs")] = Engine.python,
     profile: Annotated[
-        str | None, typer.Option(help="explore with this profile's switches instead of their own")
+        str | None, typer.Option(help="explore with this profile's switches instead of those of each configuration")
     ] = None,
     master: Master = None,
     conf: Conf = None,
     wait: Wait = USUAL_WAIT,
     workers: Annotated[int, typer.Option(min=0, help="cores to use; 0: all")] = 0,
     size: Annotated[str, typer.Option(help="largest size of configuration: small, medium or large")] = "small",
-    symmetry: Annotated[bool, typer.Option("--symmetry", help="one state for all that differ in names alone")] = False,
-    each: Annotated[bool, typer.Option("--each", help="a row for each configuration, however many")] = False,
-    list_only: Annotated[bool, typer.Option("--list", help="only say which configurations the engine has")] = False,
+    symmetry: Annotated[bool, typer.Option("--symmetry", help="merge states that differ only in names")] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="print a row for each configuration, however many there are")
+    ] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="only list the engine's configurations")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Explore every reachable state of each configuration and hold what is found against what it must be."""
+    """Explore every reachable state of each configuration, and compare the result with the expected one."""
     if list_only:
         _list(select(configs or [], size, engine) if configs else able_to(engine), as_json=as_json)
     place = place_for(engine, master, conf, workers, wait)
     entries = select(configs or [], size, engine)
     chosen = named_profile(profile)
     if chosen is not None and engine is not Engine.python:
-        raise CannotRun(
-            "--profile needs --engine python: the other engines take a configuration's switches as they are"
-        )
+        raise CannotRun("--profile needs --engine python: the other engines cannot change a configuration's switches")
     cores = workers or os.cpu_count() or 1
     rows: list[Row] = []
     with progress("checking", len(entries)) as meter, interruptible() as cut:
@@ -117,22 +117,22 @@ def _list(entries: list[Entry], *, as_json: bool) -> NoReturn:
 
 
 def able_to(engine: Engine) -> list[Entry]:
-    """The configurations that the engine can do."""
+    """Return the configurations that the engine supports."""
     try:
         entries = read_manifest(repository.root() / "spec")
     except BadManifest as reason:
         raise CannotRun(str(reason)) from reason
     able = [entry for entry in entries if engine is Engine.tlc or entry.has_model]
     if engine is Engine.spark:
-        able = [entry for entry in able if not read_problem(entry).fair]  # liveness is for the other engines
+        able = [entry for entry in able if not read_problem(entry).fair]  # only the other engines check liveness
     return able
 
 
 def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
-    """The entries named, or all up to the size that the engine can do."""
+    """Return the named entries, or all up to the size that the engine supports."""
     able = able_to(engine)
     if not names and engine is Engine.spark:
-        raise CannotRun("name the configurations to spread over Spark; see fencepost check --list --engine spark")
+        raise CannotRun("give the names of the configurations for Spark; see fencepost check --list --engine spark")
     if not names:
         sizes = ("small", "medium", "large")
         if size not in sizes:
@@ -140,7 +140,7 @@ def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
         return [entry for entry in able if sizes.index(entry.size) <= sizes.index(size)]
     known = {entry.name: entry for entry in able}
     if strange := [name for name in names if name not in known]:
-        where = "fencepost check --list names those of this engine"
+        where = "fencepost check --list shows those of this engine"
         raise CannotRun(unknown("configuration", strange[0], known, f"{where} (--engine {engine.value})"))
     return [known[name] for name in dict.fromkeys(names)]
 
@@ -152,7 +152,7 @@ def named_profile(name: str | None) -> Profile | None:
 
 
 def run(work: Iterable[Row]) -> Iterator[Row]:
-    """The rows of an engine as they come. Raises CannotRun for what it lacks."""
+    """Yield the rows of an engine as they come. Raises CannotRun for a missing component."""
     try:
         yield from work
     except (TlcMissing, BadManifest) as reason:
@@ -160,8 +160,8 @@ def run(work: Iterable[Row]) -> Iterator[Row]:
 
 
 def attempt(explore: Callable[..., Row], entry: Entry, engine: Engine, **options: Any) -> Row:
-    """The row of one configuration; a broken one if the engine or the model raises. Raises what makes every
-    configuration impossible: ``TlcMissing``, ``BadManifest``, ``CannotRun``."""
+    """Return the row of one configuration; a broken one if the engine or the model raises. Raises errors that affect
+    every configuration: ``TlcMissing``, ``BadManifest``, ``CannotRun``."""
     try:
         return explore(entry, **options)
     except (TlcMissing, BadManifest, CannotRun):
@@ -172,12 +172,13 @@ def attempt(explore: Callable[..., Row], entry: Entry, engine: Engine, **options
 
 
 def explored(entry: Entry, **options: Any) -> Row:
-    """``attempt`` with Python; of the module, so that a worker process can be given it."""
+    """Call ``attempt`` with Python; a module function, so that worker processes can run it."""
     return attempt(check_python, entry, Engine.python, **options)
 
 
 def tlc_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
-    """Those that hold one after the other on all cores; those that must fail, on one core each, side by side."""
+    """Run configurations that hold one after the other on all cores; those that must fail on one core each, in
+    parallel."""
     for entry in entries:
         if entry.expected == "holds":
             watch = telling(meter, entry, "generated", "states")
@@ -195,7 +196,7 @@ def tlc_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
 
 
 def telling(meter: Meter, entry: Entry, first: str, second: str) -> Watching:
-    """Shows the two figures of a configuration's progress."""
+    """Return a function that shows the two figures of a configuration's progress."""
 
     def watch(one: int, two: int) -> None:
         meter.update(description=f"{entry.name}: {counted(one, first)}, {counted(two, second)}")
@@ -205,9 +206,9 @@ def telling(meter: Meter, entry: Entry, first: str, second: str) -> Watching:
 
 
 def spread_all(entries: list[Entry], place: Place, meter: Meter) -> Iterator[Row]:
-    """One configuration after the other, each over all of Spark's cores."""
+    """Run one configuration after the other, each on all of Spark's cores."""
     with started(place, needs.GRAPHS) as running:
-        copies = 2 if running.cluster else 1  # so that what an executor held is not lost with it
+        copies = 2 if running.cluster else 1  # so that a lost executor loses no data
         for entry in entries:
             watch = telling(meter, entry, "states", "levels")
             options = {"session": running.session, "workers": running.cores, "copies": copies, "watch": watch}
@@ -216,7 +217,7 @@ def spread_all(entries: list[Entry], place: Place, meter: Meter) -> Iterator[Row
 
 
 def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, meter: Meter) -> Iterable[Row]:
-    """Configurations side by side, one process each; one at a time, with its own progress, if there is one core."""
+    """Run configurations in parallel, one process each; with one core one at a time, each with its own progress."""
     if cores == 1 or len(entries) == 1:
         for entry in entries:
             meter.update(description=entry.name)
@@ -225,7 +226,7 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
                 meter.update(description=f"{name}: {counted(found, 'states')}, {found - expanded:,} to expand")
 
             row = explorer(entry, watch=watch)
-            if row.stopped == INTERRUPTED:  # the explorer ends with what it found; no other one begins
+            if row.stopped == INTERRUPTED:  # the explorer returns its partial result; no other one begins
                 raise KeyboardInterrupt
             yield row
             meter.advance()
@@ -239,7 +240,7 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
 
 
 def explain(rows: list[Row], *, named: bool) -> None:
-    """Print the traces of what is wrong, and of what was asked for by name."""
+    """Print the traces of unexpected results, and of configurations requested by name."""
     console = Console()
     for row in rows:
         if row.trace and (named or not row.as_expected):

@@ -1,4 +1,4 @@
-"""``fencepost conform``: random traces against a target, every step compared."""
+"""``fencepost conform``: run random traces against a target and compare every step."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from ..wire.settings import OPTION_HELP, given
 from .conform_member import conform_member
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
-#: of a group, of which one is under test
+#: the parts of a group that can be under test
 SIDES = ("coordinator", *Half)
-#: counts that mean the same for every protocol
+#: counts with the same meaning for every protocol
 _ADDED = ("traces", "steps", "replies", "records", "timers", "diverged", "known", "choices_followed")
 
 
@@ -56,17 +56,17 @@ def conform(  # noqa: PLR0917 — options of a command line
         str,
         typer.Option(help="coordinator; member, reader or group-reader: step functions of clients against Kafka's own"),
     ] = "coordinator",
-    traces: Annotated[int, typer.Option(min=1, help="how many traces")] = 1_000,
+    traces: Annotated[int, typer.Option(min=1, help="number of traces")] = 1_000,
     steps_per_trace: Annotated[
         int, typer.Option("--steps-per-trace", "--steps", min=1, help="events in each trace")
     ] = 60,
     seed: Annotated[int, typer.Option(min=0, help="the first seed; the others follow it")] = 0,
-    protocol: Annotated[str, typer.Option(help="what the clients speak: classic, consumer, mixed or all")] = "classic",
+    protocol: Annotated[str, typer.Option(help="protocol of the clients: classic, consumer, mixed or all")] = "classic",
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
     master: Master = None,
     conf: Conf = None,
     rows: Annotated[
-        str | None, typer.Option(metavar="URL", help="with --engine spark: where rows go, if not below --output")
+        str | None, typer.Option(metavar="URL", help="with --engine spark: folder for rows (default: below --output)")
     ] = None,
     wait: Wait = USUAL_WAIT,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
@@ -75,13 +75,13 @@ def conform(  # noqa: PLR0917 — options of a command line
     topic: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="of a broker: use a topic that exists; may be repeated (default: create some)"
+            metavar="NAME", help="with a broker: use this existing topic; may be repeated (default: create topics)"
         ),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="of a broker: how many traces are played at the same time")
+        int, typer.Option(min=1, help="with a broker: number of traces played at the same time")
     ] = CONCURRENCY,
-    model: Annotated[bool, typer.Option(help="let the model follow every step too")] = True,
+    model: Annotated[bool, typer.Option(help="also check every step with the model")] = True,
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="directory for rows, report.html, junit.xml, failures")
     ] = None,
@@ -98,7 +98,7 @@ def conform(  # noqa: PLR0917 — options of a command line
     if side != "coordinator":
         if engine != "local" or setting or rows:
             raise CannotRun(
-                f"--side {side} runs here, with settings that it draws: without --engine, --rows, --setting"
+                f"--side {side} runs on this machine and draws its settings; leave out --engine, --rows, --setting"
             )
         if out is not None:
             require_folder(out)
@@ -111,11 +111,11 @@ def conform(  # noqa: PLR0917 — options of a command line
     protocols = protocols_of(protocol)
     settings, topics = given(setting), tuple(dict.fromkeys(topic or ()))
     if settings and named.kind != "broker":
-        raise CannotRun("--setting is for a broker; the other targets have the settings that each trace draws")
+        raise CannotRun("--setting is for a broker; for other targets each trace draws its settings")
     if client_config is not None and not named.host:
-        raise CannotRun("--client-config is for a broker at HOST:PORT; the others are reached without")
+        raise CannotRun("--client-config is for a broker at HOST:PORT only")
     if topic and named.kind != "broker":
-        raise CannotRun("--topic is for a broker; the other targets have the topics that each trace draws")
+        raise CannotRun("--topic is for a broker; for other targets each trace draws its topics")
     if out is not None:
         require_folder(out)
     profiles = profiles_for(named, profile)
@@ -142,7 +142,7 @@ def conform(  # noqa: PLR0917 — options of a command line
                 if len(protocols) == 1:
                     raise
                 left_out[each] = str(lacks)
-                shown.append(f"[bold]{each} groups[/]: left out: {escape(str(lacks))}")
+                shown.append(f"[bold]{each} groups[/]: skipped:  {escape(str(lacks))}")
                 continue
             if summary.stopped:
                 stops.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")
@@ -176,7 +176,7 @@ def conform(  # noqa: PLR0917 — options of a command line
 
 
 def require_folder(out: Path) -> None:
-    """Before the work is done, not after it."""
+    """Check that the folder can be written, before the work and not after it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
@@ -186,19 +186,19 @@ def require_folder(out: Path) -> None:
 
 
 def _done(before: dict[str, dict[str, Result]], summary: Summary) -> str:
-    """How many traces were done, those of earlier plans and those of the last one."""
+    """Return how many traces are done, of earlier plans and of the last one."""
     traces = sum(result.counts["traces"] for results in before.values() for result in results.values())
     return f"{traces + summary.traces:,}"
 
 
 def _report(out: Path, summary: Summary, seconds: float) -> list[str]:
-    """Write the report; why it could not be written, if so: what was found is told all the same."""
+    """Write the report; returns why it is missing or incomplete, if it is. The command still prints its results."""
     try:
         with interruptible() as cut:
             write_report(out, summary, seconds)
     except (OSError, ProcessFault, BrokerFault) as reason:
         return [f"the report could not be written: {reason}"]
-    return ["the report was interrupted, and is not whole"] if cut.happened else []
+    return ["the report was interrupted and is incomplete"] if cut.happened else []
 
 
 def protocols_of(name: str) -> list[GroupProtocol]:
@@ -210,7 +210,7 @@ def protocols_of(name: str) -> list[GroupProtocol]:
 
 
 def _run(plan: Plan, engine: Engine, workers: int, out: Path | None) -> tuple[Summary, float]:
-    """The summary of one plan, and how many seconds it took; ``out``: where an engine may keep its rows."""
+    """Return the summary of one plan, and its duration in seconds; ``out``: where an engine may store rows."""
     began = time.monotonic()
     try:
         with progress(f"{plan.job.target}, {plan.job.profile}, {plan.job.protocol}", total=plan.count) as meter:
@@ -221,8 +221,8 @@ def _run(plan: Plan, engine: Engine, workers: int, out: Path | None) -> tuple[Su
 
 
 def _together(by: str, results: dict[str, Result]) -> Result:
-    """One result of several: verdicts and counts are added up, the details are under each name; ``by``: what these
-    are."""
+    """Merge results: add up verdicts and counts, and list the details under each name; ``by``: the kind of these
+    names."""
     if len(results) == 1:
         return next(iter(results.values()))
     total = {name: sum(result.counts[name] for result in results.values()) for name in _ADDED}

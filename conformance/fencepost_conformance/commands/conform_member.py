@@ -1,4 +1,4 @@
-"""``fencepost conform --side member`` and ``--side reader``: halves of clients against Kafka's own, over random
+"""``fencepost conform --side member`` and ``--side reader``: compare halves of clients with Kafka's own, over random
 schedules."""
 
 from __future__ import annotations
@@ -40,9 +40,12 @@ def conform_member(  # noqa: PLR0917 — options of a command line
     *,
     as_json: bool,
 ) -> None:
-    """Random schedules through half of the core's client and Kafka's; ``accepted``: groups of differences by name."""
+    """Run random schedules through half of the core's client and Kafka's; ``accepted``: groups of differences by
+    name."""
     if target.kind != "kafka":
-        raise CannotRun(f"{half}s are compared with Kafka's own client: use --target kafka:RELEASE, as kafka:4.4.0")
+        raise CannotRun(
+            f"{half}s are compared with Kafka's own client: use --target kafka:RELEASE, such as kafka:4.4.0"
+        )
     named = profile_for(target, profile)
     tell_build(target, named)
     named_protocols = _protocols(half, protocol)
@@ -76,7 +79,7 @@ def _protocols(half: Half, name: str) -> list[MemberProtocol]:
     if name == "all":
         return spoken
     if name not in spoken:
-        known = f"a {half} speaks {' or '.join(spoken)}; all for each of them"
+        known = f"a {half} uses {' or '.join(spoken)}; all runs each of them"
         raise CannotRun(unknown("protocol", name, [*spoken, "all"], known))
     return [MemberProtocol(name)]
 
@@ -120,7 +123,7 @@ def _tables(half: Half, found: dict[MemberProtocol, Found], accepted: dict[str, 
 
 
 def _table(whose: str, found: Found, accepted: dict[str, Accepted]) -> Table:
-    table = Table(title=f"{whose}: where it first differs from Kafka's", title_justify="left")
+    table = Table(title=f"{whose}: first differences from Kafka's", title_justify="left")
     for name in ("event: fields", "schedules", "seed", "core", "Kafka"):
         table.add_column(name, overflow="fold", justify="right" if name in ("schedules", "seed") else "left")
     for name, group in found.ordered():
@@ -131,7 +134,7 @@ def _table(whose: str, found: Found, accepted: dict[str, Accepted]) -> Table:
 
 
 def _sides(difference: Difference) -> tuple[str, str]:
-    """The first field that differs, as each has it."""
+    """Return both values of the first field that differs."""
     ours, theirs = next(iter(difference.fields.values()))
     return _short(ours), _short(theirs)
 

@@ -1,4 +1,4 @@
-"""``fencepost diagram``: a state machine as a picture."""
+"""``fencepost diagram``: draw a state machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..nearest import unknown
 
 
 class Format(StrEnum):
-    """What to write."""
+    """The output format."""
 
     MERMAID = "mermaid"
     SVG = "svg"
@@ -28,11 +28,13 @@ _DRAW = {Format.MERMAID: mermaid, Format.SVG: svg, Format.DOT: dot}
 
 def diagram(
     machine: Annotated[str, typer.Argument(help=f"one of: {', '.join(MACHINES)}")],
-    form: Annotated[Format, typer.Option("--format", help="what to write")] = Format.MERMAID,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="a file instead of standard output")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object, the picture in it")] = False,
+    form: Annotated[Format, typer.Option("--format", help="output format")] = Format.MERMAID,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="write to a file instead of standard output")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object that contains the picture")] = False,
 ) -> None:
-    """Draw a state machine, with the rules that state each part of it."""
+    """Draw a state machine, with the rules that define each part of it."""
     spec = MACHINES.get(machine)
     if spec is None:
         raise CannotRun(unknown("machine", machine, MACHINES, f"there are {', '.join(MACHINES)}"))

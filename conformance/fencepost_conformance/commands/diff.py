@@ -1,4 +1,4 @@
-"""``fencepost diff``: two targets side by side over random traces; what differs, grouped by cause."""
+"""``fencepost diff``: run two targets side by side over random traces, and group their differences by cause."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from .conform import protocols_of, require_folder
 
 def diff(  # noqa: PLR0917 — options of a command line
     one: Annotated[str, typer.Argument(metavar="A", help="core:PROFILE, kafka:RELEASE or kafka:DIR")],
-    other: Annotated[str, typer.Argument(metavar="B", help="what it is compared with")],
-    traces: Annotated[int, typer.Option(min=1, help="how many traces of each protocol")] = 1_000,
+    other: Annotated[str, typer.Argument(metavar="B", help="the target to compare it with")],
+    traces: Annotated[int, typer.Option(min=1, help="number of traces of each protocol")] = 1_000,
     steps_per_trace: Annotated[
         int, typer.Option("--steps-per-trace", "--steps", min=1, help="events in each trace")
     ] = 60,
     seed: Annotated[int, typer.Option(min=0, help="the first seed; the others follow it")] = 0,
-    protocol: Annotated[str, typer.Option(help="what the clients speak: classic, consumer, mixed or all")] = "all",
+    protocol: Annotated[str, typer.Option(help="protocol of the clients: classic, consumer, mixed or all")] = "all",
     workers: Annotated[int, typer.Option(min=0, help="processes; 0: one for each core")] = 0,
     known: Annotated[Path | None, typer.Option(help="file of accepted groups: KEY -- REASON in each line")] = None,
     out: Annotated[
@@ -45,7 +45,7 @@ def diff(  # noqa: PLR0917 — options of a command line
     shrunk: Annotated[bool, typer.Option("--shrink/--no-shrink", help="find a short trace of each group")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Run random traces on two targets, go on after differences, and group them by cause."""
+    """Run random traces on two targets, continue after differences, and group them by cause."""
     sides = parse_side(one), parse_side(other)
     accepted = {} if known is None else read_known(known)
     protocols = protocols_of(protocol)

@@ -1,4 +1,4 @@
-"""``fencepost findings``: which known fault is in which release."""
+"""``fencepost findings``: which known Kafka bug is in which release."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ from ..nearest import unknown
 
 
 def findings(
-    names: Annotated[list[str] | None, typer.Argument(help="which findings; all if none is named")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="names of findings; default: all")] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(help="kafka:RELEASE, kafka:DIR or core:PROFILE, also several; default: all releases pinned"),
+        typer.Option(help="kafka:RELEASE, kafka:DIR or core:PROFILE; may be repeated (default: all pinned releases)"),
     ] = None,
-    pin: Annotated[bool, typer.Option(help="write the verdicts as those that the releases are held to")] = False,
-    markdown: Annotated[bool, typer.Option(help="print the table of docs/findings.md, from what is pinned")] = False,
+    pin: Annotated[bool, typer.Option(help="store the verdicts; later runs are compared with them")] = False,
+    markdown: Annotated[
+        bool, typer.Option(help="print the table of docs/findings.md from the pinned verdicts")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Play each known fault of Kafka's on each release, and judge by the promise that it breaks if it is there."""
+    """Replay the trace of each known Kafka bug on each release, and report whether the bug is there."""
     folder = repository.root() / "docs" / "findings"
     chosen = _chosen(names or [])
     tickets = read_tickets(folder)
@@ -66,10 +68,10 @@ def _chosen(names: list[str]) -> list[Finding]:
 
 def _can_be_pinned(names: list[str], targets: list[str]) -> None:
     if names:
-        raise CannotRun("a release is pinned with all findings; leave out their names")
+        raise CannotRun("--pin needs all findings; leave out their names")
     for each in targets:
         if release_of(each) not in RELEASES:
-            raise CannotRun(f"{each} cannot be pinned; what is pinned are the releases {', '.join(RELEASES)}")
+            raise CannotRun(f"{each} cannot be pinned; the pinned releases are {', '.join(RELEASES)}")
 
 
 def _play(
@@ -79,7 +81,7 @@ def _play(
     found: dict[str, dict[str, Judged]],
     broken: dict[str, str],
 ) -> None:
-    """One target after the other; ``found`` is what was found so far, ``broken``: why a target could not be run."""
+    """Run one target after the other; ``found``: verdicts so far; ``broken``: why a target could not be run."""
     with progress("findings") as meter:
         for name in targets:
             meter.update(description=name)
@@ -91,6 +93,6 @@ def _play(
 
 
 def _pinned_anew(pinned: Pinned, found: dict[str, dict[str, Judged]]) -> Pinned:
-    """Those of other releases stay as they are."""
+    """Return the pinned verdicts with the new ones; other releases keep theirs."""
     new = {release_of(name): {key: row.verdict for key, row in rows.items()} for name, rows in found.items()}
     return {release: rows for release in RELEASES if (rows := new.get(release) or pinned.get(release))}

@@ -1,4 +1,4 @@
-"""``fencepost mutants``: plant each known fault, and see that the suite finds it."""
+"""``fencepost mutants``: plant each known fault, and check that the suite finds it."""
 
 from __future__ import annotations
 
@@ -28,28 +28,31 @@ from . import area_mutants
 
 
 def mutants(  # noqa: PLR0917 — options of a command line
-    names: Annotated[list[str] | None, typer.Argument(help="which mutants; all if none is named")] = None,
-    list_only: Annotated[bool, typer.Option("--list", help="only say which mutants there are")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="names of mutants; default: all")] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="only list the mutants")] = False,
     show: Annotated[bool, typer.Option("--show", help="only show them, as diffs of the core with their rules")] = False,
     quick: Annotated[bool, typer.Option(help="stop at the first check that finds a fault")] = False,
-    workers: Annotated[int, typer.Option(min=0, help="processes; 0: as many as there are cores")] = 0,
-    pin: Annotated[bool, typer.Option("--pin", help="write down what finds them; later runs are held to it")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="processes; 0: one for each core")] = 0,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="store which checks find them; later runs are compared with it")
+    ] = False,
     kafka: Annotated[
-        str | None, typer.Option(metavar="RELEASE", help="let Kafka's own client try too; needs a JVM")
+        str | None, typer.Option(metavar="RELEASE", help="also use Kafka's own client as a check; needs a JVM")
     ] = None,
-    markdown: Annotated[bool, typer.Option(help="only print what docs/mutants.md says of all of them")] = False,
+    markdown: Annotated[bool, typer.Option(help="only print the table of docs/mutants.md")] = False,
     area: Annotated[
         str | None,
-        typer.Option(metavar="AREA", help="faults of server, store, host, aio, work or remote, by its tests"),
+        typer.Option(
+            metavar="AREA", help="run an area's own tests against its faults: server, store, host, aio, work or remote"
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Run the suite against each known fault; each must be found, and by what is written down for it. Without a fault
-    nothing may be found. With --area: run the tests of an area against each of its faults, up to the first that
-    fails."""
+    """Run the suite against each known fault; each must be found, by the stored checks. Without a fault nothing may be
+    found. With --area: run the tests of an area against each of its faults, up to the first that fails."""
     if area is not None:
         if show or quick or kafka is not None:
-            raise CannotRun("--area goes with --list, --markdown, --pin, --workers and --json alone")
+            raise CannotRun("--area can only be combined with --list, --markdown, --pin, --workers and --json")
         if markdown:
             area_mutants.print_page()
             raise typer.Exit
@@ -61,7 +64,9 @@ def mutants(  # noqa: PLR0917 — options of a command line
         if name not in MUTANTS:
             raise CannotRun(unknown("mutant", name, MUTANTS, "see fencepost mutants --list"))
     if pin and quick:
-        raise CannotRun("--pin writes down every check that finds a mutant, and --quick stops at the first; leave one")
+        raise CannotRun(
+            "--pin stores every check that finds a mutant, but --quick stops at the first; use only one of them"
+        )
     chosen = [MUTANTS[name] for name in names or MUTANTS]
     if list_only:
         _list(chosen, as_json=as_json)
@@ -94,7 +99,7 @@ def mutants(  # noqa: PLR0917 — options of a command line
         table.add(*as_row(verdict, strange.get(verdict.mutant)))
     if strange:
         table.caption = (
-            "[yellow]found by something else than is written down; if that is right: fencepost mutants --pin[/]"
+            "[yellow]found by other checks than the stored ones; if that is right, run fencepost mutants --pin[/]"
         )
     counts = {
         "mutants": len(verdicts),
@@ -121,7 +126,7 @@ def mutants(  # noqa: PLR0917 — options of a command line
 
 
 def _require_places(chosen: Sequence[Mutant]) -> None:
-    """Raises ``CannotRun`` if the core is not what a mutant takes it for."""
+    """Raise ``CannotRun`` if the core's text is not what a mutant expects."""
     for mutant in chosen:
         try:
             check(mutant)
@@ -153,7 +158,7 @@ def _as_json(mutant: Mutant) -> dict[str, Any]:
 
 
 def catalogue(chosen: Sequence[Mutant] = tuple(MUTANTS.values())) -> Listing:
-    """The mutants that there are."""
+    """Return a table of the mutants."""
     listing = Listing(("mutant", "side", "breaks", "origin", "what it does"))
     for mutant in chosen:
         listing.add(

@@ -1,4 +1,4 @@
-"""``fencepost record``: a proxy that writes down what clients and a broker say about groups."""
+"""``fencepost record``: a proxy that records group traffic between clients and a broker."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ from ..wire.settings import OPTION_HELP, given, settings_json
 
 
 def record(  # noqa: PLR0917
-    listen: Annotated[str, typer.Option(help="HOST:PORT that clients connect to; port 0 takes a free one")],
+    listen: Annotated[str, typer.Option(help="HOST:PORT that clients connect to; port 0 picks a free one")],
     upstream: Annotated[str, typer.Option(help="HOST:PORT of the broker")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="the trace; ….jsonl, or ….jsonl.gz to compress")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the trace file; ….jsonl, or ….jsonl.gz to compress")],
     group: Annotated[list[str] | None, typer.Option(help="record only this group; may be repeated")] = None,
     setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
     client_config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help=f"how the recorder speaks to the broker: {ACCESS_HELP}")
+        Path | None, typer.Option(metavar="FILE", help=f"the recorder's connection to the broker: {ACCESS_HELP}")
     ] = None,
     patience: Annotated[
-        float, typer.Option(min=0, help="seconds that the broker may be away, as when it is restarted")
+        float, typer.Option(min=0, help="seconds that the broker may be down, for example for a restart")
     ] = 0,
     positions: Annotated[
-        bool, typer.Option("--positions", help="the clients never seek: let validate judge from where they read")
+        bool,
+        typer.Option(
+            "--positions", help="the clients never seek: let validate check the positions from which they read"
+        ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="write over a trace that is there already")] = False,
-    broker_version: Annotated[str, typer.Option(help="the broker's release, kept with the trace")] = "",
+    force: Annotated[bool, typer.Option("--force", help="overwrite an existing trace")] = False,
+    broker_version: Annotated[str, typer.Option(help="the broker's release, stored in the trace")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Record what clients and a broker say about groups, until Ctrl-C."""
+    """Record the group traffic of clients and a broker, until Ctrl-C."""
     summary = record_until_stopped(
         parse_address(listen, "--listen"),
         parse_address(upstream, "--upstream"),

@@ -1,4 +1,4 @@
-"""``fencepost replay``: one trace, step by step."""
+"""``fencepost replay``: show one trace, step by step."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _NOTE = 500
 def replay(  # noqa: PLR0917 — options of a command line
     trace: Annotated[str, typer.Argument(help="a seed, or a file of traces (.jsonl, .jsonl.gz, .itf.json)")],
     target: Annotated[str, typer.Option(help="core, kafka:RELEASE or kafka:DIR")] = "core",
-    profile: Annotated[str | None, typer.Option(help="of a seed's trace; default: the target's")] = None,
+    profile: Annotated[str | None, typer.Option(help="profile of a seed's trace; default: the target's")] = None,
     steps: Annotated[
-        int, typer.Option("--steps-per-trace", "--steps", min=1, help="events of a seed's trace, as conform made it")
+        int, typer.Option("--steps-per-trace", "--steps", min=1, help="events of a seed's trace, as in conform")
     ] = 60,
-    model: Annotated[bool, typer.Option(help="let the model follow")] = True,
-    protocol: Annotated[GroupProtocol, typer.Option(help="of a seed's trace")] = GroupProtocol.CLASSIC,
+    model: Annotated[bool, typer.Option(help="also check every step with the model")] = True,
+    protocol: Annotated[GroupProtocol, typer.Option(help="protocol of a seed's trace")] = GroupProtocol.CLASSIC,
     shortest: Annotated[bool, typer.Option("--shrink", help="shrink the trace first, if it fails")] = False,
     html: Annotated[Path | None, typer.Option(help="write a page with the sequence chart")] = None,
-    picture: Annotated[Path | None, typer.Option("--svg", help="write the picture alone, of one trace")] = None,
+    picture: Annotated[Path | None, typer.Option("--svg", help="write only the picture, of one trace")] = None,
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="write the trace, as JSON Lines or ITF (*.itf.json)")
     ] = None,
@@ -76,7 +76,7 @@ def replay(  # noqa: PLR0917 — options of a command line
         html.write_text(page(f"Fencepost: {trace}", "".join(chart_html(chart) for chart in charts)), encoding="utf-8")
     if picture is not None:
         if len(charts) != 1:
-            raise CannotRun(f"{picture}: a picture shows one trace; there are {len(charts)}")
+            raise CannotRun(f"{picture}: a picture shows one trace, but there are {len(charts)}")
         picture.write_text(chart_svg(charts[0]), encoding="utf-8")
     if out is not None:
         _write(out, replayed.kept)
@@ -94,8 +94,8 @@ def replay(  # noqa: PLR0917 — options of a command line
 
 @dataclass(slots=True)
 class Replayed:
-    """The traces so far: as charts, as JSON, as they are written to a file, and what is said of them. Without the
-    ``model`` a trace that no other target ran is shown and not judged."""
+    """The traces so far: charts, JSON, traces to write to a file, and their results. Without the ``model`` a trace that
+    no other target ran is shown and not judged."""
 
     checker: Checker
     source: str  #: the seed or file
@@ -108,7 +108,7 @@ class Replayed:
     unsettled: list[Unsettled] = field(default_factory=list)
 
     def add(self, item: Loaded | WireTrace | BrokenTrace) -> tuple[Chart | None, bool]:
-        """The chart of the trace, None if there is nothing to draw; and whether shrinking it was interrupted."""
+        """Return the chart of the trace, None if there is nothing to draw; and whether shrinking it was interrupted."""
         if isinstance(item, BrokenTrace):
             self._judged(Verdict.BROKEN, f"{item.path}:{item.line}", item.reason)
             return None, False
@@ -158,12 +158,12 @@ def _write(path: Path, traces: list[EventTrace]) -> None:
     elif len(traces) == 1:
         itf.write_itf(path, traces[0])
     else:
-        raise CannotRun(f"{path}: an ITF file holds one trace of events; there are {len(traces)}")
+        raise CannotRun(f"{path}: an ITF file holds one trace of events, but there are {len(traces)}")
 
 
 def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded, Examined, bool]:
-    """What becomes of the trace on the target, or of its shortest form; and against what its file recorded. And whether
-    shrinking was interrupted."""
+    """Run the trace, or its shortest form, on the target, and compare it with its file. Returns the trace, the result,
+    and whether shrinking was interrupted."""
     found = checker.examine([shown.trace])[0]
     if shortest and kind_of(found) is not None:
         small = shrink(shown.trace, lambda candidate: checker.examine([candidate])[0])

@@ -1,4 +1,4 @@
-"""``fencepost rules``: what the rules of the rule book say, and where each of them stands."""
+"""``fencepost rules``: the text of the rule book's rules, and the status of each."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ..rulebook.standing import COLUMNS, MEANINGS, Level, Standing, read_standin
 from ..rulebook.texts import chosen, rule_book, source
 from ..verdict import Tally
 
-#: as many rules are shown with their texts, more as a table
+#: up to this many rules are shown with their texts, more as a table
 _WHOLE: Final = 12
-#: as many places of a kind are shown; JSON has all
+#: up to this many places of a kind are shown; JSON has all
 _PLACES: Final = 6
 _HEADINGS: Final = ("spec", "model", "core", "tests", "decided", "ran", "wire")
 _LEVELS: Final = "; ".join(f"{level}: {MEANINGS[level]}" for level in (Level.DECIDED, Level.RAN))
 _WORDS: Final = "an id (c-join-43), a range (C-JOIN-40..43) or a beginning (C-JOIN)"
 _NO_SOURCE: Final = (
-    "where a rule is specified, modelled, implemented, tested and compared stands in the source; run this in a checkout"
+    "the source shows where a rule is specified, modelled, implemented, tested and compared; run this in a checkout"
 )
 
 
@@ -39,16 +39,18 @@ def rules(
         list[str] | None,
         typer.Argument(metavar="[RULE]...", help=_WORDS),
     ] = None,
-    missing: Annotated[bool, typer.Option("--missing", help="only rules in scope that nothing realises")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="each rule on a line, also those out of scope")] = False,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="only rules in scope that are not implemented anywhere")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="a line for each rule, also those out of scope")] = False,
     only: Annotated[
         Level | None,
-        typer.Option("--only", help="only rules in scope of this level"),
+        typer.Option("--only", help="only rules in scope with this level"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """What rules say, and where each stands: specified, modelled, implemented, tested, compared with Kafka (decided, or
-    only ran), seen on the wire."""
+    """Show the text of rules, and the status of each: specified, modelled, implemented, tested, compared with Kafka
+    (decided, or only ran), seen on the wire."""
     wanted = list(dict.fromkeys(rule.id for word in words or () for rule in chosen(word))) or list(rule_book())
     root = source()
     if root is None:
@@ -74,7 +76,7 @@ def rules(
         shown = Group(*(part for each in rows for part in whole(each)))
     else:
         shown = by_rule(rows) if missing or everything or words or only is not None else summary(standings)
-    # rules that are only asked for are shown, not judged
+    # rules that were requested by id are shown, not judged
     tally = Tally(len(standings) - len(unrealised), len(unrealised)) if unrealised or not words else None
     details = {
         "meanings": {level.value: meaning for level, meaning in MEANINGS.items()},
@@ -96,7 +98,7 @@ def _as_json(standing: Standing) -> dict[str, object]:
 
 
 def by_family(standings: Iterable[Standing]) -> dict[str, list[Standing]]:
-    """Rules by their prefix, in the order of the book."""
+    """Return rules by their prefix, in the order of the book."""
     found: dict[str, list[Standing]] = {}
     for each in standings:
         found.setdefault(each.rule.id.rpartition("-")[0], []).append(each)
@@ -118,7 +120,7 @@ def _text_as_json(rule: Rule) -> dict[str, object]:
 
 
 def _without_source(found: list[Rule], *, as_json: bool, named: bool, needed: bool) -> NoReturn:
-    """The texts alone. Raises ``CannotRun`` if the source is ``needed``."""
+    """Print the texts only. Raises ``CannotRun`` if the source is ``needed``."""
     if needed:
         raise CannotRun(_NO_SOURCE)
     details = {"rules": [_text_as_json(rule) for rule in found], "note": _NO_SOURCE}
@@ -126,20 +128,20 @@ def _without_source(found: list[Rule], *, as_json: bool, named: bool, needed: bo
     if named:
         shown = Group(*(part for rule in found for part in said(rule)), Text(_NO_SOURCE, style="dim"))
     else:
-        shown = Listing(("rules", "how many"), caption=f"fencepost rules C-JOIN-43 shows one; {_NO_SOURCE}")
+        shown = Listing(("rules", "number"), caption=f"fencepost rules C-JOIN-43 shows one; {_NO_SOURCE}")
         for name, many in Counter(rule.id.rpartition("-")[0] for rule in found).items():
             shown.add(f"{name}-*", str(many))
     finish(Result("rules", None, {"rules": len(found)}, details), as_json=as_json, table=shown)
 
 
 def said(rule: Rule) -> Iterator[RenderableType]:
-    """A rule's id, where it stands in the book, and its text."""
+    """Yield a rule's id, its place in the book, and its text."""
     yield Text.assemble((rule.id, "bold"), (f"  docs/rules/{rule.file}", "dim"))
     yield Padding(Text(rule.plain), (0, 0, 0, 2))
 
 
 def whole(standing: Standing) -> Iterator[RenderableType]:
-    """A rule with all that is known of it."""
+    """Yield a rule with everything known about it."""
     yield from said(standing.rule)
     listing = Listing(("", ""))
     for column in COLUMNS[:4]:
@@ -150,14 +152,14 @@ def whole(standing: Standing) -> Iterator[RenderableType]:
     if standing.excused is not None:
         listing.add("out of scope", escape(standing.excused))
     elif standing.missing:
-        listing.add("[red]missing[/]", "in scope, and nothing realises it")
+        listing.add("[red]missing[/]", "in scope, but not implemented anywhere")
     for name, cell in listing.rows:
         yield Padding(Text.from_markup(f"[dim]{name}:[/] {cell}"), (0, 0, 0, 2))
     yield ""
 
 
 def _compared(standing: Standing) -> str:
-    """The level, in words."""
+    """Return the level in words."""
     if standing.impossible is not None:
         return f"no; {escape(standing.impossible)}"
     times = standing.observed.get(standing.level, 0)
@@ -165,13 +167,13 @@ def _compared(standing: Standing) -> str:
         case Level.DECIDED:
             return f"decided in {counted(times, 'steps')} that agreed"
         case Level.RAN:
-            return f"a function that cites it ran in {counted(times, 'traces')} that agreed; it was not seen to decide"
+            return f"a function that cites it ran in {counted(times, 'traces')} that agreed; it did not decide a step"
         case Level.NONE:
             return "no"
 
 
 def _some(places: Iterable[str]) -> str:
-    """The first of the places, lines of one file together."""
+    """Return the first of the places, with the lines of one file together."""
     lines: dict[str, list[str]] = {}
     for place in places:
         file, _, line = place.rpartition(":")
@@ -182,7 +184,7 @@ def _some(places: Iterable[str]) -> str:
 
 
 def by_rule(standings: list[Standing]) -> Listing:
-    """Each rule on a row, with a tick for each kind of evidence."""
+    """Return a table with a row for each rule, and a tick for each kind of evidence."""
     table = Listing(
         ("rule", *_HEADINGS, "note"), caption=f"fencepost rules ID shows a rule's text and its places. {_LEVELS}."
     )
@@ -194,7 +196,7 @@ def by_rule(standings: list[Standing]) -> Listing:
 
 
 def summary(standings: list[Standing]) -> Group:
-    """Each prefix on a row, and why rules are out of scope."""
+    """Return a table with a row for each prefix, and why rules are out of scope."""
     reasons = Counter(each.excused for each in standings if each.excused is not None)
     excused = Listing(("rules", "out of scope, because"), numbers=frozenset(("rules",)))
     for reason, count in reasons.most_common():
@@ -205,7 +207,7 @@ def summary(standings: list[Standing]) -> Group:
 def _by_prefix(standings: list[Standing]) -> Listing:
     table = Listing(
         ("rules", "in scope", *_HEADINGS, "missing"),
-        title="How many rules in scope have each kind of evidence",
+        title="Number of rules in scope with each kind of evidence",
         numbers=frozenset(("in scope", *_HEADINGS, "missing")),
         caption=f"core: implemented; {_LEVELS}; wire: in recorded traces.",
     )

@@ -1,7 +1,7 @@
-"""``fencepost serve``: the coordinator on a port, for Kafka clients as they are.
+"""``fencepost serve``: serve the coordinator on a port, for unmodified Kafka clients.
 
-The port opens before the server is imported, which takes most of a start: a client that connects at once waits a little
-for its first answer, and need not try again. So nothing that is imported at the top of this file may import the server.
+The port opens before the server is imported, which takes most of the start. So a client that connects at once waits a
+little for its first answer, and need not retry. Therefore no import at the top of this file may import the server.
 """
 
 from __future__ import annotations
@@ -26,71 +26,81 @@ from ..console import CannotRun, Result, finish
 from ..nearest import unknown
 from ..wire.settings import OPTION_HELP, changed, given
 
-#: The collector looks at what is new after so many objects. What a coordinator holds has no cycles, and grows with what
-#: is stored: looking at it all the time took a fifth of a commit's.
+#: The garbage collector looks at new objects after this many. A coordinator's data has no cycles, and grows with the
+#: stored offsets: scanning it all the time took a fifth of the time of a commit.
 _COLLECTED = (50_000, 20, 50)
 _LEVELS = ("debug", "info", "warning", "error")
 
 
 def serve(  # noqa: PLR0917
-    listen: Annotated[str, typer.Option(help="HOST:PORT that clients connect to; port 0 takes a free one")] = (
+    listen: Annotated[str, typer.Option(help="HOST:PORT that clients connect to; port 0 picks a free one")] = (
         "127.0.0.1:9092"
     ),
     topic: Annotated[
-        list[str] | None, typer.Option(metavar="NAME:PARTITIONS", help="a topic to have; may be repeated")
+        list[str] | None, typer.Option(metavar="NAME:PARTITIONS", help="a topic to create; may be repeated")
     ] = None,
     profile: Annotated[str, typer.Option(help=", ".join(sorted(PROFILES)))] = "intended",
     advertise: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="where clients are sent, if not where they came in")
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="address that clients are sent to (default: the one they connected to)"),
     ] = None,
     data: Annotated[
         str | None,
         typer.Option(
             metavar="DIR or postgresql://…",
-            help="folder, or database of several nodes, where all is kept, to survive a crash; else in memory",
+            help="folder, or shared database of several nodes, for all data; default: memory only",
         ),
     ] = None,
     flush: Annotated[
-        bool, typer.Option(help="what is acknowledged outlives the machine; else, as with Kafka, only the process")
+        bool,
+        typer.Option(
+            help="acknowledged data survives a crash of the machine; without it, as in Kafka, only of the process"
+        ),
     ] = True,
     node_id: Annotated[int, typer.Option(min=0, help="this node's number among those on one database")] = 1,
     lease_seconds: Annotated[
         float,
-        typer.Option(min=0.5, help="a node that is not heard of for so long is followed by another on its database"),
+        typer.Option(min=0.5, help="another node on the database takes over from a node that is silent for so long"),
     ] = 6.0,
     partitions: Annotated[
         int | None,
-        typer.Option(min=1, help="of the offsets topic, a coordinator for each; 50, or as the folder has it"),
+        typer.Option(
+            min=1, help="partitions of the offsets topic, each with a coordinator; default: 50, or as in the folder"
+        ),
     ] = None,
     auto_create: Annotated[
-        int, typer.Option(min=0, help="partitions of a topic that is asked for and not there; 0: none is made")
+        int, typer.Option(min=0, help="partitions of a topic that is created on first use; 0: topics are not created")
     ] = 0,
     setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
     status: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="where /metrics and a page of groups are served")
+        str | None, typer.Option(metavar="HOST:PORT", help="address for /metrics and a page of groups")
     ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="certificate in PEM; clients must speak TLS then")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="its key in PEM, if it is in a file of its own")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="certificate in PEM; clients must then use TLS")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="its key in PEM, if that is in a separate file")] = None,
     tls_client_ca: Annotated[
-        Path | None, typer.Option(help="clients must show a certificate of these authorities (PEM)")
+        Path | None, typer.Option(help="clients need a certificate of these authorities (PEM)")
     ] = None,
     users: Annotated[
-        Path | None, typer.Option(help="file with NAME:PASSWORD in each line; clients must log in then (SASL)")
+        Path | None, typer.Option(help="file with NAME:PASSWORD in each line; clients must then log in (SASL)")
     ] = None,
-    sasl: Annotated[str, typer.Option(help="mechanisms, with commas between them")] = ",".join(MECHANISMS),
-    acl: Annotated[Path | None, typer.Option(help="file of rights; who has none may do nothing")] = None,
-    superuser: Annotated[list[str] | None, typer.Option(help="User:NAME who may do everything")] = None,
+    sasl: Annotated[str, typer.Option(help="SASL mechanisms, separated by commas")] = ",".join(MECHANISMS),
+    acl: Annotated[Path | None, typer.Option(help="file of access rights; users without any may do nothing")] = None,
+    superuser: Annotated[
+        list[str] | None, typer.Option(help="User:NAME that may do everything; may be repeated")
+    ] = None,
     max_connections: Annotated[int, typer.Option(min=1)] = 10_000,
     max_frame_mib: Annotated[int, typer.Option(min=1, help="the largest request")] = MAX_FRAME_BYTES // MIB,
-    max_buffered_mib: Annotated[int, typer.Option(min=1, help="requests of all connections together")] = 256,
-    max_data_mib: Annotated[int, typer.Option(min=1, help="batches of all topics together")] = 1024,
-    idle_seconds: Annotated[float, typer.Option(min=1, help="a connection may be silent for so long")] = 600,
+    max_buffered_mib: Annotated[int, typer.Option(min=1, help="memory for requests of all connections")] = 256,
+    max_data_mib: Annotated[int, typer.Option(min=1, help="memory for batches of all topics")] = 1024,
+    idle_seconds: Annotated[
+        float, typer.Option(min=1, help="close a connection after so long without a request")
+    ] = 600,
     log: Annotated[str, typer.Option(help=f"{' or '.join(FORMATS)}, on standard error")] = "text",
     log_level: Annotated[str, typer.Option(help=", ".join(_LEVELS))] = "warning",
     faults: Annotated[
         str | None,
         typer.Option(
-            metavar="PLAN", help="what is to go wrong, for authors of clients: a file, or a number, which draws a plan"
+            metavar="PLAN", help="faults to inject, for testing clients: a file, or a number, which draws a plan"
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on standard output")] = False,
@@ -105,18 +115,18 @@ def serve(  # noqa: PLR0917
     try:
         settings = changed(Settings(), given(setting))
     except (BadSettings, ValueError) as wrong:
-        raise CannotRun(f"these settings do not go together: {wrong}") from None
+        raise CannotRun(f"these settings contradict each other: {wrong}") from None
     if superuser and acl is None:
-        raise CannotRun("--superuser needs --acl: without it everybody may do everything")
+        raise CannotRun("--superuser needs --acl: without it every user may do everything")
     if tls_cert is None and (tls_key or tls_client_ca):
         raise CannotRun("--tls-key and --tls-client-ca need --tls-cert")
     database = data is not None and data.startswith(("postgresql://", "postgres://"))
     if not flush and (data is None or database):
         raise CannotRun(
-            "--no-flush needs --data with a folder: in memory nothing is flushed, and a database is its own"
+            "--no-flush needs --data with a folder: in memory nothing is flushed, and a database flushes by itself"
         )
     if database and faults is not None:
-        raise CannotRun("--faults is for one server in memory or in a folder, not for nodes on a database")
+        raise CannotRun("--faults needs a server in memory or with a folder, not nodes on a database")
     options = Options(
         listen=_address(listen, "--listen"),
         advertised=None if advertise is None else _address(advertise, "--advertise"),

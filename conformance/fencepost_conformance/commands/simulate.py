@@ -1,4 +1,4 @@
-"""``fencepost simulate``: brokers with many coordinators, members and those who commit, through elections."""
+"""``fencepost simulate``: brokers with many coordinators, members and committing clients, through elections."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ..seeds import seed_of_run
 from ..simulate.cluster import ClusterReport, draw_cluster_plan, simulate_cluster
 from ..verdict import Tally, Unsettled, Verdict
 
-WORDS = {"runs": "runs", "loads_with_a_tail": "loads with records that were not replicated"}
+WORDS = {"runs": "runs", "loads_with_a_tail": "loads with unreplicated records"}
 
 
 def simulate(
-    runs: Annotated[int, typer.Option(min=1, help="how many plans, one a seed")] = 50,
-    seed: Annotated[int | None, typer.Option(help="of the first plan; a new one if none is given")] = None,
-    brokers: Annotated[int | None, typer.Option(min=1, max=9, help="how many; drawn if not given")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="number of plans, one for each seed")] = 50,
+    seed: Annotated[int | None, typer.Option(help="seed of the first plan; default: a new one")] = None,
+    brokers: Annotated[int | None, typer.Option(min=1, max=9, help="number of brokers; default: drawn")] = None,
     partitions: Annotated[
-        int | None, typer.Option(min=1, max=99, help="of the offsets topic; drawn if not given")
+        int | None, typer.Option(min=1, max=99, help="partitions of the offsets topic; default: drawn")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Coordinators of many partitions move between brokers, while members of both protocols, commits and transactions
-    live through it; every promise is checked all the time, and in the end every group must settle."""
+    """Move the coordinators of many partitions between brokers, under members of both protocols, commits and
+    transactions. Every promise is checked at every step, and in the end every group must settle."""
     first = seed_of_run() if seed is None else seed
     counts: Counter[str] = Counter()
     failed: list[ClusterReport] = []
@@ -39,7 +39,7 @@ def simulate(
             done += 1
             try:
                 report = simulate_cluster(draw_cluster_plan(number, brokers=brokers, partitions=partitions))
-            except Exception as raised:  # of the core or of the simulation: nothing is known of this run
+            except Exception as raised:  # of the core or of the simulation: this run has no verdict
                 why = f"{type(raised).__name__}: {raised}"
                 broken.append(Unsettled(Verdict.BROKEN, f"seed {number}", why, {"seed": number}))
                 continue
@@ -58,17 +58,17 @@ def simulate(
     )
     table = None
     if failed:
-        table = Listing(("seed", "rule", "what"), title=f"Promises that do not hold (seeds from {first})")
+        table = Listing(("seed", "rule", "what"), title=f"Broken promises (seeds from {first})")
         for each in failed:
             table.add(str(each.plan.seed), each.broken.rule if each.broken else "", str(each.broken))
     if done and not as_json:
-        typer.echo(f"seeds {first} to {first + done - 1}; the same again: fencepost simulate --seed {first}")
+        typer.echo(f"seeds {first} to {first + done - 1}; repeat with: fencepost simulate --seed {first}")
     finish(result, as_json=as_json, table=table)
 
 
 def _as_row(report: ClusterReport) -> dict[str, object]:
     if report.broken is None:
-        raise CannotRun("a run that is not broken is told as one")
+        raise CannotRun("a run that passed cannot be reported as broken")
     return {
         "seed": report.plan.seed,
         "rule": report.broken.rule,

@@ -1,4 +1,4 @@
-"""The options by which a command is told where Spark is; the same for each command that has the engine."""
+"""The options for Spark, shared by all commands with that engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USUAL_WAIT = WAIT_S
 
 
 def place_for(engine: str, master: str | None, conf: Sequence[str] | None, workers: int, wait: int) -> Place:
-    """Where the options say that Spark is. Raises ``CannotRun`` if they say it to another engine."""
+    """Return the place of Spark from the options. Raises ``CannotRun`` if they are given with another engine."""
     if engine != "spark" and (master or conf):
         raise CannotRun(f"{'--master' if master else '--conf'} needs --engine spark")
     return place_of(master, conf or (), workers, wait)

@@ -1,4 +1,4 @@
-"""``fencepost store check``: whether a store is as it was written."""
+"""``fencepost store check``: check that a store is intact."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..verdict import Tally, Unsettled, Verdict
 
 
 class Action(StrEnum):
-    """What to do with it."""
+    """The action."""
 
     CHECK = "check"
 
 
 def store(
-    action: Annotated[Action, typer.Argument(help="check: look at every page and record, and load each partition")],
+    action: Annotated[Action, typer.Argument(help="check: read every page and record, and load each partition")],
     place: Annotated[
         Path, typer.Argument(metavar="DIR|FILE", help="the folder of fencepost serve --data, or a file of SQLiteStore")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Check that a store is as it was written. No other process may have it open."""
+    """Check that a store is intact. No other process may have it open."""
     assert action is Action.CHECK
     checked: dict[Path, Checked] = {}
     unread: list[Unsettled] = []
@@ -59,24 +59,24 @@ def store(
 
 
 def _files(place: Path) -> list[Path]:
-    """The stores to check. Raises ``CannotRun`` if there is none."""
+    """Return the stores to check. Raises ``CannotRun`` if there is none."""
     if not place.is_dir():
         return [place]
     found = stores_in(place)
     if not found:
-        raise CannotRun(f"{place} has no store; name the folder that fencepost serve has as --data")
+        raise CannotRun(f"{place} has no store; give the folder of fencepost serve --data")
     return found
 
 
 def _report(file: Path, found: Checked) -> str:
-    """Lines on one store: what is wrong and what to do, or what it holds."""
+    """Return lines about one store: its damage and what to do, or its contents."""
     if not found.faults:
         holds = f"{counted(found.partitions, 'partitions')}, {counted(found.records, 'records')}"
-        return f"{file}: as it was written ({holds})"
+        return f"{file}: intact ({holds})"
     return "\n".join(
         [
             f"{file}: damaged",
             *(f"  {fault}" for fault in found.faults),
-            f"  Stop the server that uses {file.name}, and put a copy from before the damage in its place.",
+            f"  Stop the server that uses {file.name}, and replace it by an earlier, undamaged copy.",
         ]
     )

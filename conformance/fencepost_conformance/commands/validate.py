@@ -1,4 +1,4 @@
-"""``fencepost validate``: could the model have produced what was recorded?"""
+"""``fencepost validate``: check whether the model could have produced recorded traces."""
 
 from __future__ import annotations
 
@@ -38,17 +38,16 @@ def table(verdicts: list[Verdict]) -> Listing | None:
 
 
 def validate(  # noqa: PLR0917
-    traces: Annotated[
-        list[str], typer.Argument(help="trace files, folders of them, or patterns; with Spark also URLs of these")
-    ],
+    traces: Annotated[list[str], typer.Argument(help="trace files, folders or patterns; with Spark also their URLs")],
     engine: Annotated[str, typer.Option(help="local (the cores of this machine) or spark")] = "local",
-    profile: Annotated[str, typer.Option(help="check against this profile instead of the one a trace names")] = "",
+    profile: Annotated[str, typer.Option(help="use this profile instead of the trace's own")] = "",
     slack_ms: Annotated[int, typer.Option(min=0, help="how late a timer or an answer may be")] = Limits().slack_ms,
     master: Master = None,
     conf: Conf = None,
     wait: Wait = USUAL_WAIT,
     setting: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE: a broker setting by Kafka's name, over the trace's header")
+        list[str] | None,
+        typer.Option(help="NAME=VALUE: a broker setting by Kafka's name; overrides the trace's header"),
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
@@ -70,12 +69,12 @@ def validate(  # noqa: PLR0917
         },
         details={"verdicts": [verdict.as_json() for verdict in verdicts]},
         unsettled=[unsettled(verdict) for verdict in verdicts if verdict.outcome in ("undecided", "broken")],
-        stopped=f"interrupted; {len(verdicts)} traces looked at" if interrupted else None,
+        stopped=f"interrupted; {len(verdicts)} traces checked" if interrupted else None,
     )
     finish(result, as_json=as_json, table=table(verdicts))
 
 
 def unsettled(verdict: Verdict) -> Unsettled:
-    """A trace that was undecided or broken, by its file and line."""
+    """Describe an undecided or broken trace, by its file and line."""
     place = {"path": verdict.path, "name": verdict.name, "line": verdict.line}
     return Unsettled(verdict.verdict, f"{verdict.path}:{verdict.line}", verdict.reason, place)

@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[3]
         ("replay 3 --target localhost:1", "cannot be replayed against a broker"),
         ("record --listen here --upstream there -o {}/t.jsonl", "--listen 'here' is not HOST:PORT"),
         ("check EagerQiet", "did you mean EagerQuiet"),
-        ("check zzz", "fencepost check --list names those of this engine"),
+        ("check zzz", "fencepost check --list shows those of this engine"),
         ("check --size huge", "there are small, medium, large"),
         ("mutants nonsense", "see fencepost mutants --list"),
         ("rules ZZ", "no rule 'ZZ', nor one that starts so"),

@@ -179,7 +179,7 @@ def test_known_differences_leave_nothing_to_find(tmp_path: Path, capsys: pytest.
     [
         ("a key without a reason\n", "line 1: expected KEY -- REASON, found 'a key without a reason'"),
         ("# fine\nJoinGroup: reply missing --\n", "line 2: expected KEY -- REASON"),
-        ("k -- one\n\nk -- two\n", "line 3: this key stands in line 1 already: k"),
+        ("k -- one\n\nk -- two\n", "line 3: this key is already in line 1: k"),
     ],
 )
 def test_a_line_that_says_nothing_is_told_by_its_place(tmp_path: Path, text: str, said: str) -> None:

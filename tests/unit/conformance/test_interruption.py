@@ -238,4 +238,4 @@ def test_validate_tells_what_it_had_looked_at(
     result = json.loads(told.out.splitlines()[0])
     assert ended.value.code == 2
     assert (result["counts"]["passed"], result["passed"]) == (2, False)
-    assert result["error"] == "interrupted; 2 traces looked at"
+    assert result["error"] == "interrupted; 2 traces checked"

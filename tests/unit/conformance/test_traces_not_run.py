@@ -120,7 +120,7 @@ def test_on_the_terminal(kafka: Callable[..., None], capsys: pytest.CaptureFixtu
         main(RUN)
     told = capsys.readouterr()
     assert ended.value.code == 2
-    assert "Not decided: 1 trace" in told.out
+    assert "No verdict: 1 trace" in told.out
     assert "seed 3" in told.out
     assert "1 of 60 traces broken" in told.err
 
@@ -190,7 +190,7 @@ def test_workers_that_cannot_read_their_work_end_the_run_with_one_line(
     import of_today  # type: ignore[import-not-found]  # noqa: PLC0415
 
     module.write_text("def work(number: return number\n")
-    with pytest.raises(CannotRun, match="could not start or go on"), worker_processes(2) as pool:
+    with pytest.raises(CannotRun, match="could not start or continue"), worker_processes(2) as pool:
         list(pool.map(of_today.work, range(8)))
     told = capfd.readouterr().err
     assert "SyntaxError" in told

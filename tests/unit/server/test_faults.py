@@ -217,7 +217,7 @@ def test_the_command_says_what_is_wrong_with_a_plan(tmp_path: Path) -> None:
     for text, said in (
         ('{"faults": [{"do": "loose"}]}', "'loose' is nothing that can go wrong"),
         ("{", "Expecting property name"),
-        (None, "cannot be read: No such file or directory; a number would draw a plan"),
+        (None, "cannot be read: No such file or directory; use a number to draw a plan"),
     ):
         plan.unlink(missing_ok=True)
         if text is not None:

@@ -421,8 +421,8 @@ def test_every_store_in_a_folder_is_checked(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not a store")
     status, shown, _ = command("check", tmp_path)
     assert status == 0
-    assert [line for line in shown.splitlines() if "as it was written" in line] == [
-        f"{tmp_path / name}: as it was written (2 partitions, 6 records)" for name in ("fencepost.db", "second.db")
+    assert [line for line in shown.splitlines() if ": intact (" in line] == [
+        f"{tmp_path / name}: intact (2 partitions, 6 records)" for name in ("fencepost.db", "second.db")
     ]
     with sqlite3.connect(tmp_path / "second.db") as file:
         file.execute("DELETE FROM records WHERE place = 2")
@@ -431,8 +431,8 @@ def test_every_store_in_a_folder_is_checked(tmp_path: Path) -> None:
     status, shown, complaint = command("check", tmp_path)
     assert status == 1
     damaged, after = shown.split(f"{tmp_path / 'second.db'}: damaged\n")
-    assert damaged.startswith(f"{tmp_path / 'fencepost.db'}: as it was written")
-    assert "put a copy from before the damage in its place" in after
+    assert damaged.startswith(f"{tmp_path / 'fencepost.db'}: intact")
+    assert "replace it by an earlier, undamaged copy" in after
     assert f"{tmp_path / 'third.db'} is not a database" in complaint
     told = json.loads(command("check", tmp_path, "--json")[1])
     assert (told["counts"]["stores"], told["counts"]["passed"], told["counts"]["failed"]) == (3, 1, 1)
@@ -444,7 +444,7 @@ def test_a_folder_without_a_store_is_one_line(tmp_path: Path) -> None:
     status, _, complaint = command("check", tmp_path)
     assert (status, complaint) == (
         2,
-        f"fencepost store: {tmp_path} has no store; name the folder that fencepost serve has as --data\n",
+        f"fencepost store: {tmp_path} has no store; give the folder of fencepost serve --data\n",
     )
 
 
