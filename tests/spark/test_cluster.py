@@ -209,7 +209,7 @@ def test_trouble_is_told_in_a_line(tmp_path: Path, tmp_path_factory: pytest.Temp
         ):
             pass
         big = place(made, python, {"spark.executor.memory": "64g"}, wait_s=2)
-        with pytest.raises(CannotRun, match=r"gave no executor within 2 s .*64g"), started(big, needs.TRACES):
+        with pytest.raises(CannotRun, match=r"provided no executor within 2 s .*64g"), started(big, needs.TRACES):
             pass
         corpus = [ROOT / "tests" / "corpus" / f"alone-{client}.jsonl.gz" for client in ("java", "aiokafka")]
         hidden = tmp_path / "traces" / "below"

@@ -1,6 +1,6 @@
-"""How long an assignor takes beside Kafka's own class of the same name: same input, same answer, Kafka's JVM warm.
+"""The time of an assignor beside Kafka's own class of the same name: same input, same answer, Kafka's JVM warm.
 
-The input is a rebalance as groups see it: all topics were assigned, then one member in ten left.
+The input is a typical rebalance: all topics were assigned, then one member in ten left.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .measure import Row
 
 _ROUNDS = 5
 _WARM_S = 1.0
-#: Members and partitions; the partitions are spread over a topic for each hundred.
+#: Numbers of members and partitions, with a topic for each hundred partitions.
 _SIZES = ((10, 1_000), (100, 10_000), (1_000, 10_000))
 #: Kafka's general algorithm takes seconds beyond this.
 _GENERAL = ((10, 1_000), (30, 1_000))
@@ -43,7 +43,7 @@ class _Case:
 
 
 def assignors() -> list[Row]:
-    """Milliseconds an assignment; a ratio above 1 is slower than Kafka. Raises ``CannotRun`` without a JDK or jars."""
+    """Milliseconds per assignment; a ratio above 1 is slower than Kafka. Raises ``CannotRun`` without a JDK or jars."""
     kafka = KafkaAssignors(RELEASE, timed=True)
     try:
         return [_measure(case, kafka) for case in _cases()]

@@ -1,4 +1,4 @@
-"""Steps a second of the compiled core, by kind of groups, beside the same core from its sources."""
+"""Steps per second of the compiled core, by kind of groups, beside the same core from its sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .measure import Row
 
 
 def compiled() -> list[Row]:
-    """Compiles the core first if the folder ``out/compiled`` has not that of these sources. Raises ``CannotRun``."""
+    """Measure; first compile the core unless ``out/compiled`` has it from these sources. Raises ``CannotRun``."""
     built = root() / "out" / "compiled"
     if not is_of_these_sources(built):
         build(built)

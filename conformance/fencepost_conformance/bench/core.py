@@ -1,4 +1,4 @@
-"""Steps a second of the core alone, by kind of groups."""
+"""Steps per second of the core alone, by kind of groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..generate.plan import GroupProtocol
 from .measure import Row
 
 _ROUNDS = 5
-#: From the sources, and compiled.
+#: Goals from the sources, and compiled.
 AIMS = {
     GroupProtocol.CLASSIC: ("50,000", "100,000"),
     GroupProtocol.CONSUMER: ("20,000", "40,000"),
@@ -23,13 +23,13 @@ AIMS = {
 
 
 class Probe:
-    """A process that steps the core a round at a time."""
+    """A process that steps the core, one round at a time."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def rate(self) -> float:
-        """Steps a second of processor time of one more round."""
+        """Run one more round; returns steps per second of processor time."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(file=self._process.stdin, flush=True)
@@ -48,13 +48,13 @@ def probe(profile: str, protocol: GroupProtocol, path: Path | None = None) -> It
 
 
 def in_turn(probes: Sequence[Probe]) -> list[list[float]]:
-    """The rates of each probe, round by round; the first round, in which all is new, is not counted."""
+    """Return the rates of each probe, round by round, without the first round, in which everything is new."""
     rounds = [[each.rate() for each in probes] for _ in range(_ROUNDS + 1)]
     return [list(rates) for rates in zip(*rounds[1:], strict=True)]
 
 
 def core() -> list[Row]:
-    """From its sources, as intended and beside it as Kafka does it."""
+    """Measure the core from its sources, ``intended`` beside Kafka's profile."""
     rows = []
     for protocol in GroupProtocol:
         with probe("intended", protocol) as intended, probe("kafka-4.4", protocol) as release:
@@ -63,7 +63,7 @@ def core() -> list[Row]:
 
 
 def row(name: str, protocol: GroupProtocol, versus: str, rates: list[list[float]], aim: str) -> Row:
-    """Of groups of one kind: the first rates beside the second ones."""
+    """Return a row for groups of one kind: the first rates beside the second ones."""
     mine, theirs = rates
     ratio = statistics.median(one / other for one, other in zip(mine, theirs, strict=True))
     median = statistics.median

@@ -1,7 +1,7 @@
-"""Steps the core over random traces, and tells its processor time: ``core_probe PROFILE PROTOCOL``.
+"""Steps the core over random traces, and prints its processor time: ``core_probe PROFILE PROTOCOL``.
 
-Each line that it reads is one more round; it answers with the steps and the seconds of it. It runs in a process of its
-own, with the core that is first on its path.
+Each input line starts one more round; the answer has its steps and seconds. It runs in its own process, with the core
+that is first on its path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(profile: str, protocol: str) -> None:
     steps = sum(len(trace.events) for trace in given)
     for _ in sys.stdin:
         gc.collect()
-        gc.disable()  # what a step makes holds no circles, and when the collector runs is chance
+        gc.disable()  # steps make no reference cycles, and the collector runs at random times
         began = time.process_time()
         for trace in given:
             state = initial_state(trace.settings, trace.profile, functions=functions)

@@ -1,11 +1,11 @@
-"""The explorer against TLC: states found a second on the same configuration, with the same properties and workers.
+"""The explorer compared with TLC: states per second on the same configuration, with the same properties and workers.
 
-Distinct states are counted, which are the same on both sides; TLC counts a successor again for each way in which it
-comes to it, so that successors would not be like for like.
+Distinct states count, which are the same on both sides. TLC counts a successor again for each way to reach it, so
+successors would not be comparable.
 
-The explorer works in one process; configurations run side by side. TLC uses the workers it is given, so it is measured
-with one, which is like against like, and with all cores, which is what a user of one configuration waits for. TLC's
-time contains the start of its JVM, and the explorer's the compilation of its tables: both are what a user waits for.
+The explorer works in one process; configurations run in parallel. TLC uses several workers, so it is measured with one,
+which is comparable, and with all cores, which is what a user of one configuration waits for. TLC's time includes the
+start of its JVM, and the explorer's the compilation of its tables, since a user waits for both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .. import repository
 from ..console import CannotRun
 from .measure import Row, pair, processor_seconds, single
 
-#: of classic groups, and of consumer groups
+#: one of classic groups, one of consumer groups
 CONFIGURATIONS = ("EagerFaults", "ConsumerStatic")
 
 

@@ -1,4 +1,4 @@
-"""Programs in Go that come with the suite, built when they are needed and kept in the cache."""
+"""Go programs of the suite, built when they are needed and cached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE_S = 600
 
 
 def go_command() -> str:
-    """The ``go`` program. Raises ``CannotRun`` without one."""
+    """Return the ``go`` program. Raises ``CannotRun`` without one."""
     go = shutil.which("go")
     if go is None:
         raise CannotRun("Go is not installed; the load generator and kfake are built with it")

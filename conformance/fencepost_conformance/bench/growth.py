@@ -1,4 +1,4 @@
-"""What a step costs as the coordinator grows, as ratios against the smallest in the same run; and what it remembers."""
+"""The cost of a step as the coordinator grows, as ratios to the smallest in the same run; and its memory."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .measure import Row, processor_seconds
 from .sizes import CASES, Case, choices, classic_members, consumer_members, many_groups
 
 _ROUNDS = 5
-#: A round of one size takes so long, in seconds of processor time, and so many steps at most.
+#: Limits of a round of one size: seconds of processor time, and number of steps.
 _ROUND, _STEPS = 0.02, 400
 UNIT, BYTES = "µs a step", "bytes"
-_MEMORY = 10_000  #: groups of which memory is measured; of members as many as in the cases
+_MEMORY = 10_000  #: number of groups for the memory; the number of members is as in the cases
 
 
 def growth() -> list[Row]:
-    """Every case at every size, then the memory."""
+    """Measure every case at every size, then the memory."""
     return [*(row for case in CASES for row in growth_of(case)), *memory()]
 
 
 def growth_of(case: Case) -> list[Row]:
-    """One kind of step: microseconds at each size; the ratio is the median of the rounds', each against the smallest
-    size in the same round."""
+    """Measure one kind of step: microseconds at each size. The ratio is the median over the rounds, each compared with
+    the smallest size in the same round."""
     with _quiet():
         runs = [_Run(case.made(size), list(islice(case.events(size), _STEPS))) for size in case.sizes]
         gc.collect()
@@ -60,14 +60,14 @@ def growth_of(case: Case) -> list[Row]:
 
 @dataclass(slots=True)
 class _Run:
-    """Steps from one state, each on its own: a state is a value, so the same may be stepped from again."""
+    """Steps from one state, each independent: a state is a value, so several steps can start from it."""
 
     state: CoordinatorState
     events: Sequence[Event]
     steps: int = 1
 
     def take(self, count: int) -> float:
-        """Seconds of processor time that so many steps take."""
+        """Take so many steps; returns their seconds of processor time."""
         chooses, events = choices(), [self.events[number % len(self.events)] for number in range(count)]
         began = processor_seconds()
         for event in events:
@@ -75,7 +75,7 @@ class _Run:
         return processor_seconds() - began
 
     def settle(self) -> None:
-        """How many steps to take in a round."""
+        """Decide how many steps a round has."""
         while self.steps < _STEPS and self.take(self.steps) < _ROUND / 2:
             self.steps *= 2
 
@@ -84,8 +84,8 @@ class _Run:
 
 
 def memory() -> list[Row]:
-    """By tracemalloc: what Python allocated for a state and still holds, divided by what it is of; and what a step adds
-    while every earlier state is kept."""
+    """Measure memory by tracemalloc: what Python allocated for a state and still holds, per group or member; and what a
+    step adds while every earlier state is kept."""
     members = max(size for case in CASES if case.made is consumer_members for size in case.sizes)
     rows = [
         _bytes("a group of one member, half of each kind", lambda: many_groups(_MEMORY), _MEMORY),
@@ -130,7 +130,7 @@ def _bytes(what: str, make: object, count: int) -> Row:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the garbage collector, which looks at everything that there is now and then, whoever steps."""
+    """Disable the garbage collector, which scans everything from time to time, whichever code runs."""
     gc.disable()
     try:
         yield
@@ -139,7 +139,7 @@ def _quiet() -> Iterator[None]:
 
 
 def by_size(rows: Sequence[Row]) -> dict[str, list[tuple[Case, list[Row]]]]:
-    """The rows of each case, smallest size first, under what it is of."""
+    """Return the rows of each case, smallest size first, by the growing thing."""
     found: dict[str, list[tuple[Case, list[Row]]]] = {}
     for case in CASES:
         of_case = [row for size in case.sizes for row in rows if row.what == f"{case.what}; {size:,} {case.of}"]
@@ -149,10 +149,10 @@ def by_size(rows: Sequence[Row]) -> dict[str, list[tuple[Case, list[Row]]]]:
 
 
 def listing(rows: Sequence[Row]) -> Listing:
-    """For the terminal: microseconds at the smallest size, and how many times as much at the others."""
+    """Return a table for the terminal: microseconds at the smallest size, and the factors at the others."""
     sizes = sorted({size for case in CASES for size in case.sizes})
     columns = ("of", "what", "smallest", *(f"{size:,}" for size in sizes[1:]))
-    table = Listing(columns, title="Cost of a step as there is more of one thing", numbers=frozenset(columns[2:]))
+    table = Listing(columns, title="Cost of a step as the coordinator grows", numbers=frozenset(columns[2:]))
     for of, cases in by_size(rows).items():
         for case, of_case in cases:
             ratio = {size: row.ratio for size, row in zip(case.sizes, of_case, strict=True)}

@@ -1,4 +1,4 @@
-"""The growth of cost as a picture: for groups, members and topics a panel, in it a line for each kind of step."""
+"""The growth of cost as a picture: a panel each for groups, members and topics, with a line for each kind of step."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .measure import Row
 from .sizes import Case
 
 _WIDTH, _HEIGHT = 900, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 330, 40, 40  #: margins within a panel; the names of the lines stand at the right
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 330, 40, 40  #: margins within a panel; the names of the lines are on the right
 _COLOURS = ("#1f6feb", "#bf3989", "#1a7f37", "#9a6700")
-_LEAST = 10.0  #: the highest ratio that a panel shows at least
+_LEAST = 10.0  #: the upper end of a panel is at least this ratio
 
 
 def picture(rows: Sequence[Row]) -> str:
-    """An SVG picture of the ratios; both axes are logarithmic."""
+    """Return an SVG picture of the ratios; both axes are logarithmic."""
     panels = list(by_size(rows).items())
     height = _HEIGHT * len(panels)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         'font-family="system-ui, sans-serif" font-size="12">',
-        "<title>What a step costs as the coordinator grows, against the smallest</title>",
+        "<title>Cost of a step as the coordinator grows, relative to the smallest</title>",
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
     ]
     for number, (of, cases) in enumerate(panels):

@@ -1,4 +1,4 @@
-"""The core against Kafka's own coordinator in lockstep: what the comparison costs, and Kafka's share of it."""
+"""The core in lockstep with Kafka's own coordinator: the cost of the comparison, and Kafka's share of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def kafka() -> list[Row]:
         return agreed
 
     try:
-        run_kafka()  # the JVM compiles what it runs often; a user's run is long enough to be past that
+        run_kafka()  # warm up: a user's run is long enough for the JVM to compile hot code
         return [
             pair(
                 "kafka",

@@ -1,4 +1,4 @@
-"""Loading a million offset records at a fail-over, beside Kafka's serde and coordinator on the same bytes."""
+"""Loading a million offset records after a fail-over, compared with Kafka's serde and coordinator on the same bytes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .load_probe import write
 from .measure import Row
 
 _ROUNDS = 5
-_WARMING = 4  #: loads after which Java has compiled what it runs
+_WARMING = 4  #: loads after which Java has compiled the hot code
 _TOPICS = 10
 AIM = "2"
 
 
 class Shape(NamedTuple):
-    """Of a log: every group commits each of its partitions once a round."""
+    """The shape of a log: every group commits each of its partitions once a round."""
 
     groups: int
     partitions: int
@@ -43,12 +43,12 @@ class Shape(NamedTuple):
         return f"{self.groups * self.partitions * self.rounds:,} offsets of {self.groups:,} groups"
 
 
-#: A partition of the offsets topic that is written faster than it is compacted, and one that is all compacted.
+#: A partition of the offsets topic that is written faster than it is compacted, and one that is fully compacted.
 SHAPES = (Shape(100, 100, 100), Shape(10_000, 100, 1))
 
 
 class Loaded(NamedTuple):
-    """What a load took, in seconds of processor time, and what it came to: how many offsets, and their sum."""
+    """The seconds of processor time of a load, and its result: the number of offsets, and their sum."""
 
     seconds: float
     offsets: int
@@ -56,7 +56,7 @@ class Loaded(NamedTuple):
 
 
 def log(shape: Shape) -> Iterator[RecordBytes]:
-    """The records of a log of this shape, in bytes."""
+    """Yield the records of a log of this shape, in bytes."""
     draw, codec, number = Random("load"), Codec(), 0
     ids = [draw.randbytes(16) for _ in range(_TOPICS)]
     for _ in range(shape.rounds):
@@ -72,8 +72,8 @@ def log(shape: Shape) -> Iterator[RecordBytes]:
 
 
 def load() -> list[Row]:
-    """Raises ``CannotRun`` without a Java runtime or Kafka's jars; without a C compiler the compiled core is left
-    out."""
+    """Measure loads. Raises ``CannotRun`` without a Java runtime or Kafka's jars; without a C compiler the compiled
+    core is left out."""
     folders: dict[str, Path | None] = {"": None}
     if not unavailable():
         folders["compiled, "] = root() / "out" / "compiled"
@@ -83,8 +83,8 @@ def load() -> list[Row]:
 
 
 def rows(shape: Shape, folders: dict[str, Path | None], rounds: int = _ROUNDS) -> list[Row]:
-    """Loads a log of this shape with the core of each folder and with Kafka's, in turn. Raises ``CannotRun`` if they
-    come to something else."""
+    """Load a log of this shape with the core of each folder and with Kafka's, in turn. Raises ``CannotRun`` if their
+    results differ."""
     with tempfile.TemporaryDirectory(prefix="fencepost-load-") as folder, ExitStack() as open_ones:
         file = Path(folder) / "log"
         write(file, log(shape))
@@ -97,7 +97,7 @@ def rows(shape: Shape, folders: dict[str, Path | None], rounds: int = _ROUNDS) -
         for name, process in (each for _ in range(rounds) for each in ours.items()):
             pair = _ours(process), _kafkas(kafka)
             if pair[0][1:] != pair[1][1:]:
-                raise CannotRun(f"the loads have come to something else: {pair}")
+                raise CannotRun(f"the loads have different results: {pair}")
             took[name].append(pair)
     found = [_row(f"{name}{shape}", pairs) for name, pairs in took.items()]
     return [*found, Row("load", f"{shape}: Kafka's first load in its JVM", cold.seconds, "s")]

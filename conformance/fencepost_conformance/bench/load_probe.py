@@ -1,8 +1,8 @@
-"""Loads the log in a file, and tells its processor time: ``load_probe FILE``.
+"""Loads the log in a file, and prints its processor time: ``load_probe FILE``.
 
-Each line that it reads is one more load; it answers with the seconds that reading the bytes took, those that the
-coordinator took to apply the records, the number of stored offsets and their sum. It runs in a process of its own, with
-the core that is first on its path. The file is as ``Loading.java`` says.
+Each input line starts one more load. The answer has the seconds to decode the bytes, the seconds of the coordinator to
+apply the records, the number of stored offsets and their sum. It runs in its own process, with the core that is first
+on its path. ``Loading.java`` describes the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIZE = Struct(">i")
 
 
 def write(path: Path, log: Iterable[RecordBytes]) -> None:
-    """The file of a log."""
+    """Write a log to a file."""
     with path.open("wb") as file:
         for pair in log:
             for part in pair:
@@ -33,7 +33,7 @@ def write(path: Path, log: Iterable[RecordBytes]) -> None:
 
 
 def read(path: Path) -> list[RecordBytes]:
-    """The log of a file."""
+    """Read a log from a file."""
     data, at, parts = path.read_bytes(), 0, []
     while at < len(data):
         (size,) = _SIZE.unpack_from(data, at)
@@ -45,7 +45,7 @@ def read(path: Path) -> list[RecordBytes]:
 
 def main(name: str) -> None:
     codec, log = Codec(), read(Path(name))
-    gc.disable()  # as who loads should
+    gc.disable()  # as a loading host should do
     for _ in sys.stdin:
         gc.collect()
         began = time.process_time()

@@ -1,7 +1,7 @@
-"""Take two figures in turn and compare neighbours.
+"""Measures two figures in turn and compares neighbours.
 
-Work that runs on one core is timed by the processor time that it and its child processes took (``processor_seconds``):
-whoever else uses the machine then counts little. Work that is to use all cores is timed by the clock on the wall.
+Work that runs on one core is measured by the processor time of this process and its children (``processor_seconds``),
+so that other users of the machine matter little. Work that should use all cores is measured by wall-clock time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 class Row:
     """One line of the cost table: ``value`` of ``what`` in ``unit``, beside the same figure of ``versus``.
 
-    ``ratio`` is value / versus value (median over the rounds), None if there is nothing to compare with. ``aim`` is the
-    ratio or value that the project aims for, in words.
+    ``ratio`` is value / versus value (median over the rounds), None if there is nothing to compare with. ``aim``: the
+    project's goal for the ratio or value, in words.
     """
 
     name: str
@@ -31,20 +31,20 @@ class Row:
     aim: str = ""
 
 
-#: Does its work once and returns how much was done, in the row's unit without "a second".
+#: Does its work once and returns the amount, in the row's unit without "a second".
 Work = Callable[[], int]
-#: Tells the time, in seconds.
+#: Returns the time, in seconds.
 Clock = Callable[[], float]
 
 
 def processor_seconds() -> float:
-    """Processor time of this process, and of its child processes that have ended."""
+    """Return the processor time of this process, and of its child processes that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def rate(work: Work, clock: Clock = time.perf_counter) -> float:
-    """How much ``work`` does in a second."""
+    """Return how much ``work`` does in a second."""
     began = clock()
     amount = work()
     return amount / (clock() - began)
@@ -53,7 +53,7 @@ def rate(work: Work, clock: Clock = time.perf_counter) -> float:
 def single(
     name: str, what: str, unit: str, work: Work, *, rounds: int = 3, aim: str = "", clock: Clock = time.perf_counter
 ) -> Row:
-    """A rate with nothing beside it: the median of the rounds."""
+    """Measure a rate without a comparison: the median of the rounds."""
     return Row(name, what, statistics.median(rate(work, clock) for _ in range(rounds)), unit, aim=aim)
 
 
@@ -69,7 +69,7 @@ def pair(
     aim: str = "",
     clock: Clock = time.perf_counter,
 ) -> Row:
-    """Two rates in turn, A B A B …; the ratio is the median of the pairs'."""
+    """Measure two rates in turn, A B A B …; the ratio is the median of the pairs'."""
     pairs = [(rate(work, clock), rate(other, clock)) for _ in range(rounds)]
     return Row(
         name,

@@ -1,4 +1,4 @@
-"""Steps that have to do with offsets, in coordinators of several sizes."""
+"""Steps that involve offsets, in coordinators of several sizes."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .sizes import Case, coordinator
 
 _AT = 1_000
 _TOPIC = "topic-0"
-_FEW = 4  #: partitions of a group, where there are many groups
+_FEW = 4  #: partitions of a group, if there are many groups
 
 
 def many_groups(size: int) -> CoordinatorState:
-    """Simple groups, with an offset for each of a few partitions, and one pending."""
+    """Return simple groups, with an offset for each of a few partitions, and one pending."""
     records = [_record(f"group-{number}", index) for number in range(size) for index in range(_FEW)]
     records += [_record(f"group-{number}", 0, Producer(number, 0)) for number in range(size)]
     return coordinator(records, partitions=_FEW)
 
 
 def many_partitions(size: int) -> CoordinatorState:
-    """One simple group with an offset for each of so many partitions."""
+    """Return one simple group with an offset for each of so many partitions."""
     return coordinator([_record("group-0", index) for index in range(size)], partitions=size)
 
 

@@ -1,7 +1,7 @@
-"""The pipeline from plan to row: what each phase of a trace costs, for each protocol, with Kafka's JVM and all.
+"""The pipeline from plan to row: the cost of each phase of a trace, for each protocol, including Kafka's JVM.
 
-Every figure is the processor time of one phase, done by itself for the same traces, in microseconds a step: the least
-of a few rounds, since whoever else uses the machine can only add to it. Beside it stands the pipeline as a whole.
+Every figure is the processor time of one phase, run separately for the same traces, in microseconds a step. It is the
+least of a few rounds, since other users of the machine can only add to it. The cost of the whole pipeline is beside it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .measure import Row, processor_seconds
 _TRACES, _STEPS = 100, 60
 _CODEC = Codec(layout_of(KAFKA_4_4))
 _ROUNDS = 3
-#: how often a JVM is given the traces: what it takes more for the second figure it takes once it is warm
+#: how often a JVM gets the traces: the second figure is of a warm JVM
 _WARM, _MEASURED = 6, 18
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """Traces of one protocol, and what Kafka did: its lines, and what they say."""
+    """Traces of one protocol, and Kafka's results: its lines, decoded."""
 
     protocol: GroupProtocol
     traces: Sequence[Generated]
@@ -47,7 +47,7 @@ class _Given:
 
 
 def pipeline() -> list[Row]:
-    """Raises ``CannotRun`` without a Java runtime or Kafka's jars."""
+    """Measure the pipeline. Raises ``CannotRun`` without a Java runtime or Kafka's jars."""
     command = harness.command(NEWEST)
     return [row for protocol in GroupProtocol for row in _of(protocol, command)]
 
@@ -134,7 +134,7 @@ def _asked(traces: Sequence[Generated]) -> bytes:
 
 
 def _least(work: Callable[[_Given], None], given: _Given) -> float:
-    """Microseconds a step, the collector aside, as in the pipeline."""
+    """Return microseconds a step, without garbage collection, as in the pipeline."""
     found = []
     for _ in range(_ROUNDS):
         gc.collect()
@@ -147,7 +147,7 @@ def _least(work: Callable[[_Given], None], given: _Given) -> float:
 
 
 def _whole(given: _Given) -> float:
-    """The whole of what happens in Python, with Kafka."""
+    """Return the cost of everything that happens in Python, with Kafka."""
     checker = Checker(Job(f"kafka:{NEWEST}", KAFKA_4_4.name, _STEPS, protocol=given.protocol))
     try:
         checker.check(range(1))
@@ -161,7 +161,7 @@ def _checked(checker: Checker) -> None:
 
 
 def _jvm(command: Sequence[str], given: _Given) -> tuple[float, float]:
-    """Microseconds a step of a JVM that is warm; and seconds that it takes more than that until it is."""
+    """Return microseconds a step of a warm JVM, and the additional seconds until it is warm."""
     asked = _asked(given.traces)
     taken = []
     for times in (_WARM, _MEASURED):

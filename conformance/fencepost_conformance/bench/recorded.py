@@ -1,4 +1,4 @@
-"""Checking the bundled recorded traces, in events a second and core."""
+"""Checking the bundled recorded traces, in events per second and core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records a second that the codec writes and reads, from its sources and compiled, beside Kafka's own serde."""
+"""Records per second that the codec writes and reads, from its sources and compiled, beside Kafka's own serde."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .measure import Row
 from .records_probe import KINDS
 
 _ROUNDS = 5
-_WARMING = 20  #: rounds after which Java has compiled what it runs
+_WARMING = 20  #: rounds after which Java has compiled the hot code
 _DONE = ("written", "read")
 #: Records a second: written and read.
 Rates = tuple[float, float]
 
 
 def records() -> list[Row]:
-    """Raises ``CannotRun`` without a Java runtime or Kafka's jars; without a C compiler the compiled codec is left
-    out."""
+    """Measure the codec. Raises ``CannotRun`` without a Java runtime or Kafka's jars; without a C compiler the compiled
+    codec is left out."""
     folders: dict[str, Path | None] = {"": None}
     if not unavailable():
         folders["compiled, "] = root() / "out" / "compiled"
@@ -78,6 +78,6 @@ def _ours(probe: subprocess.Popen[str]) -> Rates:
 
 
 def _kafkas(kafka: KafkaSerde, given: list[tuple[bytes, bytes | None]]) -> Rates:
-    """The better of two rounds: others use the machine too, and Java's time is the clock's."""
+    """Return the better of two rounds: other processes use the machine too, and Java's time is wall-clock time."""
     (answer,) = kafka.ask([client.timed(2, given)])
     return len(given) / (min(answer["writing"]) / 1e9), len(given) / (min(answer["reading"]) / 1e9)

@@ -1,7 +1,7 @@
-"""Writes and reads records in bytes, and tells its processor time: ``records_probe KIND``.
+"""Encodes and decodes records, and prints its processor time: ``records_probe KIND``.
 
-Each line that it reads is one more round; it answers with the number of records, the seconds of writing them, and the
-seconds of reading them. It runs in a process of its own, with the codec that is first on its path.
+Each input line starts one more round; the answer has the number of records, the seconds to encode them, and the seconds
+to decode them. It runs in its own process, with the codec that is first on its path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TRACES = 40
 
 
 def offsets() -> list[Record]:
-    """Commits of groups that read a few topics, as a busy partition of the offsets topic has them."""
+    """Return commits of groups that read a few topics, as in a busy partition of the offsets topic."""
     draw = Random("offsets")
     topics = [(f"topic-{number}", draw.randbytes(16)) for number in range(20)]
     records = []
@@ -41,7 +41,7 @@ def offsets() -> list[Record]:
 
 
 def groups() -> list[Record]:
-    """What random traces of every kind of group write."""
+    """Return the records of random traces of every kind of group."""
     return [
         record
         for protocol in GroupProtocol

@@ -1,8 +1,8 @@
 """``fencepost serve`` under load, beside Apache Kafka and franz-go's kfake on the same machine.
 
-A generator in Go (``go/coordload``) sends heartbeats and commits back to back, and has groups of 10 to 1,000 members
-rebalance; it checks every answer. It takes part of the same cores, so rates are a floor; beside them stands what one
-core would answer, by the processor time that the server itself took.
+A generator in Go (``go/coordload``) sends heartbeats and commits without a pause, lets groups of 10 to 1,000 members
+rebalance, and checks every answer. It shares the server's cores, so rates are a lower bound. Beside them is the rate of
+one core, computed from the processor time of the server itself.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .served import Server, fencepost, kafka, kfake
 
 _PATIENCE_S = 900
 _SECONDS = "2s"
-#: So often what is a rate is measured, one server after the other each time.
+#: Number of rounds for rates, one server after the other in each.
 _ROUNDS = 3
 _SIZES = "10,100,1000"
-#: What is asked of the generator, one run each.
+#: The generator's options, one run each.
 TESTS = (
     f"-tests hb-classic,hb-consumer -hb-sizes 10 -depths 1 -dur {_SECONDS}",
     f"-tests hb-classic,hb-consumer -hb-sizes 10 -depths 1 -conns 64 -dur {_SECONDS}",
@@ -36,11 +36,11 @@ TESTS = (
     f"-tests rebalance -sizes {_SIZES} -modes prompt -reps 10 -reps-large 3 -budget 25s",
     f"-tests reconcile -sizes {_SIZES} -reps 10 -reps-large 3 -budget 25s",
 )
-#: Of these the rates, and the latencies, which are medians of repetitions as they come.
+#: Runs that measure rates, and runs that measure latencies, which are medians of repetitions.
 _RATES, _LATENCIES = TESTS[:3], TESTS[3:]
-#: The ones that wait for the log; the server that does not flush is asked no others.
+#: Runs that wait for the log; a server that does not flush only gets these.
 _WAITING = TESTS[2:]
-#: Java compiles what it runs often, and over many connections other things than over few.
+#: Warm-up runs: Java compiles hot code, and many connections use other code than few.
 _WARMING = (
     "-tests hb-classic,hb-consumer,commit -hb-sizes 10 -depths 1 -dur 5s",
     "-tests hb-classic,hb-consumer -hb-sizes 10 -depths 1 -conns 64 -dur 5s",
@@ -56,13 +56,13 @@ Figures = dict[str, dict[str, Any]]
 
 
 def serve() -> list[Row]:
-    """Raises ``CannotRun`` without Go, or without Kafka."""
+    """Measure the servers. Raises ``CannotRun`` without Go, or without Kafka."""
     generator = program("coordload")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-bench-")))
         theirs, ours = stack.enter_context(kafka()), stack.enter_context(fencepost(folder / "data"))
         servers = [theirs, ours]
-        with suppress(CannotRun):  # then there is one figure less
+        with suppress(CannotRun):  # then one figure is missing
             servers.append(stack.enter_context(kfake()))
         for words in _WARMING:
             run(generator, theirs, words)
@@ -80,7 +80,7 @@ def serve() -> list[Row]:
 
 
 def _variants(folder: Path) -> Iterator[tuple[AbstractContextManager[Server], Sequence[str]]]:
-    """Further ways to serve, and what is asked of each; without a C compiler there is one less."""
+    """Yield other configurations of the server, and the runs for each; without a C compiler there is one less."""
     yield fencepost(folder / "kept", name="fencepost, not flushed", flush=False), _WAITING
     if not unavailable():
         core = root() / "out" / "compiled"
@@ -90,7 +90,7 @@ def _variants(folder: Path) -> Iterator[tuple[AbstractContextManager[Server], Se
 
 
 def measured(generator: Path, server: Server, tests: Sequence[str] = ()) -> Figures:
-    """The figures of one server, by case; all of them, or those of some ``tests``."""
+    """Return the figures of one server, by case; all of them, or those of some ``tests``."""
     figures: Figures = {}
     for words in tests or TESTS:
         for line in run(generator, server, words):
@@ -99,7 +99,7 @@ def measured(generator: Path, server: Server, tests: Sequence[str] = ()) -> Figu
 
 
 def medians(rounds: Sequence[Figures]) -> Figures:
-    """Of each case the median of each figure, over rounds."""
+    """Return the median of each figure of each case, over rounds."""
     return {
         name: line
         | {key: median([each[name][key] for each in rounds]) for key in line if isinstance(line[key], int | float)}
@@ -108,8 +108,8 @@ def medians(rounds: Sequence[Figures]) -> Figures:
 
 
 def run(generator: Path, server: Server, words: str) -> list[dict[str, Any]]:
-    """What the generator tells of a server, a mapping for each case. Raises ``CannotRun`` for an answer that is
-    wrong."""
+    """Return the generator's report about a server, a mapping for each case. Raises ``CannotRun`` for a wrong
+    answer."""
     command = [str(generator), "-target", server.bootstrap, "-label", server.name, "-pid", str(server.pid)]
     done = subprocess.run([*command, *words.split()], capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -120,7 +120,7 @@ def run(generator: Path, server: Server, words: str) -> list[dict[str, Any]]:
 
 
 def case(line: dict[str, Any]) -> str:
-    """The name of a case, from what the generator says of it."""
+    """Return the name of a case, from the generator's report."""
     match line["test"]:
         case "hb-classic" | "hb-consumer" as test:
             return f"heartbeats, {test.removeprefix('hb-')}, {line['conns']} connections"
@@ -159,7 +159,7 @@ def _row(name: str, unit: str, what: str, value: float, versus: str, other: floa
 
 
 def _filled(generator: Path) -> Iterator[Row]:
-    """A million offsets in the store: what 10,000 groups take, and how long a start takes."""
+    """Measure a million offsets in the store: the memory of 10,000 groups, and the time of a start."""
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder:
         data = Path(folder, "data")
         with fencepost(data) as server:

@@ -1,4 +1,4 @@
-"""Servers to be loaded, each a process of its own on loopback, ended when the run is over."""
+"""Servers for load tests, each a separate process on loopback that ends with the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..targets.broker import Broker
 from .golang import program
 
 _START_S = 60.0
-#: The same for all, as far as they have it: no delay before the first rebalance, and quick heartbeats are allowed.
+#: The same for all servers that have them: no delay before the first rebalance, and short heartbeats are allowed.
 SETTINGS: dict[str, str] = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "100",
@@ -34,7 +34,7 @@ PARTITIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """``pid``: of its process, for the processor time that it takes. ``ready_s``: how long it took to start."""
+    """``pid``: of its process, for its processor time. ``ready_s``: how long it took to start."""
 
     name: str
     bootstrap: str
@@ -42,7 +42,7 @@ class Server:
     ready_s: float
 
     def resident_mib(self) -> float:
-        """Memory that it has now."""
+        """Return its current memory."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
         return int(found[1]) / 1024 if found else float("nan")
@@ -52,8 +52,8 @@ class Server:
 def fencepost(
     data: Path | None = None, *, name: str = "fencepost", flush: bool = True, core: Path | None = None
 ) -> Iterator[Server]:
-    """``fencepost serve``; ``data``: with a store in that folder, durable if it is to ``flush``. ``core``: a folder
-    with the compiled core."""
+    """Start ``fencepost serve``. ``data``: with a store in that folder, durable if it is to ``flush``. ``core``: a
+    folder with the compiled core."""
     words = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--listen", "127.0.0.1:0"]
     words += ["--partitions", str(PARTITIONS), *_settings()]
     if data is not None:
@@ -66,7 +66,7 @@ def fencepost(
 
 @contextmanager
 def kafka() -> Iterator[Server]:
-    """Apache Kafka, the newest release. Raises ``CannotRun`` without Java or its jars."""
+    """Start the newest release of Apache Kafka. Raises ``CannotRun`` without Java or its jars."""
     began = time.perf_counter()
     with Broker(NEWEST, offsets_partitions=PARTITIONS, heap_mb=1024, settings=SETTINGS) as broker:
         yield Server(f"Kafka {NEWEST}", broker.bootstrap, broker.pid, time.perf_counter() - began)
@@ -74,7 +74,7 @@ def kafka() -> Iterator[Server]:
 
 @contextmanager
 def kfake() -> Iterator[Server]:
-    """franz-go's broker in memory. Raises ``CannotRun`` without Go."""
+    """Start franz-go's broker in memory. Raises ``CannotRun`` without Go."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with _process("kfake", [str(program("kfake")), str(port)], re.compile(r"(127\.0\.0\.1:\d+)")) as server:
@@ -96,7 +96,7 @@ def _process(
             bootstrap = _address(process, says)
             if bootstrap is None:
                 errors.seek(0)
-                raise CannotRun(f"{name} has not started: {errors.read().strip()[-300:] or 'it says nothing'}")
+                raise CannotRun(f"{name} did not start: {errors.read().strip()[-300:] or 'no output'}")
             yield Server(name, bootstrap, process.pid, time.perf_counter() - began)
         finally:
             process.terminate()

@@ -1,4 +1,4 @@
-"""Coordinators of any size, and steps of them that touch one group or one member."""
+"""Coordinators of any size, and steps that involve one group or one member of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fencepost.protocol.settings import Settings
 from ..generate.java_order import JavaOrder
 from ..targets.ids import MemberIds
 
-#: A new target is not computed again for so long, in ms.
+#: Time before a new target may be computed again, in ms.
 _INTERVAL = 10_000
 _STARTED = 1_000
 _SETTINGS = Settings(
@@ -45,9 +45,9 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kind of step, taken in coordinators of several sizes: ``of`` says of what there are so many.
+    """One kind of step, taken in coordinators of several sizes; ``of``: what there are so many of.
 
-    ``made`` gives a coordinator of a size, and ``events`` what may come next there, each on its own. ``grows`` says why
+    ``made`` returns a coordinator of a size, and ``events`` possible next events, each independent. ``grows`` says why
     its cost follows the size, where that is inherent.
     """
 
@@ -64,8 +64,8 @@ def choices() -> Choices:
 
 
 def coordinator(records: list[Record], topics: int = 1, partitions: int = 1) -> CoordinatorState:
-    """A coordinator that knows these topics and has loaded this log. The group ``g`` has looked at its topics, if it is
-    a consumer group."""
+    """Return a coordinator that knows these topics and has loaded this log. The group ``g``, if it is a consumer group,
+    has refreshed its topics."""
     state = initial_state(_SETTINGS, INTENDED)
     state, _ = step(state, TopicsChanged(_STARTED, _image(topics, partitions), version=1), choices())
     state, _ = step(state, Load(_STARTED, leader_epoch=1, records=tuple(records)), choices())
@@ -80,7 +80,7 @@ def _image(topics: int, partitions: int) -> tuple[Topic, ...]:
 
 
 def many_groups(size: int) -> CoordinatorState:
-    """Half of each kind, of one member each."""
+    """Return groups with one member each, half of each kind."""
     records: list[Record] = []
     for number in range(size):
         name = _group(number)
@@ -93,22 +93,22 @@ def classic_members(size: int) -> CoordinatorState:
 
 
 def consumer_members(size: int) -> CoordinatorState:
-    """One partition each."""
+    """Return members with one partition each."""
     return coordinator(_consumer("g", size, due=False), partitions=size)
 
 
 def consumer_members_due(size: int) -> CoordinatorState:
-    """Whose target may be computed anew."""
+    """Return a group whose target may be computed again."""
     return coordinator(_consumer("g", size), partitions=size)
 
 
 def many_topics(size: int) -> CoordinatorState:
-    """A group of two members that subscribe to one of them."""
+    """Return a group of two members that subscribe to one of the topics."""
     return coordinator(_consumer("g", 2, due=False), topics=size, partitions=2)
 
 
 def subscribed_topics(size: int) -> CoordinatorState:
-    """A group of two members that subscribe to all of them."""
+    """Return a group of two members that subscribe to all topics."""
     return coordinator(_consumer("g", 2, topics=size, due=False), topics=size, partitions=2)
 
 
@@ -133,8 +133,8 @@ def _classic(name: str, members: int) -> list[Record]:
 
 
 def _consumer(name: str, members: int, *, topics: int = 1, due: bool = True) -> list[Record]:
-    """A group at epoch 2, each of its members at its target: one partition of the first topic, which has as many.
-    ``due``: it may have a new target."""
+    """Return a group at epoch 2 whose members are at their target: one partition of the first topic, which has as many.
+    ``due``: it may get a new target."""
     names = tuple(sorted(_topic(number) for number in range(topics)))
     share = [(TopicPartitions(_topic_id(0), (number,)),) for number in range(members)]
     held = [(rec.AssignedPartitions(_topic_id(0), (number,), assignment_epochs=(2,)),) for number in range(members)]
@@ -209,7 +209,7 @@ def _requests(bodies: Iterator[tuple[int, RequestBody]]) -> Iterator[Event]:
 
 
 def _spread(size: int, every: int = 1) -> Iterator[int]:
-    """Numbers all over the size, so that no two steps meet the same corner of it."""
+    """Yield numbers from the whole range, so that no two steps involve the same part of it."""
     return (number * 7919 % (size // every) * every for number in count())
 
 
@@ -248,17 +248,17 @@ def _joins(group_of: Callable[[int], str], member_id: str = "", version: int = 3
 
 
 def classic_joins_of_groups(size: int) -> Iterator[Event]:
-    """Each makes a group."""
+    """Yield joins that create a group each."""
     return _joins(lambda number: f"new-{number}")
 
 
 def classic_joins_of_members(size: int) -> Iterator[Event]:
-    """Each is told an id with which to come back, and the group waits for it."""
+    """Yield joins that get an id to come back with, for which the group waits."""
     return _joins(lambda number: "g", version=9)
 
 
 def classic_rejoins(size: int) -> Iterator[Event]:
-    """A follower that comes again with what it offered before."""
+    """Yield joins of a follower with the same protocols as before."""
     return _joins(lambda number: "g", member_id=_member(size // 2))
 
 
@@ -299,7 +299,7 @@ def _comes(group_of: Callable[[int], str], topics: int = 1) -> Iterator[Event]:
 
 
 def consumer_joins_of_groups(size: int) -> Iterator[Event]:
-    """Each makes a group."""
+    """Yield joins that create a group each."""
     return _comes(lambda number: f"new-{number}")
 
 
@@ -349,6 +349,6 @@ CASES = (
         _TOPICS,
         subscribed_topics,
         consumer_joins_to_all,
-        grows="the hash is over all that it names",
+        grows="the hash covers all subscribed topics",
     ),
 )

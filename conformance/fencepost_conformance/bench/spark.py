@@ -1,4 +1,4 @@
-"""The pipeline on one and on two cores, and beside Kafka: traces a second, and what a run costs before it begins."""
+"""The pipeline on one and on two cores, and with Kafka: traces per second, and the time before a run begins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FEW, _MANY = 10, 400
 def spark() -> list[Row]:
     if shutil.which("java") is None:
         raise CannotRun("Spark needs a Java runtime, 17 or later")
-    command(NEWEST)  # fetched and compiled before anything is timed
+    command(NEWEST)  # fetch and compile before anything is timed
     one, two, kafka = _run(1), _run(2), _run(2, f"kafka:{NEWEST}")
     beside = "without Kafka"
     return [
@@ -36,7 +36,7 @@ def spark() -> list[Row]:
 
 
 def _run(cores: int, target: str = "core") -> tuple[float, float]:
-    """Seconds that a tiny first run takes, and the rate of a larger one in the same session."""
+    """Return the seconds of a tiny first run, and the rate of a larger one in the same session."""
     from ..pipeline.spark import run_spark  # noqa: PLC0415 — Spark is optional, and slow to import
 
     job = Job(target, KAFKA_4_4.name, _STEPS)

@@ -1,8 +1,8 @@
-"""How long a server takes to start: ``fencepost serve`` beside franz-go's kfake and Apache Kafka.
+"""The time of a server's start: ``fencepost serve`` beside franz-go's kfake and Apache Kafka.
 
-Each start is a new process. It is timed until its port is open, and until it has answered a first request; of several
-starts the quickest counts, since whatever else runs on the machine can only add to it. Python finds its bytecode
-written, as it does after an installation.
+Each start is a new process. It is timed until its port is open, and until it has answered a first request. The fastest
+of several starts counts, since other processes on the machine can only add time. Python's bytecode is already written,
+as after an installation.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _ASKED: Final = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Seconds from the start of the process: until its port is ``open``, and until the first ``answer``; the processor
-    time that the process had taken by then."""
+    """Seconds from the start of the process: until its port is ``open``, and until the first ``answer``; and the
+    processor time of the process up to then."""
 
     open_s: float
     open_cpu_s: float
@@ -45,7 +45,7 @@ class Start:
 
     @classmethod
     def least(cls, starts: Sequence[Start]) -> Self:
-        """Of several starts the least of each figure."""
+        """Return the least of each figure of several starts."""
         return cls(
             min(each.open_s for each in starts),
             min(each.open_cpu_s for each in starts),
@@ -55,7 +55,7 @@ class Start:
 
 
 def start() -> list[Row]:
-    """Without Go the rows have no kfake beside them, without Java no Kafka, and say why."""
+    """Measure starts. Without Go the rows have no kfake beside them, without Java no Kafka, with a note."""
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as scratch:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = str(Path(scratch, "bytecode"))
@@ -79,7 +79,7 @@ def start() -> list[Row]:
 
 
 def rows(name: str, ours: Start, other: str, theirs: Start | None) -> Iterator[Row]:
-    """A row for each figure of a start, beside the same of another, if there is one."""
+    """Yield a row for each figure of a start, beside that of another server, if there is one."""
     for field, what in (
         ("open_s", "until the port is open"),
         ("open_cpu_s", "until the port is open, processor time"),
@@ -92,13 +92,13 @@ def rows(name: str, ours: Start, other: str, theirs: Start | None) -> Iterator[R
 
 
 def fencepost(data: Path | None) -> list[str]:
-    """The command of ``fencepost serve``, in memory or with a folder; ``{port}`` stands for its port."""
+    """Return the command of ``fencepost serve``, in memory or with a folder; ``{port}`` stands for its port."""
     words = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--listen", f"{_LOOPBACK}:{{port}}"]
     return words if data is None else [*words, "--data", str(data)]
 
 
 def measured(command: Sequence[str], environment: Mapping[str, str]) -> Start:
-    """One start of a server. Raises ``CannotRun`` if it ends, or does not answer within a minute."""
+    """Time one start of a server. Raises ``CannotRun`` if it ends, or does not answer within a minute."""
     with socket.create_server((_LOOPBACK, 0)) as free:
         port = free.getsockname()[1]
     began = time.perf_counter()
@@ -109,7 +109,7 @@ def measured(command: Sequence[str], environment: Mapping[str, str]) -> Start:
                 break
             except ConnectionRefusedError:
                 if process.poll() is not None or time.perf_counter() - began > _PATIENCE_S:
-                    raise CannotRun(f"{Path(command[0]).name} opens no port") from None
+                    raise CannotRun(f"{Path(command[0]).name} did not open its port") from None
                 time.sleep(0.001)
         opened, opened_cpu = time.perf_counter() - began, _processor_seconds(process.pid)
         try:
@@ -134,7 +134,7 @@ def _process(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[s
 
 
 def _processor_seconds(pid: int) -> float:
-    """The processor time of all threads of a process. Linux counts it in nanoseconds here, and elsewhere in hundredths
+    """Return the processor time of all threads of a process. Linux counts it in nanoseconds here, elsewhere in hundredths
     of a second."""
     taken = 0
     for each in Path(f"/proc/{pid}/task").glob("*/schedstat"):
@@ -144,7 +144,7 @@ def _processor_seconds(pid: int) -> float:
 
 
 def _beside_kafka(ours: Start) -> Row:
-    """Kafka starts on a store that is formatted; its broker is asked ten times a second whether it answers."""
+    """Kafka starts on a formatted store; the test asks the broker ten times a second whether it answers."""
     what = "start: until the first answer"
     try:
         with Broker(NEWEST) as broker:

@@ -1,4 +1,4 @@
-"""Steps a second and core: core and model together, and Hypothesis' stateful runner on the core."""
+"""Steps per second and core: core and model together, and Hypothesis' stateful runner on the core."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _HYPOTHESIS_STEPS = 100
 
 
 def traces(count: int = _TRACES) -> list[Generated]:
-    """The random traces that every figure here is taken on."""
+    """Return the random traces that all figures here use."""
     return [generate(seed, KAFKA_4_3, _STEPS) for seed in range(count)]
 
 
 def run_core(given: list[Generated]) -> int:
-    """The core alone over all traces; returns the number of steps."""
+    """Run the core alone over all traces; returns the number of steps."""
     for trace in given:
         state, choices = initial_state(trace.settings, trace.profile), JavaOrder(MemberIds())
         for event in trace.events:
@@ -37,13 +37,13 @@ def run_core(given: list[Generated]) -> int:
 
 
 def run_core_and_model(given: list[Generated]) -> int:
-    """The core, and the model following what the core did; returns the number of steps."""
+    """Run the core, and the model following it; returns the number of steps."""
     run_core(given)
     return sum(follow(trace.settings, trace.profile, trace.events, trace.observations).steps for trace in given)
 
 
 def run_hypothesis(given: list[Generated]) -> int:
-    """Hypothesis' runner drives the core: each rule is one event of a trace. Returns the number of steps."""
+    """Let Hypothesis' runner drive the core: each rule is one event of a trace. Returns the number of steps."""
     taken = 0
 
     class Machine(RuleBasedStateMachine):

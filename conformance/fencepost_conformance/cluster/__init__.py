@@ -1,1 +1,1 @@
-"""Spark beyond one process: where it runs, what it is given to run, and where its rows go."""
+"""Spark beyond one process: where it runs, what it needs to run, and where its rows go."""

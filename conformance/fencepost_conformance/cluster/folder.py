@@ -1,4 +1,4 @@
-"""Folders that a run keeps its rows in: of this machine, or any that Spark can write, through Hadoop's file systems."""
+"""Folders for a run's rows: on this machine, or any that Spark can write, through Hadoop's file systems."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _NO_S3A = re.compile(r"org\.apache\.hadoop\.fs\.s3a")
-_HADOOP_AWS = "; s3a:// needs --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION, of Spark's own Hadoop"
+_HADOOP_AWS = (
+    "; s3a:// needs --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION (the version of Spark's Hadoop)"
+)
 
 
 def is_url(name: str) -> bool:
-    """Whether a name has a scheme (``hdfs://``, ``s3a://``, ``file:/``) and so means the same on every machine."""
+    """Whether a name has a scheme (``hdfs://``, ``s3a://``, ``file:/``), so that it means the same on every machine."""
     return bool(_URL.match(name))
 
 
 class Folder(Protocol):
-    """Where a run keeps its plan and its rows. Paths are relative, with slashes."""
+    """The folder of a run's plan and rows. Paths are relative, with slashes."""
 
     name: str
 
     def read(self, path: str) -> str | None:
-        """What a small file holds, None if there is none."""
+        """Return the contents of a small file, None if there is none."""
 
     def create(self, path: str, text: str) -> bool:
-        """Write a small file, unless there is one."""
+        """Write a small file, unless it exists."""
 
     def exists(self, path: str) -> bool: ...
 
     def for_spark(self, path: str) -> str:
-        """The name by which Spark reads and writes it."""
+        """Return the name with which Spark reads and writes it."""
 
 
 class LocalFolder:
@@ -68,7 +70,7 @@ class LocalFolder:
 
 
 class HadoopFolder:
-    """A folder by its URL, through the session's Hadoop. Raises ``CannotRun`` where it cannot be reached."""
+    """A folder by its URL, through the session's Hadoop. Raises ``CannotRun`` if it cannot be reached."""
 
     def __init__(self, session: SparkSession, url: str) -> None:
         self.name = url.rstrip("/")
@@ -122,7 +124,7 @@ class HadoopFolder:
 
 
 def folder_of(session: SparkSession, name: str | Path) -> Folder:
-    """The folder of that name: a path of this machine, or a URL."""
+    """Return the folder of that name: a path of this machine, or a URL."""
     if isinstance(name, str) and is_url(name):
         return HadoopFolder(session, name)
     return LocalFolder(Path(name))

@@ -1,6 +1,6 @@
-"""What an executor must have of its own: packages with native code, and Java. Looked for there, before any work.
+"""Requirements of an executor: packages with native code, and Java. They are checked there before any work.
 
-This module is imported on executors that may lack anything, so it needs the standard library alone.
+Executors that may lack anything import this module, so it uses the standard library only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
-#: what each kind of work imports there, and how to install it
+#: imports of each kind of work, and how to install them
 _MODEL = {"transitions": "transitions", "numpy": "numpy"}
 _CORE = {"xxhash": "xxhash", "re2": "google-re2", "rich": "rich"}
 TRACES = {"pyarrow": "pyarrow", "pydantic": "pydantic", "transitions": "transitions", **_CORE}
@@ -21,8 +21,8 @@ GRAPHS = {**_MODEL, **_CORE}
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one Python worker says of its surroundings. ``missing``: what to install; ``wrong``: any other trouble;
-    ``code``: where the packages of the suite come from."""
+    """A Python worker's report. ``missing``: what to install; ``wrong``: any other problem; ``code``: where the
+    packages of the suite come from."""
 
     host: str
     python: str
@@ -31,7 +31,7 @@ class Found:
     code: str
 
     def complaint(self) -> str:
-        """What is missing where, in a line; "" if nothing is."""
+        """Return a line with what is missing where; "" if nothing is."""
         where = f"on the executor at {self.host} ({self.python})"
         if self.missing:
             packages = " and ".join(filter(None, (", ".join(self.missing[:-1]), self.missing[-1])))
@@ -43,11 +43,11 @@ class Found:
 
 
 def look(packages: dict[str, str], *, java: bool) -> Found:
-    """What this process has of ``packages`` (module to distribution), and whether it can run Java if it has to."""
+    """Check which of ``packages`` (module to distribution) this process has, and whether it can run Java if it must."""
     missing: list[str] = []
     for module, name in packages.items():
         try:
-            import_module(module)  # a package can be there and its native code not fit
+            import_module(module)  # a package can be installed with unfitting native code
         except ImportError:
             missing.append(name)
     wrong = ""
@@ -64,7 +64,7 @@ def look(packages: dict[str, str], *, java: bool) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """``look`` as Spark wants it: one answer for each task."""
+    """``look`` in the form that Spark needs: one answer for each task."""
 
     packages: dict[str, str]
     java: bool

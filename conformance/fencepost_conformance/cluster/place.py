@@ -1,4 +1,4 @@
-"""Where Spark is to run: on this machine, or on a cluster. Only names and addresses; nothing is started here."""
+"""The place where Spark runs: this machine, or a cluster. Only names and addresses; nothing is started here."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 
 from ..console import CannotRun
 
-#: seconds that a cluster has to answer, and then to give a first executor
+#: seconds in which a cluster must answer, and then provide a first executor
 WAIT_S = 120
 KNOWN = "local[N], spark://HOST:PORT, yarn, k8s://HOST:PORT"
 LOOPBACK = "127.0.0.1"
 _LOCAL = re.compile(r"local(\[(\*|\d+)(, *\d+)?\])?")
 _STANDALONE = re.compile(r"spark://[^/,\s:]+:\d+(,[^/,\s:]+:\d+)*")
 _KUBERNETES = re.compile(r"k8s://(https?://)?(?P<host>\[[^]]+\]|[^/,\s:]+)(:(?P<port>\d+))?(/\S*)?")
-#: any of these says where the executors find this process
+#: any of these tells executors the address of this process
 _TOLD_BY = ("spark.driver.host", "spark.driver.bindAddress")
 _CONNECT_S = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``master``: as Spark writes it, "" for this machine (or for what spark-submit has set); ``conf``: settings in
-    Spark's own names; ``cores``: of this machine, 0 for all; ``wait_s``: how long a cluster may take to give cores."""
+    """``master``: in Spark's form, "" for this machine (or for what spark-submit has set); ``conf``: settings by
+    Spark's names; ``cores``: of this machine, 0 for all; ``wait_s``: how long a cluster may take to provide cores."""
 
     master: str = ""
     conf: tuple[tuple[str, str], ...] = ()
@@ -40,16 +40,16 @@ class Place:
 
 
 def place_of(master: str | None, conf: Sequence[str] = (), workers: int = 0, wait_s: int = WAIT_S) -> Place:
-    """The place that the options of a command name. Raises ``CannotRun`` for what means nothing to Spark."""
+    """Return the place that a command's options describe. Raises ``CannotRun`` for values that Spark does not know."""
     settings = dict(map(_setting, conf))
     if "spark.master" in settings:
-        raise CannotRun("the master is named by --master, not by --conf spark.master")
+        raise CannotRun("set the master with --master, not with --conf spark.master")
     master = master or ""
     if master and not any(each.fullmatch(master) for each in (_LOCAL, _STANDALONE, _KUBERNETES)) and master != "yarn":
         raise CannotRun(f"no Spark master {master!r}; known: {KNOWN}")
     if master and workers:
         raise CannotRun(
-            "--workers counts cores of this machine; with --master write local[N], or on a cluster "
+            "--workers counts cores of this machine; with --master use local[N], or on a cluster "
             "--conf spark.cores.max=N (spark://) or --conf spark.executor.instances=N (yarn, k8s://)"
         )
     return Place(master, tuple(settings.items()), workers, wait_s)
@@ -58,7 +58,7 @@ def place_of(master: str | None, conf: Sequence[str] = (), workers: int = 0, wai
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.startswith("spark.") or name != name.strip():
-        raise CannotRun(f"--conf takes a setting of Spark as spark.NAME=VALUE, not {text!r}")
+        raise CannotRun(f"--conf needs a setting of Spark as spark.NAME=VALUE (got {text!r})")
     return name, value
 
 
@@ -68,31 +68,32 @@ def submitted(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def is_cluster(master: str) -> bool:
-    """Whether executors are processes of their own, perhaps on other machines."""
+    """Whether executors are separate processes, perhaps on other machines."""
     return not _LOCAL.fullmatch(master)
 
 
 def driver_address(place: Place, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The settings that say where this process listens for its executors: on loopback, unless something else was told.
+    """Return the settings for the address at which this process listens for its executors: loopback, unless set
+    otherwise.
 
-    Raises ``CannotRun`` if they could not reach it there.
+    Raises ``CannotRun`` if the executors could not reach it there.
     """
     cluster = place.master and is_cluster(place.master)
     if any(name in _TOLD_BY for name, _ in place.conf) or (cluster and "SPARK_LOCAL_IP" in environment):
         return {}
     if cluster and not all(map(_is_loopback, _hosts(place.master))):
         raise CannotRun(
-            f"the executors of {place.master} must reach this process, which listens on loopback unless told: "
-            "give the address that they know it by, --conf spark.driver.host=ADDRESS"
+            f"the executors of {place.master} must reach this process, which listens on loopback by default: "
+            "give its address for them with --conf spark.driver.host=ADDRESS"
         )
     return dict.fromkeys(_TOLD_BY, LOOPBACK)
 
 
 def require_reachable(master: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Raises ``CannotRun`` if nothing listens where the master should be; Spark itself would try for minutes."""
+    """Raise ``CannotRun`` if nothing listens at the master's address; Spark itself would try for minutes."""
     if master == "yarn":
         if not {"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & set(environment):
-            raise CannotRun("HADOOP_CONF_DIR or YARN_CONF_DIR must name the folder that says where YARN is")
+            raise CannotRun("HADOOP_CONF_DIR or YARN_CONF_DIR must be set to the folder with YARN's configuration")
         return
     wrong: list[str] = []
     for host, port in _addresses(master):
@@ -117,7 +118,7 @@ def _addresses(master: str) -> list[tuple[str, int]]:
 
 
 def _hosts(master: str) -> list[str]:
-    """Where the master is; of one that has no address, somewhere."""
+    """Return the hosts of the master; one empty name if it has no address."""
     return [host for host, _ in _addresses(master)] or [""]
 
 

@@ -1,4 +1,4 @@
-"""A Spark session for one command, and what to say where there can be none."""
+"""A Spark session for one command, and the messages if there can be none."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .shipping import Kit, ship
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: how often to look whether executors have come
+#: how often to check whether executors have come
 _LOOK_S = 0.2
-#: executors come one by one: when so many seconds bring no other, those that are there are taken for all
+#: executors come one by one: when no other comes for so many seconds, those that are there count as all
 _SETTLED_S = 1.0
-#: on one machine, where the workers want its cores: Spark's JVM took twice as long while it compiled itself twice
+#: on one machine, where the workers need its cores: with both compilers Spark's JVM took twice as long
 _LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _QUIET = """\
 status = error
@@ -46,8 +46,7 @@ appender.console.layout.pattern = %p %c{1}: %m%n
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A session, a folder of the driver's that goes with it, and what its Python workers open first. ``master``: where
-    it really is, whoever said so."""
+    """A session, its folder on the driver, and what its Python workers open first. ``master``: where it really runs."""
 
     session: SparkSession
     scratch: Path
@@ -61,7 +60,7 @@ class Running:
 
     @property
     def cores(self) -> int:
-        """Of all executors that there are now."""
+        """Number of cores of all current executors."""
         return self.session.sparkContext.defaultParallelism
 
 
@@ -69,11 +68,11 @@ class Running:
 def started(
     place: Place, packages: dict[str, str], builds: Sequence[Build] = (), *, light: bool = False
 ) -> Iterator[Running]:
-    """A session for work that imports these packages (``needs``) and runs these builds of Kafka. ``light``: all of it
-    is done in Python, and Spark only hands it out and takes rows in.
+    """Yield a session for work that imports these packages (``needs``) and runs these builds of Kafka. ``light``: all
+    the work is in Python, and Spark only distributes it and collects rows.
 
-    Executors of a cluster are given this project's code and Kafka's, and are looked at before this returns. Raises
-    ``CannotRun`` if Spark is not installed, finds no JDK, no cluster or no executor that can do the work, or gives up
+    Executors of a cluster get this project's code and Kafka's, and are checked before this returns. Raises
+    ``CannotRun`` if Spark is not installed, finds no JDK, no cluster or no executor that can do the work, or fails
     within the block.
     """
     try:
@@ -94,14 +93,14 @@ def started(
                 _require_ready(session, Look(packages, java=bool(builds)))
             yield Running(session, scratch, kit, master)
         except (PySparkException, Py4JError) as broken:
-            raise CannotRun(f"Spark gave up: {cause(broken)}") from None
+            raise CannotRun(f"Spark failed:  {cause(broken)}") from None
         finally:
             session.stop()
 
 
 def spark_session(place: Place, scratch: Path, *, light: bool = False) -> SparkSession:
-    """A quiet session: no web pages unless asked for, nothing that listens beyond loopback unless told. ``light``: as
-    of ``started``.
+    """Return a quiet session: web pages only on request, and listening on loopback only unless configured otherwise.
+    ``light``: as for ``started``.
 
     Raises ``CannotRun`` if there can be none.
     """
@@ -130,7 +129,7 @@ def spark_session(place: Place, scratch: Path, *, light: bool = False) -> SparkS
 
 
 def _settings(place: Place, scratch: Path, *, light: bool) -> dict[str, str]:
-    """What the session is to be started with: ours, over them what spark-submit was told, over all the user's own."""
+    """Return the session's settings; spark-submit's override this function's, and the user's override both."""
     settings = {
         "spark.app.name": "fencepost",
         "spark.ui.enabled": "false",
@@ -139,7 +138,7 @@ def _settings(place: Place, scratch: Path, *, light: bool) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # a batch is one chunk of the plan
         "spark.python.worker.reuse": "true",
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "1",  # rows of a task appear at once
-        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",  # tells a whole wave
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",  # marks a complete wave
     }
     if submitted():
         return settings | _decided() | dict(place.conf) | ({"spark.master": place.master} if place.master else {})
@@ -160,7 +159,7 @@ def _settings(place: Place, scratch: Path, *, light: bool) -> dict[str, str]:
 
 
 def _choose_python(place: Place) -> None:
-    """Which Python the workers run: this one where they share its machine, else what the user says, else ``python3``.
+    """Choose the workers' Python: this one if they share its machine, else the user's, else ``python3``.
 
     PySpark reads it from the environment, and only spark-submit puts the setting of that name there.
     """
@@ -173,7 +172,7 @@ def _choose_python(place: Place) -> None:
 
 
 def _decided() -> dict[str, str]:
-    """What spark-submit was told, which nothing here is to change."""
+    """Return spark-submit's settings, which must not be changed here."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
 
     SparkContext._ensure_initialized()
@@ -192,7 +191,8 @@ def _session(settings: dict[str, str]) -> SparkSession:
 
 @contextmanager
 def _given_up_after(seconds: int, late: threading.Event) -> Iterator[None]:
-    """End the JVM of a session that has not started by then, which would go on trying; ``late`` says that it was so."""
+    """End the JVM of a session that has not started by then, since it would keep trying; ``late`` is set in that
+    case."""
     from pyspark import SparkContext  # noqa: PLC0415
 
     over = threading.Event()
@@ -216,7 +216,7 @@ def _given_up_after(seconds: int, late: threading.Event) -> Iterator[None]:
 
 @contextmanager
 def _words_kept_in(file: Path) -> Iterator[None]:
-    """What this process and its children write on standard error goes to a file."""
+    """Redirect standard error of this process and its children to a file."""
     sys.stderr.flush()
     kept = os.dup(2)
     with file.open("wb") as stream:
@@ -229,18 +229,18 @@ def _words_kept_in(file: Path) -> Iterator[None]:
 
 
 def _kept_log(words: Path) -> str:
-    """Keep what Spark said while it did not start, and say where."""
+    """Keep Spark's output of a failed start, and return where it is."""
     try:
         log = cache_root() / "spark.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(words.read_bytes())
     except OSError:
         return ""
-    return f"; what Spark said is in {log}"
+    return f"; Spark's output is in {log}"
 
 
 def _await_executors(session: SparkSession, wait_s: int) -> None:
-    """Until there is one, and a moment brings no other. Raises ``CannotRun``."""
+    """Wait until there is an executor, and no other comes for a moment. Raises ``CannotRun``."""
     context = session.sparkContext
     assert context._jsc is not None
     deadline = time.monotonic() + wait_s
@@ -254,13 +254,13 @@ def _await_executors(session: SparkSession, wait_s: int) -> None:
             conf = context.getConf()
             wanted = f"{conf.get('spark.executor.cores', 'all')} cores, {conf.get('spark.executor.memory', '1g')}"
             raise CannotRun(
-                f"{context.master} gave no executor within {wait_s} s (--wait): it has no machine with enough room "
-                f"left for one (asked for: {wanted}), or its executors cannot reach this process"
+                f"{context.master} provided no executor within {wait_s} s (--wait): it has no machine with enough room "
+                f"for one (requested: {wanted}), or its executors cannot reach this process"
             )
 
 
 def _require_ready(session: SparkSession, look: Look) -> None:
-    """Raises ``CannotRun`` if what the work needs is missing on an executor, and says what and where."""
+    """Raise ``CannotRun`` with what is missing and where, if an executor lacks something that the work needs."""
     from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -271,7 +271,7 @@ def _require_ready(session: SparkSession, look: Look) -> None:
     except (PySparkException, Py4JError) as broken:
         named = os.environ.get("PYSPARK_PYTHON", "python3")
         raise CannotRun(
-            f"the executors cannot run {named}: {cause(broken)}; name a Python {sys.version_info[0]}."
+            f"the executors cannot run {named}: {cause(broken)}; give a Python {sys.version_info[0]}."
             f"{sys.version_info[1]} that they have: --conf spark.pyspark.python=PATH"
         ) from None
     complaints = sorted(filter(None, {each.complaint() for each in found}))
@@ -279,7 +279,7 @@ def _require_ready(session: SparkSession, look: Look) -> None:
         raise CannotRun("; ".join(complaints))
 
 
-#: how the lines begin that say what was wrong, the better ones first; of equals the last is nearest to the cause
+#: how lines with the reason begin, the better ones first; of equals the last is closest to the cause
 _TELLING = (
     ("fencepost_conformance.", ""),
     ("ModuleNotFoundError: ", ""),
@@ -290,7 +290,7 @@ _TELLING = (
 
 
 def cause(broken: Exception) -> str:
-    """The one line of a Spark error that says what was wrong, in a worker if it was there, or its first line."""
+    """Return the line of a Spark error with the reason, in a worker if it occurred there, or its first line."""
     lines = [line.strip() for line in str(broken).splitlines() if line.strip()]
     for begin, dropped in _TELLING:
         if telling := [line for line in lines if line.startswith(begin)]:

@@ -1,7 +1,7 @@
-"""What executors are given: the three packages as one archive, and for each build of Kafka the classes that run it.
+"""The files that executors get: the three packages as one archive, and for each build of Kafka the classes that run it.
 
-An executor needs no checkout and no cache of jars. The archives are named after what is in them, so an executor that
-is older than the driver's code can never run it by mistake.
+An executor needs no checkout and no cache of jars. The archives are named after their contents, so an executor with
+older code than the driver's can never run it by mistake.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 PACKAGES = ("fencepost", "fencepost_model", "fencepost_conformance")
 _LEFT_OUT = ("__pycache__", ".pyc", ".pyo")
-#: the oldest time that a zip file can tell; with it the same content makes the same archive
+#: the oldest time that a zip file can store; with it the same contents make the same archive
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def package_files(package: str) -> Iterator[tuple[str, bytes]]:
-    """The files of an imported package, wherever it was imported from: path below it, content; in order."""
+    """Yield the files of an imported package, wherever it was imported from: path below it, contents; in order."""
     yield from _below(files(package), "")
 
 
@@ -73,16 +73,16 @@ def _write(folder: Path, name: str, contents: Mapping[str, bytes], compression: 
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What a Python worker opens before its first trace; plain values, so that it travels with each task.
+    """What a Python worker opens before its first trace; plain values, so that each task can carry it.
 
-    ``classpaths``: a build of Kafka, and the name under which Spark unpacked its archive. Of a worker on the driver's
-    own machine it is empty: that has everything already.
+    ``classpaths``: builds of Kafka, with the names under which Spark unpacked their archives. For workers on the
+    driver's own machine it is empty, since they have everything already.
     """
 
     classpaths: tuple[tuple[Build, str], ...] = ()
 
     def open(self) -> None:
-        """Let this process run these builds of Kafka from what was shipped."""
+        """Let this process run these builds of Kafka from the shipped files."""
         if not self.classpaths:
             return
         from pyspark import SparkFiles  # noqa: PLC0415 — Spark is optional, and slow to import
@@ -94,14 +94,14 @@ class Kit:
 
 
 def ship(context: SparkContext, folder: Path, builds: Sequence[Build]) -> Kit:
-    """Give the executors, those to come as well, the packages and what runs these builds of Kafka."""
+    """Give the executors, also later ones, the packages and the classes that run these builds of Kafka."""
     import sys  # noqa: PLC0415
 
     from ..jvm import harness  # noqa: PLC0415
 
     before = list(sys.path)
     context.addPyFile(str(write_code(folder)))
-    sys.path[:] = before  # it is put before the packages of this process too, which would then come from two places
+    sys.path[:] = before  # Spark also puts it before this process's packages, which would then come from two places
     classpaths: list[tuple[Build, str]] = []
     for build in builds:
         archive = write_classpath(folder, f"kafka-{build.version}", harness.classpath(build))

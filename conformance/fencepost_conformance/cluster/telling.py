@@ -1,4 +1,4 @@
-"""How far a job of Spark is."""
+"""The progress of a Spark job."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: how often to look how far a job is
+#: how often to check the progress of a job
 _LOOK_S = 0.5
 
 
 @contextmanager
 def told(session: SparkSession, count: int, tasks: int, advance: Callable[[int], None]) -> Iterator[None]:
-    """Tell of the ``count`` pieces of work of the job within as its ``tasks`` end, and of the rest when it is done."""
+    """Report the ``count`` pieces of work of the job in the block as its ``tasks`` end, and the rest when it is
+    done."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 — comes with Spark
 
     tracker = session.sparkContext.statusTracker()
@@ -27,7 +28,7 @@ def told(session: SparkSession, count: int, tasks: int, advance: Callable[[int],
         while not over.wait(_LOOK_S):
             try:
                 stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-            except (Py4JError, OSError):  # Spark has ended, which the job within will say better
+            except (Py4JError, OSError):  # Spark has ended; the job in the block reports that better
                 return
             done = max((each.numCompletedTasks for each in stages if each and each.numTasks == tasks), default=0)
             more = count * done // tasks - said

@@ -1,6 +1,6 @@
-"""Is the state in the log? What a trace wrote is loaded into a fresh coordinator, and has to give what was live.
+"""Checks that the state is in the log: a fresh coordinator loads a trace's log, and must have the live state.
 
-A log is seldom loaded as it was written: the log cleaner has been there, or is there now (``generate.cleaner``). Hard
-state is what records say, and survives (``hard``); soft state is lost, and is named there. ``core`` asks the core,
-``kafka`` Apache Kafka's own coordinator and both together (INV-REPLAY-01, INV-REPLAY-02, 11.3–11.7).
+A log is seldom loaded as it was written: the log cleaner has worked on it, or is working (``generate.cleaner``). Hard
+state is in records, and survives (``hard``); soft state is lost, and is listed there. ``core`` asks the core, ``kafka``
+asks Apache Kafka's own coordinator and compares both (INV-REPLAY-01, INV-REPLAY-02, 11.3–11.7).
 """

@@ -1,4 +1,4 @@
-"""``python -m fencepost_conformance.compaction``: does the log of a trace, however it is found, give the state?"""
+"""``python -m fencepost_conformance.compaction``: does a trace's log, in any state, restore the live groups?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AT_ONCE = 20  #: traces in one exchange with Kafka
 
 
 def on_core(traces: int, seed: int, profile: str) -> Iterator[tuple[str, Checked]]:
-    """A line about each protocol, and what was found. Raises ``CannotRun`` without such a profile."""
+    """Yield a line about each protocol, and the results. Raises ``CannotRun`` for an unknown profile."""
     switches = PROFILES[profile_for(TargetName("core"), profile)]
     for protocol in GroupProtocol:
         total = Checked()
@@ -42,7 +42,7 @@ def on_core(traces: int, seed: int, profile: str) -> Iterator[tuple[str, Checked
 
 
 def on_kafka(traces: int, seed: int, version: str) -> Iterator[tuple[str, Checked]]:
-    """The same on Kafka. Raises ``CannotRun`` without a JVM, or without such a release."""
+    """Yield the same for Kafka. Raises ``CannotRun`` without a JVM, or for an unknown release."""
     profile = PROFILES[profile_for(parse_target(f"kafka:{version}"), None)]
     with KafkaJvm(version, timeout_s=600.0) as kafka:
         for protocol in GroupProtocol:
@@ -55,24 +55,24 @@ def on_kafka(traces: int, seed: int, version: str) -> Iterator[tuple[str, Checke
                     meter.advance(len(seeds))
             loads = f"{counted(total.loads.total(), 'loads')} of {counted(total.groups, 'groups')}"
             times = counted(total.followed, "times")
-            agreed = f"core and Kafka agree at {counted(total.steps, 'steps')}, {times} with a choice of Kafka's"
+            agreed = f"core and Kafka agree at {counted(total.steps, 'steps')}, {times} with Kafka's choices"
             yield f"{protocol}: {loads}; {agreed}", total
 
 
 def compaction(
     traces: Annotated[int, typer.Option(min=1, help="traces of each protocol")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="the first one")] = 0,
-    profile: Annotated[str, typer.Option(help="of the core")] = INTENDED.name,
-    kafka: Annotated[str, typer.Option(help="a release to ask instead of the core: 4.4.0")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="the first seed")] = 0,
+    profile: Annotated[str, typer.Option(help="profile of the core")] = INTENDED.name,
+    kafka: Annotated[str, typer.Option(help="a Kafka release to test instead of the core, such as 4.4.0")] = "",
 ) -> None:
-    """Load what random traces wrote, found in each way that a log can be found, and compare with what was live."""
+    """Load the logs of random traces, in every state that a reader may find, and compare with the live groups."""
     failed = loads = 0
     try:
         with interruptible() as cut:
             for line, found in on_kafka(traces, seed, kafka) if kafka else on_core(traces, seed, profile):
                 print(line)
                 for name, times in sorted(found.named.items()):
-                    print(f"  {times:6} of them otherwise because of {name}")
+                    print(f"  {times:6} of them differ because of {name}")
                 for complaint in found.complaints:
                     print(f"  {complaint}")
                 failed += len(found.complaints)

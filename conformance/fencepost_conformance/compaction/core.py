@@ -1,7 +1,7 @@
 """Random traces of the core, each loaded again in every way at some of its moments.
 
-Under ``intended`` every reading gives the live state, and whoever asks the one that loaded it gets the answer that the
-live coordinator gives. Under a ``kafka-*`` profile Kafka's faults show.
+Under ``intended`` every reading restores the live state, and the coordinator that loaded it answers as the live one
+does. Under a ``kafka-*`` profile Kafka's bugs show.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from ..targets.ids import MemberIds
 from .hard import AT_REST, Groups, lost
 
 STEPS = 60
-#: how many moments of a trace are looked at
+#: number of moments of a trace that are tested
 MOMENTS = 3
 _FUNCTIONS = KafkaFunctions()
-_NUMBER = 1_000_000  #: of the first question, beyond those of any trace
+_NUMBER = 1_000_000  #: id of the first question, above those of any trace
 
 
 class Moment(NamedTuple):
-    """A coordinator that leads, what is around it, and the log behind it. ``event``: the place of the last event.
+    """A leading coordinator, its surroundings, and the log behind it. ``event``: the position of the last event.
     ``unwritten``: groups whose last record could not be appended."""
 
     event: int
@@ -73,8 +73,8 @@ class Moment(NamedTuple):
 
 @dataclass(slots=True)
 class Checked:
-    """What came of some traces. ``named``: readings that did not give what was live, by the fault of Kafka that is the
-    reason; ``complaints``: those without a name."""
+    """The results of some traces. ``named``: readings that did not restore the live state, by the Kafka bug that
+    explains it; ``complaints``: those without an explanation."""
 
     loads: Counter[Reading] = field(default_factory=Counter)
     groups: int = 0
@@ -90,12 +90,12 @@ class Checked:
 
 
 def check(seed: int, profile: Profile, protocol: GroupProtocol, steps: int = STEPS) -> Checked:
-    """The trace of a seed."""
+    """Check the trace of a seed."""
     return check_trace(f"{protocol} {seed}", generate(seed, profile, steps, protocol))
 
 
 def check_trace(name: str, trace: Generated) -> Checked:
-    """One trace, by its name: what is drawn follows from it, and complaints begin with it."""
+    """Check one trace. Its name seeds the random draws, and complaints begin with it."""
     rng = Random(f"compaction {name}")
     result = Checked()
     if trace.failure is not None:
@@ -116,9 +116,10 @@ def check_trace(name: str, trace: Generated) -> Checked:
 
 
 def fault(trace: Generated, moment: Moment, records: tuple[Record, ...]) -> str | None:
-    """The switch of the trace's profile that is the reason for a difference: without it the same events lead to groups
-    that these records give. The log may be wrong itself, or the events go another way: then to groups that every
-    reading gives of the log that is written without it, if it is not so with it. None if there is none such."""
+    """Return the switch of the trace's profile that explains a difference: without it the same events lead to groups
+    that these records restore. Or the log itself is wrong, or the events take another path; then they lead to groups
+    that every reading restores from the log written without the switch, while that is not so with it. None if there is
+    no such switch."""
     switches = [name for name in SWITCH_NAMES if name.startswith("fault_") and getattr(trace.profile, name)]
     mended: dict[str, Profile] = {name: replace(trace.profile, **{name: False}) for name in switches}  # type: ignore[arg-type]
     for name in switches:
@@ -135,12 +136,12 @@ def fault(trace: Generated, moment: Moment, records: tuple[Record, ...]) -> str 
 
 
 def _every_reading(moment: Moment) -> bool:
-    """Whether each gives what is live."""
+    """Whether each reading restores the live state."""
     return not any(differences(moment, records) for records in readings(moment.log, Random(0)).values())
 
 
 def _at(event: int, trace: Generated, profile: Profile, *, own: bool = False) -> Moment | None:
-    """The moment after this event; None if the events have no place under the profile."""
+    """Return the moment after this event; None if the events are impossible under the profile."""
     try:
         return next((each for each in moments(trace, profile, own=own) if each.event == event), None)
     except ValueError:
@@ -148,9 +149,9 @@ def _at(event: int, trace: Generated, profile: Profile, *, own: bool = False) ->
 
 
 def moments(trace: Generated, profile: Profile, *, own: bool = False) -> Iterator[Moment]:
-    """After each event of a trace, if the coordinator leads then. The log is the trace's whatever the profile, or the
-    coordinator's ``own``: then all of it is replicated where the trace says so of a part, and events that have no place
-    are left out. Raises what the core raises."""
+    """Yield the moment after each event of a trace, if the coordinator leads then. The log is the trace's, or with
+    ``own`` the coordinator's: then a partial replication in the trace covers all of it, and impossible events are left
+    out. Raises what the core raises."""
     state = initial_state(trace.settings, profile, functions=_FUNCTIONS)
     choices: Choices = JavaOrder(MemberIds())
     if profile.draws_no_hyphens:
@@ -180,7 +181,7 @@ def moments(trace: Generated, profile: Profile, *, own: bool = False) -> Iterato
             for command in outcome.timers:
                 (armed.add if isinstance(command, SetTimer) else armed.discard)(command.key)
             written = outcome.records if own else seen.records
-            if not (isinstance(event, Load) and led):  # else it was none (F-LOAD-03)
+            if not (isinstance(event, Load) and led):  # otherwise it has no effect (F-LOAD-03)
                 log = log.after(event, written)
         unwritten -= {record.key.group for record in written}
         if state.status is Status.ACTIVE:
@@ -194,7 +195,7 @@ def _fired(armed: set[TimerKey], key: TimerKey) -> None:
 
 
 def differences(moment: Moment, records: tuple[Record, ...]) -> list[str]:
-    """Where a coordinator that has loaded these records is not as the live one, or answers otherwise."""
+    """Return how a coordinator that has loaded these records differs from the live one, in state or answers."""
     fresh = load(moment, records)
     if fresh is None:
         return ["the load fails"]
@@ -208,8 +209,8 @@ def groups_of(state: CoordinatorState) -> Groups:
 
 
 def load(moment: Moment, records: tuple[Record, ...]) -> CoordinatorState | None:
-    """A fresh coordinator that has loaded the records; None if it could not. It has room for any group, since one over
-    capacity would rebalance at once (F-LOAD-06)."""
+    """Return a fresh coordinator that has loaded the records; None if it could not. It has room for any group, since
+    one over capacity would rebalance at once (F-LOAD-06)."""
     settings = replace(moment.state.settings, group_max_size=Settings().group_max_size)
     choices = JavaOrder(MemberIds())
     fresh = initial_state(settings, moment.state.profile, functions=_FUNCTIONS)
@@ -223,7 +224,7 @@ def load(moment: Moment, records: tuple[Record, ...]) -> CoordinatorState | None
 
 
 def _other_answers(moment: Moment, fresh: CoordinatorState, live: Groups) -> list[str]:
-    """Ask both the same, each question of the same state."""
+    """Ask both the same questions, each question in the same state."""
     resting = {each for each, view in live.classic.items() if view.state in AT_REST} - moment.unwritten
     listed = resting | live.consumer.keys()
     before = _without_deadlines(moment.state)
@@ -236,7 +237,7 @@ def _other_answers(moment: Moment, fresh: CoordinatorState, live: Groups) -> lis
 
 
 def questions(groups: Groups, resting: set[str]) -> list[RequestBody]:
-    """What the groups can be asked: by an administrator, and by each member as it stands."""
+    """Return the questions about the groups: of an administrator, and of each member in its state."""
     bodies: list[RequestBody] = [
         ListGroupsRequest(),
         DescribeGroupsRequest(tuple(sorted(resting))),
@@ -276,7 +277,7 @@ def questions(groups: Groups, resting: set[str]) -> list[RequestBody]:
 def _answer(
     state: CoordinatorState, at_ms: int, body: RequestBody, listed: set[str]
 ) -> tuple[tuple[Record, ...], list[ResponseBody]]:
-    """What is written and answered once everything is replicated. A list without the other groups."""
+    """Return the records and the answers after everything is replicated. A list omits the other groups."""
     request = Request(
         at_ms, id=_NUMBER, version=VERSIONS[type(body)][1], client_id="asks", client_host="/127.0.0.1", body=body
     )
@@ -299,7 +300,7 @@ def _answer(
 
 
 def _without_deadlines(state: CoordinatorState) -> CoordinatorState:
-    """The one soft thing that can change an answer: who loads looks at the topics at once (M-META-04)."""
+    """Remove the only soft state that can change an answer: a loaded group refreshes its topics at once (M-META-04)."""
     groups = {
         name: group._replace(refresh=None) if isinstance(group, ConsumerGroup) else group
         for name, group in state.groups.items()

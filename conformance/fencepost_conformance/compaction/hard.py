@@ -1,10 +1,10 @@
-"""Hard state of groups: what records say of them, and so what every coordinator that loads the log must know.
+"""The hard state of groups: what records contain, and so what every coordinator that loads the log must know.
 
-What is not in here is soft, and lost with the coordinator (F-REC-21, F-SURV-02, F-SURV-04). Of a classic group: a
-rebalance under way with its members, generation and chosen protocol, all protocols of a member but the selected one,
-parked requests, pending members, who has still to sync, the flag of newcomers. Of a consumer group: when to look at the
-topics again, the subscription type (worked out anew with the next member that changes, M-TGT-05), a resolution under
-way. Of both: what timers have run of their time.
+Everything else is soft, and lost with the coordinator (F-REC-21, F-SURV-02, F-SURV-04). Soft state of a classic group:
+a rebalance in progress with its members, generation and chosen protocol, all protocols of a member but the selected
+one, parked requests, pending members, the members that must still sync, the flag of newcomers. Of a consumer group: the
+topic refresh deadline, the subscription type (computed again with the next member that changes, M-TGT-05), a regex
+resolution in progress. Of both: the elapsed time of timers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
 from fencepost.protocol.view import GroupState, GroupView
 
-#: of a consumer group's view
+#: fields of a consumer group's view
 SOFT: Final = frozenset({"refresh_deadline", "subscription_type"})
 _HARD: Final = tuple(field.name for field in fields(ConsumerGroupView) if field.name not in SOFT)
 AT_REST: Final = (GroupState.EMPTY, GroupState.STABLE)
@@ -32,7 +32,7 @@ class Groups(NamedTuple):
 
 
 class ClassicState(NamedTuple):
-    """A classic group as a record has it (F-REC-12). ``members``: rows of what is kept of each, by member id."""
+    """A classic group as a record has it (F-REC-12). ``members``: the stored fields of each, by member id."""
 
     state: GroupState
     generation: int
@@ -43,7 +43,7 @@ class ClassicState(NamedTuple):
 
 
 def shown(view: GroupView) -> ClassicState:
-    """Of a group that is at rest."""
+    """Return the hard state of a group at rest."""
     rows = [
         (
             member.member_id,
@@ -84,9 +84,9 @@ def logged(value: GroupMetadataValue) -> ClassicState:
 def lost(
     live: Groups, loaded: Groups, log: Sequence[Record], unwritten: AbstractSet[str] = frozenset()
 ) -> list[tuple[str, str]]:
-    """Where the loaded groups are not as the live ones: group and field. A classic group that rebalances is as its last
-    record has it. ``unwritten``: classic groups that are at rest although their last record could not be appended, as
-    one that became Empty (C-JOIN-47)."""
+    """Return where the loaded groups differ from the live ones: group and field. A classic group that rebalances must
+    be as its last record has it. ``unwritten``: classic groups at rest although their last record could not be
+    appended, such as one that became Empty (C-JOIN-47)."""
     values = {each.key.group: each.group_metadata for each in log if isinstance(each.key, GroupMetadataKey)}
     found = []
     names = live.classic.keys() | live.consumer.keys() | loaded.classic.keys() | loaded.consumer.keys()

@@ -1,12 +1,12 @@
-"""The same on Apache Kafka's own coordinator: what it wrote, loaded again, against what it had, and against the core.
+"""The same for Apache Kafka's own coordinator: its log, loaded again, compared with its live state and with the core.
 
-A trace is cut where everything is replicated, and goes on in several ways: the coordinator is asked what it knows, or
-it loses the partition, loads one reading of the log, and is asked then. At every step Kafka and the core under its
-profile are to do the same. Where Kafka does not know after the load what it knew before, one of its faults has to be
-the reason (``core.fault``).
+A trace is cut where everything is replicated, and continues in several ways: the coordinator is asked about its state,
+or it loses the partition, loads one reading of the log, and is asked then. At every step Kafka and the core under its
+profile must do the same. If Kafka's state after the load differs from before, one of its bugs must explain it
+(``core.fault``).
 
-Left out are traces with a bound on the members of classic groups, as a group over it rebalances once it is loaded
-(F-LOAD-06), and the loads of those in which a choice of Kafka had to be handed to the core: the log is another then.
+Traces with a limit on the members of classic groups are left out, since a group over it rebalances once it is loaded
+(F-LOAD-06). The same holds for loads of traces in which the core needed one of Kafka's choices: their log differs.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from ..targets.kafka_jvm import KafkaJvm
 from .core import Checked, Moment, fault, groups_of, moments, questions
 from .hard import AT_REST, Groups, lost
 
-_EPOCH = 1_000_000  #: of the leader that loads, beyond those of any trace
-_QUESTIONS = 1_000_000  #: numbers of requests, likewise
+_EPOCH = 1_000_000  #: leader epoch of the load, above those of any trace
+_QUESTIONS = 1_000_000  #: ids of requests, likewise
 
 
 class Branch(NamedTuple):
-    """A trace up to a moment, and how it goes on. ``reading`` is None where nothing is loaded."""
+    """A trace up to a moment, and how it continues. ``reading`` is None where nothing is loaded."""
 
     name: str
     trace: Generated
@@ -52,14 +52,14 @@ class Branch(NamedTuple):
 
 @dataclass(slots=True)
 class OnKafka(Checked):
-    """``steps``: those at which Kafka and core did the same. ``followed``: branches in which the core was handed a
-    choice."""
+    """``steps``: number of steps at which Kafka and core did the same. ``followed``: number of branches in which the
+    core got one of Kafka's choices."""
 
     steps: int = 0
     followed: int = 0
 
     def __iadd__(self, other: Checked) -> Self:
-        Checked.__iadd__(self, other)  # slots make a class anew, and ``super()`` would mean the old one
+        Checked.__iadd__(self, other)  # slots create a new class, and ``super()`` would mean the old one
         if isinstance(other, OnKafka):
             self.steps += other.steps
             self.followed += other.followed
@@ -67,7 +67,7 @@ class OnKafka(Checked):
 
 
 def check_on_kafka(kafka: KafkaJvm, traces: Mapping[str, Generated]) -> OnKafka:
-    """These traces of the core, by name; their profile is that of Kafka's release."""
+    """Check these traces of the core, by name; their profile is that of Kafka's release."""
     result = OnKafka()
     branches = [branch for name, trace in traces.items() for branch in _branches(name, trace)]
     seen = kafka.run_many([(branch.trace.settings, branch.events) for branch in branches])
@@ -103,8 +103,8 @@ def _branches(name: str, trace: Generated) -> list[Branch]:
 
 
 def _branch(branch: Branch, events: Sequence[Event]) -> Branch:
-    """Goes on with the events and asks what can be asked of the groups that were live, one question after the other;
-    what an answer writes is replicated."""
+    """Continue with the events and ask all possible questions about the groups that were live, one after the other;
+    records of an answer are replicated."""
     trace, moment = branch.trace, branch.moment
     session = CoreSession(trace.settings, trace.profile, JavaOrder(MemberIds()))
     ours = [session.feed(event) for event in events]
@@ -126,7 +126,7 @@ def _branch(branch: Branch, events: Sequence[Event]) -> Branch:
 
 
 def _judge(branch: Branch, reading: Reading, seen: Sequence[Observation], result: OnKafka, where: str) -> None:
-    """Whether Kafka knows after the load what it knew before."""
+    """Check whether Kafka's state after the load is the same as before."""
     moment = branch.moment
     at_load = moment.event + 2
     live, loaded = _standing(seen[: moment.event + 1]), _standing(seen[: at_load + 1])
@@ -147,7 +147,7 @@ def _judge(branch: Branch, reading: Reading, seen: Sequence[Observation], result
 
 
 def _standing(observations: Sequence[Observation]) -> Groups:
-    """The groups that Kafka shows at the end."""
+    """Return the groups that Kafka shows at the end."""
     classic: dict[str, GroupView] = {}
     consumer: dict[str, ConsumerGroupView] = {}
     for seen in observations:

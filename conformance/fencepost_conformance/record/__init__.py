@@ -1,1 +1,1 @@
-"""The recorder: a proxy between real clients and a real broker that writes what it sees as a trace."""
+"""The recorder: a proxy between real clients and a real broker that writes its observations as a trace."""

@@ -1,7 +1,7 @@
-"""Keeps clients on the proxy: answers that tell a broker's address tell the proxy's instead.
+"""Keeps clients on the proxy: replaces a broker's address in answers by the proxy's.
 
-The addresses are in Metadata, FindCoordinator and DescribeCluster answers. Produce and Fetch answers can name a new
-leader's address too, but only when a partition moved to another broker, and one node has no other.
+Metadata, FindCoordinator and DescribeCluster answers contain addresses. Produce and Fetch answers can name a new
+leader's address too, but only when a partition moved to another broker, and a single node has none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fencepost.server.wire.read import BadBytes, uvarint
 
 from ..addresses import Address
 
-#: APIs whose answers hold broker addresses.
+#: APIs whose answers contain broker addresses.
 WITH_ADDRESSES = frozenset({"metadata", "find_coordinator", "describe_cluster"})
 
 
@@ -27,7 +27,7 @@ class SeveralBrokers(Exception):
 
 
 def addresses_in(entity: Any) -> list[Address]:
-    """The broker addresses of a decoded answer. Raises SeveralBrokers if it names more than one node."""
+    """Return the broker addresses of a decoded answer. Raises SeveralBrokers if it names more than one node."""
     if hasattr(entity, "brokers"):
         if len(entity.brokers) > 1:
             raise SeveralBrokers(f"the cluster has {len(entity.brokers)} brokers; a recording covers exactly one")
@@ -41,10 +41,10 @@ def addresses_in(entity: Any) -> list[Address]:
 
 
 def readdressed(frame: bytes, brokers: Iterable[Address], here: Address) -> bytes:
-    """The answer with the proxy's address wherever one of these brokers' stands; every other byte stays.
+    """Return the answer with the proxy's address in place of these brokers' addresses; every other byte stays.
 
-    Host and port stand side by side in every version of every API that has them (``WITH_ADDRESSES``), so this works for
-    an answer that cannot be decoded, too.
+    Host and port are next to each other in every version of every API that has them (``WITH_ADDRESSES``). So this also
+    works for an answer that cannot be decoded.
     """
     for broker in dict.fromkeys(brokers):
         for old, new in zip(_encoded(broker), _encoded(here), strict=True):
@@ -53,7 +53,7 @@ def readdressed(frame: bytes, brokers: Iterable[Address], here: Address) -> byte
 
 
 def _encoded(address: Address) -> tuple[bytes, bytes]:
-    """The address as versions before flexible ones have it, and as those have it."""
+    """Return the address in the encodings of inflexible and of flexible versions."""
     host, port = address.host.encode(), struct.pack(">i", address.port)
     return struct.pack(">h", len(host)) + host + port, _uvarint(len(host) + 1) + host + port
 
@@ -68,7 +68,7 @@ def _uvarint(value: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """An API of which a client is offered fewer versions than the broker has: up to ``offered`` instead of ``has``."""
+    """An API that clients are offered up to version ``offered`` only, although the broker ``has`` a later one."""
 
     api: str
     offered: int
@@ -82,8 +82,8 @@ _ROW: Final = struct.Struct(">hhh")
 
 
 def with_readable_addresses(frame: bytes, version: int) -> tuple[bytes, tuple[Limited, ...]]:
-    """An ApiVersions answer that offers no version of an API in ``WITH_ADDRESSES`` that could not be decoded; and which
-    ones it has less. Every other byte stays. Raises BadBytes."""
+    """Return an ApiVersions answer without versions of ``WITH_ADDRESSES`` APIs that could not be decoded, and the list
+    of those limits. Every other byte stays. Raises BadBytes."""
     made = bytearray(frame)
     flexible = version >= _FLEXIBLE_API_VERSIONS
     limited = []

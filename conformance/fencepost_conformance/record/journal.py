@@ -1,4 +1,4 @@
-"""Turns what passes the proxy into lines of a wire trace (``docs/traces.md``)."""
+"""Turns the traffic of the proxy into lines of a wire trace (``docs/traces.md``)."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from ..trace import convert
 from ..wire.settings import Known
 from . import reading
 
-#: APIs that are decoded and written down; all others pass unseen.
+#: APIs that are decoded and recorded; all others pass unrecorded.
 RECORDED = frozenset(GROUP_APIS) | {
     "find_coordinator",
     "offset_commit",
     "offset_fetch",
     "offset_delete",
     "txn_offset_commit",
-    # what ends a transaction decides which offsets there are (O-TXN-08)
+    # the end of a transaction decides about its offsets (O-TXN-08)
     "init_producer_id",
     "add_offsets_to_txn",
     "end_txn",
-    # which topics there are decides what a coordinator assigns (M-META-03)
+    # the existing topics decide what a coordinator assigns (M-META-03)
     "create_topics",
     "create_partitions",
     "delete_topics",
-    # from where a consumer reads (K-POS-01)
+    # the positions from which a consumer reads (K-POS-01)
     "fetch",
     "list_offsets",
     "offset_for_leader_epoch",
 }
 
-#: Conversions of entities raise these for what no version of the message has.
+#: Errors of conversions for values that no version of the message has.
 _ODD: Final = (ValueError, TypeError, AttributeError, KeyError)
 
 #: kio's name of the API whose records are not kept.
@@ -48,7 +48,7 @@ Watch: TypeAlias = Callable[[str, RequestHeader], None]
 
 
 def groups_of(api: str, entity: Any) -> frozenset[str] | None:
-    """The groups that a request is about; None if it is about none in particular."""
+    """Return the groups that a request concerns; None if it concerns no particular group."""
     if hasattr(entity, "group_id"):
         return frozenset({str(entity.group_id)})
     if api == "describe_groups":
@@ -63,10 +63,10 @@ def groups_of(api: str, entity: Any) -> frozenset[str] | None:
 
 
 class Journal:
-    """Writes the header at once, then each event as it comes. Times count from the making of the journal.
+    """Writes the header at once, then each event as it comes. Times count from the creation of the journal.
 
-    ``known``: the broker's settings, for the header. ``watch`` is told of each request and answer when it is written
-    down, which is before it is passed on.
+    ``known``: the broker's settings, for the header. ``watch`` is called with each request and answer when it is
+    recorded, which is before it is passed on.
     """
 
     def __init__(
@@ -134,11 +134,11 @@ class Journal:
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
     def learn(self, connection: int, names: Mapping[str, str], *, told: bool = False) -> None:
-        """Keep the names of topics, by id, and write down those that are new.
+        """Store the names of topics, by id, and record new ones.
 
         Args:
-            connection: the one of the answer that has them.
-            told: the answer itself is written down, with these names.
+            connection: of the answer with these names.
+            told: the answer itself is recorded, with these names.
         """
         new = {topic_id: name for topic_id, name in names.items() if topic_id not in self._written}
         self._topics.update(names)
@@ -147,23 +147,23 @@ class Journal:
             self._event("names", connection, names=new)
 
     def undecoded(self, connection: int, by: str, frame: bytes, why: str) -> None:
-        """A frame without a header that can be read. What is in it is not kept: it could be a password."""
+        """Record a frame with an unreadable header. Its contents are not kept: they could be a password."""
         self._event("undecoded", connection, by=by, bytes=len(frame), why=why)
 
     def asked(self, fetch: Any) -> dict[str, Any]:
-        """A Fetch, as far as it is kept (``reading.asked``)."""
+        """Return the recorded part of a Fetch (``reading.asked``)."""
         return reading.asked(fetch, self._topics)
 
     def told(self, answer: Any) -> dict[str, Any]:
-        """The answer to a Fetch, as far as it is kept (``reading.told``)."""
+        """Return the recorded part of the answer to a Fetch (``reading.told``)."""
         return reading.told(answer, self._topics)
 
     def fetches(self, connection: int, header: RequestHeader, body: dict[str, Any]) -> None:
-        """A Fetch that has this body."""
+        """Record a Fetch with this body."""
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
     def sent_undecoded(self, connection: int, header: RequestHeader, frame: bytes, why: str) -> None:
-        """A request that passes though its body cannot be decoded, and why it cannot."""
+        """Record a request that passes although its body cannot be decoded, with the reason."""
         body = {"undecoded": base64.urlsafe_b64encode(frame).decode(), "why": why}
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
@@ -178,7 +178,7 @@ class Journal:
         self._frame("received", connection, header, body)
 
     def received_undecoded(self, connection: int, header: RequestHeader, frame: bytes, odd: MalformedFrame) -> None:
-        """An answer that passes though it cannot be decoded, and why it cannot: perhaps for an error code that Kafka
+        """Record an answer that passes although it cannot be decoded, with the reason: perhaps an error code that Kafka
         does not have."""
         code = {"error_code": odd.code} if isinstance(odd, UnknownErrorCode) else {}
         body = {"undecoded": base64.urlsafe_b64encode(frame).decode(), "why": str(odd), **code}

@@ -1,8 +1,7 @@
-"""Where a recording goes: one line an event, in order, complete lines only.
+"""The output of a recording: one line an event, in order, complete lines only.
 
-Lines that the file does not take (a full disk) are kept in memory and tried again with the next one; what still cannot
-be written at the end goes to a file of its own in the system's temporary folder, so nothing that was seen is lost while
-a disk has room anywhere.
+Lines that cannot be written (a full disk) are kept in memory and tried again with the next one. Lines that still cannot
+be written at the end go to a file in the system's temporary folder. So nothing is lost while any disk has room.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from ..counting import counted
 
 
 def part_of(path: Path) -> Path:
-    """Where a trace of that name is while it is recorded."""
+    """Return the file that a trace of that name has while it is recorded."""
     return path.with_name(path.name.removesuffix(".gz") + ".part") if path.suffix == ".gz" else path
 
 
 def require_free(path: Path, *, replace: bool) -> None:
-    """Raises CannotRun if a trace of that name is there and is not to be replaced."""
+    """Raise CannotRun if a trace of that name exists and must not be replaced."""
     if not replace and path.exists() and not path.is_dir():
-        raise CannotRun(f"{path} is there already; give another name, or --force to write over it")
+        raise CannotRun(f"{path} already exists; give another name, or use --force to overwrite it")
 
 
 class Output:
     """Appends lines to a new file. A name that ends in ``.gz`` is compressed when it is closed.
 
-    While recording, such a file is plain text beside it (``part_of``). One that is there already is all that a recorder
-    which crashed has left, and is not written over. Nor is a finished trace, unless ``replace``. Raises CannotRun where
+    While recording, such a file is plain text next to it (``part_of``). An existing one is all that is left of a
+    crashed recording, and is not overwritten. Nor is a finished trace, unless ``replace``. Raises CannotRun where
     nothing can be written.
     """
 
@@ -50,7 +49,7 @@ class Output:
                 raise IsADirectoryError(f"{path} is a directory")
             self._file = os.open(self._plain, os.O_WRONLY | os.O_CREAT | fresh, 0o644)
         except FileExistsError:
-            raise CannotRun(f"{self._plain} is left from a recording that did not end; move it away first") from None
+            raise CannotRun(f"{self._plain} is left from an interrupted recording; move it away first") from None
         except OSError as error:
             raise CannotRun(f"cannot write the trace to {path}: {error.strerror or error}") from None
 
@@ -65,7 +64,7 @@ class Output:
             while done < len(chunk):
                 done += os.write(self._file, chunk[done:])
         except OSError as error:
-            # Half a line would make the file unreadable: go back to the last complete one and keep the rest.
+            # Half a line would make the file unreadable: cut it off and keep the rest in memory.
             os.ftruncate(self._file, self.written)
             os.lseek(self._file, self.written, os.SEEK_SET)
             if not self._troubled:
@@ -77,7 +76,7 @@ class Output:
         self._troubled = False
 
     def close(self) -> Path:
-        """Finish the file and return its path. Raises CannotRun, and says where the events are, if it is not whole."""
+        """Finish the file and return its path. Raises CannotRun, with the place of the events, if it is incomplete."""
         self._flush()
         os.close(self._file)
         if self._waiting:
@@ -85,7 +84,7 @@ class Output:
             with os.fdopen(rest, "wb") as rescue:
                 rescue.writelines(self._waiting)
             raise CannotRun(
-                f"{self._plain} could not be written to the end; the rest ({counted(len(self._waiting), 'lines')}) is "
+                f"{self._plain} could not be written completely; the rest ({counted(len(self._waiting), 'lines')}) is "
                 f"in {name}: make room and append it"
             )
         if self._plain != self.path:

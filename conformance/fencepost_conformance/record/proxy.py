@@ -1,14 +1,13 @@
-"""The proxy: one listener before one broker.
+"""The proxy: one listener in front of one broker.
 
-Each client connection has a connection of its own to the broker, and two tasks that move frames, one a direction. All
-run on one event loop, so the order of the journal's lines is the order in which the proxy saw the frames. A request is
-written down before it is passed on, an answer likewise: whatever the broker did with a request it did between its two
-lines.
+Each client connection has its own connection to the broker, and two tasks that move frames, one for each direction. All
+run on one event loop, so the journal's lines have the order in which the proxy saw the frames. Requests and answers are
+recorded before they are passed on: whatever the broker did with a request, it did between its two lines.
 
-The proxy passes on every frame, also one that it cannot decode; the journal says so, for the checker to judge. Only a
-stream that cannot be cut into frames is closed, as a broker would close it. Two kinds of bytes are changed: broker
-addresses in answers that have them, and in ApiVersions answers the highest version of such an API, if the proxy could
-not read its addresses (``addresses``).
+The proxy passes on every frame, even if it cannot decode it; the journal says so, and the checker judges. Only a stream
+that cannot be cut into frames is closed, as a broker would close it. The proxy changes two things: broker addresses in
+answers, and in ApiVersions answers the highest version of such an API, if the proxy could not read its addresses
+(``addresses``).
 """
 
 from __future__ import annotations
@@ -48,43 +47,43 @@ from .addresses import (
 from .journal import FETCH, RECORDED, Journal, groups_of
 from .reading import WITH_NAMES, Quiet, names_of, says_something
 
-#: Looked at on the way back; every other answer passes unseen.
+#: Answers that the proxy reads; all others pass unread.
 _AWAITED = RECORDED | WITH_ADDRESSES | WITH_NAMES | {"api_versions"}
-#: After SaslHandshake of version 0 a client's log-in is in frames without headers.
+#: After SaslHandshake v0 a client logs in with frames without headers.
 _BARE_LOGIN = ("sasl_handshake", 0)
 _UNSUPPORTED_VERSION = 35
-#: bytes that are kept of a Fetch's answer that cannot be decoded
+#: number of bytes that are kept of an undecodable Fetch answer
 _KEPT_OF_FETCH = 64
-#: Listening on every interface: a client is told the one that it came in by.
+#: Listening on every interface: clients get the address that they connected to.
 _WILDCARDS = ("0.0.0.0", "::", "")
 
 
 class UpstreamClosed(Exception):
-    """The broker cannot be reached any more."""
+    """The broker can no longer be reached."""
 
 
 @dataclass(slots=True)
 class _Link:
-    """One client's connection and the broker's end of it; ``here`` is what this client is told to be the broker."""
+    """One client's connection and the broker's end of it; ``here``: the broker address that this client gets."""
 
     number: int
     here: Address
     client: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     server: tuple[asyncio.StreamReader, asyncio.StreamWriter]
-    #: correlation id -> the open requests of an API in _AWAITED, and whether each is written down.
+    #: correlation id -> the open requests of an API in _AWAITED, and whether each is recorded.
     open: dict[int, deque[tuple[RequestHeader, bool]]] = field(default_factory=dict)
     bare: bool = False  #: the client may log in with frames that have no header
-    #: which fetches say nothing new, and those that are open, by correlation id
+    #: which fetches are repetitions, and the open ones among them by correlation id
     quiet: Quiet = field(default_factory=Quiet)
     held: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 class Proxy:
-    """Use ``start``, then ``finished`` until it is time to stop, then ``stop``.
+    """Call ``start``, then wait for ``finished`` until it is time to stop, then call ``stop``.
 
-    ``advertised``: the address that the broker tells clients. ``groups``: only requests about these are written down;
-    empty means all. ``complain`` gets one line for each connection whose stream has no frames, for each kind of frame
-    that could not be decoded, and for each API of which clients are offered fewer versions.
+    ``advertised``: the address that the broker gives to clients. ``groups``: record only requests about these; empty
+    means all. ``complain`` gets one line for each connection whose stream has no frames, for each kind of frame that
+    could not be decoded, and for each API of which clients are offered fewer versions.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class Proxy:
         self._here = upstream
 
     async def start(self, listen: Address) -> Address:
-        """Listen; returns the address that clients are told. Raises OSError if that address cannot be had."""
+        """Listen; returns the address for clients. Raises OSError if the address is not available."""
         self._failure = asyncio.get_running_loop().create_future()
         self._server = await asyncio.start_server(self._accept, listen.host, listen.port)
         port = self._server.sockets[0].getsockname()[1]
@@ -125,7 +124,7 @@ class Proxy:
         return self._here
 
     async def finished(self) -> None:
-        """Wait for what ends a recording from outside: raises UpstreamClosed or SeveralBrokers."""
+        """Wait for an external end of the recording: raises UpstreamClosed or SeveralBrokers."""
         assert self._failure is not None
         await self._failure
 
@@ -143,7 +142,7 @@ class Proxy:
             self._failure.set_exception(reason)
 
     def _away(self, reason: str) -> None:
-        """The broker does not answer: that ends the recording, unless it may come back and was not away too long."""
+        """Handle a broker that does not answer: end the recording, unless it may come back and has time left."""
         now = asyncio.get_running_loop().time()
         self._away_since = now if self._away_since is None else self._away_since
         if now - self._away_since >= self._patience_s:
@@ -204,7 +203,8 @@ class Proxy:
             raise error
 
     async def _probe(self) -> None:
-        """The broker closed a connection: was it that one (idle, refused), or is the broker gone?"""
+        """After the broker closed a connection, find out whether it closed that one only (idle, rejected) or is
+        gone."""
         try:
             _, writer = await self._access.streams(self._upstream.host, self._upstream.port)
             await close(writer)
@@ -219,7 +219,7 @@ class Proxy:
     # ---- requests -------------------------------------------------------------------------------------------------
 
     async def _requests(self, link: _Link) -> None:
-        """Client to broker, until the client closes."""
+        """Pass requests from client to broker, until the client closes."""
         reader, writer = link.client[0], link.server[1]
         with contextlib.suppress(ConnectionError):
             while (frame := await read_frame(reader, MAX_REQUEST_BYTES)) is not None:
@@ -233,7 +233,7 @@ class Proxy:
         except MalformedFrame as odd:
             if not link.bare:
                 self.undecoded += 1
-                self._complain_once(f"a request passes that could not be decoded: {odd}")
+                self._complain_once(f"passing on a request that cannot be decoded:  {odd}")
                 self._journal.undecoded(link.number, "client", frame, str(odd))
             return
         link.bare = link.bare or (header.api, header.api_version) == _BARE_LOGIN
@@ -242,7 +242,7 @@ class Proxy:
             link.open.setdefault(header.correlation_id, deque()).append((header, noted))
 
     def _note_request(self, link: _Link, header: RequestHeader, frame: bytes) -> bool:
-        """Whether it was written down, so that its answer is to be."""
+        """Record a request; returns whether it was recorded, so that its answer must be too."""
         try:
             entity = read_request(header, frame)
             groups = groups_of(header.api, entity)
@@ -259,12 +259,12 @@ class Proxy:
 
     def _not_decoded(self, what: str, header: RequestHeader, odd: Exception) -> None:
         self.undecoded += 1
-        self._complain_once(f"{what} of {header.api} v{header.api_version} passes that could not be decoded: {odd}")
+        self._complain_once(f"passing on {what} of {header.api} v{header.api_version} that cannot be decoded:  {odd}")
 
     # ---- answers --------------------------------------------------------------------------------------------------
 
     async def _answers(self, link: _Link) -> None:
-        """Broker to client, until the broker closes."""
+        """Pass answers from broker to client, until the broker closes."""
         reader, writer = link.server[0], link.client[1]
         with contextlib.suppress(ConnectionError):
             while (frame := await read_frame(reader, MAX_RESPONSE_BYTES)) is not None:
@@ -272,12 +272,12 @@ class Proxy:
                 await writer.drain()
 
     def _answer(self, link: _Link, frame: bytes) -> bytes:
-        """Write the answer down, and return what the client is to get."""
+        """Record the answer, and return the frame for the client."""
         try:
             correlation = read_correlation_id(frame)
         except MalformedFrame as odd:
             self.undecoded += 1
-            self._complain_once(f"an answer passes that could not be decoded: {odd}")
+            self._complain_once(f"passing on an answer that cannot be decoded:  {odd}")
             self._journal.undecoded(link.number, "server", frame, str(odd))
             return frame
         if (waiting := link.open.get(correlation)) is None:
@@ -292,7 +292,7 @@ class Proxy:
         return readdressed(frame, self._brokers, link.here) if header.api in WITH_ADDRESSES else frame
 
     def _read(self, link: _Link, header: RequestHeader, frame: bytes, *, noted: bool) -> None:
-        """Take what is to be known of an answer, and write it down if its request is."""
+        """Take information from an answer, and record it if its request is recorded."""
         try:
             entity: Any = read_response(header.api, header.api_version, frame)
             if header.api in WITH_ADDRESSES:
@@ -302,7 +302,7 @@ class Proxy:
                 self._journal.learn(link.number, names_of(header.api, entity), told=told)
             if noted and self._brings_something(link, header, entity):
                 self._journal.received(link.number, header, entity)
-        except MalformedFrame as odd:  # for the client to make of it what it can
+        except MalformedFrame as odd:  # the client may still be able to use it
             self._not_decoded("an answer", header, odd)
             if noted:
                 self._note_undecoded(link, header, frame, odd)
@@ -310,11 +310,11 @@ class Proxy:
     def _note_undecoded(self, link: _Link, header: RequestHeader, frame: bytes, odd: MalformedFrame) -> None:
         if (held := link.held.pop(header.correlation_id, None)) is not None:
             self._journal.fetches(link.number, header, {**held, "late": True})
-        kept = frame[:_KEPT_OF_FETCH] if header.api == FETCH else frame  # its records are nobody's business
+        kept = frame[:_KEPT_OF_FETCH] if header.api == FETCH else frame  # without its records, which are private
         self._journal.received_undecoded(link.number, header, kept, odd)
 
     def _brings_something(self, link: _Link, header: RequestHeader, entity: Any) -> bool:
-        """Whether the answer is to be written down; a Fetch that said nothing new is then, before it."""
+        """Whether the answer must be recorded; if so, a repeated Fetch is recorded before it."""
         held = link.held.pop(header.correlation_id, None)
         if held is None:
             return True
@@ -325,7 +325,7 @@ class Proxy:
 
     def _versions(self, header: RequestHeader, frame: bytes) -> bytes:
         if int.from_bytes(frame[4:6], "big", signed=True) == _UNSUPPORTED_VERSION:
-            return frame  # Kafka answers an unknown version in version 0, for the client to ask again
+            return frame  # Kafka answers an unknown version in version 0, so that the client can ask again
         try:
             frame, limited = with_readable_addresses(frame, header.api_version)
         except BadBytes as odd:

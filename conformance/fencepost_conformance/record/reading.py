@@ -1,7 +1,7 @@
-"""What a consumer reads, as far as a trace keeps it: from where a Fetch asks, and how far what it got reaches.
+"""The recorded part of what a consumer reads: the offsets that a Fetch asks for, and how far its answer reaches.
 
-Records are not kept. Most fetches of an idle consumer say nothing new, its incremental ones that name no partition
-first of all; such a one is written down only if its answer brings something, and then as late as that (``late``).
+Records are not kept. Most fetches of an idle consumer are repetitions, above all incremental ones that name no
+partition. Such a Fetch is recorded only if its answer contains something, and then just before that answer (``late``).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, Final
 _BATCH: Final = struct.Struct(">qiibIhi")
 _LENGTH_AT: Final = 12  # bytes before what the length counts
 _NEWEST_MAGIC: Final = 2
-#: APIs whose answers name topics by id and by name; of the others that do, the trace has both.
+#: APIs whose answers name topics by id and by name; for other such APIs the trace has both.
 WITH_NAMES: Final = frozenset(
     {"metadata", "describe_topic_partitions", "consumer_group_describe", "create_topics", "delete_topics"}
 )
 
 
 def asked(fetch: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """The partitions that a Fetch names, each with the offset that it begins at. ``names``: topics by their ids."""
+    """Return the partitions of a Fetch, each with its fetch offset. ``names``: topics by their ids."""
     topics = [
         {
             **_name(topic, names),
@@ -42,8 +42,8 @@ def asked(fetch: Any, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def told(answer: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """What an answer has of each partition: ``first_offset`` and ``next_offset``, those of its first record and behind
-    its last; None both if there are no records."""
+    """Return for each partition of an answer ``first_offset`` and ``next_offset``: of its first record, and behind its
+    last; both None if there are no records."""
     topics = []
     for topic in answer.responses:
         rows = []
@@ -68,7 +68,7 @@ def told(answer: Any, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def reach(records: bytes) -> tuple[int | None, int | None]:
-    """The first offset of these batches, and the one behind their last record; the last batch may be cut off."""
+    """Return the first offset of these batches, and the one behind their last record; the last batch may be cut off."""
     first = behind = None
     at = 0
     while at + _BATCH.size <= len(records):
@@ -82,13 +82,13 @@ def reach(records: bytes) -> tuple[int | None, int | None]:
 
 
 def says_something(told_body: dict[str, Any]) -> bool:
-    """Whether there is an error or a record in an answer."""
+    """Whether an answer contains an error or a record."""
     rows = (row for topic in told_body["topics"] for row in topic["partitions"])
     return bool(told_body["error_code"]) or any(row["error_code"] or row["next_offset"] is not None for row in rows)
 
 
 def names_of(api: str, answer: Any) -> dict[str, str]:
-    """The names of topics in an answer, by their ids; empty for versions and APIs that do not have both.
+    """Return the names of topics in an answer, by id; empty for versions and APIs that do not have both.
 
     Args:
         api: kio's name of the API, one of ``WITH_NAMES``.
@@ -112,7 +112,7 @@ def names_of(api: str, answer: Any) -> dict[str, str]:
 
 
 class Quiet:
-    """Which fetches of a connection say what the one before has said."""
+    """Which fetches of a connection repeat the previous one."""
 
     __slots__ = ("_last",)
 
@@ -120,7 +120,7 @@ class Quiet:
         self._last: Any = None
 
     def is_one(self, body: dict[str, Any]) -> bool:
-        """Whether this Fetch names no partition, or those of the last one and nothing else."""
+        """Whether this Fetch names no partition, or exactly those of the last one."""
         if not body["topics"] and not body["forgotten_topics_data"]:
             return True
         same = body["topics"] == self._last and not body["forgotten_topics_data"]
@@ -129,7 +129,7 @@ class Quiet:
 
 
 def _name(topic: Any, names: Mapping[str, str]) -> dict[str, str]:
-    """By name, or since version 13 by id, and by name where that is known."""
+    """Return a topic's name, or since version 13 its id, and its name if that is known."""
     if hasattr(topic, "topic_id"):
         topic_id = str(topic.topic_id or "")
         return {"topic_id": topic_id, "name": names.get(topic_id, "")}

@@ -54,12 +54,12 @@ async def record(
     patience_s: float = 0.0,
     access: Access = OPEN,
 ) -> Summary:
-    """Record until the event is set; ``ready`` is told the address that clients use. ``settings``, by field, go over
-    what the broker tells; ``replace``: a trace that is there already is written over. ``patience_s``: for how long the
-    broker may be away. ``access``: how the recorder speaks to it; clients speak to the recorder without.
+    """Record until the event is set. ``ready`` is called with the address for clients. ``settings``, by field, override
+    the broker's own; ``replace``: overwrite an existing trace. ``patience_s``: for how long the broker may be down.
+    ``access``: the recorder's connection to the broker; clients connect to the recorder without it.
 
-    Raises CannotRun: the broker cannot be reached or goes away, the cluster has several brokers, an address cannot be
-    listened on, the file cannot be written. What was seen until then is in the file.
+    Raises CannotRun: the broker cannot be reached or goes away, the cluster has several brokers, an address is not
+    available, the file cannot be written. The file then has everything up to that point.
     """
     require_free(path, replace=replace)
     try:
@@ -106,7 +106,7 @@ async def record(
         output.path.unlink()
         raise CannotRun(trouble)
     if trouble is not None:
-        raise CannotRun(f"{trouble}; what was recorded until then ({counted(journal.events, 'events')}) is in {path}")
+        raise CannotRun(f"{trouble}; the recording up to then ({counted(journal.events, 'events')}) is in {path}")
     return Summary(journal.events, proxy.connections, proxy.malformed, proxy.undecoded, known)
 
 

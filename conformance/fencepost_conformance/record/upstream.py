@@ -1,5 +1,5 @@
-"""What is asked of a broker before it is recorded or played on: is it one node, and which settings does its coordinator
-have?"""
+"""Questions to a broker before it is recorded or played on: whether it is a single node, and its coordinator's
+settings."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BROKER_RESOURCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """``nodes``: how many brokers its cluster has. ``advertised``: the address that this one tells clients.
-    ``controller``: the one that changes topics, as far as that is told.
-    ``settings``: the fields of ``Settings`` that the broker told; none if it does not tell. ``versions``: of each
-    API, by its number, the lowest and highest."""
+    """``nodes``: number of brokers in the cluster. ``advertised``: the address that this one gives to clients.
+    ``controller``: the broker that changes topics, if known. ``settings``: the fields of ``Settings`` that the broker
+    reported; empty if it does not report them. ``versions``: the lowest and highest version of each API, by its
+    number."""
 
     nodes: int
     advertised: Address
@@ -33,7 +33,7 @@ class Upstream:
 
 
 async def inspect(address: Address, access: Access = OPEN) -> Upstream:
-    """Ask the broker. Raises ``OSError``, ``MalformedFrame`` (not a Kafka broker, or mute)."""
+    """Ask the broker. Raises ``OSError``, ``MalformedFrame`` (not a Kafka broker, or no answer)."""
     async with questions(address.host, address.port, access) as broker:
         try:
             metadata = await broker.ask("metadata", 0, 13, topics=(), allow_auto_topic_creation=False)
@@ -41,7 +41,7 @@ async def inspect(address: Address, access: Access = OPEN) -> Upstream:
             raise MalformedFrame(str(unknown)) from None
         nodes = {int(row.node_id): Address(str(row.host), int(row.port)) for row in metadata.brokers}
         here = next((node for node, at in nodes.items() if at.port == address.port), next(iter(nodes), -1))
-        # whatever address a lone broker gives: the one that was given leads to it
+        # the given address leads to a single broker, whatever address it advertises
         controller = nodes.get(getattr(metadata, "controller_id", -1), address) if len(nodes) > 1 else address
         return Upstream(
             len(nodes), nodes.get(here, address), controller, await _settings(broker, here), dict(broker.versions)
@@ -60,11 +60,11 @@ async def _settings(broker: Questions, node: int) -> dict[str, Setting]:
     for result in answer.results:
         for row in result.configs if result.error_code.value == 0 else ():
             if row.name in FIELDS and row.value:
-                with suppress(ValueError):  # said in a way that is not Kafka's: as good as not told
+                with suppress(ValueError):  # not in Kafka's form: treated as missing
                     told[FIELDS[row.name]] = value_of(row.name, row.value)
     return told
 
 
 def several(nodes: int) -> str:
-    """Why a cluster of so many is not recorded, or nothing."""
+    """Return why a cluster with so many nodes is not recorded, or nothing."""
     return "" if nodes == 1 else f"the cluster has {nodes} brokers; a recording covers exactly one"

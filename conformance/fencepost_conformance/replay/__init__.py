@@ -1,1 +1,1 @@
-"""One trace, from a seed or a file, run again and told step by step."""
+"""One trace, from a seed or a file, run again and shown step by step."""

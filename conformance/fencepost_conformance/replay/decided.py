@@ -1,4 +1,4 @@
-"""By which rules the model explains each step of a trace."""
+"""The rules by which the model explains each step of a trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..targets.base import Observation
 def rules_of_steps(
     settings: Settings, profile: Profile, events: Sequence[Event], observations: Sequence[Observation]
 ) -> list[tuple[str, ...]]:
-    """The rules of each step up to the first one that the model refuses, with those that decide there."""
+    """Return the rules of each step, up to and including the first step that the model rejects."""
     follower = Follower(settings, profile)
     told = []
     for event, seen in zip(events, observations, strict=False):

@@ -1,6 +1,6 @@
-"""A trace as a sequence chart of text: narrow lanes on the left, as version control draws branches, words on the right.
+"""A trace as a text sequence chart: narrow lanes on the left, like branches in version control, words on the right.
 
-Plain text throughout; colour is added where there is a terminal. Lines are wrapped to the width that is there.
+It is plain text; a terminal adds colour. Lines are wrapped to the available width.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..report.palette import letter
 from ..report.steps import COORDINATOR, LOG, Append, Kind, StepWords
 
 LIFE = "│"
-WIDTH = 100  #: where there is no terminal that has one
-_LEAST = 40  # columns of words
+WIDTH = 100  #: width without a terminal
+_LEAST = 40  # columns for words
 _COLOURS = ("blue", "dark_orange", "green", "magenta", "red", "cyan", "yellow", "bright_blue", "bright_green", "pink3")
 
 
 def text_chart(chart: Chart, width: int = WIDTH) -> list[Text]:
-    """The lines: who the lanes are, the steps, and who held what in the end of it all."""
+    """Return the lines: a legend of the lanes, the steps, and the holders of partitions over time."""
     graph = _Graph(chart.lanes, width)
     lines = [*graph.legend(), graph.heads()]
     before: dict[str, GroupAt] = {}
@@ -59,7 +59,8 @@ class _Graph:
     def lines(
         self, drawn: str | None, text: str, style: str, lead: str = "", lead_style: str = "dim"
     ) -> Iterator[Text]:
-        """``drawn``: the lanes of the first line; the words follow, wrapped, under a lead of fixed width."""
+        """Yield lines. ``drawn``: the lanes of the first line; the words follow, wrapped, under a lead of fixed
+        width."""
         room = self._room - len(lead)
         for at, words in enumerate(wrap(text, max(room, 20), drop_whitespace=True) or [""]):
             line = Text(drawn if at == 0 and drawn is not None else self._lives(), style=style if at == 0 else "dim")
@@ -69,7 +70,7 @@ class _Graph:
             yield line
 
     def arrow(self, who: str, whom: str, *, answer: bool = False, lost: bool = False) -> str:
-        """The lanes with an arrow from one to the other."""
+        """Return the lanes with an arrow from one to the other."""
         row = list(self._lives())
         start, end = self._places.get(who), self._places.get(whom)
         if start is None or end is None or start == end:
@@ -82,7 +83,7 @@ class _Graph:
         return "".join(row)
 
     def own(self, kind: Kind) -> str:
-        """The lanes with what the coordinator meets of itself."""
+        """Return the lanes with an event of the coordinator itself."""
         if kind is Kind.FAIL_OVER:
             return "".join("╪" if char == LIFE else "═" for char in self._lives())
         if kind in (Kind.APPENDED, Kind.APPEND_FAILED):
@@ -148,7 +149,7 @@ def _append(graph: _Graph, append: Append, indent: str) -> Iterator[Text]:
 
 
 def _group(group: GroupAt, before: GroupAt | None) -> Iterator[str]:
-    """The group in a line, and a line for each member that is not as it was."""
+    """Yield a line for the group, and one for each member that has changed."""
     if group.gone:
         yield f"{group.group} gone"
         return
@@ -174,11 +175,11 @@ def _member(row: MemberAt) -> str:
     return ", ".join(told)
 
 
-# --- who held what ---------------------------------------------------------------------------------------------------
+# --- holders ---------------------------------------------------------------------------------------------------
 
 
 def who_held_what(steps: Sequence[StepWords], width: int = WIDTH) -> list[Text]:
-    """A row for each partition, a column for each step at which a holder changes."""
+    """Return a row for each partition, and a column for each step at which a holder changes."""
     standing = after_each([step.groups for step in steps])
     signs: dict[str, int] = {}
     places: dict[tuple[str, Partition], None] = {}
@@ -199,8 +200,8 @@ def who_held_what(steps: Sequence[StepWords], width: int = WIDTH) -> list[Text]:
     }
     margin = max(map(len, names.values())) + 1
     told = "   ".join(f"{letter(number)} {name}" for name, number in signs.items())
-    lines = [Text(), Text("who held what", style="bold")]
-    lines += [Text(line) for line in wrap(f"{told}   (x) to be given up   !xy two at once", width)]
+    lines = [Text(), Text("holders of partitions", style="bold")]
+    lines += [Text(line) for line in wrap(f"{told}   (x) to revoke   !xy two holders", width)]
     for part in _parts(turns, max((width - margin) // cell, 1)):
         lines.append(Text("step".ljust(margin) + "".join(f"{steps[at].index:>{cell}}" for at in part), style="dim"))
         for place, row in rows.items():

@@ -1,4 +1,4 @@
-"""The trace that is meant by a seed or a file name."""
+"""The trace that a seed or a file name stands for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..trace import BrokenTrace, EventTrace, WireTrace, itf, read_traces
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A trace to show, and what its file says was observed (None where it says nothing)."""
+    """A trace to show, with the observations from its file (None where it has none)."""
 
     name: str
     trace: Generated
@@ -27,7 +27,7 @@ class Loaded:
 def load(
     what: str, profile: str, steps: int, protocol: GroupProtocol = GroupProtocol.CLASSIC
 ) -> list[Loaded | WireTrace | BrokenTrace]:
-    """The traces of a seed or a file. Raises ``CannotRun`` where there is none to be had."""
+    """Return the traces of a seed or a file. Raises ``CannotRun`` if there are none."""
     if what.lstrip("-").isdigit():
         made = generate(int(what), PROFILES[profile], steps, protocol, offsets=None)
         return [Loaded(f"seed {what}", made, ())]

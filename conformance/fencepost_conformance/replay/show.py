@@ -1,4 +1,4 @@
-"""A trace with what was found in it: as a chart, as JSON, as a file."""
+"""A trace with its result: as a chart, as JSON, as a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .load import Loaded
 
 
 def chart_of(name: str, shown: Loaded, found: Examined, *, model: bool = True) -> Chart:
-    """The chart of a trace with what was found in it; ``model``: with the rules by which the model explains it."""
+    """Return the chart of a trace with its result; ``model``: with the rules by which the model explains it."""
     made = shown.trace
     rules = rules_of_steps(made.settings, made.profile, made.events, found.ours) if model else []
     teller = Teller(made.events, found.ours, rules)
@@ -27,7 +27,7 @@ def chart_of(name: str, shown: Loaded, found: Examined, *, model: bool = True) -
 
 
 def failing_trace(shown: Loaded, found: Examined) -> EventTrace:
-    """The trace with what the core did at each event, as it is written to a file."""
+    """Return the trace with the core's observation of each event, for a file."""
     made = shown.trace
     unseen = len(made.events) - len(found.ours)
     return EventTrace(
@@ -37,7 +37,7 @@ def failing_trace(shown: Loaded, found: Examined) -> EventTrace:
 
 
 def notes(found: Examined) -> tuple[str, ...]:
-    """What there is to say about the whole trace."""
+    """Return notes about the whole trace."""
     if found.difference is None:
         return ()
     if found.difference.event < 0:
@@ -55,7 +55,7 @@ def notes(found: Examined) -> tuple[str, ...]:
 
 
 def as_json(shown: Loaded, found: Examined, chart: Chart) -> dict[str, Any]:
-    """The trace and what was found, as JSON data."""
+    """Return the trace and its result as JSON data."""
     return {
         "name": shown.name,
         "settings": asdict(shown.trace.settings),
@@ -70,9 +70,9 @@ def as_json(shown: Loaded, found: Examined, chart: Chart) -> dict[str, Any]:
 
 
 def chart_of_wire(trace: WireTrace, name: str, verdict: WireVerdict | None) -> Chart:
-    """The chart of a wire trace with the checker's word on it, marked where it was refused; None: nobody checked it.
+    """Return the chart of a wire trace with the checker's verdict, marked at a rejected step; None: it was not checked.
 
-    ``name``: of a trace that has none of its own."""
+    ``name``: for a trace without a name."""
     told: tuple[str, ...] = ()
     marked = None
     if verdict is not None:
@@ -83,19 +83,19 @@ def chart_of_wire(trace: WireTrace, name: str, verdict: WireVerdict | None) -> C
 
 
 def step_of_line(trace: WireTrace, line: int) -> int:
-    """The index of the step that a verdict's line means: a line of the file, or, of a trace that comes from none, one
-    of those after its header, counted from 1."""
+    """Return the index of the step of a verdict's line: a line of the file, or, without a file, a line after the
+    header, counted from 1."""
     return (trace.numbers.index(line) if trace.numbers else line) - 1
 
 
 def wire_notes(verdict: WireVerdict) -> tuple[str, ...]:
-    """What the checker says about a trace, a line for each thing."""
+    """Return the checker's verdict on a trace, a line for each point."""
     if verdict.reason:
         return (f"{verdict.verdict}: line {verdict.line}: {verdict.reason}",)
     told: list[str] = []
     for refusal in verdict.refusals:
         told += [
-            f"refused at line {refusal.line}, group {refusal.group_id}: {refusal.sentence}",
+            f"rejected at line {refusal.line}, group {refusal.group_id}: {refusal.sentence}",
             f"the answer could have been: {' or '.join(refusal.allowed)}",
         ]
         if refusal.rules:
@@ -106,7 +106,7 @@ def wire_notes(verdict: WireVerdict) -> tuple[str, ...]:
 
 
 def wire_as_json(trace: WireTrace, chart: Chart, verdict: WireVerdict | None) -> dict[str, Any]:
-    """The trace and what the checker says of it, as JSON data; ``marked``: the index of the refused step."""
+    """Return the trace and the checker's verdict as JSON data; ``marked``: the index of the rejected step."""
     return {
         "name": trace.name,
         "profile": trace.profile.name,

@@ -153,7 +153,9 @@ def _legend(plan: _Plan) -> str:
     members = "".join(
         f'<span class="member">{swatch(number)}{escape(name)}</span>' for name, number in plan.colours.items()
     )
-    return f'<p class="legend">{members}<span class="dim">hatched: to revoke · red frame: two holders at once</span></p>'
+    return (
+        f'<p class="legend">{members}<span class="dim">hatched: to revoke · red frame: two holders at once</span></p>'
+    )
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------

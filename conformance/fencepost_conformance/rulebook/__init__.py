@@ -1,1 +1,1 @@
-"""The rule book as data, and where each of its rules stands in the project."""
+"""The rule book as data, and the status of each of its rules in the project."""

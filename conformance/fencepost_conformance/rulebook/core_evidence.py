@@ -1,6 +1,6 @@
-"""Observe which rules decide in the core where Kafka's own coordinator does the same, and write that down.
+"""Observes and stores which rules decide in the core where Kafka's own coordinator does the same.
 
-Random traces, with offsets in them, run on the core and on Kafka. In each trace that ends without a difference the
+Random traces, with offsets in them, run on the core and on Kafka. For each trace that ends without a difference, the
 functions of the core that ran are noted. There are two levels:
 
 - ``rules``: the rule *decided*. Without the statement that cites it, or with a mutant that breaks it, an agreeing trace
@@ -45,27 +45,27 @@ from .deletion import Agreed, Deletion, deciding, deletions, of_mutants
 from .running import Ran, citations, levels, noted, rules_of_functions
 from .standing import CORE_EVIDENCE, evidence_folder
 
-#: the newest release, and the one before it
+#: the newest release, and the previous one
 RELEASES = {"4.4.0": KAFKA_4_4, "4.3.1": KAFKA_4_3}
 TRACES = 400
-#: seeds from here on; other evidence has those below
+#: seeds from here on; other evidence uses smaller ones
 FIRST_SEED = 100_000
 STEPS = 100
-#: a statement is deleted in at most so many agreeing traces, and until so many of them come out differently
+#: a statement is deleted in at most this many agreeing traces, and until this many of them come out differently
 MOST, ENOUGH = 40, 3
 SIDES = (Side.COORDINATOR, Side.CONSUMER_GROUP, Side.MIXED_GROUP, Side.OFFSETS, Side.ASSIGNOR)
 _CHUNK = 50
-#: Where what a coordinator does is written.
+#: The source code of the coordinator.
 _COORDINATOR = Path(fencepost.__file__).parent / "coordinator"
 
-#: the other coordinator: runs whole traces, each afresh
+#: the other coordinator: runs whole traces, each from the start
 Other: TypeAlias = Callable[[Sequence[tuple[Settings, Sequence[Event]]]], Sequence[Sequence[Observation]]]
 
 
 @dataclass(slots=True)
 class Observed:
-    """The result of the traces. ``ran`` counts, for each rule, those in which a function ran that cites it; ``agreed``
-    are those that can show which rules decide, when ``changes`` delete them."""
+    """The results of the traces. ``ran``: for each rule, the number of traces in which a function that cites it ran.
+    ``agreed``: the traces that can show which rules decide, when ``changes`` delete them."""
 
     changes: list[Deletion]
     ran: Counter[str] = field(default_factory=Counter)
@@ -75,7 +75,7 @@ class Observed:
 def observe(
     seeds: range, other: Other, profile: Profile, into: Observed, told: Callable[[int], None]
 ) -> dict[str, Any]:
-    """Run the traces of these seeds, of each protocol, and count them. ``told`` hears how many more are done."""
+    """Run the traces of these seeds, of each protocol, and count them. ``told`` gets the number of newly done ones."""
     cited = rules_of_functions(_COORDINATOR, citations())
     watched = {key for change in into.changes for key in change.functions}
     steps = differing = 0
@@ -91,7 +91,7 @@ def observe(
                 ours = Core().run(trace.settings, profile, trace.events)
             compared = compare(trace.settings, profile, trace.events, ours, theirs)
             steps += compared.steps
-            # where the other chose otherwise, the core went another way than the one that was noted
+            # if the other made different choices, the core's path differed from the noted one
             if compared.difference is not None or compared.followed:
                 differing += compared.difference is not None
                 continue
@@ -108,13 +108,13 @@ def observe(
 
 
 def _differs(settings: Settings, profile: Profile, events: Sequence[Event], before: Sequence[Observation]) -> bool:
-    """Whether some event now has another outcome in the core than before."""
+    """Whether some event has another outcome in the core than before."""
     session = CoreSession(settings, profile, JavaOrder(MemberIds()))
     return any(session.offer(event) != seen for event, seen in zip(events, before, strict=True))
 
 
 def deleted() -> list[Deletion]:
-    """Every deletion of a place in the coordinator, and its mutants."""
+    """Return every deletion of a place in the coordinator, and its mutants."""
     mutants = [each for each in MUTANTS.values() if each.side in SIDES]
     return [*deletions([_COORDINATOR], citations()), *of_mutants(mutants)]
 
@@ -123,7 +123,7 @@ def main() -> None:
     words = sys.argv[1:] or [str(TRACES)]
     try:
         if len(words) > 1 or not words[0].isdigit():
-            raise CannotRun(f"{' '.join(words)!r} is no number of traces")
+            raise CannotRun(f"{' '.join(words)!r} is not a number of traces")
         count = int(words[0])
         seeds = range(FIRST_SEED, FIRST_SEED + count)
         runs, changes = [], deleted()

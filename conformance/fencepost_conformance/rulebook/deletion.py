@@ -1,8 +1,8 @@
-"""Delete statements that cite rules from the core, one at a time, and see which runs then come out differently.
+"""Deletes statements that cite rules from the core, one at a time, and finds the runs that then come out differently.
 
-A run that agreed with Kafka shows the rule of a statement that ran in it if, without the statement, the run has another
-outcome: another reply, record, timer or state. Then the rule decided a step that agreed. A statement that ran and whose
-deletion changes nothing decided nothing there. A core that raises an error without the statement shows nothing either.
+A statement with a rule ran in a run that agreed with Kafka. If the run without the statement has another outcome
+(another reply, record, timer or state), the rule decided a step that agreed. If the deletion changes nothing, the
+statement decided nothing there. A core that raises an error without the statement shows nothing either.
 
 The mutants (``mutants``) name the rules that they break, and count in the same way.
 """
@@ -31,14 +31,14 @@ from .places import ALTERED, Change, Citations, FunctionKey, Place, places
 from .running import Ran
 
 _CORE: Final = Path(fencepost.__file__).parent
-#: A run without the statement may use as many seconds of the processor before it counts as endless.
+#: Limit for a run without the statement, in seconds of processor time; a longer one counts as endless.
 _MOST_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """A run that ended as Kafka's did. ``ran``: what ran in it. ``differs``: run again, whether the outcome is another
-    one. ``unshown``: beginnings of rule ids that the run says nothing about."""
+    """A run that ended as Kafka's did. ``ran``: the code that ran in it. ``differs``: runs it again and returns whether
+    the outcome differs. ``unshown``: prefixes of rule ids about which the run proves nothing."""
 
     ran: Ran
     differs: Callable[[], bool]
@@ -47,7 +47,7 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A change of the core that takes ``rule`` out of it. It matters where one of ``lines`` of ``file`` ran, or, if
+    """A change of the core that removes ``rule`` from it. It matters where one of ``lines`` of ``file`` ran, or, if
     there are none, one of ``functions``."""
 
     rule: str
@@ -69,7 +69,7 @@ class _Endless(BaseException):
 
 
 def deletions(folders: Iterable[Path], citations: Citations) -> list[Deletion]:
-    """One for each way to delete each place of the files below ``folders``."""
+    """Return a deletion for each way to delete each place of the files below ``folders``."""
     return [
         Deletion(
             place.rule,
@@ -85,8 +85,8 @@ def deletions(folders: Iterable[Path], citations: Citations) -> list[Deletion]:
 
 
 def of_mutants(mutants: Iterable[Mutant]) -> list[Deletion]:
-    """One for each mutant that applies to the core as it is, and that names one rule: of several it does not say which
-    decides."""
+    """Return a deletion for each mutant that applies to the core and names exactly one rule; with several it is not
+    known which decides."""
     found = []
     for mutant in mutants:
         if len(mutant.rules) == 1:
@@ -106,10 +106,10 @@ def deciding(
     enough: int,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Counter[str]:
-    """In how many runs each rule decided, of those that decided in any.
+    """Return the number of runs in which each rule decided, for rules that decided in any.
 
-    ``most``: so many runs are tried for each deletion, of those that reach it; ``enough``: so many that differ are
-    enough for a rule. ``advance`` hears of each deletion that is done."""
+    ``most``: maximum number of runs for each deletion, among those that reach it; ``enough``: number of differing runs
+    that is enough for a rule. ``advance`` is called after each deletion."""
     decided: dict[str, set[int]] = {}
     keeping = _keeping()
     for each in deleted:
@@ -123,7 +123,7 @@ def deciding(
 
 
 def _shown(each: Deletion, runs: Sequence[Agreed], most: int) -> Iterator[int]:
-    """The runs, by number, that come out differently."""
+    """Yield the numbers of the runs that come out differently."""
     reached = (number for number, run in enumerate(runs) if each.reached(run.ran))
     shown = (number for number in reached if not each.rule.startswith(runs[number].unshown))
     for number in islice(shown, most):
@@ -140,13 +140,13 @@ def _differs_without(each: Deletion, run: Agreed) -> bool:
         try:
             with _bounded():
                 return run.differs()
-        except Exception:  # the broken core says nothing of the rule
+        except Exception:  # the broken core proves nothing about the rule
             return False
 
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Raises ``_Endless`` in what takes too long; the clock is that of the process, so load does not count."""
+    """Raise ``_Endless`` in code that takes too long, by the process's clock, so that load does not count."""
 
     def end(*_: object) -> NoReturn:
         raise _Endless
@@ -161,7 +161,7 @@ def _bounded() -> Iterator[None]:
 
 
 def _keeping() -> list[Any]:
-    """The functions of the core that keep their results, which may come from a changed function."""
+    """Return the functions of the core with a cache, which may hold results of a changed function."""
     modules = [module for name, module in sys.modules.items() if name.startswith(f"{fencepost.__name__}.")]
     return [value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear")]
 
@@ -172,7 +172,7 @@ def _key(function: FunctionType) -> FunctionKey:
 
 @contextmanager
 def _deleted(place: Place, change: Change) -> Iterator[None]:
-    """While this is entered, the core lacks the place. Raises ``DoesNotApply``."""
+    """Remove the place from the core within the block. Raises ``DoesNotApply``."""
     function, code = _without(place, change)
     function.__globals__[ALTERED] = altered
     try:
@@ -194,8 +194,8 @@ def _without(place: Place, change: Change) -> tuple[FunctionType, CodeType]:
 
 
 def altered(value: Any) -> Any:
-    """Another value of the same kind, for a plain value or a collection. Every step depends on what holds a state, so
-    there is none for such. Raises ``_NoOtherValue`` for the others, and then the run shows nothing."""
+    """Return another value of the same kind, for a plain value or a collection. There is none for objects that hold a
+    state, on which every step depends. Raises ``_NoOtherValue`` for the others; the run then shows nothing."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, Enum):

@@ -1,8 +1,8 @@
-"""Observe which rules the model applies where it agrees with the world, and write that down.
+"""Observes and stores which rules the model applies where it agrees with Kafka.
 
-Two observations. *Lockstep*: random traces are run on Kafka's own coordinator, and the model follows what Kafka did;
-each step that it explains counts for the rules by which it does. *Wire*: the bundled recorded traces are explained by a
-run of the model; each of its steps counts likewise. ``fencepost rules`` shows the counts.
+There are two observations. *Lockstep*: random traces run on Kafka's own coordinator, and the model follows what Kafka
+did; each explained step counts for the rules that explain it. *Wire*: a run of the model explains the bundled recorded
+traces; each of its steps counts likewise. ``fencepost rules`` shows the counts.
 
 Run it with ``python -m fencepost_conformance.rulebook.evidence [TRACES]``.
 """
@@ -41,7 +41,7 @@ from .standing import evidence_folder
 
 RELEASE = "4.3.1"
 TRACES = 700
-#: seeds from here on; other evidence has those below
+#: seeds from here on; other evidence uses smaller ones
 FIRST_SEED = 200_000
 STEPS = 100
 _CHUNK = 50
@@ -50,13 +50,13 @@ _FUNCTIONS = KafkaFunctions()
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the traces so far.
+    """The results so far.
 
-    ``impossible``: traces that ended before an event that could not happen, by what Kafka's harness says of it. A trace
-    is made with the core's choices; where Kafka chose another leader, a later event may have no place in it.
-    ``within``: traces that ended before an append that fails within its step. Kafka and the model split such a step
-    differently (``compare.atomic``).
-    ``seen_in``: rules that the coverage saw decide in what Kafka did, by traces.
+    ``impossible``: number of traces that ended before an impossible event, by the message of Kafka's harness. A trace
+    is made with the core's choices; where Kafka chose another leader, a later event may be impossible. ``within``:
+    number of traces that ended before an append that fails within its step; Kafka and the model split such a step
+    differently (``compare.atomic``). ``seen_in``: rules that the coverage saw decide in what Kafka did, by number of
+    traces.
     """
 
     steps: int = 0
@@ -67,7 +67,7 @@ class Tally:
     seen_in: Counter[str] = field(default_factory=Counter)
 
     def add(self, trace: Generated, observations: Sequence[Observation]) -> None:
-        """Let the model follow what Kafka did, up to an event that could not happen or a step that it refuses."""
+        """Let the model follow what Kafka did, up to an impossible event or a step that it rejects."""
         follower = Follower(trace.settings, trace.profile, _FUNCTIONS.matcher)
         count = 0
         for event, observation in zip(trace.events, observations, strict=False):
@@ -89,8 +89,8 @@ class Tally:
 
 
 def lockstep(traces: int = TRACES) -> dict[str, Any]:
-    """Rules by which the model explains what Kafka did, and in how many steps; so many traces of each protocol, of the
-    seeds from ``FIRST_SEED`` on. Raises ``CannotRun`` if one of the rules cannot occur.
+    """Return the rules by which the model explains what Kafka did, with the number of steps; for this many traces of
+    each protocol, with seeds from ``FIRST_SEED`` on. Raises ``CannotRun`` if one of the rules cannot occur.
 
     A rule that no step of the model names, but that the coverage saw decide in what Kafka did, counts by traces.
     """
@@ -125,7 +125,7 @@ def lockstep(traces: int = TRACES) -> dict[str, Any]:
 
 
 def wire(files: Iterable[Path]) -> dict[str, Any]:
-    """Rules by which the model explains the recorded traces, and in how many of its steps."""
+    """Return the rules by which the model explains the recorded traces, with the number of its steps."""
     rules: Counter[str] = Counter()
     traces = groups = 0
     for file in files:
@@ -134,7 +134,7 @@ def wire(files: Iterable[Path]) -> dict[str, Any]:
                 continue
             traces += 1
             for whole in histories(trace).values():
-                # what follows the first KIP-848 request is judged without the model
+                # lines after the first KIP-848 request are judged without the model
                 history = History(whole.group_id, whole.events[: first_consumer_event(whole)])
                 search = Search(history, trace.settings, trace.profile, Limits())
                 if search.run():
@@ -150,7 +150,7 @@ def main() -> None:
     words = sys.argv[1:] or [str(TRACES)]
     try:
         if len(words) > 1 or not words[0].isdigit():
-            raise CannotRun(f"{' '.join(words)!r} is no number of traces")
+            raise CannotRun(f"{' '.join(words)!r} is not a number of traces")
         traces = int(words[0])
         found = {"wire.json": wire(find_traces([str(root / "tests" / "corpus")])), "lockstep.json": lockstep(traces)}
     except CannotRun as reason:

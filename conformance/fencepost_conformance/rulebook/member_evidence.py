@@ -1,12 +1,12 @@
-"""Observe which rules of members decide where Kafka's own client does the same, and write that down.
+"""Observes and stores which rules of members decide where Kafka's own client does the same.
 
-Random schedules go through the core's member and reader and through Kafka's client (``clientside``), and random calls
-through the reader's partitions and through Kafka's ``SubscriptionState`` (``jvm.positions``). There are two levels, as
-for the coordinator (``core_evidence``):
+Random schedules run on the core's member and reader and on Kafka's client (``clientside``), and random calls on the
+reader's partitions and on Kafka's ``SubscriptionState`` (``jvm.positions``). There are two levels, as for the
+coordinator (``core_evidence``):
 
-- ``rules``: the rule *decided*. Without the statement that cites it, or with a mutant that breaks it, a schedule that
-  agrees comes out differently (``deletion``).
-- ``ran``: a function that cites the rule ran in a schedule that agrees. It may cite a rule that decided nothing there.
+- ``rules``: the rule *decided*. Without the statement that cites it, or with a mutant that breaks it, an agreeing
+  schedule comes out differently (``deletion``).
+- ``ran``: a function that cites the rule ran in an agreeing schedule. It may cite a rule that decided nothing there.
 
 Run it with ``python -m fencepost_conformance.rulebook.member_evidence [SCHEDULES]``.
 """
@@ -43,16 +43,16 @@ from .standing import MEMBER_EVIDENCE, evidence_folder
 
 RELEASE = "4.4.0"
 SCHEDULES = 600
-#: seeds from here on; other checks have those below
+#: seeds from here on; other checks use smaller ones
 FIRST_SEED = 100_000
 LENGTH = 60
-#: a statement is deleted in at most so many schedules, and until so many of them come out differently
+#: a statement is deleted in at most this many schedules, and until this many of them come out differently
 MOST, ENOUGH = 40, 3
 SIDES = (Side.MEMBER, Side.CONSUMER_MEMBER, Side.READER, Side.ASSIGNOR)
-#: Where what a member does is written.
+#: The source code of members.
 _FOLDERS = ("member", "reader")
-#: What schedules of readers do not show, since they have no group, or one of the other protocol, and no kafka-python:
-#: it does not count for them, though functions that run there cite it.
+#: Rules that schedules of readers cannot show, since they have no group, or one of the other protocol, and no
+#: kafka-python. They do not count, although functions that run there cite them.
 _ALONE: Final = (
     *("K-OFF-02", "K-OFF-12", "K-OFF-13", "K-OFF-14", "K-POLL-05", "K-CB-", "K-LEAVE-", "K-PY-"),
     *("N-CMT-02", "N-CMT-05", "N-REC-", "N-CLOSE-", "N-TR-"),
@@ -70,8 +70,8 @@ _HOME = Path(fencepost.__file__).parent
 
 @dataclass(slots=True)
 class Observed:
-    """The result of the schedules and walks: ``ran`` counts those in which a function ran that cites a rule; ``agreed``
-    are those that can show which rules decide."""
+    """The results of the schedules and walks. ``ran``: number of those in which a function that cites a rule ran;
+    ``agreed``: those that can show which rules decide."""
 
     cited: dict[FunctionKey, set[str]]
     watched: frozenset[FunctionKey]
@@ -81,17 +81,17 @@ class Observed:
     differing: int = 0
 
     def add(self, run: Agreed) -> None:
-        """One that ended as Kafka's did."""
+        """Add a run that ended as Kafka's did."""
         rules = {rule for key in run.ran.functions for rule in self.cited.get(key, ())}
         self.ran.update(rule for rule in rules if not rule.startswith(run.unshown))
         self.agreed.append(run)
 
 
 def observe(schedules: int, changes: Sequence[Deletion]) -> tuple[dict[str, Any], Observed]:
-    """Run so many schedules of each kind of member and reader, and so many walks of calls, and watch what
+    """Run this many schedules of each kind of member and reader, and this many walks of calls, and watch what
     ``changes`` delete.
 
-    Raises ``CannotRun`` where no JVM or no client can be had."""
+    Raises ``CannotRun`` without a JVM or a client."""
     cited: dict[FunctionKey, set[str]] = {}
     for folder in _FOLDERS:
         cited |= rules_of_functions(_HOME / folder, citations())
@@ -146,8 +146,8 @@ def _walk(kafka: KafkaPositions, seed: int, observed: Observed) -> None:
 
 
 def other_outcome(before: Schedule, now: Schedule) -> bool:
-    """Whether an event has another outcome now. A schedule is made while the member takes it; so the events up to there
-    must be the same, else the two say nothing of each other."""
+    """Whether an event has another outcome. The member takes a schedule while it is made; so the events up to there
+    must be equal, otherwise the two cannot be compared."""
     for ours, theirs in zip(before.outcomes, now.outcomes, strict=False):
         if ours != theirs:
             through = ours["event"] + 1
@@ -156,7 +156,7 @@ def other_outcome(before: Schedule, now: Schedule) -> bool:
 
 
 def _shows_other(before: tuple[list[str], list[str]], now: tuple[list[str], list[str]]) -> bool:
-    """Likewise of a walk: the same calls, and another thing shown after the last of them."""
+    """The same for a walk: the same calls, and another state after the last of them."""
     for number, (ours, theirs) in enumerate(zip(before[1], now[1], strict=False), 1):
         if ours != theirs:
             return before[0][:number] == now[0][:number]
@@ -164,7 +164,7 @@ def _shows_other(before: tuple[list[str], list[str]], now: tuple[list[str], list
 
 
 def deleted() -> list[Deletion]:
-    """Every deletion of a place in members and readers, and their mutants."""
+    """Return every deletion of a place in members and readers, and their mutants."""
     mutants = [each for each in MUTANTS.values() if each.side in SIDES]
     return [*deletions([_HOME / folder for folder in _FOLDERS], citations()), *of_mutants(mutants)]
 
@@ -173,7 +173,7 @@ def main() -> None:
     words = sys.argv[1:] or [str(SCHEDULES)]
     try:
         if len(words) > 1 or not words[0].isdigit():
-            raise CannotRun(f"{' '.join(words)!r} is no number of schedules")
+            raise CannotRun(f"{' '.join(words)!r} is not a number of schedules")
         changes = deleted()
         about, observed = observe(int(words[0]), changes)
         with progress("the core without a statement", len(changes)) as meter:

@@ -1,4 +1,4 @@
-"""Find the statements of the core that cite one rule, and how to delete each of them.
+"""Finds the statements of the core that cite one rule, and the ways to delete each of them.
 
 A comment cites its rule for the statement on its line. On a line without code it cites it for the statement below.
 Within a statement of several lines it cites the rule for the operand or argument on its line. A docstring cites a rule
@@ -22,7 +22,7 @@ from typing import Final, TypeAlias, TypeGuard
 
 #: the rules that a text cites, each with its line
 Citations: TypeAlias = Callable[[str], Iterator[tuple[str, int]]]
-#: a function by the file and the first line that its code object has
+#: a function, by its file and the first line of its code object
 FunctionKey: TypeAlias = tuple[str, int]
 #: changes a tree of the file in place
 Change: TypeAlias = Callable[[ast.Module], None]
@@ -49,7 +49,7 @@ class Place:
 
 
 def places(file: Path, text: str, citations: Citations) -> Iterator[Place]:
-    """Every place of the file, in no order."""
+    """Yield every place of the file, in no particular order."""
     cited: dict[int, set[str]] = {}
     for rule, line in citations(text):
         cited.setdefault(line, set()).add(rule)
@@ -69,7 +69,7 @@ def places(file: Path, text: str, citations: Citations) -> Iterator[Place]:
 
 
 def _comments(text: str) -> dict[int, bool]:
-    """Lines with a comment, and whether it stands alone there."""
+    """Return the lines with a comment, and whether each is alone on its line."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return {
         token.start[0]: not token.line[: token.start[1]].strip() for token in tokens if token.type == tokenize.COMMENT
@@ -77,7 +77,7 @@ def _comments(text: str) -> dict[int, bool]:
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """The functions of the module and of its classes; one inside another belongs to the outer one."""
+    """Yield the functions of the module and of its classes; a nested one belongs to the outer one."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             yield node.name, node
@@ -86,12 +86,13 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def _first_line(function: ast.FunctionDef) -> int:
-    """As the code object has it."""
+    """Return the first line, as in the code object."""
     return min([function.lineno, *(each.lineno for each in function.decorator_list)])
 
 
 def _reached(target: ast.AST) -> range:
-    """The lines of which one runs when the target is reached: of a branch or a loop, those of its first statement."""
+    """Return lines of which one runs when the target is reached: for a branch or a loop, those of its first
+    statement."""
     if isinstance(target, ast.match_case | ast.If | ast.While | ast.For):
         target = target.body[0]
     assert isinstance(target, ast.stmt | ast.expr)
@@ -107,7 +108,7 @@ def _around(tree: ast.Module, target: ast.AST) -> tuple[str, ast.FunctionDef] | 
 
 
 def _targets(tree: ast.Module, comments: dict[int, bool]) -> dict[ast.AST, list[int]]:
-    """The nodes that the comments cite their rules for, each with the lines of its comments."""
+    """Return the nodes for which the comments cite their rules, each with the lines of its comments."""
     found: dict[ast.AST, list[int]] = {}
     for line, alone in comments.items():
         target = _below(tree, line) if alone else _on(tree, line)
@@ -117,7 +118,7 @@ def _targets(tree: ast.Module, comments: dict[int, bool]) -> dict[ast.AST, list[
 
 
 def _below(tree: ast.Module, line: int) -> ast.AST | None:
-    """The first statement that begins after the line; within a statement, the node on its next line."""
+    """Return the first statement that begins after the line; within a statement, the node on its next line."""
     if any(line in range(each.lineno + 1, each.end_lineno or 0) for each in ast.walk(tree) if _is_simple(each)):
         return _on(tree, line + 1)
     after = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node.lineno > line]
@@ -125,14 +126,14 @@ def _below(tree: ast.Module, line: int) -> ast.AST | None:
 
 
 def _on(tree: ast.Module, line: int) -> ast.AST | None:
-    """The node on the line: an operand or argument that has its lines for itself, a statement on its first or last
-    line, or the head of a case or of a compound statement. The innermost of several."""
+    """Return the innermost node on the line: an operand or argument with its own lines, a statement on its first or
+    last line, or the head of a case or of a compound statement."""
     found = [(each, span) for node in ast.walk(tree) for each, span in _spans(node) if line in span]
     return min(found, key=lambda each: len(each[1]), default=(None, range(0)))[0]
 
 
 def _spans(node: ast.AST) -> Iterator[tuple[ast.AST, Collection[int]]]:
-    """The nodes that a comment can cite a rule for, each with the lines on which such a comment stands."""
+    """Yield the nodes for which a comment can cite a rule, each with the lines for such a comment."""
     if isinstance(node, ast.match_case):
         yield node, range(node.pattern.lineno, node.body[0].lineno)
     elif isinstance(node, ast.If | ast.While | ast.For):
@@ -152,7 +153,7 @@ def _is_simple(node: ast.AST) -> TypeGuard[ast.stmt]:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """Operands of a condition, arguments of a call, elements of a collection."""
+    """Return operands of a condition, arguments of a call, or elements of a collection."""
     if isinstance(node, ast.BoolOp):
         return node.values
     if isinstance(node, ast.Call):
@@ -195,7 +196,7 @@ def _one_path(body: list[ast.stmt]) -> bool:
 
 
 def _changes(target: ast.AST, index: int, function: ast.FunctionDef) -> Iterator[Change]:
-    """How the target is taken out."""
+    """Yield the ways to delete the target."""
     if isinstance(target, ast.match_case | ast.If | ast.While | ast.For):
         yield partial(_close, index)
     elif isinstance(target, ast.Return) and target.value is not None:
@@ -218,7 +219,7 @@ def _node(tree: ast.Module, index: int) -> ast.AST:
 
 
 def _close(index: int, tree: ast.Module) -> None:
-    """The branch is never taken, the loop never entered."""
+    """Make the branch never taken, or the loop never entered."""
     node = _node(tree, index)
     if isinstance(node, ast.match_case):
         node.guard = ast.Constant(False)
@@ -229,7 +230,7 @@ def _close(index: int, tree: ast.Module) -> None:
 
 
 def _alter(index: int, tree: ast.Module) -> None:
-    """The statement has another value."""
+    """Give the statement another value."""
     node = _node(tree, index)
     assert isinstance(node, ast.Assign | ast.Return)
     assert node.value is not None
@@ -246,15 +247,15 @@ def _alter_result(index: int, tree: ast.Module) -> None:
 
 
 def _empty(index: int, tree: ast.Module) -> None:
-    """The function does nothing. The statements stay where they cannot be reached: they say which variables the
-    function has, and whether it is a generator."""
+    """Make the function do nothing. Its statements stay, unreachable: they define the function's variables, and whether
+    it is a generator."""
     function = _node(tree, index)
     assert isinstance(function, ast.FunctionDef)
     function.body = [ast.If(ast.Constant(False), function.body, [])]
 
 
 def _skip(index: int, tree: ast.Module) -> None:
-    """The statement is not reached."""
+    """Make the statement unreachable."""
     target = _node(tree, index)
     assert isinstance(target, ast.stmt)
     for node in ast.walk(tree):
@@ -266,7 +267,7 @@ def _skip(index: int, tree: ast.Module) -> None:
 
 
 def _alter_part(index: int, tree: ast.Module) -> None:
-    """The condition does not ask for the operand; the argument or element has another value."""
+    """Remove the operand from the condition, or give the argument or element another value."""
     target = _node(tree, index)
     for node in ast.walk(tree):
         if isinstance(node, ast.BoolOp) and target in node.values:

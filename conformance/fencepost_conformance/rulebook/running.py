@@ -1,4 +1,4 @@
-"""Note which functions of the core run, and sum up which rules decided and which only ran."""
+"""Notes which functions of the core run, and sums up which rules decided and which only ran."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .places import Citations, FunctionKey
 
 
 def citations() -> Citations:
-    """Finds the rules of the checkout's book in a text."""
+    """Return a function that finds the rules of the checkout's book in a text."""
     book = read_book(repository.root() / "docs" / "rules")
     return lambda text: cited_lines(text, book)
 
 
 def rules_of_functions(folder: Path, rules_in: Citations) -> dict[FunctionKey, set[str]]:
-    """The rules that each function below ``folder`` cites, by its file and first line as its code object has them.
+    """Return the rules that each function below ``folder`` cites, by its file and first line as in its code object.
 
-    ``rules_in``: the rules of a text, each with its line."""
+    ``rules_in``: returns the rules of a text, each with its line."""
     found: dict[FunctionKey, set[str]] = {}
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def rules_of_functions(folder: Path, rules_in: Citations) -> dict[FunctionKey, s
 
 @dataclass(slots=True)
 class Ran:
-    """``functions`` that ran, by file and first line, and ``lines`` that ran of those that are watched."""
+    """``functions`` that ran, by file and first line, and those of the watched ``lines`` that ran."""
 
     functions: set[FunctionKey] = field(default_factory=set)
     lines: set[tuple[str, int]] = field(default_factory=set)
@@ -53,7 +53,7 @@ class Ran:
 
 @contextmanager
 def noted(into: Ran, home: Path, watched: Container[FunctionKey] = ()) -> Iterator[None]:
-    """Every function of files below ``home`` that runs meanwhile, and the lines of those that are ``watched``."""
+    """Note every function of files below ``home`` that runs within the block, and the lines of ``watched`` ones."""
     prefix = str(home)
 
     def call(frame: FrameType, _: str, __: Any) -> Callable[[FrameType, str, Any], Any] | None:
@@ -78,8 +78,8 @@ def noted(into: Ran, home: Path, watched: Container[FunctionKey] = ()) -> Iterat
 
 
 def levels(decided: Counter[str], ran: Counter[str]) -> dict[str, dict[str, int]]:
-    """The content of a file of evidence: ``rules``, which decided, and ``ran``, without those that cannot occur. Raises
-    ``CannotRun`` if one of these decided."""
+    """Return the contents of a file of evidence: ``rules``, which decided, and ``ran``, without those that cannot
+    occur. Raises ``CannotRun`` if one of these decided."""
     return {
         "rules": possible(decided),
         "ran": dict(sorted((rule, count) for rule, count in ran.items() if rule not in CANNOT_OCCUR)),
@@ -87,8 +87,8 @@ def levels(decided: Counter[str], ran: Counter[str]) -> dict[str, dict[str, int]
 
 
 def possible(decided: Counter[str]) -> dict[str, int]:
-    """The counts of the rules that decided, in order. Raises ``CannotRun`` if one of them cannot occur: then either
-    that is wrong, or the evidence."""
+    """Return the counts of the rules that decided, in order. Raises ``CannotRun`` if one of them cannot occur: then
+    either that claim or the evidence is wrong."""
     wrong = sorted(decided.keys() & CANNOT_OCCUR.keys())
     if wrong:
         raise CannotRun(

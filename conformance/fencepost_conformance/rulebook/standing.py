@@ -1,8 +1,8 @@
-"""Where each rule stands: specified, modelled, implemented, tested in process, compared with Kafka, seen on the wire.
+"""The status of each rule: specified, modelled, implemented, tested in process, compared with Kafka, seen on the wire.
 
 The first four are citations: a file of the spec, the model, the core or the tests names the rule's id. The others are
-*observed*, and written down in ``evidence/*.json``. A rule is compared with Kafka at one of three levels (``Level``).
-A rule that cannot occur (``coverage.catalogue.CANNOT_OCCUR``) counts at no level, whatever a file of evidence says.
+*observed*, and stored in ``evidence/*.json``. A rule is compared with Kafka at one of three levels (``Level``). A rule
+that cannot occur (``coverage.catalogue.CANNOT_OCCUR``) counts at no level, whatever a file of evidence says.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CITED = (
     ("implemented", ("impl",), (".py",)),
     ("tested", ("tests", "conformance/fencepost_conformance/simulate"), (".py",)),
 )
-#: these are the tools that speak of rules, and their tests: what they name they neither do nor test
+#: tools that handle rules, and their tests: they neither implement nor test the rules that they name
 NOT_OF_RULES = (
     "impl/fencepost/__init__.py",
     "impl/fencepost/rulebook/",
@@ -37,7 +37,7 @@ NOT_OF_RULES = (
 RECORDS_EVIDENCE = "records.json"
 MEMBER_EVIDENCE = "member.json"
 CORE_EVIDENCE = "core.json"
-#: Evidence by observation: column, file, the part of it, and the module that writes it.
+#: Evidence by observation: column, file, its section, and the module that writes it.
 OBSERVED = (
     ("decided", "lockstep.json", "rules", "rulebook.evidence"),
     ("decided", RECORDS_EVIDENCE, "rules", "jvm.serde"),
@@ -73,8 +73,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A rule and what realises it: column to places, as ``file:line`` (citations), or to the count of steps
-    (observed)."""
+    """A rule and its evidence: column to places, as ``file:line`` (citations), or to the number of steps (observed)."""
 
     rule: Rule
     places: Mapping[str, tuple[str, ...]]
@@ -108,9 +107,9 @@ def evidence_folder(root: Path) -> Path:
 
 
 def read_standings(root: Path) -> list[Standing]:
-    """Every rule of the book below ``root``, in the order of the book, with its evidence.
+    """Return every rule of the book below ``root``, in the order of the book, with its evidence.
 
-    Raises ``CannotRun`` if a file of evidence is not what the modules of ``OBSERVED`` write.
+    Raises ``CannotRun`` if a file of evidence does not have the form that the modules of ``OBSERVED`` write.
     """
     book = read_book(root / "docs" / "rules")
     cited: dict[str, dict[str, list[str]]] = {}
@@ -130,8 +129,10 @@ def read_standings(root: Path) -> list[Standing]:
             try:
                 counted: dict[str, int] = dict(json.loads(path.read_text(encoding="utf-8"))[part])
             except (ValueError, KeyError, TypeError) as reason:
-                again = f"make it again: python -m fencepost_conformance.{module}"
-                raise CannotRun(f"{path} is no file of evidence ({type(reason).__name__}: {reason}); {again}") from None
+                again = f"write it again with: python -m fencepost_conformance.{module}"
+                raise CannotRun(
+                    f"{path} is not a file of evidence ({type(reason).__name__}: {reason}); {again}"
+                ) from None
             for rule_id in counted.keys() - CANNOT_OCCUR.keys():
                 row = observed.setdefault(rule_id, {})
                 row[column] = row.get(column, 0) + counted[rule_id]

@@ -1,4 +1,4 @@
-"""The rule book wherever the program runs: of the checkout, or as the installed package brings it along."""
+"""The rule book wherever the program runs: from the checkout, or from the installed package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BRIEF: Final = 240
 
 
 def source() -> Path | None:
-    """The checkout, None where there is only the installed package."""
+    """Return the checkout, None if there is only the installed package."""
     try:
         return repository.root()
     except CannotRun:
@@ -27,8 +27,8 @@ def source() -> Path | None:
 
 @cache
 def rule_book() -> dict[str, Rule]:
-    """All rules by id: of the checkout that one works in, else those of the package. Raises ``CannotRun`` if there is
-    no rule book anywhere."""
+    """Return all rules by id, from the current checkout, else from the package. Raises ``CannotRun`` without a rule
+    book."""
     root = source()
     try:
         return dict(rules) if root is None else read_book(root / "docs" / "rules")
@@ -37,7 +37,7 @@ def rule_book() -> dict[str, Rule]:
 
 
 def brief(rule_id: str) -> str:
-    """The text of a rule in one line, cut where it is long; empty for an id that the book does not have."""
+    """Return the text of a rule in one line, cut if it is long; empty for an unknown id."""
     try:
         rule = rule_book().get(rule_id)
     except CannotRun:
@@ -48,13 +48,13 @@ def brief(rule_id: str) -> str:
 
 
 def told(rule_ids: Iterable[str]) -> list[str]:
-    """Each rule on a line, its text after its id."""
+    """Return each rule on a line, its text after its id."""
     return [f"{rule_id}: {text}" if (text := brief(rule_id)) else rule_id for rule_id in rule_ids]
 
 
 def chosen(word: str) -> list[Rule]:
-    """The rules that a word of the command line stands for, upper or lower case: one id, a range (``C-JOIN-40..43``),
-    several (``C-HB-11/12``), or a beginning (``C-JOIN``). Raises ``CannotRun`` if there are none."""
+    """Return the rules that a word of the command line stands for, ignoring case: one id, a range (``C-JOIN-40..43``),
+    several (``C-HB-11/12``), or a prefix (``C-JOIN``). Raises ``CannotRun`` if there are none."""
     book = rule_book()
     by_folded = {rule_id.casefold(): rule_id for rule_id in book}
     folded = word.casefold()
@@ -65,5 +65,5 @@ def chosen(word: str) -> list[Rule]:
     if found := cited or begun:
         return found
     like = nearest(word, book)
-    guess = f"the nearest are {', '.join(like)}" if like else "docs/rules/README.md lists the prefixes"
-    raise CannotRun(f"no rule {word!r}, nor one that starts so; {guess}")
+    guess = f"the most similar are {', '.join(like)}" if like else "docs/rules/README.md lists the prefixes"
+    raise CannotRun(f"no rule {word!r}, and none with that prefix; {guess}")

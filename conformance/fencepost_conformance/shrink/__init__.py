@@ -1,1 +1,1 @@
-"""From a trace that fails to the shortest that still fails in the same way."""
+"""Shrinking: from a failing trace to the shortest that still fails in the same way."""

@@ -1,17 +1,17 @@
-"""Running some of the events of a trace again, with what they refer to put right.
+"""Runs some events of a trace again, with their references adapted.
 
-An event names things that earlier events made: a member id that a JoinGroup was given, a generation, a timer, a place
-in the log. If earlier events are left out, those things get other names or are not there. So the events that are kept
-are fed to a fresh core one by one, and each is rewritten first:
+An event refers to results of earlier events: a member id that a JoinGroup got, a generation, a timer, a place in the
+log. If earlier events are left out, those things get other names or do not exist. So the kept events are fed to a fresh
+core one by one, and each is rewritten first:
 
-* a member id that a kept request drew becomes the id that it draws now; of one that was left out it stays what it was,
-  an id that nobody has;
-* a generation keeps its distance from the group's present one, a member epoch from the member's (of a classic member
-  of a consumer group its epoch is its generation), and so does the generation inside of a subscription;
-* a timer must be set and due, work beside be under way, an append have something to speak of; else the event is dropped
-  as well.
+* a member id that a kept request drew becomes the id that it draws now; one of a dropped request stays, and is then
+  unknown;
+* a generation keeps its distance from the group's current one, and a member epoch from the member's (for a classic
+  member of a consumer group the generation is its epoch); so does a generation inside a subscription;
+* a timer must be set and due, a background task must run, a failing append must exist; otherwise the event is dropped
+  too.
 
-What comes out is a trace of its own that any target can run.
+The result is an independent trace that any target can run.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
 from ..told_generations import with_generations
 
-#: a generation further than this from the group's is meant as a number, not as a distance
+#: a generation further than this from the group's is a number, not a distance
 _NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Remade:
-    """Events, what the core did at each, and of each the index of the event it was made from.
+    """Events, the core's observation of each, and the index of the original event of each.
 
-    ``failure``: the core raised at the last event.
+    ``failure``: what the core raised at the last event.
     """
 
     events: tuple[ev.Event, ...]
@@ -53,7 +53,8 @@ class Remade:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Of one event of the original run: the id it drew, generations and member epochs before it, log end after it."""
+    """The context of an event of the original run: the id it drew, generations and epochs before it, log end after
+    it."""
 
     drawn: str | None
     generations: Mapping[str, int]
@@ -62,14 +63,14 @@ class _Context:
 
 
 class Shrinkable(Session, Protocol):
-    """What a trace is run on again. ``last_id``: the member id that the last event drew, None if it drew none."""
+    """Runs a trace again. ``last_id``: the member id that the last event drew, None if it drew none."""
 
     @property
     def last_id(self) -> str | None: ...
 
 
 class _NotedIds(MemberIds):
-    """Remembers what was drawn last."""
+    """Remembers the last drawn id."""
 
     __slots__ = ("last",)
 
@@ -92,16 +93,16 @@ class Around(LogAround):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.ends = [0]  #: places at which the records of a step end
+        self.ends = [0]  #: offsets at which the records of a step end
         self.after: list[int] = []  #: the end of the log after each event
 
     @property
     def end(self) -> int:
-        """Of the log."""
+        """End of the log."""
         return len(self.log)
 
     def epochs(self) -> dict[tuple[str, str], int]:
-        """The epoch of each member of each consumer group."""
+        """Return the epoch of each member of each consumer group."""
         return {
             (name, row.member_id): row.member_epoch
             for name, view in self.session.consumer_groups.items()
@@ -112,7 +113,7 @@ class Around(LogAround):
         return {name: view.generation_id for name, view in self.session.groups.items()}
 
     def feed(self, event: ev.Event) -> Observation:
-        """What the event did."""
+        """Feed the event and return its observation."""
         taken = self.takes(event)
         seen = self.session.feed(event)
         self.note(event, seen, taken=taken, groups=bool(self.session.groups or self.session.consumer_groups))
@@ -123,7 +124,7 @@ class Around(LogAround):
 
 
 class _Core(CoreSession):
-    """The core, which tells the ids that it draws."""
+    """The core, with access to the ids that it draws."""
 
     def __init__(self, settings: Settings, profile: Profile) -> None:
         self._ids = _NotedIds()
@@ -143,7 +144,7 @@ Begin = Callable[[Settings, Profile], Shrinkable]
 
 
 class References:
-    """Knows what each event of a trace refers to; ``remake`` runs a part of it again on what ``begin`` makes,
+    """Knows the references of each event of a trace. ``remake`` runs a part of it again on what ``begin`` makes;
     ``put_right`` helps to run it elsewhere."""
 
     def __init__(self, settings: Settings, profile: Profile, events: Sequence[ev.Event], begin: Begin = _Core) -> None:
@@ -155,7 +156,7 @@ class References:
         around = Around(session)
         for event in events:
             generations, epochs = around.generations(), around.epochs()
-            # where the core raises, that is what is being shrunk
+            # if the core raises, that is the failure to shrink
             try:
                 around.feed(event)
                 drawn = session.last_id
@@ -164,13 +165,13 @@ class References:
             self._contexts.append(_Context(drawn, generations, epochs, around.end))
 
     def drawn(self, index: int) -> str | None:
-        """The member id that the event drew."""
+        """Return the member id that the event drew."""
         return self._contexts[index].drawn
 
     def remake(
         self, settings: Settings, kept: Collection[int], changed: Mapping[int, ev.Event] | None = None
     ) -> Remade:
-        """The kept events (by index), put right; ``changed`` holds other versions of some."""
+        """Run the kept events (by index) again, adapted; ``changed`` holds other versions of some."""
         session = self._begin(settings, self.profile)
         around = Around(session)
         ids: dict[str, str] = {}
@@ -213,10 +214,10 @@ class References:
         places: Mapping[int, int],
         wrote: bool,
     ) -> ev.Event | None:
-        """The event as it must read now, None if it makes no sense any more.
+        """Return the event in its new form, None if it is no longer possible.
 
-        ``ids``: what became of the member ids that were drawn; ``places``: where events of the original run came to
-        stand; ``wrote``: the event before this one appended something.
+        ``ids``: new member ids by the old ones; ``places``: new positions of events of the original run; ``wrote``: the
+        event before this one appended something.
         """
         if isinstance(event, ev.Request):
             return self._request(run, event, renamed(event, ids), index)
@@ -257,7 +258,7 @@ class References:
         )
 
     def _moved(self, run: Around, original: Any, body: Any, generation: int, index: int) -> int:
-        """A generation that keeps its distance from the one that the member has, or its group."""
+        """Return a generation with the same distance from the member's own, or its group's."""
         context = self._contexts[index]
         then = context.epochs.get((original.group_id, original.member_id), context.generations.get(original.group_id))
         now = run.epochs().get((body.group_id, body.member_id), run.generations().get(body.group_id))
@@ -266,7 +267,7 @@ class References:
         return now + generation - then
 
     def _end(self, run: Around, offset: int, index: int, places: Mapping[int, int]) -> int:
-        """Where the log ends now that then ended at ``offset``."""
+        """Return the log end that corresponds to ``offset`` in the original run."""
         if offset == self._contexts[index].end:
             return run.end
         wrote = [then for then in range(index) if self._contexts[then].end <= offset and then in places]
@@ -284,7 +285,7 @@ class References:
 
 
 def renamed(value: Any, ids: Mapping[str, str]) -> Any:
-    """The value with every member id replaced by its new one."""
+    """Return the value with every member id replaced by its new one."""
     if isinstance(value, str):
         return ids.get(value, value)
     if isinstance(value, tuple):

@@ -1,7 +1,7 @@
-"""Delta debugging over the events of a trace: leave out as much as can be left out.
+"""Delta debugging over the events of a trace: leaves out as much as possible.
 
-Halves first, then smaller and smaller pieces, then single events, again until nothing more can go; then what a log that
-is loaded holds, and settings. A candidate counts if it fails in the same way: same verdict, same field.
+It tries halves first, then smaller and smaller pieces, then single events, until nothing more can go; then the contents
+of loaded logs, and settings. A candidate counts if it fails in the same way: same verdict, same field.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..pipeline.check import Examined
 from ..pipeline.job import failure_kind
 from .references import Begin, References, Remade
 
-#: looks at a trace; ``Checker.examine`` of one trace
+#: runs a trace; ``Checker.examine`` of one trace
 Examine = Callable[[Generated], Examined]
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """The shortest trace found, what becomes of it, and how many candidates were tried; ``interrupted``: more could
-    have been."""
+    """The shortest trace found, its result, and the number of candidates tried; ``interrupted``: more could have been
+    tried."""
 
     trace: Generated
     found: Examined
@@ -34,12 +34,12 @@ class Shrunk:
     interrupted: bool = False
 
 
-#: what makes two failures the same; None if the trace did not fail
+#: returns a key that is equal for equal failures; None if the trace did not fail
 KindOf = Callable[[Examined], Hashable | None]
 
 
 def kind_of(found: Examined) -> tuple[str, str] | None:
-    """What makes two failures the same; None if the trace did not fail."""
+    """Return a key that is equal for equal failures; None if the trace did not fail."""
     if not found.outcome.failed or found.difference is None:
         return None
     return failure_kind(found.outcome, found.difference.field)
@@ -48,11 +48,11 @@ def kind_of(found: Examined) -> tuple[str, str] | None:
 def shrink(
     trace: Generated, examine: Examine, *, most: int = 3_000, kind: KindOf = kind_of, begin: Begin | None = None
 ) -> Shrunk:
-    """The shortest trace that fails as ``trace`` does; the shortest so far, if it is interrupted. Raises ``ValueError``
-    if ``trace`` does not fail.
+    """Return the shortest trace that fails as ``trace`` does; the shortest so far, if it is interrupted. Raises
+    ``ValueError`` if ``trace`` does not fail.
 
-    ``most``: candidates to try at most; ``begin``: what candidates are run on, to put right what they refer to (the
-    core if None)."""
+    ``most``: maximum number of candidates; ``begin``: makes the coordinator that adapts candidates (the core if
+    None)."""
     found = examine(trace)
     if kind(found) is None:
         raise ValueError("the trace does not fail: there is nothing to shrink")
@@ -67,7 +67,7 @@ def shrink(
 
 
 def _settings() -> list[tuple[str, ...]]:
-    """The settings, one by one; a value and its bounds are changed together, since a broker refuses one outside."""
+    """Return the settings, one by one; a value and its bounds change together, since a broker rejects one outside."""
     groups = [
         tuple(f"group_consumer_{bound}{name}_ms" for bound in ("", "min_", "max_"))
         for name in ("session_timeout", "heartbeat_interval", "assignment_interval")
@@ -92,18 +92,18 @@ class _Shrinking:
         self._aim(trace)
 
     def _aim(self, trace: Generated) -> None:
-        """Candidates are made from this trace from now on."""
+        """Make candidates from this trace from now on."""
         own = () if self._begin is None else (self._begin,)
         self._references = References(trace.settings, trace.profile, trace.events, *own)
 
     def cut(self) -> None:
-        """Nothing after the difference matters."""
+        """Drop the events after the difference."""
         assert self.found.difference is not None
         self._try(range(min(self.found.difference.event + 1, len(self.best.events))))
         self._aim(self.best)
 
     def leave_out_events(self) -> bool:
-        """True if something went."""
+        """Drop events; returns True if any was dropped."""
         before = len(self.best.events)
         piece = max(1, len(self.best.events) // 2)
         while True:
@@ -117,7 +117,7 @@ class _Shrinking:
             piece = max(1, piece // 2)
 
     def leave_out_records(self) -> bool:
-        """Loads with fewer records, and records with fewer members; True if something went."""
+        """Drop records of loads, and members of records; returns True if any was dropped."""
         went = False
         index = 0
         while index < len(self.best.events):
@@ -129,7 +129,7 @@ class _Shrinking:
         return went
 
     def plain_settings(self) -> None:
-        """Settings that do not matter become Kafka's defaults."""
+        """Set settings that do not matter to Kafka's defaults."""
         usual = Settings()
         for names in _SETTINGS:
             try:
@@ -140,7 +140,7 @@ class _Shrinking:
                 self._try(range(len(self.best.events)), settings=settings)
 
     def begin_at_zero(self) -> None:
-        """What is left keeps its distances in time, and begins at 0."""
+        """Shift the times so that the trace begins at 0."""
         events = self.best.events
         shift = events[0].at_ms if events else 0
         if shift:
@@ -153,7 +153,7 @@ class _Shrinking:
     def _try(
         self, kept: Sequence[int], *, changed: dict[int, Event] | None = None, settings: Settings | None = None
     ) -> bool:
-        """Take the candidate if it fails in the same way."""
+        """Accept the candidate if it fails in the same way."""
         if self.tried >= self._most or not kept:
             return False
         self.tried += 1
@@ -169,12 +169,12 @@ class _Shrinking:
 
 
 def as_trace(seed: int, settings: Settings, profile: Profile, remade: Remade) -> Generated:
-    """A remade trace as one to be examined; ``seed`` names where it came from."""
+    """Return a remade trace in a form that can be examined; ``seed`` names its origin."""
     return Generated(seed, settings, profile, remade.events, remade.observations, remade.failure)
 
 
 def _smaller(event: Load) -> list[Load]:
-    """The load with one record less, or one member less in a record."""
+    """Return the load with one record less, or one member less in a record, in all ways."""
     made = [replace(event, records=event.records[:n] + event.records[n + 1 :]) for n in range(len(event.records))]
     for n, record in enumerate(event.records):
         value = record.group_metadata

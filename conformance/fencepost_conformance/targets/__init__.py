@@ -1,1 +1,1 @@
-"""Things that can be tested, behind one small interface."""
+"""Implementations that can be tested, behind one small interface."""

@@ -17,14 +17,14 @@ from fencepost.protocol.view import GroupView
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a target did with one event.
+    """The effects of one event on a target.
 
-    ``timers``: the net change of the armed timers, key to absolute deadline in ms, or None if it is armed no more; a
-    timer that was re-armed to the same deadline is no change. ``groups``: the classic groups that the event changed, id
-    to their view afterwards, None if there is no classic group of that id any more; ``consumer_groups``: likewise.
-    ``tasks``: work that was started beside. ``error``: the operation failed inside (an internal error, Kafka's
-    exception class name); an outcome too, since some rules say so. ``offsets``: all offsets afterwards, None if the
-    event changed none of them, or if the target does not show them.
+    ``timers``: the net change of the armed timers, key to absolute deadline in ms, or None if it is no longer armed; a
+    timer that was re-armed to the same deadline does not count. ``groups``: the classic groups that the event changed,
+    id to their view afterwards, None if there is no classic group with that id any longer; ``consumer_groups``:
+    likewise. ``tasks``: background tasks that were started. ``error``: an internal error of the operation (Kafka's
+    exception class name), which some rules require. ``offsets``: all offsets afterwards, None if the event changed none
+    of them, or if the target does not show them.
     """
 
     records: tuple[Record, ...] = ()
@@ -38,11 +38,11 @@ class Observation:
 
 
 class Target(Protocol):
-    """Anything that takes a whole trace of events and tells what it observed after each."""
+    """Anything that takes a whole trace of events and returns its observation of each."""
 
     name: str
 
     def run(self, settings: Settings, profile: Profile, events: Sequence[Event]) -> list[Observation]:
-        """Start afresh, handle the events in order, observe after each. Same length as ``events``."""
+        """Start anew, handle the events in order, and return one observation for each event."""
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""A whole Apache Kafka broker of one node, on loopback, in a folder that is thrown away (``docs/targets.md``)."""
+"""A whole Apache Kafka broker of one node, on loopback, in a temporary folder (``docs/targets.md``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..jvm import jars
 from ..jvm.builds import numbers
 from ..jvm.releases import broker_artifacts
 
-#: what 3.9 is started with for its own default coordinator, the one in Scala
+#: setting for 3.9 with its own default coordinator, the one in Scala
 SCALA_COORDINATOR: Final = {"group.coordinator.new.enable": "false"}
 DEFAULT_VERSION = "4.3.1"
 HOST = "127.0.0.1"
@@ -34,7 +34,7 @@ STOP_TIMEOUT_S = 20.0
 TAIL_LINES = 30
 _MEMORY: Final = Path("/dev/shm")
 _ROOM: Final = 2 << 30
-#: Any valid cluster id will do: 16 bytes in URL-safe base 64.
+#: Any valid cluster id works: 16 bytes in URL-safe base 64.
 CLUSTER_ID = "ZmVuY2Vwb3N0LWNvbmZvcg"
 
 
@@ -48,9 +48,9 @@ _SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 class Broker:
     """A context manager: the broker runs from ``start`` (or ``with``) to ``stop``.
 
-    ``settings`` are broker settings by Kafka's names, over the defaults below. ``bootstrap`` is its address. With
-    ``logins``, passwords by name, it listens at ``secured_port`` too, where these log in by PLAIN or SCRAM; over TLS,
-    if the settings have a key store for the listener ``secured``.
+    ``settings`` are broker settings by Kafka's names; they override the defaults below. ``bootstrap`` is its address.
+    With ``logins``, passwords by name, it also listens at ``secured_port``, where these users log in by PLAIN or SCRAM;
+    over TLS, if the settings have a key store for the listener ``secured``.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class Broker:
             "share.coordinator.state.topic.min.isr": "1",
             "share.coordinator.state.topic.num.partitions": "1",
             "group.initial.rebalance.delay.ms": str(initial_rebalance_delay_ms),
-            # Kafka deletes empty groups at a moment that no trace shows (O-EXP-20); here never while the broker runs
+            # Kafka deletes empty groups at a time that no trace shows (O-EXP-20); here never while the broker runs
             "offsets.retention.check.interval.ms": str(7 * 24 * 3_600_000),
-            # on a busy machine the controller would take a slow broker for dead, and its coordinators would move
+            # on a busy machine the controller would declare a slow broker dead, and its coordinators would move
             "broker.session.timeout.ms": "300000",
             "auto.create.topics.enable": "false",
             "num.network.threads": "2",
@@ -111,7 +111,7 @@ class Broker:
 
     @property
     def pid(self) -> int:
-        """Of its process, while it runs."""
+        """Id of its process, while it runs."""
         if self._process is None:
             raise BrokerFault(f"{self.name} was not started")
         return self._process.pid
@@ -217,7 +217,7 @@ class Broker:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
 
     def create_topic(self, name: str, partitions: int = 1, *, timeout_s: float = 30.0) -> None:
-        """Create a topic and wait until the broker leads it. Raises ``BrokerFault`` if the broker refuses."""
+        """Create a topic and wait until the broker leads it. Raises ``BrokerFault`` if the broker fails."""
         topic = CreatableTopic(
             name=TopicName(name),
             num_partitions=i32(partitions),
@@ -236,7 +236,7 @@ class Broker:
             raise BrokerFault(f"{self.name} did not create topic {name!r}: {result.error_message or result.error_code}")
 
     def stop(self) -> None:
-        """End the broker and throw its folder away. May be called again."""
+        """End the broker and delete its folder. May be called again."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -260,7 +260,7 @@ class Broker:
 
 
 def _secured(logins: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings of the listener on which these log in."""
+    """Return the settings of the listener for log-ins."""
     tls = "listener.name.secured.ssl.keystore.location" in settings
     users = " ".join(f'user_{name}="{password}"' for name, password in logins.items())
     modules = "org.apache.kafka.common.security"
@@ -278,8 +278,8 @@ def _secured(logins: Mapping[str, str], settings: Mapping[str, str]) -> dict[str
 
 
 def _in_memory() -> Path | None:
-    """A folder in memory with room for a store, where there is one: Kafka waits for the disk several times for each
-    partition that it creates."""
+    """Return a folder in memory with room for a store, if there is one: Kafka waits for the disk several times for each
+    new partition."""
     try:
         return _MEMORY if shutil.disk_usage(_MEMORY).free >= _ROOM and os.access(_MEMORY, os.W_OK) else None
     except OSError:
@@ -288,7 +288,7 @@ def _in_memory() -> Path | None:
 
 @contextmanager
 def _free_port() -> Iterator[int]:
-    """A port that nobody uses, held until the block ends so that two of them differ."""
+    """Yield an unused port, held until the block ends so that two of them differ."""
     with socket.socket() as holder:
         holder.bind((HOST, 0))
         yield holder.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The bundled core as a target, and a session with it that goes event by event."""
+"""The bundled core as a target, and a session with it that runs event by event."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FUNCTIONS = KafkaFunctions()
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """All that a session keeps."""
+    """The whole state of a session."""
 
     state: CoordinatorState
     versions: dict[int, int]
@@ -40,7 +40,7 @@ class _Mark:
 
 
 class CoreSession:
-    """A coordinator that is fed one event at a time; its answers are seen as their version carries them.
+    """A coordinator that takes one event at a time; its answers are shown as their version carries them.
 
     ``armed`` holds the timers that are set, key to absolute deadline in ms; ``groups`` and ``consumer_groups`` the
     views after the last event.
@@ -61,7 +61,7 @@ class CoreSession:
         self.offsets = OffsetsView()
 
     def feed(self, event: Event) -> Observation:
-        """Handle the event and tell what it did. Raises what the core raises, ``IllegalEvent`` among it."""
+        """Handle the event and return what it did. Raises what the core raises, including ``IllegalEvent``."""
         old = self._state
         self._state, outcome = coordinator.step(old, event, self._choices)
         timers = self._timers(event, outcome.timers)
@@ -89,12 +89,12 @@ class CoreSession:
         )
 
     def _changed_offsets(self) -> OffsetsView | None:
-        """All offsets, None if they are as they were."""
+        """Return all offsets, None if they have not changed."""
         before, self.offsets = self.offsets, coordinator.offsets_view(self._state)
         return None if self.offsets == before else self.offsets
 
     def mark(self) -> _Mark:
-        """Where the session is now; ``back_to`` goes there again. The choices are not part of it."""
+        """Return the current state for ``back_to``. The choices are not part of it."""
         return _Mark(
             self._state,
             dict(self._versions),
@@ -105,14 +105,14 @@ class CoreSession:
         )
 
     def back_to(self, mark: _Mark) -> None:
-        """As if nothing had been fed since; a mark can be gone back to again and again."""
+        """Return to a mark, as if nothing had been fed since; a mark can be used any number of times."""
         self._state, self._versions = mark.state, dict(mark.versions)
         self.armed = dict(mark.armed)
         self.groups, self.consumer_groups = dict(mark.groups), dict(mark.consumer_groups)
         self.offsets = mark.offsets
 
     def offer(self, event: Event) -> Observation:
-        """Likewise, but an event that the core refuses is an observation too, of nothing else than that ``error``."""
+        """Handle the event; if the core rejects it, return an observation with only that ``error``."""
         try:
             return self.feed(event)
         except IllegalEvent as refused:
@@ -134,7 +134,7 @@ class CoreSession:
         return {key: due for key, old in before.items() if (due := armed.get(key)) != old}
 
     def _touched(self, old: CoordinatorState) -> list[str]:
-        """The names whose group is another object than before; groups are immutable, so no other one has changed."""
+        """Return the names whose group object has changed; groups are immutable, so no other group has changed."""
         before, after = old.groups, self._state.groups
         if before is after:
             return []
@@ -149,7 +149,7 @@ _View = TypeVar("_View")
 def _changes(
     names: Sequence[str], known: dict[str, _View], view: Callable[[str], _View | None]
 ) -> dict[str, _View | None]:
-    """The views of these groups that are not as known, which then are known; None for one that is gone."""
+    """Return the views of these groups that have changed, and note them as known; None for a removed group."""
     changed: dict[str, _View | None] = {}
     for name in names:
         now = view(name)
@@ -164,7 +164,7 @@ def _changes(
 
 
 class Core:
-    """The core over whole traces; ``choices`` makes the choices of one trace, Kafka's way if not given."""
+    """The core over whole traces; ``choices`` makes the choices of one trace, by default as Kafka does."""
 
     name = "core"
 
@@ -178,7 +178,7 @@ class Core:
     def run_until_raised(
         self, settings: Settings, profile: Profile, events: Sequence[Event]
     ) -> tuple[list[Observation], str | None]:
-        """As ``run``, but if the core raises: the observations before that event, and what it raised."""
+        """As ``run``, but if the core raises: return the observations before that event, and what it raised."""
         session = CoreSession(settings, profile, self._choices())
         observations: list[Observation] = []
         for event in events:
@@ -189,4 +189,4 @@ class Core:
         return observations, None
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the core holds no resources."""

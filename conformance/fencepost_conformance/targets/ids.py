@@ -28,7 +28,7 @@ def kafka_uuid(n: int) -> str:
 
 
 class MemberIds:
-    """Draws the fresh member ids of one trace in order: call it with the prefix, or ask for a ``uuid``."""
+    """Draws the fresh member ids of one trace in order: call it with the prefix, or call ``uuid``."""
 
     __slots__ = ("drawn",)
 
@@ -41,7 +41,7 @@ class MemberIds:
         return member_id(prefix, drawn)
 
     def uuid(self) -> str:
-        """Kafka draws again while the text begins with a hyphen."""
+        """Return the next UUID; Kafka draws again while the text begins with a hyphen."""
         while True:
             drawn = kafka_uuid(self.drawn)
             self.drawn += 1

@@ -1,8 +1,8 @@
 """Apache Kafka's own group coordinator as a target: its service and runtime, stepped in a JVM (``docs/targets.md``).
 
-The profile plays no part: Kafka does what its release does. A trace that asks for something impossible is answered in
-the observation's ``error``: ``NoSuchTimer`` (not armed, or not due), ``NoSuchTask``, ``OffsetBeyondLog``,
-``OffsetInsideBatch`` (the records of one operation are replicated together), ``NothingToAppend``.
+The profile has no effect: Kafka does what its release does. For an impossible event the observation has an ``error``:
+``NoSuchTimer`` (not armed, or not due), ``NoSuchTask``, ``OffsetBeyondLog``, ``OffsetInsideBatch`` (the records of one
+operation are replicated together), ``NothingToAppend``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .registry import profile_of_version
 
 
 class KafkaJvm:
-    """One JVM, started when the first trace is run. Not for use by several threads at once.
+    """One JVM, started when the first trace runs. Not thread-safe.
 
-    ``build``: a release by its name, or any build of Kafka.
-    ``views=False`` leaves ``Observation.groups`` empty, which is quicker. ``merged=True`` runs Kafka's own linger 0, in
-    which a failing append belongs to the step that caused it, and ``AppendFailed`` then shows nothing.
+    ``build``: the name of a release, or any build of Kafka. ``views=False`` leaves ``Observation.groups`` empty, which
+    is faster. ``merged=True`` runs Kafka's own linger 0, in which a failing append belongs to the step that caused it,
+    and ``AppendFailed`` then shows nothing.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class KafkaJvm:
         return None if self._process is None else self._process.pid
 
     def run(self, settings: Settings, profile: Profile, events: Sequence[Event]) -> list[Observation]:
-        """Start afresh, handle the events in order, observe after each."""
+        """Start anew, handle the events in order, and observe after each."""
         del profile
         return self.run_many([(settings, events)])[0]
 
@@ -76,8 +76,8 @@ class KafkaJvm:
             return [decode.observations(line, self._codec) for line in answers]
 
     def run_each(self, traces: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation] | ProcessFault]:
-        """As ``run_many``, with the fault in place of what a trace that cannot be run would have shown; the JVM is
-        started anew where it ended. Raises ``NoStart`` if it does not come up."""
+        """As ``run_many``, with the fault in place of the observations of a trace that cannot be run. Restarts the JVM
+        where it ended. Raises ``NoStart`` if it does not start."""
         try:
             return list(self.run_many(traces))
         except NoStart:
@@ -88,7 +88,7 @@ class KafkaJvm:
         return [found for trace in traces for found in self.run_each([trace])]
 
     def live(self, settings: Settings) -> KafkaLive:
-        """A trace that is fed event by event; it ends when another one is begun here."""
+        """Begin a trace that is fed event by event; it ends when another one begins here."""
         return KafkaLive(self._started(), settings, self._codec)
 
     def close(self) -> None:
@@ -117,7 +117,8 @@ _Known: TypeAlias = tuple[dict[TimerKey, int], dict[str, GroupView], dict[str, C
 
 
 class KafkaLive:
-    """One trace, event by event. ``drawn``: how many member ids Kafka has made; set, the next one has that number."""
+    """One trace, event by event. ``drawn``: number of member ids that Kafka has made; if set, the next one has that
+    number."""
 
     def __init__(self, process: LineProcess, settings: Settings, codec: Codec) -> None:
         self._process = process
@@ -140,12 +141,12 @@ class KafkaLive:
         self._next = number
 
     def start(self, event: Event) -> None:
-        """Let Kafka handle the event while something else is done; ``feed`` of it must follow. Raises as that."""
+        """Let Kafka begin to handle the event; ``feed`` of it must follow. Raises as that."""
         self._started = event
         self._process.exchange(self._line(event), 0)
 
     def feed(self, event: Event) -> Observation:
-        """Handle the event and tell what it did. Raises ``ProcessFault``."""
+        """Handle the event and return what it did. Raises ``ProcessFault``."""
         line = b"" if self._started is event else self._line(event)
         self._started = None
         return self._ask(line)
@@ -157,11 +158,11 @@ class KafkaLive:
             rows.insert(0, encode.next_id(self._next))
         self._before = len(self._rows), (dict(self.armed), dict(self.groups), dict(self.consumer_groups))
         self._rows += rows
-        # an append that fails is a part of the step before: the trace so far is run again, knowing that
+        # a failing append belongs to the step before, so the trace so far runs again with that failure
         return encode.beginning(self._settings, self._rows) if again else encode.more(rows)
 
     def redrawn(self, event: Event, drawn: int) -> Observation:
-        """The last step anew, its first member id being that number. Raises ``ProcessFault``."""
+        """Repeat the last step, with that number for its first member id. Raises ``ProcessFault``."""
         place, (self.armed, self.groups, self.consumer_groups) = self._before
         self._rows[place:] = [encode.next_id(drawn), encode.row(event, self._codec)]
         return self._ask(encode.beginning(self._settings, self._rows))
@@ -180,7 +181,7 @@ _Value = TypeVar("_Value")
 
 
 def follow(known: dict[_Key, _Value], changes: Mapping[_Key, _Value | None]) -> None:
-    """Make the changes; None: gone."""
+    """Apply the changes; None: removed."""
     for key, value in changes.items():
         if value is None:
             known.pop(key, None)

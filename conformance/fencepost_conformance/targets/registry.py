@@ -18,7 +18,7 @@ from ..jvm.builds import Build, in_folder, numbers
 from ..nearest import unknown
 
 _KNOWN = (
-    "core or model (each checks the other), kafka:RELEASE (as kafka:4.4.0), kafka:DIR (a folder of jars), "
+    "core or model (each checks the other), kafka:RELEASE (such as kafka:4.4.0), kafka:DIR (a folder of jars), "
     "broker:RELEASE, HOST:PORT"
 )
 _RELEASE = re.compile(r"\d+(\.\d+)+")
@@ -26,9 +26,9 @@ _RELEASE = re.compile(r"\d+(\.\d+)+")
 
 @dataclass(frozen=True, slots=True)
 class TargetName:
-    """``kind`` tells how it is tested: ``core`` by the model; ``kafka``, the coordinator of a release, or of the jars
-    in a ``folder``, step by step; ``broker`` over the wire, at ``host`` and ``port``, or started for the occasion if it
-    has a ``release``."""
+    """``kind`` decides how it is tested: ``core`` by the model; ``kafka``, the coordinator of a release, or of the jars
+    in a ``folder``, step by step; ``broker`` over the wire, at ``host`` and ``port``, or started for the run if it has
+    a ``release``."""
 
     kind: Literal["core", "kafka", "broker"]
     release: str = ""
@@ -38,12 +38,12 @@ class TargetName:
 
     @property
     def build(self) -> Build:
-        """The build of Kafka that is meant."""
+        """The build of Kafka."""
         return Build(self.release, self.folder)
 
 
 def parse_target(text: str) -> TargetName:
-    """What a target's name means. Raises ``CannotRun`` for a name that means nothing."""
+    """Parse a target's name. Raises ``CannotRun`` for an unknown one."""
     if text in ("core", "model"):
         return TargetName("core")
     head, colon, tail = text.rpartition(":")
@@ -67,15 +67,16 @@ def _of_folder(kind: str, name: str) -> TargetName:
 
 
 def absolute(text: str) -> str:
-    """A target's name as it can be read in any folder. Raises ``CannotRun`` for a name that means nothing."""
+    """Return a target's name in a form that works in any folder. Raises ``CannotRun`` for an unknown one."""
     target = parse_target(text)
     return f"kafka:{target.folder}" if target.folder else text
 
 
 def profile_for(target: TargetName, wanted: str | None) -> str:
-    """The name of the profile to run with: the wanted one, else that of the target's release, else the newest Kafka's.
+    """Return the name of the profile to run with: the wanted one, else that of the target's release, else the newest
+    Kafka's.
 
-    Raises ``CannotRun`` for a profile that does not exist."""
+    Raises ``CannotRun`` for an unknown profile."""
     known = JUDGED if target.kind == "broker" else PROFILES
     if wanted is not None and wanted not in known:
         if wanted in JUDGED:
@@ -87,42 +88,42 @@ def profile_for(target: TargetName, wanted: str | None) -> str:
 
 
 def profile_of_version(version: str) -> str:
-    """The profile of the release with that version, else of the newest one before it, else of the oldest."""
+    """Return the profile of that version's release, else of the newest one before it, else of the oldest."""
     ordered = sorted((numbers(name.removeprefix("kafka-")), name) for name in PROFILES if name.startswith("kafka-"))
     return max((row for row in ordered if row[0] <= numbers(version)), default=ordered[0])[1]
 
 
 def build_found(target: TargetName, profile: str) -> dict[str, dict[str, str]]:
-    """What there is to tell of a folder's build, as JSON data: its version, and why this profile. Else nothing."""
+    """Return JSON data about a folder's build: its version, and why this profile. Empty for other targets."""
     if not target.folder:
         return {}
     own = profile_of_version(target.release)
     if profile != own:
-        why = f"profile {profile} as asked for, its own being {own}"
+        why = f"profile {profile} as requested (its own is {own})"
     elif numbers(own.removeprefix("kafka-"))[:2] == numbers(target.release)[:2]:
         why = f"profile {profile}"
     else:
-        why = f"profile {profile}, the nearest, for there is none of this version"
+        why = f"profile {profile}, the closest, since this version has none"
     told = f"{target.folder} holds Kafka {target.release}; {why}"
     return {"build": {"version": target.release, "folder": target.folder, "profile": profile, "told": told}}
 
 
 def tell_build(target: TargetName, profile: str) -> None:
-    """Say it on standard error, before the work begins."""
+    """Print that on standard error, before the work begins."""
     for found in build_found(target, profile).values():
         print(found["told"], file=sys.stderr)
 
 
 def profiles_for(target: TargetName, wanted: str | None) -> tuple[str, ...]:
-    """The profiles that a run goes through: as ``profile_for``, but the core under both that people use it with,
-    ``intended`` and the newest Kafka's, unless one is wanted. Raises ``CannotRun`` as that does."""
+    """Return the profiles of a run: as ``profile_for``, but for the core without a wanted profile the two usual ones,
+    ``intended`` and the newest Kafka's. Raises ``CannotRun`` as that does."""
     if target.kind == "core" and wanted is None:
         return INTENDED.name, NEWEST_KAFKA.name
     return (profile_for(target, wanted),)
 
 
 def require_open(target: TargetName) -> None:
-    """Raises ``CannotRun`` if nothing listens at the broker's address."""
+    """Raise ``CannotRun`` if nothing listens at the broker's address."""
     try:
         socket.create_connection((target.host, target.port), timeout=5).close()
     except OSError as reason:

@@ -1,4 +1,4 @@
-"""An answer as its API version carries it: what the version has no field for does not arrive."""
+"""Answers as their API version carries them: fields that the version lacks do not arrive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencepost.protocol.records import Record
 
 
 def wire_form(body: m.ResponseBody, version: int) -> m.ResponseBody:
-    """The answer that a client of this version decodes (G-WIRE-01…04, 12…14, 20)."""
+    """Return the answer that a client of this version decodes (G-WIRE-01…04, 12…14, 20)."""
     if isinstance(body, m.JoinGroupResponse):
         return _join(body, version)
     if isinstance(body, m.SyncGroupResponse):
@@ -26,7 +26,7 @@ def wire_form(body: m.ResponseBody, version: int) -> m.ResponseBody:
 
 
 def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-    """Without leader epochs (O-FETCH-11)."""
+    """Return the group without leader epochs (O-FETCH-11)."""
     rows = tuple(
         replace(topic, partitions=tuple(replace(row, committed_leader_epoch=-1) for row in topic.partitions))
         for topic in group.topics
@@ -35,7 +35,8 @@ def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
 
 
 def record_form(record: Record) -> Record:
-    """The record as the log has it: beside a time to expire it has no place for a topic's id (F-REC-11, F-REC-20)."""
+    """Return the record as the log has it: with an expiry time it has no field for a topic's id (F-REC-11,
+    F-REC-20)."""
     value = record.value
     if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1 and value.topic_id != ZERO_ID:
         return replace(record, value=replace(value, topic_id=ZERO_ID, leader_epoch=-1))

@@ -1,4 +1,4 @@
-"""The trace format: JSON Lines that a third party can write and read (``docs/traces.md``), and ITF."""
+"""The trace formats: JSON Lines that other programs can write and read (``docs/traces.md``), and ITF."""
 
 from .files import BrokenTrace, EventTrace, Trace, WireTrace, lines_of, read_traces, write_traces
 

@@ -1,4 +1,4 @@
-"""Between the lines of a trace and the dataclasses that coordinator, model and targets speak in."""
+"""Converts between the lines of a trace and the dataclasses of coordinator, model and targets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CODES = frozenset(map(int, ErrorCode))
 _DEFAULTS = Settings()
 _SETTINGS_TYPE = TypeAdapter(Settings)
 
-#: lists that are sets: written sorted, so that a trace has one text
+#: lists that represent sets: written sorted, so that a trace has one text
 _SETS = frozenset({"denied", "denied_topics", "denied_transactional_ids", "pending_join", "pending_sync"})
 _LISTS_OF_SETS = frozenset({"racks"})
 
@@ -55,7 +55,7 @@ def header(
     provenance: dict[str, str] | None = None,
     assumed: tuple[str, ...] = (),
 ) -> ln.HeaderLine:
-    """The header of a trace; only what differs from the defaults is written."""
+    """Return the header of a trace; values equal to the defaults are left out."""
     base = replace(JUDGED.get(profile.name, INTENDED), name=profile.name)
     return ln.HeaderLine(
         version=1,
@@ -71,7 +71,7 @@ def header(
 
 
 def settings_of(line: ln.HeaderLine) -> Settings:
-    """Raises ``ValueError`` for a setting that does not exist, and for settings that contradict each other."""
+    """Return the settings. Raises ``ValueError`` for an unknown setting, and for contradicting ones."""
     if unknown := sorted({*line.settings, *line.assumed} - _SETTINGS):
         raise ValueError(f"unknown setting {unknown[0]!r}")
     try:
@@ -88,7 +88,7 @@ def _told(settings: Settings, name: str) -> ln.Setting:
 
 
 def profile_of(line: ln.HeaderLine) -> Profile:
-    """Raises ``ValueError`` for a switch that does not exist, or an unknown profile without switches."""
+    """Return the profile. Raises ``ValueError`` for an unknown switch, or an unknown profile without switches."""
     if unknown := sorted(set(line.switches) - {*SWITCH_NAMES}):
         raise ValueError(f"unknown switch {unknown[0]!r}")
     known = JUDGED.get(line.profile)
@@ -99,7 +99,7 @@ def profile_of(line: ln.HeaderLine) -> Profile:
 
 
 def line_of_event(event: ev.Event) -> ln.Line:
-    """The line that says this event."""
+    """Return the line for this event."""
     if isinstance(event, ev.Request):
         made: ln.Line = ln.REQUEST_LINES[ln.API_OF_TYPE[type(event.body)]](
             **{field.name: getattr(event, field.name) for field in fields(ev.Request)}
@@ -109,7 +109,7 @@ def line_of_event(event: ev.Event) -> ln.Line:
 
 
 def event_of_line(line: ln.Line) -> ev.Event | None:
-    """The event that the line says, None if it is no event line."""
+    """Return the event in the line, None if it is not an event line."""
     if getattr(line, "type", None) == "request":
         return ev.Request(**{field.name: getattr(line, field.name) for field in fields(ev.Request)})
     kind = _EVENT_OF.get(type(line))
@@ -155,12 +155,12 @@ def observation_of_line(line: ln.ObservedLine) -> Observation:
 
 
 def text_of(line: ln.Line) -> str:
-    """One line of JSON, without its end. The same line always has the same text; defaults are left out."""
+    """Return one line of JSON, without its end. The same line always has the same text; defaults are left out."""
     return json.dumps(plain(line), ensure_ascii=False, separators=(",", ":"))
 
 
 def plain(line: ln.Line) -> dict[str, Any]:
-    """The line as JSON data: ``type`` first, sets in order, top-level fields that hold their default left out."""
+    """Return the line as JSON data: ``type`` first, sets sorted, top-level fields with their default left out."""
     dumped = line.model_dump(mode="json")
     defaults = type(line).model_fields
     kept = {"type": dumped.pop("type")}
@@ -194,7 +194,7 @@ def _with_sorted_sets(value: Any) -> Any:
 
 
 def wire_request(line: ln.SentLine) -> RequestBody | None:
-    """The typed body of a request of the group APIs, None for any other API or an undecoded frame.
+    """Return the typed body of a request of the group APIs, None for any other API or an undecoded frame.
 
     Raises ``pydantic.ValidationError`` if the body has other fields than the API."""
     body: RequestBody | None = _typed(line.api_key, line.body, of_request=True)
@@ -202,7 +202,7 @@ def wire_request(line: ln.SentLine) -> RequestBody | None:
 
 
 def wire_response(line: ln.ReceivedLine) -> ResponseBody | None:
-    """As ``wire_request``, for the answer; None too for one whose error code is odd (``odd_codes``)."""
+    """As ``wire_request``, for the answer; also None for an answer with an unknown error code (``odd_codes``)."""
     try:
         body: ResponseBody | None = _typed(line.api_key, line.body, of_request=False)
     except ValidationError:
@@ -213,7 +213,7 @@ def wire_response(line: ln.ReceivedLine) -> ResponseBody | None:
 
 
 def odd_codes(body: Any) -> tuple[int, ...]:
-    """The error codes in an answer (JSON data) that are none of group coordination's, in order of appearance."""
+    """Return the error codes in an answer (JSON data) that group coordination does not have, in order of appearance."""
     found: list[int] = []
     if isinstance(body, dict):
         code = body.get("error_code")
@@ -235,6 +235,6 @@ def _typed(api_key: int, body: dict[str, Any], *, of_request: bool) -> Any:
 
 
 def wire_body(body: RequestBody | ResponseBody) -> dict[str, Any]:
-    """The JSON data of a message, for the ``body`` of a wire line."""
+    """Return the JSON data of a message, for the ``body`` of a wire line."""
     data: dict[str, Any] = ln.body_model(type(body))(body=body).model_dump(mode="json")["body"]
     return data

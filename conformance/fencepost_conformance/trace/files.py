@@ -1,4 +1,4 @@
-"""Traces in files: JSON Lines, plain or gzip. A broken line spoils its own trace only."""
+"""Traces in files: JSON Lines, plain or gzip. A broken line only spoils its own trace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .lines import HeaderLine, Line, ObservedLine, ReceivedLine, SentLine, WireL
 
 @dataclass(frozen=True, slots=True)
 class EventTrace:
-    """A trace of kind ``events``; ``observations[i]`` belongs to ``events[i]``, None if the trace does not tell."""
+    """A trace of kind ``events``; ``observations[i]`` belongs to ``events[i]``, None if the trace does not have it."""
 
     settings: Settings
     profile: Profile
@@ -37,8 +37,8 @@ class EventTrace:
 class WireTrace:
     """A trace of kind ``wire``: its lines in order, bodies as JSON data (``convert.wire_request`` types them).
 
-    ``assumed``: the settings (fields) whose value nobody told its writer, so that Kafka's default stands for them.
-    ``numbers``: the line of the file that holds the header, then that of each line; empty if it was not read from one.
+    ``assumed``: settings (fields) that its writer did not know, so that they have Kafka's defaults. ``numbers``: the
+    line numbers of the header and of each line in the file; empty if it was not read from one.
     """
 
     settings: Settings
@@ -53,7 +53,7 @@ class WireTrace:
 
 @dataclass(frozen=True, slots=True)
 class BrokenTrace:
-    """What could not be read: the file, the line (from 1) and what is wrong with it."""
+    """An unreadable trace: the file, the line (from 1) and what is wrong with it."""
 
     path: str
     line: int
@@ -67,13 +67,13 @@ Trace: TypeAlias = EventTrace | WireTrace
 
 
 def read_traces(path: Path) -> Iterator[Trace | BrokenTrace]:
-    """The traces of a file in order. Raises ``OSError`` if the file cannot be opened."""
+    """Yield the traces of a file in order. Raises ``OSError`` if the file cannot be opened."""
     with path.open("rb") as stream:
         yield from read_stream(str(path), stream)
 
 
 def read_stream(path: str, source: IO[bytes]) -> Iterator[Trace | BrokenTrace]:
-    """The traces in the bytes of a file of that name, which says whether they are gzip."""
+    """Yield the traces in the bytes of a file; its name shows whether they are gzip."""
     reader = _Reader(path)
     with gzip.open(source, "rb") if path.endswith(".gz") else source as stream:
         number = 0
@@ -88,7 +88,7 @@ def read_stream(path: str, source: IO[bytes]) -> Iterator[Trace | BrokenTrace]:
 
 
 def write_traces(path: Path, traces: Iterable[Trace]) -> None:
-    """Write the traces, one after the other; gzip by the name's end."""
+    """Write the traces, one after the other; as gzip if the name ends in ``.gz``."""
     # no time stamp inside the gzip file: the same traces make the same file
     with gzip.GzipFile(path, "wb", mtime=0) if path.suffix == ".gz" else path.open("wb") as stream:
         for trace in traces:
@@ -97,7 +97,7 @@ def write_traces(path: Path, traces: Iterable[Trace]) -> None:
 
 
 def lines_of(trace: Trace) -> Iterator[Line]:
-    """The lines of one trace, header first."""
+    """Yield the lines of one trace, header first."""
     kind = "events" if isinstance(trace, EventTrace) else "wire"
     yield convert.header(
         kind,
@@ -161,7 +161,7 @@ class _Reader:
 
     def end(self, number: int) -> Iterator[Trace | BrokenTrace]:
         if not self._started and not self._skipping:
-            yield BrokenTrace(self._path, number or 1, "the file holds no trace")
+            yield BrokenTrace(self._path, number or 1, "the file contains no trace")
         yield from self._finish()
 
     def _misplaced(self, line: Line) -> str | None:
@@ -169,7 +169,7 @@ class _Reader:
             return 'the first line of a trace must be its header, with "type": "trace"'
         kind = self._header.kind
         if isinstance(line, WireLine) != (kind == "wire"):
-            return f"a line of type {line.type!r} has no place in a trace of kind {kind!r}"  # type: ignore[attr-defined]
+            return f"a line of type {line.type!r} is not allowed in a trace of kind {kind!r}"  # type: ignore[attr-defined]
         if isinstance(line, ObservedLine):
             if not self._lines or isinstance(self._lines[-1], ObservedLine):
                 return "an observed line must follow the line of its event"
@@ -219,7 +219,7 @@ def _trace(header: HeaderLine, lines: list[Line], numbers: tuple[int, ...]) -> T
 
 
 def explain(wrong: ValidationError) -> str:
-    """The first thing wrong with a line, in one sentence; how many more there are."""
+    """Return the first error of a line, in one sentence, and the number of further ones."""
     errors = wrong.errors(include_url=False, include_input=False)
     first = errors[0]
     if first["type"] == "union_tag_not_found" and not first["loc"]:

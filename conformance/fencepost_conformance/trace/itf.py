@@ -1,6 +1,6 @@
-"""ITF, the JSON trace format of Apalache and other tools around TLA+ (``docs/traces.md``, section ITF).
+"""ITF, the JSON trace format of Apalache and other TLA+ tools (``docs/traces.md``, section ITF).
 
-One state an event. A null becomes the record ``{"tag": "None"}``: ITF has no null.
+It has one state for each event. A null becomes the record ``{"tag": "None"}``, since ITF has no null.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ View = TypeVar("View", GroupView, ConsumerGroupView)
 
 
 class NotItf(ValueError):
-    """The file is no ITF trace of events; the message says where and why."""
+    """The file is not an ITF trace of events; the message says where and why."""
 
 
 def to_itf(trace: EventTrace) -> dict[str, Any]:
-    """The trace as ITF data."""
+    """Return the trace as ITF data."""
     observations = trace.observations or (None,) * len(trace.events)
     groups: dict[str, GroupView] = {}
     consumer_groups: dict[str, ConsumerGroupView] = {}
@@ -77,7 +77,7 @@ def _follow(groups: dict[str, View], changed: Mapping[str, View | None]) -> None
 
 
 def from_itf(data: Any) -> EventTrace:
-    """The trace that ITF data holds. Raises ``NotItf``."""
+    """Return the trace in ITF data. Raises ``NotItf``."""
     if not isinstance(data, dict) or not isinstance(data.get("states"), list):
         raise NotItf("not an ITF trace: no list of states")
     head = data.get("#meta", {}).get("fencepost", {"type": "trace", "version": 1, "kind": "events"})
@@ -113,7 +113,7 @@ def from_itf(data: Any) -> EventTrace:
 
 
 def read_itf(path: Path) -> EventTrace:
-    """Raises ``NotItf``, ``OSError``."""
+    """Read a file. Raises ``NotItf``, ``OSError``."""
     try:
         return from_itf(json.loads(path.read_bytes()))
     except ValueError as wrong:

@@ -42,7 +42,7 @@ GROUP_APIS: dict[str, tuple[int, type, type]] = {
         consumer_messages.ConsumerGroupDescribeResponse,
     ),
 }
-#: Likewise those of offsets. Traces of events have their bodies typed; on the wire they stay as they come.
+#: The same for offset APIs. Traces of events type their bodies; wire traces keep them as they come.
 OFFSET_APIS: dict[str, tuple[int, type, type]] = {
     "OffsetCommit": (8, offset_messages.OffsetCommitRequest, offset_messages.OffsetCommitResponse),
     "OffsetFetch": (9, offset_messages.OffsetFetchRequest, offset_messages.OffsetFetchResponse),
@@ -55,7 +55,7 @@ API_OF_TYPE: dict[type, str] = {kind: name for name, (_, *kinds) in EVENT_APIS.i
 API_OF_KEY: dict[int, str] = {key: name for name, (key, *_) in GROUP_APIS.items()}
 
 
-#: what a setting can be (``fencepost.protocol.settings.Settings``)
+#: possible values of a setting (``fencepost.protocol.settings.Settings``)
 Setting: TypeAlias = bool | int | str | tuple[str, ...]
 
 
@@ -66,7 +66,7 @@ else:
 
 
 class Line(BaseModel):
-    """A line; ``type`` tells which."""
+    """A line; ``type`` names its kind."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -79,7 +79,7 @@ class Line(BaseModel):
 
 
 class HeaderLine(Line):
-    """Begins a trace."""
+    """The beginning of a trace."""
 
     type: Literal["trace"] = "trace"
     version: Literal[1]
@@ -159,7 +159,7 @@ class UnloadLine(Line):
 
 
 class _RequestLine(Line):
-    """A request; each API has a model of its own with its typed ``body``."""
+    """A request; each API has its own model with a typed ``body``."""
 
     type: Literal["request"] = "request"
     at_ms: int
@@ -178,7 +178,7 @@ class _ReplyPart(Line):
 
 
 def _per_api(base: type[Line], position: int) -> dict[str, Any]:
-    """A model for each API: ``base`` with ``api`` fixed and ``body`` of the request (1) or response (2) type."""
+    """Return a model for each API: ``base`` with ``api`` fixed and ``body`` of the request (1) or response (2) type."""
     made: dict[str, Any] = {}
     for name, types in EVENT_APIS.items():
         own: dict[str, Any] = {"api": (Literal[name], name), "body": (types[position], ...)}
@@ -194,7 +194,7 @@ _BODY_MODELS: dict[type, Any] = {}
 
 
 def body_model(message: type) -> Any:
-    """A model with one field, ``body``, of that message type."""
+    """Return a model with one field, ``body``, of that message type."""
     if message not in _BODY_MODELS:
         own: dict[str, Any] = {"body": (message, ...)}
         _BODY_MODELS[message] = create_model(f"{message.__name__}Body", __base__=Line, **own)
@@ -220,7 +220,7 @@ class TimerPart(Line):
 
 
 class ObservedLine(Line):
-    """What the event before it caused."""
+    """The effects of the event before it."""
 
     type: Literal["observed"] = "observed"
     records: tuple[_AnyRecord, ...] = ()
@@ -274,7 +274,7 @@ class DisconnectedLine(Line):
 
 
 class NamesLine(Line):
-    """An answer on this connection says what topics are called; ``names`` has what it told first, by topic id."""
+    """An answer on this connection names topics; ``names`` has the new ones, by topic id."""
 
     type: Literal["names"] = "names"
     at_ms: int
@@ -283,7 +283,7 @@ class NamesLine(Line):
 
 
 class UndecodedLine(Line):
-    """A frame whose header could not be read passes; ``bytes`` is its length, ``why`` what is wrong with it."""
+    """A frame with an unreadable header; ``bytes`` is its length, ``why`` what is wrong with it."""
 
     type: Literal["undecoded"] = "undecoded"
     at_ms: int
@@ -337,10 +337,10 @@ _ANY: TypeAdapter[Line] = TypeAdapter(
 
 
 def parse_line(text: str | bytes) -> Line:
-    """The line that ``text`` holds. Raises ``pydantic.ValidationError``."""
+    """Return the line in ``text``. Raises ``pydantic.ValidationError``."""
     return _ANY.validate_json(text)
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a line."""
+    """Return the JSON Schema of a line."""
     return _ANY.json_schema()

@@ -1,8 +1,8 @@
-"""Records in a trace: ``{"type", "key", "value"}``, where ``type`` names Kafka's record type; those of a transaction
-have ``producer`` besides. What ends a transaction is of type ``Control``.
+"""Records in a trace: ``{"type", "key", "value"}``, where ``type`` names Kafka's record type; records of a transaction
+also have ``producer``. The end of a transaction has the type ``Control``.
 
-Keys of several types have the same fields, so the type must be told. A record without one is of type ``GroupMetadata``,
-as all were before there were others; it is still written without.
+Keys of several types have the same fields, so the type must be given. A record without one is a ``GroupMetadata``, the
+only type in the first version of the format; it is still written without.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def test_a_start_is_timed_until_the_port_is_open_and_until_it_answers() -> None:
 
 @pytest.mark.parametrize(
     ("program", "told"),
-    [("pass", "opens no port"), (SERVER.replace("connection.recv(14)", "raise SystemExit"), "does not answer")],
+    [("pass", "did not open its port"), (SERVER.replace("connection.recv(14)", "raise SystemExit"), "does not answer")],
 )
 def test_a_server_that_does_not_start_is_told(program: str, told: str) -> None:
     with pytest.raises(CannotRun, match=told):

@@ -149,8 +149,8 @@ def test_what_was_found_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
     newest = registry.NEWEST_KAFKA.name
     for version, wanted, told in (
         ("4.3.1", None, "profile kafka-4.3"),
-        ("4.1.2", "kafka-4.3", "profile kafka-4.3 as asked for, its own being kafka-4.1"),
-        ("9.0.0-SNAPSHOT", None, f"profile {newest}, the nearest, for there is none of this version"),
+        ("4.1.2", "kafka-4.3", "profile kafka-4.3 as requested (its own is kafka-4.1)"),
+        ("9.0.0-SNAPSHOT", None, f"profile {newest}, the closest, since this version has none"),
     ):
         folder = fill(tmp_path / version, version)
         target = registry.parse_target(f"kafka:{folder}")

@@ -148,7 +148,10 @@ def test_a_build_of_ones_own_is_told_against_the_newest_release(
     monkeypatch.setattr(command, "_play", lambda *told: told[3].update({"kafka:/a/build/of/my/own": mine}))
     code, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own")
     assert code == 0
-    assert f"no verdicts are pinned for it; its verdicts equal those of {RELEASES[-1]}, but starving is gone" in " ".join(out.split())
+    assert (
+        f"no verdicts are pinned for it; its verdicts equal those of {RELEASES[-1]}, but starving is gone"
+        in " ".join(out.split())
+    )
     _, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own", "--json")
     told = {"beside": RELEASES[-1], "otherwise": ["starving"]}
     assert json.loads(out)["not_pinned"] == {"kafka:/a/build/of/my/own": told}

@@ -126,5 +126,5 @@ def test_what_cannot_occur_counts_nowhere_whatever_the_evidence_says(tmp_path: P
 def test_evidence_that_cannot_be_read_is_named_with_what_makes_it_again(tmp_path: Path, content: str) -> None:
     evidence_folder(tmp_path).mkdir(parents=True)
     (evidence_folder(tmp_path) / "wire.json").write_text(content)
-    with pytest.raises(CannotRun, match=r"wire\.json is no file of evidence .* python -m fencepost_conformance"):
+    with pytest.raises(CannotRun, match=r"wire\.json is not a file of evidence .* python -m fencepost_conformance"):
         read_standings(tmp_path)

@@ -79,7 +79,7 @@ def test_a_request_without_a_header_passes(tmp_path: Path, asked: bytes, why: st
     assert (noted.by, noted.bytes) == ("client", len(asked))
     assert why in noted.why
     (told,) = complaints
-    assert "passes that could not be decoded" in told
+    assert "cannot be decoded" in told
     verdict = check_trace(trace)
     assert verdict.outcome == "undecided"
     assert why in verdict.reason

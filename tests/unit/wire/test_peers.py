@@ -161,9 +161,9 @@ def test_a_broker_that_goes_away_costs_nothing_of_what_was_done(monkeypatch: pyt
 def test_a_recording_that_is_there_is_not_written_over(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text("yesterday's")
-    with pytest.raises(CannotRun, match="is there already; give another name, or --force"):
+    with pytest.raises(CannotRun, match="already exists; give another name, or use --force"):
         asyncio.run(record(Address(HOST, 0), Address(HOST, 1), path, asyncio.Event()))
-    with pytest.raises(CannotRun, match="is there already"):
+    with pytest.raises(CannotRun, match="already exists"):
         Output(path, lambda _: None)
     assert path.read_text() == "yesterday's"
     output = Output(path, lambda _: None, replace=True)
@@ -244,7 +244,7 @@ def test_replay_tells_and_marks_what_a_wire_trace_is_refused_for(
         told = capsys.readouterr().out
         if not form:
             assert f"✗{at:>4} " in told
-            assert f"refused at line {at + 2}, group alone" in told
+            assert f"rejected at line {at + 2}, group alone" in told
             assert "C-HB-" in told
         else:
             first, second = json.loads(told)["traces"]

@@ -186,7 +186,7 @@ def test_when_the_broker_goes_away_the_trace_is_kept(tmp_path: Path) -> None:
             peer = await connect()
             await peer.beat()
             await broker.die()
-            with pytest.raises(CannotRun, match="is gone; what was recorded until then \\(4 events\\) is in"):
+            with pytest.raises(CannotRun, match="is gone; the recording up to then \\(4 events\\) is in"):
                 await asyncio.wait_for(task, 60)
 
     asyncio.run(run())
@@ -267,6 +267,6 @@ def test_what_never_fits_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_a_crashed_recorder_left_is_not_written_over(tmp_path: Path) -> None:
     crashed = Output(tmp_path / "t.jsonl.gz", lambda _: None)
     crashed.write("all that was seen")
-    with pytest.raises(CannotRun, match=r"t\.jsonl\.part is left from a recording that did not end"):
+    with pytest.raises(CannotRun, match=r"t\.jsonl\.part is left from an interrupted recording"):
         Output(tmp_path / "t.jsonl.gz", lambda _: None)
     assert (tmp_path / "t.jsonl.part").read_text() == "all that was seen\n"
