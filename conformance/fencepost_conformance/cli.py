@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(raised, ModuleNotFoundError) and (install := lacks(name, raised)):
             _cannot(name, install, as_json=as_json)
         traceback.print_exc()
-        _cannot(name, f"internal error of the suite:  {type(raised).__name__}: {raised}", as_json=as_json)
+        _cannot(name, f"internal error of the suite: {type(raised).__name__}: {raised}", as_json=as_json)
     raise SystemExit(status or 0)
 
 

@@ -142,7 +142,7 @@ def _listing(unsettled: Sequence[Unsettled], things: str) -> Listing:
         alike.setdefault((each.verdict, each.why[:_LONGEST]), []).append(each.what)
     listing = Listing(
         ("verdict", things, "first", "why"),
-        title=f"No verdict:  {counted(len(unsettled), things)}",
+        title=f"No verdict: {counted(len(unsettled), things)}",
         numbers=frozenset((things,)),
     )
     for (verdict, why), names in list(alike.items())[:_REASONS]:

@@ -90,7 +90,7 @@ def test_a_mutant_that_something_else_finds_is_told_and_can_be_pinned(one_check,
     status, result = tried(capsys)
     assert (status, result["passed"], result["survivors"]) == (1, False, [])
     assert result["found_otherwise"] == {
-        "no-sync-timer": "found by product: E2; killers.json says product: INV-JOIN-01"
+        "no-sync-timer": "found by product: E2; but killers.json has product: INV-JOIN-01"
     }
     assert tried(capsys, "--quick")[0] == 1
     assert tried(capsys, "--pin")[0] == 0
@@ -103,7 +103,7 @@ def test_a_check_that_finds_it_no_more_is_told_by_the_whole_run(one_check, capsy
     assert tried(capsys, "--quick")[0] == 0
     status, result = tried(capsys)
     assert status == 1
-    assert "killers.json says product: E2; simulation: LIV-05" in result["found_otherwise"]["no-sync-timer"]
+    assert "killers.json has product: E2; simulation: LIV-05" in result["found_otherwise"]["no-sync-timer"]
 
 
 def test_the_first_of_the_checks_is_not_pinned_as_all_of_them(capsys):

@@ -23,7 +23,7 @@ def go_command() -> str:
 
 
 def program(name: str) -> Path:
-    """The built program of ``go/NAME``. Raises ``CannotRun`` without Go, or if it cannot be built (its modules come
+    """Return the built program of ``go/NAME``. Raises ``CannotRun`` without Go, or if it cannot be built (its modules come
     from Go's module proxy)."""
     go = go_command()
     source = files(__package__).joinpath("go", name)

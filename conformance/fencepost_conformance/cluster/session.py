@@ -93,7 +93,7 @@ def started(
                 _require_ready(session, Look(packages, java=bool(builds)))
             yield Running(session, scratch, kit, master)
         except (PySparkException, Py4JError) as broken:
-            raise CannotRun(f"Spark failed:  {cause(broken)}") from None
+            raise CannotRun(f"Spark failed: {cause(broken)}") from None
         finally:
             session.stop()
 

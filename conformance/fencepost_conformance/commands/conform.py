@@ -142,7 +142,7 @@ def conform(  # noqa: PLR0917 — options of a command line
                 if len(protocols) == 1:
                     raise
                 left_out[each] = str(lacks)
-                shown.append(f"[bold]{each} groups[/]: skipped:  {escape(str(lacks))}")
+                shown.append(f"[bold]{each} groups[/]: skipped: {escape(str(lacks))}")
                 continue
             if summary.stopped:
                 stops.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")

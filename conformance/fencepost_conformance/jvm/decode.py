@@ -108,7 +108,7 @@ def _record(told: list[Any], codec: Codec) -> Record:
             return _end(codec, key, value, producer)
         read = codec.decode(key, value, producer)
     except CodecError as reason:
-        raise ProcessFault(f"Kafka wrote something that is not a group record:  {reason}") from None
+        raise ProcessFault(f"Kafka wrote something that is not a group record: {reason}") from None
     if isinstance(read, Opaque):
         raise ProcessFault(f"Kafka wrote a record of {read.name}, which is not in the rule book")
     again = codec.encode(read)

@@ -1,4 +1,4 @@
-"""Faults of assignors, of the client's and of the server's."""
+"""Faults of the client's and the server's assignors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN = (
     ),
     Mutant(
         "assignment-cached", A, ("A-RANGE-07",), "KAFKA-5277",
-        "the assignor remembers an assignment and gives it out again",
+        "the assignor remembers an assignment and returns it again",
         (
             Replacement(
                 RANGE, "RangeAssignor.assign",
@@ -100,7 +100,7 @@ PLAIN = (
 STICKY_FAULTS = (
     Mutant(
         "every-claim-counts", A, ("A-STICKY-04",), "KAFKA-7026",
-        "members that come back with old claims keep what others hold now",
+        "members that rejoin with old claims keep partitions that others hold now",
         (
             Replacement(CLAIMS, "_disputed", "if other is not None and told is not None:", "if False:"),
             Replacement(CLAIMS, "_disputed", "if other is None or claim.age != told:", "if True:"),
@@ -108,7 +108,7 @@ STICKY_FAULTS = (
     ),
     Mutant(
         "last-claim-wins", A, ("A-STICKY-04",), "KAFKA-12984",
-        "of two claims the one that is read last counts",
+        "of two claims the one that is read last wins",
         (
             Replacement(CLAIMS, "_disputed", "if claim.age < told:", "if False:"),
             Replacement(CLAIMS, "_disputed", "if claim.age == told:", "if False:"),
@@ -117,7 +117,7 @@ STICKY_FAULTS = (
     ),
     Mutant(
         "oldest-claim-wins", A, ("A-STICKY-04",), "librdkafka 4252",
-        "of two claims the older generation's counts",
+        "of two claims the one of the older generation wins",
         (Replacement(CLAIMS, "_disputed", "claim.age < told", "claim.age > told"),),
     ),
     Mutant(
@@ -127,12 +127,12 @@ STICKY_FAULTS = (
     ),
     Mutant(
         "moves-in-one-round", A, ("A-COOP-01", "A-PROP-08"), "KAFKA-14639",
-        "cooperative-sticky hands on what its owner has not given up",
+        "cooperative-sticky assigns a partition that its owner has not given up",
         (Replacement(STICKY, "CooperativeStickyAssignor.assign", "withheld.get(each) != name", "True"),),
     ),
     Mutant(
         "balance-test-turned", A, ("A-STICKY-24",), "KAFKA-15106",
-        "least and most loaded are swapped in the test for balance",
+        "the least and the most loaded member are swapped in the test for balance",
         (
             Replacement(
                 GENERAL, "_Work._look",
@@ -154,7 +154,7 @@ STICKY_FAULTS = (
     ),
     Mutant(
         "former-owner-unsubscribed", A, ("A-STICKY-25",), "",
-        "a partition goes back to a member that unsubscribed from it",
+        "a partition returns to a member that unsubscribed from it",
         (Replacement(GENERAL, "assign", "if not faults:", "if False:"),),
     ),
     Mutant(
@@ -168,7 +168,7 @@ STICKY_FAULTS = (
 SERVER_FAULTS = (
     Mutant(
         "gives-up-above-the-minimum", A, ("A-UHOM-02", "A-UHOM-04"), "KAFKA-18688",
-        "uniform takes the extra partition from who has it",
+        "uniform takes the extra partition away from its owner",
         (
             Replacement(UNIFORM, "_alike", "room = least + extra", "room = least"),
             Replacement(
@@ -180,12 +180,12 @@ SERVER_FAULTS = (
     ),
     Mutant(
         "topics-are-not-balanced", A, ("A-UHET-03",), "",
-        "uniform only deals what is free",
+        "uniform only distributes free partitions",
         (Replacement(UNIFORM_MIXED, "assign", "work.balance()", "pass"),),
     ),
     Mutant(
         "starts-anew", A, ("A-UHOM-02",), "KAFKA-5277",
-        "uniform does not look at the previous target",
+        "uniform ignores the previous target",
         (
             Replacement(
                 UNIFORM, "assign",

@@ -20,7 +20,7 @@ RACKS = ("r1", "r2", "r3")
 
 
 def check_assignors(seed: int) -> None:
-    """Raises ``Broken`` at the first property that does not hold for the group of this seed."""
+    """Check the group of this seed. Raises ``Broken`` at the first property that does not hold."""
     rng = Random(f"assignors {seed}")
     alike, racks = rng.random() < 0.5, rng.random() < 0.5
     topics = _topics(rng, racks)
@@ -29,7 +29,11 @@ def check_assignors(seed: int) -> None:
         shares = _shares(assignor, topics, members)
         _check_shares(assignor.name, topics, members, shares)
         turned = dict(reversed(members.items()))
-        demand(_shares(assignor, topics, turned) == shares, "A-PROP-07", f"{assignor.name}: the input's order counts")
+        demand(
+            _shares(assignor, topics, turned) == shares,
+            "A-PROP-07",
+            f"{assignor.name}: the result depends on the input's order",
+        )
         smaller = dict(list(members.items())[1:])
         if smaller:
             _check_shares(assignor.name, topics, smaller, _shares(assignor, topics, smaller))
@@ -76,10 +80,10 @@ def _check_shares(name: str, topics: dict[str, Topic], members: dict[str, GroupM
     demand(len(set(given)) == len(given), "A-PROP-02", f"{name}: a partition is assigned twice")
     for member, share in shares.items():
         foreign = {each.topic for each in share} - set(members[member].subscription.topics)
-        demand(not foreign, "A-PROP-03", f"{name}: {member} gets {sorted(foreign)} and did not subscribe")
+        demand(not foreign, "A-PROP-03", f"{name}: {member} gets {sorted(foreign)} without a subscription")
     wanted = {topic for member in members.values() for topic in member.subscription.topics} & topics.keys()
     every = sorted(TopicPartition(topic, number) for topic in wanted for number in range(topics[topic].partitions))
-    demand(given == every, "A-PROP-01", f"{name}: assigned are {given} of {every}")
+    demand(given == every, "A-PROP-01", f"{name}: {given} of {every} are assigned")
 
 
 def _check_sizes(
@@ -114,6 +118,6 @@ def _check_sizes(
 
 
 def _order(takers: list[str], members: dict[str, GroupMember]) -> list[str]:
-    """A-COM-02, written down once more."""
+    """Return the order of members by A-COM-02, implemented independently."""
     static = sorted((members[name].group_instance_id or "", name) for name in takers if members[name].group_instance_id)
     return [name for _, name in static] + sorted(name for name in takers if members[name].group_instance_id is None)

@@ -15,7 +15,7 @@ NAMES = "mnopqrstuv"
 
 
 def check_server_assignors(seed: int) -> None:
-    """Raises ``Broken`` at the first property that does not hold for the groups of this seed."""
+    """Check the groups of this seed. Raises ``Broken`` at the first property that does not hold."""
     for name in ASSIGNORS:
         rng = Random(f"server {name} {seed}")
         alike = rng.random() < 0.5
@@ -26,15 +26,23 @@ def check_server_assignors(seed: int) -> None:
             target = _target(name, spec)
             _check_target(name, spec, target, alike)
             again = _with(members, target)
-            demand(_target(name, _spec(again, topics, alike)) == target, "A-PROP-05", f"{name}: moved without a cause")
+            demand(
+                _target(name, _spec(again, topics, alike)) == target,
+                "A-PROP-05",
+                f"{name}: partitions moved without a cause",
+            )
             if name == "uniform" and alike:
                 turned = dict(rng.sample(list(again.items()), len(again)))
                 same = _target(name, _spec(turned, topics, alike)) == target
-                demand(same, "A-UHOM-04", "uniform: a balanced group moved as its members came in another order")
+                demand(same, "A-UHOM-04", "uniform: a balanced group changed because its members came in another order")
                 _check_leaving(_target(name, spec), again, topics)
             if name == "range":
                 turned = dict(reversed(members.items()))
-                demand(_target(name, _spec(turned, topics, alike)) == target, "A-PROP-07", "range: the order counts")
+                demand(
+                    _target(name, _spec(turned, topics, alike)) == target,
+                    "A-PROP-07",
+                    "range: the result depends on the order",
+                )
             members = {each: member for each, member in again.items() if rng.random() > 0.2 or len(again) == 1} or again
             members[rng.choice(NAMES)] = _newcomer(rng, topics, alike)
             topics = {topic_id: size + (rng.random() < 0.3) for topic_id, size in topics.items()}
@@ -61,7 +69,7 @@ def _target(name: str, spec: GroupSpec) -> Target:
         return ASSIGNORS[name](spec)
     except Exception as reason:
         wanted = AssignorError.__name__
-        demand(False, "A-PROP-01", f"{name} raises {type(reason).__name__}, and not {wanted} for a topic: {reason}")
+        demand(False, "A-PROP-01", f"{name} raises {type(reason).__name__} instead of {wanted} for a topic: {reason}")
         raise
 
 
@@ -89,7 +97,7 @@ def _check_target(name: str, spec: GroupSpec, target: Target, alike: bool) -> No
 
 
 def _check_range(spec: GroupSpec, target: Target) -> None:
-    """A-SRANGE-01, A-SRANGE-02, written down once more."""
+    """Check A-SRANGE-01 and A-SRANGE-02 with an independent implementation."""
     static = sorted((member.instance_id, name) for name, member in spec.members.items() if member.instance_id)
     dynamic = sorted(name for name, member in spec.members.items() if not member.instance_id)
     order = [*(name for _, name in static), *dynamic]
@@ -104,10 +112,10 @@ def _check_range(spec: GroupSpec, target: Target) -> None:
 
 
 def _check_leaving(target: Target, members: dict[str, MemberSpec], topics: dict[bytes, int]) -> None:
-    """A-PROP-06: who stays keeps everything when another leaves, since quotas only grow."""
+    """A-PROP-06: remaining members keep everything when another leaves, since quotas only grow."""
     for gone in list(members)[:2] if len(members) > 1 else ():
         staying = {name: member for name, member in members.items() if name != gone}
         after = _target("uniform", _spec(staying, topics, alike=True))
         for name in staying:
             lost = any(set(row) - set(after[name].get(topic_id, ())) for topic_id, row in target[name].items())
-            demand(not lost, "A-PROP-06", f"uniform: {name} lost something as {gone} left")
+            demand(not lost, "A-PROP-06", f"uniform: {name} lost partitions when {gone} left")

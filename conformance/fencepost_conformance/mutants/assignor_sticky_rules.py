@@ -17,11 +17,11 @@ from ..simulate.broken import demand
 
 Shares = dict[str, frozenset[TopicPartition]]
 Sticky = StickyAssignor | CooperativeStickyAssignor
-ENOUGH = 4  #: rounds in which a cooperative group settles
+ENOUGH = 4  #: maximum number of rounds until a cooperative group settles
 
 
 def check_sticky_assignors(seed: int) -> None:
-    """Raises ``Broken`` at the first property that does not hold for the groups of this seed."""
+    """Check the groups of this seed. Raises ``Broken`` at the first property that does not hold."""
     for assignor in (StickyAssignor(), CooperativeStickyAssignor()):
         rng = Random(f"{assignor.name} {seed}")
         group = _Group(assignor, rng)
@@ -42,7 +42,7 @@ def check_sticky_assignors(seed: int) -> None:
 
 
 class _Group:
-    """Topics and what each member wants; every member tells of generation 2, unless said otherwise."""
+    """Topics and each member's subscription; members report generation 2 unless stated otherwise."""
 
     def __init__(self, assignor: Sticky, rng: Random) -> None:
         self.assignor = assignor
@@ -88,12 +88,12 @@ class _Group:
                 direct = (shares[name] - owned[name]) & owned[other]
                 newest = members[other].subscription.generation_id == 2
                 demand(
-                    not direct or not newest, "A-PROP-08", f"{sorted(direct)[:1]} goes from {other} to {name} at once"
+                    not direct or not newest, "A-PROP-08", f"{sorted(direct)[:1]} moves from {other} to {name} directly"
                 )
         return shares
 
     def settle(self, held: Shares, old: Shares | None = None) -> Shares:
-        """Assign until every partition has its owner; then check how even that is. One member may be out of date."""
+        """Assign until every partition has its owner, then check the balance. One member may be out of date."""
         late = self.rng.choice(sorted(self.wants)) if old else None
         members = {name: self.told(name, held.get(name, ())) for name in self.wants}
         if late is not None and old is not None:
@@ -123,35 +123,39 @@ class _Group:
 
     def check_stays(self, held: Shares) -> None:
         again = self.assign({name: self.told(name, share) for name, share in held.items()})
-        demand(again == held, "A-PROP-05", f"{self.assignor.name}: something moved without a cause")
+        demand(again == held, "A-PROP-05", f"{self.assignor.name}: partitions moved without a cause")
 
     def check_leaving(self, held: Shares) -> None:
         gone = self.rng.choice(sorted(held))
         after = self.assign({name: self.told(name, share) for name, share in held.items() if name != gone})
         for name, share in after.items():
-            demand(held[name] <= share, "A-PROP-06", f"{self.assignor.name}: {name} lost something as {gone} left")
+            demand(held[name] <= share, "A-PROP-06", f"{self.assignor.name}: {name} lost partitions when {gone} left")
 
     def check_stale(self, held: Shares, first: Shares) -> None:
-        """Who comes back from an older generation takes nothing from the others (A-STICKY-04)."""
+        """A member that returns from an older generation takes nothing from the others (A-STICKY-04)."""
         late = self.rng.choice(sorted(held))
         claim = first[late].union(*held.values())
         members = {name: self.told(name, share) for name, share in held.items() if name != late}
         after = self.assign(members | {late: self.told(late, claim, 1)})
         for name in members:
-            demand(held[name] <= after[name], "A-STICKY-04", f"{self.assignor.name}: {name} lost to an old claim")
+            demand(
+                held[name] <= after[name],
+                "A-STICKY-04",
+                f"{self.assignor.name}: {name} lost partitions to an old claim",
+            )
 
     def check_contested(self, held: Shares) -> None:
-        """Two claims of one generation are none; what was claimed twice is transferred (A-STICKY-04, A-COOP-01)."""
+        """Two claims in one generation cancel each other; the partition is transferred (A-STICKY-04, A-COOP-01)."""
         one, other = self.rng.sample(sorted(held), 2)
         members = {name: self.told(name, share) for name, share in held.items()}
         members[other] = self.told(other, held[other] | held[one])
         after = self.assign(members)
         if self.alike and isinstance(self.assignor, CooperativeStickyAssignor):
             given = frozenset().union(*after.values())
-            demand(given.isdisjoint(held[one]), "A-STICKY-04", "what two claim is not withheld")
+            demand(given.isdisjoint(held[one]), "A-STICKY-04", "a partition that two members claim is not withheld")
 
     def check_spread(self) -> None:
-        """One member holds everything and another comes: each topic is shared out evenly (A-STICKY-11)."""
+        """One member holds everything and another joins: each topic is distributed evenly (A-STICKY-11)."""
         self.wants = dict.fromkeys(sorted(self.wants)[:2], tuple(sorted(self.topics)))
         self.topics = {name: Topic(name, b"", 4) for name in self.topics}
         one, other = self.wants
@@ -159,4 +163,4 @@ class _Group:
         after = self.assign({one: self.told(one, every), other: self.told(other, ())})
         for topic in self.topics:
             kept = sum(each.topic == topic for each in after[one])
-            demand(kept == 2, "A-STICKY-11", f"{self.assignor.name}: keeps {kept} of the 4 partitions of {topic}")
+            demand(kept == 2, "A-STICKY-11", f"{self.assignor.name}: {kept} of the 4 partitions stay of {topic}")

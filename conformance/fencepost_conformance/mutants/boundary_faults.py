@@ -10,7 +10,7 @@ CLASSIC, CONSUMER, OFFSETS = (f"coordinator/{package}" for package in ("classic"
 FAULTS = (
     Mutant(
         "expires-one-ms-late", Side.OFFSET_EDGES, ("O-EXP-01",), "",
-        "an offset with an expiry of its own outlives it by a millisecond",
+        "an offset with its own expiry time outlives it by a millisecond",
         (
             Replacement(
                 f"{OFFSETS}/expiry.py", "_condition",
@@ -20,7 +20,7 @@ FAULTS = (
     ),
     Mutant(
         "metadata-at-its-limit-refused", Side.OFFSET_EDGES, ("O-COMMIT-09", "G-CFG-20"), "",
-        "metadata of exactly offset.metadata.max.bytes is refused",
+        "metadata of exactly offset.metadata.max.bytes is rejected",
         (
             Replacement(
                 f"{OFFSETS}/commit.py", "taken",
@@ -41,7 +41,7 @@ FAULTS = (
     ),
     Mutant(
         "partition-count-is-a-partition", Side.OFFSET_EDGES, ("O-COMMIT-03",), "",
-        "a commit is stored for the partition behind the last one of its topic",
+        "a commit is stored for the partition after the last one of its topic",
         (
             Replacement(
                 f"{OFFSETS}/admission.py", "_parted",
@@ -62,7 +62,7 @@ FAULTS = (
     ),
     Mutant(
         "tombstone-of-the-reader-goes", Side.LOG, ("F-REPLAY-18",), "",
-        "a tombstone goes that a reader wants next",
+        "a tombstone that a reader reads next is removed",
         (
             Replacement(
                 "log/compaction.py", "_found_by_all",
@@ -72,7 +72,7 @@ FAULTS = (
     ),
     Mutant(
         "tombstone-one-ms-early", Side.LOG, ("F-REPLAY-18",), "",
-        "a tombstone goes one millisecond before its retention is over",
+        "a tombstone is removed one millisecond before its retention ends",
         (
             Replacement(
                 "log/compaction.py", "_found_by_all",
@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Mutant(
         "longest-text-refused", Side.RECORDS, ("F-REC-22",), "",
-        "a text of 32,767 bytes is refused",
+        "a text of 32,767 bytes is rejected",
         (Replacement("codec/reading.py", "Reader._text", "if size > LONGEST_TEXT:", "if size >= LONGEST_TEXT:"),),
     ),
     Mutant(
@@ -92,7 +92,7 @@ FAULTS = (
     ),
     Mutant(
         "batches-below-the-limit-only", Side.STORE, ("F-RT-05",), "",
-        "batches that come to exactly the wanted size are cut by one",
+        "of batches with exactly the requested size the last is left out",
         (Replacement("store/tables.py", "batches", "if last is not None and size > most:",
                      "if last is not None and size >= most:"),),
     ),

@@ -1,4 +1,4 @@
-"""Faults of the host of many coordinators, and of the log that they stand on."""
+"""Faults of the host of many coordinators, and of its log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ HOST = (
         C,
         ("M-META-03",),
         "",
-        "a change of the topics reaches the coordinator of the first partition alone",
+        "a change of the topics reaches only the coordinator of the first partition",
         (
             Replacement(
                 BROKER,
@@ -64,7 +64,7 @@ LOG = (
         C,
         ("F-RT-04", "F-SURV-01"),
         "",
-        "what the leader has appended counts as replicated",
+        "records that only the leader has count as replicated",
         (Replacement(PARTITION, "high_watermark", "min((log.end, *in_sync))", "log.end"),),
     ),
     Mutant(
@@ -72,7 +72,7 @@ LOG = (
         C,
         ("F-RT-04", "F-SURV-01"),
         "",
-        "what one follower has counts as replicated",
+        "records that a single follower has count as replicated",
         (
             Replacement(
                 PARTITION,
@@ -87,7 +87,7 @@ LOG = (
         C,
         ("F-SURV-01",),
         "",
-        "a follower keeps what its leader does not have",
+        "a follower keeps records that its leader does not have",
         (Replacement(PARTITION, "catch_up", "mine = truncate(log, parting(log, leader))", "mine = log"),),
     ),
     Mutant(
@@ -95,7 +95,7 @@ LOG = (
         C,
         ("F-SURV-01",),
         "KIP-101",
-        "a follower cuts its copy off at the high watermark that it knows, which is late",
+        "a follower truncates its copy at the high watermark that it knows, which may be old",
         (Replacement(PARTITION, "catch_up", "truncate(log, parting(log, leader))", "truncate(log, log.committed)"),),
     ),
     Mutant(
@@ -103,7 +103,7 @@ LOG = (
         C,
         ("F-SURV-01",),
         "",
-        "a follower takes its leader's high watermark for its own before it has the records",
+        "a follower uses its leader's high watermark before it has the records",
         (
             Replacement(
                 PARTITION,
@@ -121,7 +121,7 @@ COMPACTED = (
         C,
         ("F-REPLAY-05", "O-TXN-08"),
         "",
-        "a record goes for the sake of one of a transaction that is still open",
+        "a record is removed because of a later one in an open transaction",
         (
             Replacement(
                 COMPACTION,
@@ -136,7 +136,7 @@ COMPACTED = (
         C,
         ("F-REPLAY-05", "O-TXN-08"),
         "",
-        "a record goes for the sake of one that was aborted",
+        "a record is removed because of a later one that was aborted",
         (Replacement(COMPACTION, "outlived", "if place in aborted or place in marked:", "if place in marked:"),),
     ),
     Mutant(
@@ -144,7 +144,7 @@ COMPACTED = (
         C,
         ("F-REPLAY-05",),
         "",
-        "the end of a transaction goes though records of the transaction are left",
+        "the end of a transaction is removed although records of the transaction remain",
         (Replacement(COMPACTION, "outlived", "and superseded.issuperset(of)", ""),),
     ),
 )

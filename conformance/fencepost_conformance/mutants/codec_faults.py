@@ -1,4 +1,4 @@
-"""Faults of the codec, of writing and of reading records in bytes."""
+"""Faults of the codec, in encoding and decoding records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ READING, RECORDS, CONSUMER, CLASSIC, OFFSETS, MARKERS = (
 WRITING = (
     Mutant(
         "no-null-for-classic-member", B, ("F-REC-05",), "",
-        "a member of the consumer protocol is written without the tag that says it is no classic member",
+        "a member of the consumer protocol is written without the tag that says that it is not a classic member",
         (Replacement(CONSUMER, "_classic_tag", "return tag_zero(_ABSENT)", "return NO_TAGS"),),
     ),
     Mutant(
@@ -29,7 +29,7 @@ WRITING = (
     ),
     Mutant(
         "expiry-in-newest-version", B, ("F-REC-20",), "",
-        "a commit that expires is written in a version without room for that",
+        "a commit that expires is written in a version without an expiry field",
         (
             Replacement(
                 OFFSETS, "written_version",
@@ -60,7 +60,7 @@ WRITING = (
     ),
     Mutant(
         "commit-and-abort-swapped", B, ("F-REC-26",), "",
-        "the end of a transaction is written as the other one",
+        "a commit of a transaction is written as an abort, and an abort as a commit",
         (
             Replacement(
                 MARKERS, "write_marker_key",
@@ -83,7 +83,7 @@ FAULTS = (
     ),
     Mutant(
         "leader-epoch-in-version-2", B, ("F-REC-11",), "",
-        "a leader epoch is read from a version before the one that brought it",
+        "a leader epoch is read from a version older than the one that introduced it",
         (
             Replacement(
                 OFFSETS, "read_offset",
@@ -93,7 +93,7 @@ FAULTS = (
     ),
     Mutant(
         "timestamp-in-version-1", B, ("F-REC-12",), "",
-        "a group's timestamp is read from a version before the one that brought it",
+        "a group's timestamp is read from a version older than the one that introduced it",
         (
             Replacement(
                 CLASSIC, "read_group",
@@ -103,7 +103,7 @@ FAULTS = (
     ),
     Mutant(
         "varint-without-sign", B, ("F-REC-22",), "",
-        "a varint of 32 bits is read as a number that Java does not have",
+        "a varint of 32 bits is read as a number outside Java's range",
         (
             Replacement(
                 READING, "Reader.varint",
@@ -123,7 +123,7 @@ FAULTS = (
     ),
     Mutant(
         "first-tag-stays", B, ("F-REC-22",), "",
-        "of a tagged field that comes twice the first one counts",
+        "the first of two equal tagged fields wins",
         (
             Replacement(
                 READING, "Reader.tagged",
@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Mutant(
         "no-bound-for-tags", B, ("F-REC-23",), "",
-        "a negative number of tagged fields is none, also to a release that refuses it",
+        "a negative number of tagged fields counts as none, also for a release that rejects it",
         (
             Replacement(
                 READING, "Reader.tagged",
@@ -143,12 +143,12 @@ FAULTS = (
     ),
     Mutant(
         "malformed-text-refused", B, ("F-REC-24",), "",
-        "a text that is no UTF-8 is refused",
+        "a text that is not UTF-8 is rejected",
         (Replacement(READING, "Reader._text", "return text_of(data)", 'raise self.torn("no UTF-8")'),),
     ),
     Mutant(
         "unknown-version-read", B, ("F-LOAD-02",), "",
-        "a value of a version that is not known is read as the newest one",
+        "a value of an unknown version is read as the newest one",
         (
             Replacement(
                 RECORDS, "Codec.decode",
@@ -168,7 +168,7 @@ FAULTS = (
     ),
     Mutant(
         "unknown-type-is-torn", B, ("F-LOAD-02",), "",
-        "a record of an unknown type is refused as if it were torn, and so fails a load",
+        "a record of an unknown type counts as damaged, and so fails a load",
         (Replacement(RECORDS, "Codec.decode", "raise UnknownType(number)", 'raise TornRecord("no such type")'),),
     ),
 )  # fmt: skip

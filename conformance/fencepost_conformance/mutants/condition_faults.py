@@ -20,7 +20,7 @@ FAULTS = (
     ),
     Mutant(
         "pending-offset-not-deleted", Side.OFFSET_EDGES, ("O-DEL-05", "O-TXN-10"), "",
-        "OffsetDelete leaves a partition alone that has only a pending offset",
+        "OffsetDelete ignores a partition that has only a pending offset",
         (
             Replacement(
                 f"{OFFSETS}/deletion.py", "delete",

@@ -1,4 +1,4 @@
-"""Faults of consumer groups: who owns what, who may speak, what is answered, which timers run."""
+"""Faults of consumer groups: ownership, fencing, answers and timers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIMERS, TIMER_TABLE = "coordinator/consumer/timers.py", "coordinator/kernel/time
 RECONCILIATION = (
     Mutant(
         "epoch-lost-on-return", K, ("M-PE-01",), "KAFKA-16147",
-        "a partition that comes back to the member that was to give it up counts as free",
+        "a partition that returns to the member that had to revoke it counts as free",
         (
             Replacement(
                 DRAFT, "ConsumerDraft.put",
@@ -26,7 +26,7 @@ RECONCILIATION = (
     ),
     Mutant(
         "acknowledgement-missed", K, ("M-REC-18",), "KAFKA-16249",
-        "after a new target what the member still owns is not looked at",
+        "after a new target the partitions that the member still owns are ignored",
         (
             Replacement(
                 RECONCILE, "reconcile",
@@ -39,17 +39,17 @@ RECONCILIATION = (
     ),
     Mutant(
         "own-pending-is-anothers", K, ("M-REC-21",), "KAFKA-19449",
-        "what a member is to give up cannot be given back to it",
+        "a partition that a member must revoke cannot be assigned to it again",
         (Replacement(RECONCILE, "_next", "partition in own or ", ""),),
     ),
     Mutant(
         "taken-from-its-holder", K, ("M-REC-21", "INV-KIP-01"), "",
-        "a partition is given to its next owner while the last one holds it",
+        "a partition is given to its next owner while the previous one holds it",
         (Replacement(RECONCILE, "_next", "group.partition_epoch(topic_id, partition) == -1", "True"),),
     ),
     Mutant(
         "epoch-before-revocation", K, ("M-REC-10",), "",
-        "a member goes to the new epoch before it has given up anything",
+        "a member gets the new epoch before it has revoked anything",
         (
             Replacement(
                 RECONCILE, "_next",
@@ -60,7 +60,7 @@ RECONCILIATION = (
     ),
     Mutant(
         "revocation-not-awaited", K, ("M-REC-18",), "",
-        "what a member is to give up is free at once",
+        "partitions that a member must revoke are free at once",
         (
             Replacement(
                 RECONCILE, "owns",
@@ -103,7 +103,7 @@ SPEAKERS = (
     ),
     Mutant(
         "repeated-heartbeat-fenced", K, ("M-FENCE-04",), "apache/kafka#21319",
-        "a heartbeat that is sent again since its answer was lost is fenced",
+        "a heartbeat that is repeated because its answer was lost is fenced",
         (Replacement(IDENTITY, "require_in_step", "not _within(claim.owned, member.assigned)", "True"),),
     ),
     Mutant(
@@ -123,7 +123,7 @@ SPEAKERS = (
     ),
     Mutant(
         "displaced-instance-goes-on", K, ("M-STATIC-05",), "",
-        "who was replaced under its instance id speaks for the one that replaced it",
+        "a replaced static member can act for its replacement",
         (
             Replacement(
                 IDENTITY, "held_by",
@@ -145,7 +145,7 @@ SPEAKERS = (
     ),
     Mutant(
         "static-leave-gives-up", K, ("M-LEAVE-05",), "",
-        "a static member that leaves for a while is removed",
+        "a static member that leaves temporarily is removed",
         (
             Replacement(
                 DEPARTURE, "leave",
@@ -158,7 +158,7 @@ SPEAKERS = (
 ANSWERS_AND_TIMERS = (
     Mutant(
         "full-by-one-field", K, ("M-RSP-01",), "KAFKA-16367",
-        "whether a request is full is told by its owned partitions alone",
+        "only its owned partitions decide whether a request is full",
         (
             Replacement(HEARTBEAT, "_full", "body.member_epoch == JOIN_EPOCH", "False"),
             Replacement(HEARTBEAT, "_full", "body.rebalance_timeout_ms != -1 and subscribes and ", ""),
@@ -166,12 +166,12 @@ ANSWERS_AND_TIMERS = (
     ),
     Mutant(
         "target-is-answered", K, ("M-RSP-02", "INV-KIP-01"), "robot-head/crabka#521",
-        "members are told their whole target before the last owner has given it up",
+        "members get their whole target before the previous owner has given it up",
         (Replacement(HEARTBEAT, "stay", "records.share_rows(result.assigned)", "records.share_rows(goal.share)"),),
     ),
     Mutant(
         "regex-to-none-keeps-epoch", K, ("M-HB-03",), "KAFKA-19899",
-        "a member that gives up its regex does not bump the group epoch",
+        "a member that drops its regex does not bump the group epoch",
         (
             Replacement(
                 REGEX, "update",
@@ -193,7 +193,7 @@ ANSWERS_AND_TIMERS = (
     ),
     Mutant(
         "session-runs-on", K, ("M-HB-09",), "",
-        "a heartbeat does not put off the end of the session",
+        "a heartbeat does not extend the session",
         (
             Replacement(
                 HEARTBEAT, "stay",
@@ -205,7 +205,7 @@ ANSWERS_AND_TIMERS = (
     ),
     Mutant(
         "revocation-without-end", K, ("M-TMR-02",), "",
-        "nobody watches for members that do not give up their partitions",
+        "there is no timer for members that do not revoke their partitions",
         (
             Replacement(
                 TIMERS, "watch_rebalance", "step.timers.set(key, member.rebalance_timeout, epoch=member.epoch)", "pass"
@@ -214,12 +214,12 @@ ANSWERS_AND_TIMERS = (
     ),
     Mutant(
         "revocation-timer-of-an-old-epoch", K, ("M-TMR-05",), "",
-        "a rebalance timer removes a member that has gone on since",
+        "a rebalance timer removes a member that has already revoked its partitions",
         (Replacement(DEPARTURE, "_too_late", "member.epoch == epoch", "True"),),
     ),
     Mutant(
         "timers-of-one-key", K, ("M-TMR-01",), "",
-        "a timer ends that of another group whose name and member read the same",
+        "a timer replaces that of another group if group and member together have the same name",
         (
             Replacement(
                 TIMER_TABLE, "slot_of",

@@ -1,4 +1,4 @@
-"""What is run against faults of the KIP-848 member: its model beside it, and whole groups of it."""
+"""Checks for faults of the KIP-848 member: its model next to it, and whole groups."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WALKS, WALK_STEPS = 600, 60
 SIMULATIONS = 30
 HEALTHY = ("poll", "listener", "coordinator", "subscribe", "heartbeat due", "commit due")
 
-#: Check, what noticed, steps, seed, text.
+#: Check, rule or comparison, steps, seed, text.
 Found = tuple[str, str, int, int, str]
 
 
 def walks() -> Iterator[Found]:
-    """The member's model takes the same inputs as the member."""
+    """Give the member and its model the same inputs."""
     for seed in range(WALKS):
         rng = Random(f"consumer walk {seed}")
         settings = ConsumerSettings(
@@ -38,12 +38,12 @@ def walks() -> Iterator[Found]:
                 pair = pair.after(choose(rng, inputs))
         except Disagreement as found:
             yield "member's model", found.rules[0] if found.rules else "", steps, seed, str(found)
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield "member's model", "an internal error", steps, seed, f"{type(raised).__name__}: {raised}"
 
 
 def choose(rng: Random, inputs: list[Input]) -> Input:
-    """Mostly what a healthy group would do, so that walks get into groups; rarely an end."""
+    """Choose mostly inputs of a healthy group, so that walks get into groups; rarely an end."""
     healthy = [
         each
         for each in inputs
@@ -61,7 +61,7 @@ def simulations() -> Iterator[Found]:
             report = simulate(draw_consumer_plan(seed))
         except Broken:
             raise
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield "consumer simulation", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}"
             continue
         if report.broken is not None:

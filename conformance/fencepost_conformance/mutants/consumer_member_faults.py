@@ -1,4 +1,4 @@
-"""Faults of the KIP-848 member: what a client must not keep, forget, hide or say too early."""
+"""Faults of the KIP-848 member: what a client must not keep, forget, omit or send too early."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANSWERS, HEARTBEATS, RECONCILING, REQUESTS, TURN = (
 FAULTS = (
     Mutant(
         "joins-while-fenced", M, ("N-TR-06",), "KAFKA-16251",
-        "a fenced member joins before its program has let go",
+        "a fenced member joins before its program has released its partitions",
         (
             Replacement(
                 ANSWERS, "_thrown_out",
@@ -29,12 +29,12 @@ FAULTS = (
     ),
     Mutant(
         "old-reconciliation-after-rejoin", M, ("N-REC-05",), "KAFKA-16375",
-        "what was being reconciled is taken up after a rejoin",
+        "an old reconciliation continues after a rejoin",
         (Replacement(RECONCILING, "wanted", " and not reconciliation.outdated", ""),),
     ),
     Mutant(
         "equal-sets-are-the-same", M, ("N-HB-03", "N-TR-02"), "KAFKA-16185, KAFKA-16312",
-        "what is given back is not acknowledged",
+        "partitions that are assigned again are not acknowledged",
         (
             Replacement(
                 RECONCILING, "start",
@@ -61,7 +61,7 @@ FAULTS = (
     ),
     Mutant(
         "unreleased-instance-retried", M, ("N-ERR-04",), "KAFKA-16815",
-        "a second process of an instance id goes on asking",
+        "a second process with an instance id keeps retrying",
         (
             Replacement(
                 ANSWERS, "heard",
@@ -89,7 +89,7 @@ FAULTS = (
     ),
     Mutant(
         "leaves-before-it-tells", M, ("N-TR-07",), "librdkafka#5541",
-        "the leave goes out before the program has let go",
+        "the leave is sent before the program has released its partitions",
         (
             Replacement(
                 TURN, "ConsumerTurn.give_up",
@@ -111,12 +111,12 @@ FAULTS = (
     ),
     Mutant(
         "nothing-told-anew", M, ("N-HB-04",), "",
-        "after a lost heartbeat only what changed since is told",
+        "after a lost heartbeat only later changes are sent",
         (Replacement(HEARTBEATS, "failed", "last_sent=LastSent(), ", ""),),
     ),
     Mutant(
         "acknowledged-before-revoked", M, ("INV-CL-05",), "",
-        "a partition is reported as given up before the program knows",
+        "a partition is reported as revoked before the program knows",
         (
             Replacement(
                 RECONCILING, "start",
@@ -129,7 +129,7 @@ FAULTS = (
     ),
     Mutant(
         "untold-partitions-unreported", M, ("N-HB-05",), "",
-        "what the program was just given is not reported",
+        "partitions that the program has just got are not reported",
         (
             Replacement(
                 REQUESTS, "reported",
@@ -140,12 +140,12 @@ FAULTS = (
     ),
     Mutant(
         "late-answers-count", M, ("N-HB-11",), "",
-        "an answer from before the leave is taken for the join's",
+        "an answer from before the leave counts as the join's",
         (Replacement(ANSWERS, "answered", "overtaken(turn, sent, body)", "heard(turn, sent, body)"),),
     ),
     Mutant(
         "revoked-before-committed", M, ("N-REC-04",), "",
-        "partitions are given up before their positions are committed",
+        "partitions are revoked before their positions are committed",
         (
             Replacement(
                 RECONCILING, "_commit",
@@ -156,7 +156,7 @@ FAULTS = (
     ),
     Mutant(
         "joins-tell-everything-twice", M, ("N-HB-02",), "",
-        "the heartbeat after the join tells everything again",
+        "the heartbeat after the join sends everything again",
         (
             Replacement(
                 REQUESTS, "send_heartbeat",
@@ -167,7 +167,7 @@ FAULTS = (
     ),
     Mutant(
         "subscription-told-once", M, ("N-HB-02",), "KAFKA-16190",
-        "a member that joins again does not repeat what it subscribes to",
+        "a member that joins again does not repeat its subscription",
         (
             Replacement(
                 REQUESTS, "send_heartbeat",

@@ -1,4 +1,4 @@
-"""INV-REPLAY-01 for the log of consumer groups: what is loaded is what the live coordinator had, but for soft state."""
+"""INV-REPLAY-01 for the log of consumer groups: a load restores the live coordinator's groups, except soft state."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
 from .consumer_scenes import HELD_AFTERWARDS, READ_WHILE_COMPACTED
 
-#: what no record says (G-DATA-27), and what is recomputed only when a member changes (M-TGT-05)
+#: fields that no record has (G-DATA-27), and one that is only recomputed when a member changes (M-TGT-05)
 _SOFT = ("refresh_deadline", "subscription_type")
 
 
 def standing(observations: Sequence[Observation]) -> dict[str, ConsumerGroupView]:
-    """The consumer groups at the end of a trace."""
+    """Return the consumer groups at the end of a trace."""
     groups: dict[str, ConsumerGroupView] = {}
     for seen in observations:
         for name, view in seen.consumer_groups.items():
@@ -36,11 +36,11 @@ def standing(observations: Sequence[Observation]) -> dict[str, ConsumerGroupView
 
 
 def check_read_while_compacted() -> None:
-    """Raises ``Broken`` if a log that was compacted while it was read cannot be loaded (KAFKA-19862), as Kafka does:
-    the intended protocol never looks at the records in question (F-REPLAY-18)."""
+    """Raise ``Broken`` if a log that was compacted while it was read cannot be loaded (KAFKA-19862). The core runs
+    under a Kafka profile here: the intended protocol never reads the records in question (F-REPLAY-18)."""
     session = _loaded(Settings(), KAFKA_4_3, READ_WHILE_COMPACTED)
     group = session.consumer_groups.get("g")
-    demand(group is not None, "INV-REPLAY-01", "a log that was compacted while it was read is refused")
+    demand(group is not None, "INV-REPLAY-01", "a log that was compacted while it was read is rejected")
     assert group is not None
     demand(group.partition_epochs == HELD_AFTERWARDS, "INV-REPLAY-01", f"held after loading: {group.partition_epochs}")
 
@@ -48,8 +48,7 @@ def check_read_while_compacted() -> None:
 def check_consumer_load(
     settings: Settings, profile: Profile, log: Sequence[Record], live: Mapping[str, ConsumerGroupView]
 ) -> None:
-    """Raises ``Broken`` if a coordinator that loads the log of these groups, as it is or compacted, knows anything else
-    of them."""
+    """Raise ``Broken`` if a coordinator that loads the log of these groups, as it is or compacted, has other groups."""
     last = {record.key: index for index, record in enumerate(log)}
     for kept in (log, [record for index, record in enumerate(log) if last[record.key] == index]):
         _check(settings, profile, kept, live)

@@ -1,6 +1,6 @@
-"""Runs of consumer groups made by hand, for what random ones hardly ever meet: the model must follow the core.
+"""Hand-made runs of consumer groups, for cases that random ones hardly ever reach: the model must follow the core.
 
-And a log made by hand: one that was compacted while it was read.
+There is also a hand-made log that was compacted while it was read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _heartbeat(number: int, at_ms: int, member: str, epoch: int, *owned: int, gr
 
 
 def _leaves_while_it_must_revoke() -> Sequence[Event]:
-    """A static member that was told to revoke leaves for a while; its rebalance timer fires and must leave it alone."""
+    """A static member that must revoke leaves temporarily; its rebalance timer fires and must have no effect."""
     return (
         TopicsChanged(0, (Topic("t", TOPIC, 2),), version=1),
         Load(0, leader_epoch=1, records=()),
@@ -70,7 +70,8 @@ def _leaves_while_it_must_revoke() -> Sequence[Event]:
 
 
 def _says_it_owns_more() -> Sequence[Event]:
-    """A member that missed the answer with its new epoch repeats the old one, and owns what it had given up."""
+    """A member that missed the answer with its new epoch repeats the old one, and owns partitions that it had
+    revoked."""
     return (
         TopicsChanged(0, (Topic("t", TOPIC, 2),), version=1),
         Load(0, leader_epoch=1, records=()),
@@ -133,8 +134,8 @@ def _member(member: str) -> Record:
     return Record(ConsumerGroupMemberMetadataKey("g", member), value)
 
 
-#: ``one`` had both partitions, gave up the second, which ``two`` took, and got a new epoch. The record by which it gave
-#: it up was compacted away after its older one had been read (KAFKA-19862).
+#: ``one`` had both partitions, revoked the second, which ``two`` got, and got a new epoch. The record of that
+#: revocation was compacted away after an older one had been read (KAFKA-19862).
 READ_WHILE_COMPACTED: Final[tuple[Record, ...]] = (
     _member("one"),
     _current("one", 2, 0, 1),
@@ -143,5 +144,5 @@ READ_WHILE_COMPACTED: Final[tuple[Record, ...]] = (
     Record(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(4)),
     _current("one", 4, 0),
 )
-#: (topic id, partition, epoch) that it leads to (M-PE-01, M-PE-02)
+#: the resulting (topic id, partition, epoch) (M-PE-01, M-PE-02)
 HELD_AFTERWARDS: Final = ((TOPIC, 0, 4), (TOPIC, 1, 3))

@@ -1,4 +1,4 @@
-"""Faults of consumer groups: targets, what is known of topics, replay."""
+"""Faults of consumer groups: targets, topic metadata, replay."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAULTS = (
     ),
     Mutant(
         "target-from-nothing", K, ("M-TGT-03",), "",
-        "the assignor does not see the target that there was",
+        "the assignor does not see the previous target",
         (
             Replacement(
                 TARGET, "_computed",
@@ -54,12 +54,12 @@ FAULTS = (
     ),
     Mutant(
         "always-homogeneous", K, ("M-TGT-05",), "",
-        "all members are taken to subscribe to the same topics",
+        "all members count as subscribed to the same topics",
         (Replacement(SUBSCRIPTION, "type_of", "if same else", "if True else"),),
     ),
     Mutant(
         "epoch-must-be-free", K, ("F-REPLAY-18", "M-PE-02"), "KAFKA-19862",
-        "a partition that changes hands in a compacted log fails the load",
+        "a partition that changes its owner in a compacted log fails the load",
         (Replacement(DRAFT, "ConsumerDraft._hold", "known is not None and known >= epoch", "known is not None"),),
     ),
     Mutant(
@@ -69,7 +69,7 @@ FAULTS = (
     ),
     Mutant(
         "regex-never-forgotten", K, ("F-REC-16",), "",
-        "what a regex matched stays after its last user left",
+        "the topics of a regex stay after its last user left",
         (
             Replacement(
                 DRAFT, "ConsumerDraft.resolve",

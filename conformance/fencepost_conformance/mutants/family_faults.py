@@ -1,4 +1,4 @@
-"""Faults that spare the single case: only one element of several, one page or one chunk is handled."""
+"""Faults that single cases do not show: only one of several elements, pages or chunks is handled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAULTS = (
     ),
     Mutant(
         "first-deleted-topic-alone", Side.OFFSET_EDGES, ("O-EXP-23",), "",
-        "of several topics that are deleted at once only one takes its offsets along",
+        "if several topics are deleted together, only one loses its offsets",
         (
             Replacement(
                 f"{OFFSETS}/deletion.py", "topics_deleted",
@@ -51,7 +51,7 @@ FAULTS = (
     ),
     Mutant(
         "end-of-the-leader-is-forgotten", Side.LOG, ("F-SURV-01",), "",
-        "a follower that has fetched all ends at its last batch, although compaction has emptied the leader's end",
+        "a complete copy ends at its last batch, although compaction has emptied the leader's end",
         (
             Replacement(
                 "log/partition.py", "catch_up",
@@ -62,7 +62,7 @@ FAULTS = (
     ),
     Mutant(
         "one-page-is-compacted", Side.STORE, ("F-REPLAY-18",), "",
-        "a compaction looks at the first page of batches only",
+        "a compaction reads only the first page of batches",
         (
             Replacement(
                 "store/sql.py", "SqlStore.compact",
@@ -72,7 +72,7 @@ FAULTS = (
     ),
     Mutant(
         "one-chunk-is-deleted", Side.STORE, ("F-REPLAY-18",), "",
-        "a compaction deletes the first chunk of records only",
+        "a compaction deletes only the first chunk of records",
         (
             Replacement(
                 "store/sql.py", "SqlStore.compact",
@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Mutant(
         "first-job-of-a-line-dies", Side.STORE, ("F-RT-05",), "",
-        "after an append that failed, one that was queued behind it is written all the same",
+        "after a failed append, one that was queued behind it is still written",
         (
             Replacement(
                 "store/worker.py", "Worker._run",

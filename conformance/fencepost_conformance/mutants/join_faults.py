@@ -1,4 +1,4 @@
-"""Faults of the coordinator's join phase: who is let in, who is counted, when the phase ends."""
+"""Faults of the coordinator's join phase: admission, counting of members, end of the phase."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FAULTS = (
     ),
     Mutant(
         "pending-cannot-leave", C, ("C-LEAVE-12",), "KAFKA-7909",
-        "LeaveGroup does not know ids that were handed out and not used yet",
+        "LeaveGroup does not know ids that were handed out but not used yet",
         (Replacement(LEAVE, "_leave", "elif member_id not in group.pending_join:", "else:"),),
     ),
     Mutant(
@@ -52,7 +52,7 @@ FAULTS = (
     ),
     Mutant(
         "replacement-only-in-stable", C, ("C-STATIC-09", "C-STATIC-10", "INV-MEM-02"), "KAFKA-8500",
-        "a static member that returns outside Stable becomes a second member of its instance id",
+        "a static member that returns outside Stable becomes a second member with its instance id",
         (
             Replacement(
                 JOIN, "_join_new",
@@ -85,7 +85,7 @@ FAULTS = (
     ),
     Mutant(
         "size-checked-too-early", C, ("C-JOIN-22",), "KAFKA-9844",
-        "group.max.size is checked when the member id is given, not when it is used",
+        "group.max.size is checked when the member id is handed out, not when it is used",
         (
             Replacement(
                 JOIN, "_admit",
@@ -96,7 +96,7 @@ FAULTS = (
     ),
     Mutant(
         "removal-does-not-complete", C, ("C-LEAVE-22",), "streamnative/kop#380",
-        "a LeaveGroup in PreparingRebalance does not look whether everybody else has joined",
+        "a LeaveGroup in PreparingRebalance does not check whether all other members have joined",
         (
             Replacement(
                 LEAVE, "leave",
@@ -112,7 +112,7 @@ FAULTS = (
     ),
     Mutant(
         "parked-member-expires", C, ("C-TMR-07",), "",
-        "a member that waits for an answer is removed for its silence",
+        "a member that waits for an answer is removed when its session times out",
         (
             Replacement(
                 EXPIRY, "_session",
@@ -123,7 +123,7 @@ FAULTS = (
     ),
     Mutant(
         "leader-gets-part-of-the-list", C, ("INV-JOIN-02", "C-JOIN-49"), "",
-        "the leader is told of the members that joined only, not of absent static ones",
+        "the leader's list has only members that joined, not absent static ones",
         (
             Replacement(
                 MEMBERSHIP, "members_for_leader",
@@ -134,7 +134,7 @@ FAULTS = (
     ),
     Mutant(
         "two-members-get-the-list", C, ("INV-JOIN-01", "C-JOIN-49"), "",
-        "every member is told that it leads",
+        "every member gets the answer of a leader",
         (
             Replacement(MEMBERSHIP, "current_generation", "group.leader == member_id", "True"),
             Replacement(MEMBERSHIP, "current_generation", 'group.leader or ""', "member_id"),
@@ -163,7 +163,7 @@ FAULTS = (
     ),
     Mutant(
         "any-protocol-accepted", C, ("C-JOIN-60",), "",
-        "members are let in with assignors that the others do not have",
+        "members are accepted with assignors that the others do not have",
         (
             Replacement(
                 PROTOCOLS, "supported",
@@ -174,7 +174,7 @@ FAULTS = (
     ),
     Mutant(
         "initial-delay-cut-short", C, ("C-ST-20", "C-JOIN-43"), "",
-        "the initial delay ends as soon as everybody known has joined",
+        "the initial delay ends as soon as all known members have joined",
         (Replacement(REBALANCE, "maybe_complete", " and group.previous_state is not EMPTY", ""),),
     ),
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Kafka's own client as a check of members and readers: where it does otherwise than a faulty one, the fault is found.
+"""Kafka's own client as a check of members and readers: a fault is found where Kafka's client behaves differently.
 
-It needs a JVM, so it is run only when it is asked for; what it finds stands behind what the other checks find."""
+It needs a JVM, so it runs only on request. Its findings are listed after those of the other checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .mutant import Side
 
 NAME: Final = "Kafka's client"
 SCHEDULES, LENGTH = 150, 60
-#: Which halves of which clients are compared for a fault of that side.
+#: Halves of clients that are compared for a fault of that side.
 JUDGED: Final[dict[Side, tuple[tuple[Half, MemberProtocol], ...]]] = {
     Side.MEMBER: ((Half.MEMBER, MemberProtocol.CLASSIC),),
     Side.CONSUMER_MEMBER: ((Half.MEMBER, MemberProtocol.CONSUMER),),
@@ -30,7 +30,7 @@ JUDGED: Final[dict[Side, tuple[tuple[Half, MemberProtocol], ...]]] = {
 
 
 def differences(release: str, side: Side) -> Iterator[tuple[str, str, int, int, str]]:
-    """What a ``Kill`` is made of, for each schedule that differs. Raises ``CannotRun`` where no JVM can be had."""
+    """Yield the parts of a ``Kill`` for each schedule that differs. Raises ``CannotRun`` without a JVM."""
     for half, protocol in JUDGED.get(side, ()):
         job = Job(Build(release), profile_of_version(release), protocol, LENGTH, half)
         judge_of(job)
@@ -41,7 +41,7 @@ def differences(release: str, side: Side) -> Iterator[tuple[str, str, int, int, 
                 forget(job)
                 yield NAME, "an answer that nobody asked for", 1, seed, str(fault)
                 continue
-            except Exception as raised:  # the faulty program broke down
+            except Exception as raised:  # the faulty program crashed
                 yield NAME, "an internal error", 1, seed, f"{type(raised).__name__}: {raised}"
                 continue
             if judged.difference is not None:

@@ -23,7 +23,7 @@ FAULTS = (
     ),
     Mutant(
         "generation-checked-too-late", M, ("K-ST-12",), "KAFKA-8104",
-        "an assignment is taken although the generation was reset meanwhile",
+        "an assignment is accepted although the generation was reset meanwhile",
         (
             Replacement(
                 ANSWERS, "_assigned",
@@ -34,7 +34,7 @@ FAULTS = (
     ),
     Mutant(
         "join-kept-after-failure", M, ("K-ERR-14",), "KAFKA-9140",
-        "a join that failed is not forgotten, and fails for ever",
+        "a failed join is not forgotten, and fails forever",
         (
             Replacement(
                 JOINING, "_after_failure",
@@ -55,7 +55,7 @@ FAULTS = (
     ),
     Mutant(
         "id-dropped-on-retriable-error", M, ("K-ERR-02", "K-ERR-03"), "KAFKA-13214",
-        "the member id is dropped on an error that passes",
+        "the member id is dropped on a retriable error",
         (
             Replacement(
                 ANSWERS, "joined",
@@ -78,7 +78,7 @@ FAULTS = (
     ),
     Mutant(
         "stall-only-resets", M, ("K-HB-03",), "",
-        "a program that stalls does not say that it leaves",
+        "a stalled program does not send a leave",
         (
             Replacement(
                 HEARTBEATS, "have_turn",
@@ -124,7 +124,7 @@ FAULTS = (
     ),
     Mutant(
         "rebalance-in-heartbeat-ignored", M, ("K-ERR-06",), "",
-        "a member that is told of a rebalance does not join it",
+        "a member that learns of a rebalance does not join it",
         (Replacement(HEARTBEATS, "answered", 'turn.request_rejoin("group is already rebalancing")', "pass"),),
     ),
     Mutant(

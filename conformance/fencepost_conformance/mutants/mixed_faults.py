@@ -1,4 +1,4 @@
-"""Faults of groups with members of both protocols: conversions, and how classic members of a consumer group fare."""
+"""Faults of groups with members of both protocols: conversions, and the handling of classic members."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONVERSIONS = (
     ),
     Mutant(
         "downgrade-above-the-size", X, ("X-DOWN-01",), "KAFKA-16861",
-        "a group is downgraded that is larger than a classic one may be",
+        "a group larger than a classic one may be is downgraded",
         (Replacement(DOWNGRADE, "_allowed", "size <= step.settings.group_max_size", "True"),),
     ),
     Mutant(
@@ -40,12 +40,12 @@ CONVERSIONS = (
     ),
     Mutant(
         "downgrade-without-rebalance", X, ("X-DOWN-06",), "",
-        "after a downgrade nobody gets the partitions of those who left",
+        "after a downgrade no member gets the partitions of members that left",
         (Replacement(DOWNGRADE, "by_departure", "rebalance.prepare(step, draft, cause, converted=True)", "pass"),),
     ),
     Mutant(
         "downgrade-hands-out-targets", X, ("X-DOWN-04",), "",
-        "a downgrade assigns members their targets rather than what they hold",
+        "a downgrade assigns members their targets instead of the partitions that they hold",
         (
             Replacement(
                 DOWNGRADE, "share_of",
@@ -56,7 +56,7 @@ CONVERSIONS = (
     ),
     Mutant(
         "downgrade-owes", X, ("X-DOWN-22",), "",
-        "after a downgrade by replacement nobody tells a member that it still waits for a part of its target",
+        "after a downgrade by replacement no rebalance gives a member the missing part of its target",
         (
             Replacement(
                 DOWNGRADE, "_has_its_target",
@@ -67,17 +67,17 @@ CONVERSIONS = (
     ),
     Mutant(
         "upgrade-overlooks-claims", X, ("X-UP-05",), "",
-        "what a member owns and nobody is assigned is free after an upgrade",
+        "a partition that a member owns but no member is assigned is free after an upgrade",
         (Replacement(CLAIMS, "taken_over", "if free:", "if False:"),),
     ),
     Mutant(
         "oldest-claim-is-taken-over", X, ("X-UP-05",), "",
-        "of several claims to a partition an upgrade believes the oldest",
+        "of several claims to a partition an upgrade accepts the oldest",
         (Replacement(CLAIMS, "taken_over", "-said[each].generation_id", "said[each].generation_id"),),
     ),
     Mutant(
         "parked-forgotten-by-the-upgrade", X, ("X-UP-03",), "",
-        "who waits in a join or sync phase is not answered when the group is converted",
+        "requests that wait in a join or sync phase are not answered when the group is converted",
         (Replacement(UPGRADE, "accepted", "answer_parked(step, group)", "pass"),),
     ),
     Mutant(
@@ -87,7 +87,7 @@ CONVERSIONS = (
     ),
     Mutant(
         "upgrade-begins-at-the-first-epoch", X, ("X-UP-04",), "",
-        "a converted group does not go on from its generation",
+        "a converted group does not continue from its generation",
         (
             Replacement(
                 UPGRADE, "converted",
@@ -101,17 +101,17 @@ CONVERSIONS = (
 CLASSIC_MEMBERS = (
     Mutant(
         "owned-is-not-read", X, ("X-JOIN-17",), "",
-        "what a classic member says that it owns is not read, so it is taken to have given up everything",
+        "a classic member's owned partitions are not read, so it counts as having given up all of them",
         (Replacement(EMBEDDED, "owned_rows", "share_rows(assigned(found.items(), topics))", "()"),),
     ),
     Mutant(
         "fenced-joins-again", X, ("X-JOIN-12",), "",
-        "a JoinGroup is accepted whatever generation its subscription tells",
+        "a JoinGroup is accepted with any generation in its subscription",
         (Replacement(CLAIMS, "confirmed", "raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)", "return owned"),),
     ),
     Mutant(
         "any-assignor-passes", X, ("X-JOIN-04",), "",
-        "classic members are let in with assignors that the others do not have",
+        "classic members are accepted with assignors that the others do not have",
         (
             Replacement(
                 JOIN, "_supported",
@@ -122,7 +122,7 @@ CLASSIC_MEMBERS = (
     ),
     Mutant(
         "stays-a-consumer", X, ("X-JOIN-13",), "",
-        "a member that goes over to the classic protocol begins anew at epoch 0",
+        "a member that switches to the classic protocol starts at epoch 0",
         (
             Replacement(
                 JOIN, "_updated",
@@ -138,7 +138,7 @@ CLASSIC_MEMBERS = (
     ),
     Mutant(
         "lagging-member-is-content", X, ("X-HB-03", "X-SYNC-05"), "",
-        "a classic member is not told of a newer target",
+        "a classic member does not learn of a newer target",
         (
             Replacement(MEMBER, "is_behind", "member.epoch < group.assignment_epoch", "False"),
             Replacement(
@@ -148,7 +148,7 @@ CLASSIC_MEMBERS = (
     ),
     Mutant(
         "revoking-member-is-not-told", X, ("X-HB-07",), "",
-        "a classic member that must give up partitions is not told to rejoin",
+        "a classic member that must give up partitions is not asked to rejoin",
         (
             Replacement(
                 MEMBER, "should_rejoin",
@@ -159,12 +159,12 @@ CLASSIC_MEMBERS = (
     ),
     Mutant(
         "waiting-member-is-told", X, ("X-HB-03",), "",
-        "a classic member is told to rejoin while what it waits for is still held",
+        "a classic member is asked to rejoin while the partitions that it waits for are still held",
         (Replacement(MEMBER, "should_rejoin", " if not _waits(group, member)", ""),),
     ),
     Mutant(
         "rejoin-is-not-awaited", X, ("X-TMR-02",), "",
-        "nobody watches for classic members that do not rejoin",
+        "there is no timer for classic members that do not rejoin",
         (Replacement(MEMBER, "expect_join", "step.timers.set(key, member.rebalance_timeout)", "pass"),),
     ),
     Mutant(
@@ -174,7 +174,7 @@ CLASSIC_MEMBERS = (
     ),
     Mutant(
         "sync-is-not-awaited", X, ("X-TMR-03", "X-JOIN-20"), "",
-        "nobody watches for classic members that do not sync",
+        "there is no timer for classic members that do not sync",
         (
             Replacement(
                 CALLBACKS, "ClassicJoined.replicated",
@@ -185,7 +185,7 @@ CLASSIC_MEMBERS = (
     ),
     Mutant(
         "session-of-the-group", X, ("X-HB-02", "X-TMR-01"), "",
-        "classic members get the group's session timeout instead of their own",
+        "classic members get the group's session timeout instead of the one that they requested",
         (
             Replacement(
                 MEMBER, "watch_session",

@@ -1,4 +1,4 @@
-"""Runs of mixed groups made by hand, for what random ones hardly ever meet: the model must follow the core."""
+"""Hand-made runs of mixed groups, for cases that random ones hardly ever reach: the model must follow the core."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import Settings
 
-#: so that two classic members are a group, and three are too many
+#: two classic members fit in a group, three do not
 SETTINGS: Final = Settings(group_max_size=2)
 _VERSIONS: Final = {
     ConsumerGroupHeartbeatRequest: 1, JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4,
@@ -49,7 +49,7 @@ def _ask(number: int, at_ms: int, body: RequestBody) -> Request:
 
 
 def _consumer(number: int, at_ms: int, epoch: int = 0, topic: str = "u", instance: str | None = None) -> Request:
-    """``s`` of the consumer protocol comes for a topic, or goes."""
+    """Return a heartbeat of ``s`` of the consumer protocol, which joins for a topic, or leaves."""
     joins = epoch == 0
     body = ConsumerGroupHeartbeatRequest(
         "g",
@@ -73,7 +73,8 @@ def _classic(
     generation: int = NO_GENERATION,
     assignor: str = "cooperative-sticky",
 ) -> Request:
-    """A classic member joins for topics of one letter; ``owned`` are partitions of t, of that ``generation``."""
+    """Return a join of a classic member for topics of one letter; ``owned``: partitions of t, of that
+    ``generation``."""
     said = Subscription(tuple(topics), None, tuple(TopicPartition("t", each) for each in owned), generation)
     offer = (Protocol(assignor, encode_subscription(said)),)
     return _ask(
@@ -106,7 +107,7 @@ def _sync(number: int, at_ms: int, member: str, generation: int) -> Request:
 
 
 def _too_many_for_a_classic_group() -> Sequence[Event]:
-    """The last member of the consumer protocol leaves three classic ones."""
+    """The last member of the consumer protocol leaves three classic ones behind."""
     return (
         *_START,
         _consumer(1, 1),
@@ -124,8 +125,8 @@ def _too_many_for_a_classic_group() -> Sequence[Event]:
 
 
 def _must_revoke_at_the_epoch_of_the_target() -> Sequence[Event]:
-    """A classic member subscribes to something else before a new target may be computed: what it has to give up is all
-    that its heartbeat can tell of."""
+    """A classic member changes its subscription before a new target may be computed: only its pending revocation can
+    make its heartbeat ask for a rejoin."""
     return (
         *_START,
         _consumer(1, 1),
@@ -141,7 +142,7 @@ def _must_revoke_at_the_epoch_of_the_target() -> Sequence[Event]:
 
 
 def _two_leave_at_once() -> Sequence[Event]:
-    """An administrator removes two members."""
+    """An administrator removes two members in one request."""
     return (
         *_START,
         _consumer(1, 1),
@@ -156,8 +157,8 @@ def _two_leave_at_once() -> Sequence[Event]:
 
 
 def _waits_as_the_last_one_comes_back() -> Sequence[Event]:
-    """The last member of the consumer protocol holds everything, and comes back as a classic one: who waits for its
-    share must hear of it."""
+    """The last member of the consumer protocol holds everything, and comes back as a classic one: the member that waits
+    for its share must get it."""
     return (
         *_START,
         _consumer(1, 1, topic="t", instance="i"),
@@ -170,8 +171,8 @@ def _waits_as_the_last_one_comes_back() -> Sequence[Event]:
 
 
 def _two_claim_the_same() -> Sequence[Event]:
-    """Two members of a classic group whose round is under way say that they own the same partition, one of them of an
-    older generation; then a consumer comes."""
+    """Two members of a classic group in a rebalance claim the same partition, one of them from an older generation;
+    then a consumer joins."""
     return (
         *_START,
         _classic(1, 1, "", "t", 0, instance="a", generation=3),
@@ -184,7 +185,7 @@ def _two_claim_the_same() -> Sequence[Event]:
 
 
 def _comes_again_from_before() -> Sequence[Event]:
-    """A classic member must give up a partition; then a JoinGroup of an older epoch arrives, which owns less."""
+    """A classic member must revoke a partition; then a JoinGroup of an older epoch arrives, which owns less."""
     return (
         *_START,
         _consumer(1, 1),
@@ -203,7 +204,7 @@ def _comes_again_from_before() -> Sequence[Event]:
 
 #: name → the events, under ``SETTINGS``
 def _comes_with_another_assignor() -> Sequence[Event]:
-    """X-JOIN-04: c offers what no classic member refuses, d what c does not have."""
+    """X-JOIN-04: c offers an assignor that all classic members have, d one that c does not have."""
     return (
         *_START, _consumer(1, 1_000), _classic(2, 2_000, "c", "t"), _classic(3, 3_000, "d", "t", assignor="range"),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A mutant: a named fault, written as texts of the core that become other texts."""
+"""A mutant: a named fault, written as replacements of text in the core."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .replacement import DoesNotApply, Replacement, diff, exchanged_code, in_pla
 
 
 class Side(Enum):
-    """What is faulty, and so what is run against it."""
+    """The faulty part, which decides the checks that run against it."""
 
     COORDINATOR = "coordinator"
     CONSUMER_GROUP = "coordinator of consumer groups"
@@ -31,8 +31,8 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """``rules``: what it breaks, by ids of the rule book. ``origin``: the fault of a real system that it repeats, a
-    ticket or a commit; empty if it only turns a rule round. ``words``: what the faulty program does."""
+    """``rules``: the rules that it breaks, by id. ``origin``: the real fault that it repeats, a ticket or a commit;
+    empty if it only inverts a rule. ``words``: what the faulty program does."""
 
     name: str
     side: Side
@@ -43,12 +43,12 @@ class Mutant:
 
     @property
     def source(self) -> str:
-        """Where the fault comes from: the real one, or the rule that it breaks."""
+        """The origin of the fault: the real one, or the rule that it breaks."""
         return self.origin or self.rules[0]
 
 
 def check(mutant: Mutant) -> None:
-    """Raises ``DoesNotApply``, which names the mutant, the file and what is missing there."""
+    """Raise ``DoesNotApply`` with the mutant, the file and the missing text, if it does not apply."""
     try:
         exchanged_code(mutant.replacements)
     except DoesNotApply as reason:
@@ -56,13 +56,13 @@ def check(mutant: Mutant) -> None:
 
 
 def text_of(mutant: Mutant) -> str:
-    """The fault as a unified diff of the core."""
+    """Return the fault as a unified diff of the core."""
     return diff(replaced(mutant.replacements))
 
 
 @contextmanager
 def planted(mutant: Mutant) -> Iterator[None]:
-    """While this is entered, the fault is in the program. Raises ``DoesNotApply``."""
+    """Plant the fault in the program within the block. Raises ``DoesNotApply``."""
     check(mutant)
     with in_place(mutant.replacements):
         yield

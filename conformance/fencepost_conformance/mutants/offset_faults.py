@@ -1,4 +1,4 @@
-"""Faults of offsets: who may commit, what is stored and shown, transactions, what goes and when."""
+"""Faults of offsets: who may commit, stored and visible offsets, transactions, expiry."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ COMMIT, FETCH, VALIDATION, ACCESS, DELETION, EXPIRY, REPLAY, SUBSCRIPTION, ADMIS
 WHO = (
     Mutant(
         "older-epochs-refused", O, ("O-COMMIT-36", "O-COMMIT-42"), "KAFKA-20066",
-        "a member that commits with the epoch from before its last heartbeat is stale, whatever it has kept",
+        "a commit with the epoch before the last heartbeat is stale, whatever partitions the member has kept",
         (Replacement(VALIDATION, "with_older_epoch", "return Older(member, epoch)", "raise Refused(stale(member))"),),
     ),
     Mutant(
         "older-epochs-accepted", O, ("O-COMMIT-32",), "KAFKA-20066",
-        "any epoch from before is good for anything",
+        "any earlier epoch allows any commit",
         (Replacement(VALIDATION, "with_older_epoch", "return Older(member, epoch)", "return None"),),
     ),
     Mutant(
         "nobody-commits-to-a-group", O, ("O-COMMIT-26", "O-COMMIT-38"), "",
-        "somebody without generation and member id commits to a classic group that has members",
+        "a client without generation and member id commits to a classic group that has members",
         (
             Replacement(
                 VALIDATION, "may_commit",
@@ -37,7 +37,7 @@ WHO = (
     ),
     Mutant(
         "commits-while-completing", O, ("O-COMMIT-27",), "",
-        "a member of the generation whose assignment is not there yet commits",
+        "a member commits before the generation has its assignment",
         (
             Replacement(
                 VALIDATION, "may_commit",
@@ -47,7 +47,7 @@ WHO = (
     ),
     Mutant(
         "transactions-need-no-generation", O, ("O-TXN-04",), "",
-        "the member that a transactional commit names is not looked at in a classic group",
+        "the member in a transactional commit is not checked in a classic group",
         (
             Replacement(
                 VALIDATION, "may_commit_in_transaction",
@@ -57,7 +57,7 @@ WHO = (
     ),
     Mutant(
         "old-members-use-any-version", O, ("O-COMMIT-31",), "",
-        "a member of the consumer protocol commits by a version that knows no epochs",
+        "a member of the consumer protocol commits with a version without epochs",
         (
             Replacement(
                 VALIDATION, "_member_may_commit",
@@ -69,7 +69,7 @@ WHO = (
 STORED = (
     Mutant(
         "answered-before-it-is-replicated", O, ("O-COMMIT-11", "F-RT-04"), "KAFKA-20634",
-        "a commit is answered although its records may yet be lost",
+        "a commit is answered although its records may still be lost",
         (
             Replacement(
                 COMMIT, "commit",
@@ -80,7 +80,7 @@ STORED = (
     ),
     Mutant(
         "one-refused-partition-refuses-all", O, ("O-COMMIT-08",), "",
-        "metadata that is too long for one partition keeps the others from being stored",
+        "too long metadata of one partition prevents that the others are stored",
         (
             Replacement(
                 COMMIT, "taken",
@@ -91,7 +91,7 @@ STORED = (
     ),
     Mutant(
         "too-long-is-pending", O, ("O-TXN-14",), "KAFKA-16371",
-        "a partition whose metadata is too long has an offset pending, for nobody to end",
+        "a partition with too long metadata gets a pending offset that never ends",
         (
             Replacement(
                 COMMIT, "taken",
@@ -107,7 +107,7 @@ STORED = (
     ),
     Mutant(
         "reads-what-is-not-replicated", O, ("O-FETCH-07", "F-RT-11"), "",
-        "a fetch that does not ask for stable offsets shows what may yet be lost",
+        "a fetch without stable offsets returns offsets that may still be lost",
         (
             Replacement(
                 FETCH, "_readable",
@@ -117,7 +117,7 @@ STORED = (
     ),
     Mutant(
         "failed-append-keeps-offsets", O, ("F-RT-08", "O-COMMIT-40"), "",
-        "offsets stay in memory whose records are not in the log",
+        "offsets without records in the log stay in memory",
         (
             Replacement(
                 STORE, "Offsets.revert",
@@ -127,7 +127,7 @@ STORED = (
     ),
     Mutant(
         "stable-shows-unstable", O, ("O-FETCH-08",), "",
-        "who asks for stable offsets is shown what was committed before an open transaction",
+        "a fetch for stable offsets returns the offset from before an open transaction",
         (
             Replacement(
                 FETCH, "_rows",
@@ -137,7 +137,7 @@ STORED = (
     ),
     Mutant(
         "loading-forgets-simple-groups", O, ("F-REPLAY-04", "O-COMMIT-37"), "",
-        "offsets that are read make no group, and are out of sight after a load",
+        "loaded offsets create no group, and are not visible after a load",
         (
             Replacement(
                 REPLAY, "meet_ownerless",
@@ -149,7 +149,7 @@ STORED = (
 TRANSACTIONS = (
     Mutant(
         "commits-in-order-of-ends", O, ("O-TXN-08",), "KAFKA-5247",
-        "when a transaction ends its offsets take the place of later ones",
+        "when a transaction ends, its offsets replace later ones",
         (
             Replacement(
                 STORE, "OffsetDraft.end",
@@ -179,7 +179,7 @@ TRANSACTIONS = (
     ),
     Mutant(
         "tombstone-leaves-pending", O, ("O-TXN-10", "O-DEL-09"), "",
-        "an offset that was deleted comes back when the transaction ends in which it is pending",
+        "a deleted offset comes back when the transaction ends in which it was pending",
         (
             Replacement(
                 STORE, "OffsetDraft.remove",
@@ -189,7 +189,7 @@ TRANSACTIONS = (
     ),
     Mutant(
         "plain-commit-of-a-producer", O, ("O-TXN-07",), "",
-        "an offset of a transaction counts at once",
+        "an offset of a transaction is committed at once",
         (
             Replacement(
                 REPLAY, "change",
@@ -201,7 +201,7 @@ TRANSACTIONS = (
 GOING = (
     Mutant(
         "expires-what-is-pending", O, ("O-EXP-11",), "KAFKA-19163",
-        "an offset grows too old although a transaction has another one of its partition pending",
+        "an offset expires although a transaction has another one of its partition pending",
         (
             Replacement(
                 EXPIRY, "_expire",
@@ -211,7 +211,7 @@ GOING = (
     ),
     Mutant(
         "group-with-open-transaction-goes", O, ("O-EXP-20", "O-EXP-24"), "KAFKA-19163",
-        "an empty group goes although a transaction may yet give it offsets",
+        "an empty group is removed although a transaction may still give it offsets",
         (
             Replacement(
                 EXPIRY, "_expire",
@@ -221,7 +221,7 @@ GOING = (
     ),
     Mutant(
         "expires-while-rebalancing", O, ("O-EXP-06", "O-EXP-03"), "KAFKA-13636",
-        "offsets grow too old while the group rebalances",
+        "offsets expire while the group rebalances",
         (
             Replacement(
                 EXPIRY, "_is_stable_of_known_topics",
@@ -232,7 +232,7 @@ GOING = (
     ),
     Mutant(
         "expires-what-is-subscribed", O, ("O-EXP-10",), "",
-        "offsets of topics that the group reads grow too old",
+        "offsets of topics that the group reads expire",
         (
             Replacement(
                 EXPIRY, "_expire",
@@ -242,7 +242,7 @@ GOING = (
     ),
     Mutant(
         "clock-of-the-commit", O, ("O-EXP-02", "O-EXP-13"), "",
-        "in a group that became empty each offset grows old from its commit on",
+        "in a group that became empty, the age of each offset counts from its commit",
         (
             Replacement(
                 EXPIRY, "_condition",
@@ -252,7 +252,7 @@ GOING = (
     ),
     Mutant(
         "looks-once", O, ("O-EXP-26",), "",
-        "the coordinator looks for what is too old once, and never again",
+        "the coordinator expires offsets once, and never again",
         (
             Replacement(
                 EXPIRY, "run",
@@ -262,7 +262,7 @@ GOING = (
     ),
     Mutant(
         "deleted-group-leaves-offsets", O, ("F-ORD-13", "O-DEL-09"), "",
-        "a group is deleted and its offsets stay, for the next group of its name",
+        "the offsets of a deleted group stay, for the next group with its name",
         (
             Replacement(
                 DELETION, "delete_all",
@@ -282,7 +282,7 @@ GOING = (
     ),
     Mutant(
         "topic-ids-do-not-matter", O, ("O-EXP-23",), "",
-        "a topic that is deleted takes offsets along that were stored for another of its name",
+        "a deleted topic loses offsets that were stored for another topic with its name",
         (
             Replacement(
                 DELETION, "of_deleted",

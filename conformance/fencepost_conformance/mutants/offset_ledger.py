@@ -1,7 +1,7 @@
-"""What must hold of offsets, told by the log and by what the groups show: a book that is kept beside the coordinator.
+"""Invariants of offsets, derived from the log and from the visible groups: a book that is kept beside the coordinator.
 
-The book knows of no code of the core. What is committed and pending it works out from the records alone, in log order;
-who may commit, what is too old, and what is subscribed to, from the views of the groups.
+The book uses no code of the core. It computes committed and pending offsets from the records alone, in log order. Who
+may commit, what is expired, and what is subscribed to follows from the views of the groups.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Where = tuple[str, str, int]
 
 
 class Entry(NamedTuple):
-    """A value, and where in the log it was written."""
+    """A value, and its offset in the log."""
 
     value: OffsetCommitValue
     place: int
@@ -54,7 +54,7 @@ class Book:
 
 
 def book(log: Iterable[Record]) -> Book:
-    """What a log says (O-TXN-08…10, F-REPLAY-02, F-REPLAY-03)."""
+    """Return the contents of a log (O-TXN-08…10, F-REPLAY-02, F-REPLAY-03)."""
     kept = Book()
     for place, record in enumerate(log):
         key, value, producer = record.key, record.value, record.producer
@@ -79,10 +79,12 @@ def book(log: Iterable[Record]) -> Book:
 
 
 def check_store(state: CoordinatorState, kept: Book, rule: str) -> None:
-    """The coordinator knows what the log says, and nothing else."""
+    """Check that the coordinator's offsets are those of the log, and no others."""
     shown = offsets_view(state)
     committed = {(row.group_id, row.topic, row.partition): row for row in shown.committed}
-    demand(committed.keys() == kept.committed.keys(), rule, f"committed are {[*committed]}, not {[*kept.committed]}")
+    demand(
+        committed.keys() == kept.committed.keys(), rule, f"{[*committed]} are committed instead of {[*kept.committed]}"
+    )
     for where, row in committed.items():
         value = kept.committed[where].value
         told = OffsetCommitValue(
@@ -93,15 +95,15 @@ def check_store(state: CoordinatorState, kept: Book, rule: str) -> None:
             expire_timestamp=row.expire_timestamp,
             topic_id=row.topic_id,
         )
-        demand(told == value, rule, f"{where}: {told}, logged {value}")
+        demand(told == value, rule, f"{where}: {told}, but the log has {value}")
     pending = {((row.group_id, row.topic, row.partition), row.producer_id): row.offset for row in shown.pending}
     logged = {which: entry.value.offset for which, entry in kept.pending.items()}
-    demand(pending == logged, rule, f"pending are {pending}, logged {logged}")
+    demand(pending == logged, rule, f"{pending} are pending, but the log has {logged}")
 
 
 def check_answer(kept: Book, asked: bool, answer: OffsetFetchResponseGroup, *, stable: bool) -> None:
-    """A fetch shows what was committed when it was read (INV-COMMIT-02, INV-TXN-01, O-FETCH-08). ``asked``: for these
-    partitions, and not for all."""
+    """Check that a fetch returns what was committed when it was read (INV-COMMIT-02, INV-TXN-01, O-FETCH-08).
+    ``asked``: for these partitions, and not for all."""
     if answer.error_code is not ErrorCode.NONE:
         return
     rows = {
@@ -115,16 +117,18 @@ def check_answer(kept: Book, asked: bool, answer: OffsetFetchResponseGroup, *, s
             continue
         unstable = stable and where in kept.unstable
         told = row.error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT
-        demand(told == unstable, "O-FETCH-08", f"{where} is unstable: {unstable}, told {row.error_code.name}")
+        demand(told == unstable, "O-FETCH-08", f"{where} is unstable: {unstable}, answered {row.error_code.name}")
         entry = None if unstable else kept.committed.get(where)
         offset = -1 if entry is None else entry.value.offset
-        demand(row.committed_offset == offset, "INV-COMMIT-02", f"{where} is at {offset}, told {row.committed_offset}")
+        demand(
+            row.committed_offset == offset, "INV-COMMIT-02", f"{where} is at {offset}, answered {row.committed_offset}"
+        )
 
 
 def group_error(
     state: CoordinatorState, body: OffsetCommitRequest | TxnOffsetCommitRequest, version: int, ids: Mapping[str, bytes]
 ) -> ErrorCode | None:
-    """Why a commit is refused as a whole, by what the group shows (6.2, O-TXN-03…05)."""
+    """Return why a whole commit is rejected, by the visible group (6.2, O-TXN-03…05)."""
     plain = isinstance(body, OffsetCommitRequest)
     epoch = body.generation_id_or_member_epoch if isinstance(body, OffsetCommitRequest) else body.generation_id
     nobody = epoch < 0 and not body.member_id and body.group_instance_id is None
@@ -190,8 +194,8 @@ def _classic_error(
 def too_old(
     state: CoordinatorState, kept: Book, now: int, emptied: Mapping[str, int], begun: Mapping[str, GroupView]
 ) -> tuple[set[Where], set[str]]:
-    """What a look at all offsets has to take away: offsets, and groups (6.6). ``emptied``: when a classic group became
-    Empty, of those that did; ``begun``: classic groups as they were when their generation began (G-DATA-10)."""
+    """Return what an expiry of all offsets must remove: offsets, and groups (6.6). ``emptied``: when a classic group
+    became Empty, for those that did; ``begun``: classic groups at the beginning of their generation (G-DATA-10)."""
     gone: set[Where] = set()
     groups: set[str] = set()
     for name in state.groups:
@@ -235,7 +239,7 @@ def subscribes(group: ConsumerGroupView, topic: str) -> bool:
 
 
 def reads(group: GroupView, topic: str) -> bool:
-    """Whether a classic group of consumers subscribes to the topic, or that cannot be told (O-DEL-07)."""
+    """Whether a classic group of consumers subscribes to the topic, or that is unknown (O-DEL-07)."""
     try:
         offers = [each for member in group.members for each in member.protocols if each.name == group.protocol_name]
         return any(topic in decode_subscription(each.metadata).topics for each in offers)

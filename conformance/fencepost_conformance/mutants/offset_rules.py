@@ -1,4 +1,4 @@
-"""Random requests about offsets to groups of every kind, each step held against the book (``offset_ledger``)."""
+"""Random offset requests to groups of every kind, each step compared with the book (``offset_ledger``)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _COMMITS = (o.OffsetCommitRequest, o.TxnOffsetCommitRequest)
 
 
 class Play:
-    """A coordinator, the log behind it, and what is awaited of its answers."""
+    """A coordinator, the log behind it, and the expected results of its answers."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"offsets {seed}")
@@ -70,14 +70,14 @@ class Play:
         self.log: list[Record] = []
         self.now = self.number = self.images = self.steps = 0
         self.emptied: dict[str, int] = {}
-        self.begun: dict[str, GroupView] = {}  #: classic groups as they were when their generation began
+        self.begun: dict[str, GroupView] = {}  #: classic groups at the beginning of their generation
         self.ids: dict[str, bytes] = {}
         self.fetches: dict[int, tuple[bool, Book]] = {}
         self.feed(ev.Load(0, leader_epoch=1, records=()))
         self.image(_IMAGES[0])
 
     def image(self, topics: Sequence[ev.Topic]) -> None:
-        """Topics come and go; offsets of those that went do too (O-EXP-23)."""
+        """Create and delete topics; offsets of deleted ones are removed too (O-EXP-23)."""
         kept, gone = book(self.log), {row.topic_id: row.name for row in self.state.topics.by_id.values()}
         for row in topics:
             gone.pop(row.topic_id, None)
@@ -90,7 +90,9 @@ class Play:
         self.images += 1
         outcome = self.feed(ev.TopicsChanged(self.now, tuple(topics), version=self.images))
         self.ids = {row.name: row.topic_id for row in topics}
-        demand(_tombstones(outcome.records) == lost, "O-EXP-23", f"of {gone} went {_tombstones(outcome.records)}")
+        demand(
+            _tombstones(outcome.records) == lost, "O-EXP-23", f"for {gone} {_tombstones(outcome.records)} were removed"
+        )
 
     def feed(self, event: ev.Event) -> ev.Outcome:
         before = self.state
@@ -119,7 +121,7 @@ class Play:
         return outcome
 
     def ask(self, version: int, body: RequestBody, **more: object) -> tuple[ResponseBody | None, ev.Outcome]:
-        """The answer, None if it waits for the log, and all else that came of the request."""
+        """Return the answer, None if it waits for the log, and the outcome of the request."""
         self.number += 1
         request = ev.Request(
             self.now,
@@ -133,10 +135,10 @@ class Play:
         outcome = self.feed(request)
         return next((each.body for each in outcome.replies if each.request_id == self.number), None), outcome
 
-    # What may come next
+    # Next steps
 
     def commit(self) -> None:
-        """A commit, plain or within a transaction, by somebody who may or may not."""
+        """Send a commit, plain or within a transaction, from a client that may commit or not."""
         rng = self.rng
         group_id, member_id, epoch, instance = self.somebody()
         plain = rng.random() < 0.6
@@ -226,21 +228,21 @@ class Play:
                 for topic in answer.topics
                 for row in topic.partitions
             }
-            demand(told_each == wanted, rule, f"{body} is told {told_each}, not {wanted}")
+            demand(told_each == wanted, rule, f"{body} is answered {told_each} instead of {wanted}")
             demand(not taken or not outcome.records, "O-COMMIT-11", "a commit is answered before it is replicated")
         else:
-            demand(refused is None, rule, f"{body} is not refused with {refused}")
+            demand(refused is None, rule, f"{body} is not rejected with {refused}")
         keys = {
             (key.topic, key.partition) for record in outcome.records if isinstance(key := record.key, OffsetCommitKey)
         }
-        demand(keys == taken, rule, f"{body} writes {keys}, not {taken}")
+        demand(keys == taken, rule, f"{body} writes {keys} instead of {taken}")
         for record in outcome.records:
             producer = record.producer.producer_id if record.producer is not None else None
             whose = body.producer_id if isinstance(body, o.TxnOffsetCommitRequest) else None
             demand(producer == whose, "O-TXN-07", f"a record of {producer} for a commit of {whose}")
 
     def somebody(self) -> tuple[str, str, int, str | None]:
-        """A group, and who commits to it: mostly who may."""
+        """Return a group, and a client that commits to it, mostly one that may."""
         rng = self.rng
         group_id = rng.choice([_SIMPLE, _CLASSIC, _CONSUMER, _CONSUMER])
         group, other = view(self.state, group_id), consumer_view(self.state, group_id)
@@ -259,7 +261,7 @@ class Play:
         return group_id, member_id, epoch, instance
 
     def end(self) -> None:
-        """A transaction ends."""
+        """End a transaction."""
         rng = self.rng
         body = o.WriteTxnMarkerRequest(
             producer_id=rng.randrange(3), producer_epoch=0, coordinator_epoch=0, committed=rng.random() < 0.6
@@ -267,7 +269,7 @@ class Play:
         self.ask(2, body)
 
     def fetch(self) -> None:
-        """A fetch, of the newest state or of the replicated one."""
+        """Fetch offsets of the newest state or of the replicated one."""
         rng = self.rng
         stable, everything = rng.random() < 0.5, rng.random() < 0.3
         wanted = tuple(o.OffsetFetchRequestTopic(name=name, partition_indexes=(0, 1, 2)) for name in ("a", "b"))
@@ -279,12 +281,12 @@ class Play:
         self.fetches[self.number + 1] = stable, kept
         answer, _ = self.ask(9, body)
         waits = stable and self.state.committed < self.state.end
-        demand((answer is None) == waits, "O-FETCH-08", f"a fetch waits: {answer is None}, should: {waits}")
+        demand((answer is None) == waits, "O-FETCH-08", f"a fetch waits: {answer is None}, expected: {waits}")
         if isinstance(answer, o.OffsetFetchResponse) and everything:
             check_answer(kept, False, answer.groups[0], stable=stable)
 
     def delete(self) -> None:
-        """Offsets are deleted, by name or with their group."""
+        """Delete offsets, by name or with their group."""
         rng, kept = self.rng, book(self.log)
         group_id = rng.choice([_SIMPLE, _CLASSIC, _CONSUMER])
         group, other = view(self.state, group_id), consumer_view(self.state, group_id)
@@ -293,8 +295,8 @@ class Play:
             answer, outcome = self.ask(2, DeleteGroupsRequest((group_id,)))
             empty = (other is not None and not other.members) or (group is not None and group.state is GroupState.EMPTY)
             gone = kept.of(group_id) if empty else set()
-            demand(_tombstones(outcome.records) == gone, "O-DEL-09", f"with {group_id} went {outcome.records}")
-            demand((group_id in self.state.groups) == (there and not empty), "C-ADM-09", f"{group_id} is there")
+            demand(_tombstones(outcome.records) == gone, "O-DEL-09", f"with {group_id} {outcome.records} were removed")
+            demand((group_id in self.state.groups) == (there and not empty), "C-ADM-09", f"{group_id} exists")
             assert answer is None or isinstance(answer, DeleteGroupsResponse)
             return
         name = rng.choice(["a", "b"])
@@ -307,27 +309,27 @@ class Play:
         missing = name not in self.ids or not there or kept_back
         gone = set() if missing else {where for where in gone if name == "a" or where[2] == 0}
         if group is not None and group.state not in (GroupState.EMPTY, GroupState.STABLE):
-            return  # what it subscribes to is what its generation did, which no view shows
+            return  # its subscription is that of its generation, which no view shows
         written = _tombstones(outcome.records)
-        demand(written == gone, "O-DEL-06", f"{name} of {group_id} is deleted: {written}, not {gone}")
+        demand(written == gone, "O-DEL-06", f"{name} of {group_id} is deleted: {written} instead of {gone}")
 
     def expire(self) -> None:
-        """The coordinator looks for what is too old, sooner or later."""
+        """Let the coordinator expire offsets, sooner or later."""
         due = next(armed.due for armed in self.state.timers.values() if armed.key == _EXPIRY)
         self.now = max(self.now, due) + self.rng.choice([0, 0, 6_000, 15_000])
         gone, groups = too_old(self.state, book(self.log), self.now, self.emptied, self.begun)
         before = set(self.state.groups)
         outcome = self.feed(ev.TimerFired(self.now, _EXPIRY))
         went = _tombstones(outcome.records)
-        demand(went == gone, "INV-COMMIT-04", f"{went} are too old, not {gone}")
+        demand(went == gone, "INV-COMMIT-04", f"{went} expired instead of {gone}")
         left = before - set(self.state.groups)
-        demand(left == groups, "O-EXP-20", f"groups that went are {left}, not {groups}")
+        demand(left == groups, "O-EXP-20", f"groups {left} were removed instead of {groups}")
         again = next((armed.due for armed in self.state.timers.values() if armed.key == _EXPIRY), None)
         expected = self.now + SETTINGS.offsets_retention_check_interval_ms
-        demand(again == expected, "O-EXP-26", f"the next look is at {again}, not at {expected}")
+        demand(again == expected, "O-EXP-26", f"the next expiry is at {again} instead of {expected}")
 
     def heartbeat(self) -> None:
-        """A member of the consumer group comes, stays or goes."""
+        """Let a member of the consumer group join, stay or leave."""
         rng, group = self.rng, consumer_view(self.state, _CONSUMER)
         name = rng.choice(["m1", "m2"])
         member = next((each for each in group.members if each.member_id == name), None) if group is not None else None
@@ -349,7 +351,7 @@ class Play:
             self.ask(1, ConsumerGroupHeartbeatRequest(_CONSUMER, member_id=name, member_epoch=epoch))
 
     def rebalance(self) -> None:
-        """Static members of the classic group join, sync or leave."""
+        """Let static members of the classic group join, sync or leave."""
         rng, group = self.rng, view(self.state, _CLASSIC)
         stays = group is not None and bool(group.members)
         if group is not None and stays and group.state is GroupState.COMPLETING_REBALANCE:
@@ -394,11 +396,11 @@ class Play:
         self.image(self.rng.choice(_IMAGES))
 
     def reload(self) -> None:
-        """The partition is lost and won again; the log may be compacted by then."""
+        """Lose and win the partition; the log may be compacted meanwhile."""
         log = left(self.log) if self.rng.random() < 0.5 else list(self.log)
         self.fetches.clear()
         self.state, _ = step(self.state, ev.Unload(self.now, leader_epoch=None), self.choices)
-        if self.rng.random() < 0.5:  # nobody sees that topics go now
+        if self.rng.random() < 0.5:  # no coordinator sees that topics are deleted now
             topics = self.rng.choice(_IMAGES)
             self.images += 1
             changed = ev.TopicsChanged(self.now, topics, version=self.images)
@@ -408,13 +410,13 @@ class Play:
         self.feed(ev.Load(self.now, leader_epoch=2, records=tuple(log)))
 
     def wake(self) -> None:
-        """Join phases and sessions that are over end."""
+        """End join phases and sessions that are due."""
         armed = [each for each in self.state.timers.values() if each.key.group_id and each.due <= self.now]
         for each in sorted(armed, key=lambda each: each.due)[:1]:
             self.feed(ev.TimerFired(self.now, each.key))
 
     def one(self) -> None:
-        """One more thing happens, at once or a little later."""
+        """Let one more thing happen, now or a little later."""
         self.now += self.rng.choice([0, 0, 0, 500])
         self.rng.choice(_MOVES)(self)
 
@@ -436,7 +438,7 @@ _MOVES: Final[tuple[Callable[[Play], None], ...]] = (
 
 
 def check_offsets(seed: int, steps: int = STEPS) -> int:
-    """Plays a random stream. Tells how many steps it took; raises ``Broken`` if one of them broke a rule."""
+    """Play a random stream. Returns the number of steps; raises ``Broken`` if one of them broke a rule."""
     play = Play(seed)
     for _ in range(steps):
         play.one()
@@ -448,14 +450,14 @@ def check_offsets(seed: int, steps: int = STEPS) -> int:
     _same(book(less), kept)
     for state in (play.state, whole):
         lost = {where[0] for where in (*kept.committed, *kept.unstable)} - set(state.groups)
-        demand(not lost, "F-REPLAY-04", f"{lost} have offsets and are no groups")
+        demand(not lost, "F-REPLAY-04", f"{lost} have offsets but are not groups")
     return play.steps
 
 
 def _same(one: Book, other: Book) -> None:
     assert {where: entry.value for where, entry in one.committed.items()} == {
         where: entry.value for where, entry in other.committed.items()
-    }, "what a compaction leaves says something else"
+    }, "a compacted log has other contents"
 
 
 def _tombstones(records: Sequence[Record]) -> set[tuple[str, str, int]]:

@@ -1,4 +1,4 @@
-"""A mutant for people to read: in ``docs/mutants.md``, and on the terminal with its rules and as a diff of the core."""
+"""Mutants for readers: in ``docs/mutants.md``, and on the terminal with their rules and as diffs of the core."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def as_markdown() -> str:
-    """What ``docs/mutants.md`` says of each mutant, side by side; made from the mutants, nothing is run."""
+    """Return the section of ``docs/mutants.md`` on each mutant, by side; made from the mutants, without a run."""
     parts = []
     side = None
     for mutant in sorted(MUTANTS.values(), key=lambda mutant: [*Side].index(mutant.side)):
@@ -48,11 +48,11 @@ def _facts(mutant: Mutant) -> Iterator[str]:
     yield f"Breaks {', '.join(mutant.rules)}"
     if mutant.origin:
         yield f"As in {mutant.origin}"
-    yield f"Found by {'; '.join(pinned().get(mutant.name, ())) or 'nobody yet'}"
+    yield f"Found by {'; '.join(pinned().get(mutant.name, ())) or 'no check yet'}"
 
 
 def _by_place(mutant: Mutant) -> dict[str, list[str]]:
-    """The lines that change, by file and function; those of a replacement share no indentation."""
+    """Return the changed lines, by file and function, without common indentation."""
     places: dict[str, list[str]] = {}
     for each in mutant.replacements:
         changes = unified_diff(*lines_of(each), lineterm="")
@@ -61,7 +61,7 @@ def _by_place(mutant: Mutant) -> dict[str, list[str]]:
 
 
 def shown(mutant: Mutant) -> Iterator[RenderableType]:
-    """The mutant with the texts of its rules, and as a diff. Raises ``DoesNotApply``."""
+    """Yield the mutant with the texts of its rules, and as a diff. Raises ``DoesNotApply``."""
     yield Text.from_markup(f"[bold]{mutant.name}[/]: {escape(mutant.words)}")
     facts = [f"breaks {rule}" for rule in told(mutant.rules)]
     if mutant.origin:

@@ -1,5 +1,4 @@
-"""Faults of the half of a consumer that reads: what is read twice or never, handed out wrongly, or committed too
-early."""
+"""Faults of the reading half of a consumer: records read twice or never, returned wrongly, or committed too early."""
 
 from __future__ import annotations
 
@@ -17,12 +16,12 @@ STATE, HANDING, FETCHING, COMMITS, COMMITTED, POSITIONS, PARTITION, SUBSCRIBING,
 FAULTS = (
     Mutant(
         "position-of-what-was-fetched", R, ("K-OFF-05", "K-FETCH-02"), "KAFKA-18641",
-        "the position is behind all that was fetched, also behind records that wait for the next poll",
+        "the position is after all fetched records, even those that wait for the next poll",
         (Replacement(HANDING, "_hand_out", "head.next_offset if over else taken[-1].offset + 1", "head.next_offset"),),
     ),
     Mutant(
         "fetch-of-old-position-taken", R, ("K-POS-06",), "KAFKA-2342",
-        "records are handed out although the position has moved since they were asked for",
+        "records are returned although the position has moved since they were requested",
         (
             Replacement(HANDING, "_look", "state.valid.offset != head.offset", "False"),
             Replacement(HANDING, "_hand_out", " or position.offset != head.offset", ""),
@@ -30,7 +29,7 @@ FAULTS = (
     ),
     Mutant(
         "dropped-topic-still-read", R, ("K-SUB-03",), "KAFKA-19356",
-        "a topic that is not subscribed to any more is read until the rebalance is over",
+        "a topic without a subscription is read until the rebalance is over",
         (Replacement(
             STATE, "is_subscribed",
             "reader.mode is not Mode.TOPICS or topic in reader.topics", "True",
@@ -38,7 +37,7 @@ FAULTS = (
     ),
     Mutant(
         "revoked-while-read", R, ("K-SUB-03", "K-CB-01"), "",
-        "a partition that is about to be revoked is read on",
+        "a partition that is about to be revoked is still read",
         (Replacement(STATE, "Reader.readable", "partition in membership.pending_revocation or ", ""),),
     ),
     Mutant(
@@ -51,7 +50,7 @@ FAULTS = (
     ),
     Mutant(
         "committed-offset-beats-seek", R, ("K-POS-05", "K-POS-08"), "",
-        "a committed offset that was asked for before a seek undoes it",
+        "a committed offset that was requested before a seek undoes it",
         (
             Replacement(
                 COMMITTED, "take", " or state.state is not FetchState.INITIALIZING", "",
@@ -69,17 +68,17 @@ FAULTS = (
     ),
     Mutant(
         "lookup-of-old-generation-taken", R, ("K-POS-08",), "",
-        "a committed offset that was asked for in another generation becomes the position",
+        "a committed offset that was requested in another generation becomes the position",
         (Replacement(COMMITTED, "_same", "lookup.identity == _identity(turn)", "True"),),
     ),
     Mutant(
         "unstable-offsets-read", R, ("K-OFF-01",), "",
-        "offsets of open transactions are not waited for",
+        "a fetch of offsets does not wait for open transactions",
         (Replacement(COMMITTED, "go_on", "require_stable=True", "require_stable=False"),),
     ),
     Mutant(
         "leader-not-asked-again", R, ("K-POS-07",), "",
-        "after a new leader is known the position is not held against its log",
+        "the position is not validated against the log of a new leader",
         (
             Replacement(
                 PARTITION, "Partition.led_by",
@@ -95,7 +94,7 @@ FAULTS = (
     ),
     Mutant(
         "poll-without-limit", R, ("K-POLL-03",), "",
-        "a poll hands out all that was fetched of a partition",
+        "a poll returns all fetched records of a partition",
         (
             Replacement(
                 HANDING, "_hand_out",
@@ -106,7 +105,7 @@ FAULTS = (
     ),
     Mutant(
         "two-fetches-at-once", R, ("K-FETCH-01",), "",
-        "a broker is asked again before it has answered",
+        "a broker gets another fetch before it has answered the last one",
         (
             Replacement(
                 FETCHING, "send_fetches",
@@ -117,7 +116,7 @@ FAULTS = (
     ),
     Mutant(
         "out-of-range-too-late", R, ("K-POS-04",), "",
-        "a fetch that was out of range gives up a position that has moved since",
+        "a fetch that was out of range resets a position that has moved since",
         (Replacement(HANDING, "_out_of_range", "state.position.offset == head.offset", "True"),),
     ),
     Mutant(
@@ -127,22 +126,22 @@ FAULTS = (
     ),
     Mutant(
         "retriable-told-as-final", R, ("K-OFF-18", "N-CMT-06"), "",
-        "the callback is not told that the commit may be tried again",
+        "the callback does not learn that the commit may be retried",
         (Replacement(COMMITS, "_finish", "replace(outcome.problem, kind=_K.RETRIABLE_COMMIT)", "outcome.problem"),),
     ),
     Mutant(
         "commits-as-nobody", R, ("K-OFF-02", "N-CMT-01"), "",
-        "a member commits without saying who it is, so that nobody can fence it",
+        "a member commits without its identity, so that it cannot be fenced",
         (Replacement(COMMITS, "_send", 'if member else ("", -1)', 'if False else ("", -1)'),),
     ),
     Mutant(
         "member-commits-everything", R, ("K-CB-01", "N-REC-04"), "",
-        "before a rebalance positions are committed that were not asked for",
+        "before a rebalance other positions than the requested ones are committed",
         (Replacement(COMMITS, "wanted", " if each in partitions", ""),),
     ),
     Mutant(
         "interval-never-due", R, ("K-OFF-04",), "",
-        "each poll begins the interval of automatic commits anew",
+        "each poll restarts the interval of automatic commits",
         (
             Replacement(
                 COMMITS, "maybe_auto_commit",

@@ -1,4 +1,4 @@
-"""Records of offsets and groups at the ends of their fields, written and read again: one by one, and many at once."""
+"""Records of offsets and groups with extreme fields, written and read again: one by one, and many together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ID = bytes(15) + b"\1"
 
 
 def _text(rng: Random) -> str:
-    """Of any length that has room, or exactly the longest, in bytes."""
+    """Draw a text of any length that fits, or exactly the longest, in bytes."""
     length = rng.choice((0, 1, 7, 126, 127, 128, 255, 256, 300, _LONGEST))
     if length == _LONGEST or rng.random() < 0.5:
         return "g" * length
@@ -41,7 +41,7 @@ def _value(rng: Random) -> OffsetCommitValue:
 
 
 def _as_kept(value: OffsetCommitValue) -> OffsetCommitValue:
-    """With an expiry there is no room for a leader epoch, nor for a topic's id (F-REC-20)."""
+    """Return the value as it is stored: with an expiry it has no leader epoch and no topic id (F-REC-20)."""
     if value.expire_timestamp == -1:
         return value
     return OffsetCommitValue(
@@ -53,7 +53,7 @@ def _as_kept(value: OffsetCommitValue) -> OffsetCommitValue:
 
 
 def check_records(seed: int) -> int:
-    """Raises ``Broken`` if a record does not come back as it was written. Tells how many there were."""
+    """Raise ``Broken`` if a record changes when it is written and read. Returns the number of records."""
     rng = Random(f"records {seed}")
     names = [_text(rng) for _ in range(2)]
     made = [
@@ -65,12 +65,12 @@ def check_records(seed: int) -> int:
         assert isinstance(record.value, OffsetCommitValue)
         kept.append(Record(record.key, _as_kept(record.value)))
     pairs = _CODEC.encoded_all(made)
-    demand(pairs == [_CODEC.encode(record) for record in made], "F-REC-20", "many at once have other bytes")
+    demand(pairs == [_CODEC.encode(record) for record in made], "F-REC-20", "many together have other bytes")
     try:
         told = [_CODEC.decode(key, value) for key, value in pairs]
     except TornRecord as torn:
         raise Broken("F-REC-22", f"a whole record cannot be read: {torn}") from None
-    demand(told == kept, "F-REC-11", f"read {told}, not {kept}")
+    demand(told == kept, "F-REC-11", f"read {told} instead of {kept}")
     loaded = [*_CODEC.logged(pairs)]
-    demand(loaded == kept, "F-REC-00", f"loaded {loaded}, not {kept}")
+    demand(loaded == kept, "F-REC-00", f"loaded {loaded} instead of {kept}")
     return _RECORDS

@@ -1,9 +1,9 @@
-"""Texts of the core that become other texts, for as long as a fault is planted.
+"""Replacements of text in the core, for as long as a fault is planted.
 
-A replacement names a file, a function in it, and a text that stands once in the body of that function. The changed file
-is compiled, and the function gets the code that comes of it: everybody who has the function, by whatever name, has the
-faulty one then. The core holds no line for the sake of this. If the core has moved away from under a replacement, that
-is told with what is missing.
+A replacement names a file, a function in it, and a text that occurs once in the body of that function. The changed file
+is compiled, and the function object gets the new code: so every reference to the function, under any name, is faulty
+then. The core has no code for this. If the core has changed so that a replacement no longer fits, the error says what
+is missing.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ import fencepost
 _CORE: Final = Path(fencepost.__file__).parent
 _CONTEXT: Final = 2  #: lines around a change that a diff shows
 
-#: What a file of the core becomes, by its path within the package.
+#: The changed text of files of the core, by path within the package.
 Sources = Mapping[str, str]
 
 
 class DoesNotApply(Exception):
-    """The core is not what a replacement takes it for."""
+    """The core is not what a replacement expects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """``file``: within the package ``fencepost``. ``where``: a function in it, by its qualified name. ``before`` stands
-    once in the body of the function, and becomes ``after``. Further lines of both are written as if the line that
-    ``before`` begins in had no indentation."""
+    """``file``: within the package ``fencepost``. ``where``: a function in it, by its qualified name. ``before`` occurs
+    once in the body of the function, and becomes ``after``. Further lines of both are written as if the first line of
+    ``before`` had no indentation."""
 
     file: str
     where: str
@@ -47,12 +47,12 @@ class Replacement:
 
 
 def replaced(replacements: Sequence[Replacement]) -> Sources:
-    """The changed files. Raises ``DoesNotApply`` for a replacement that the core has no place for."""
+    """Return the changed files. Raises ``DoesNotApply`` for a replacement that does not fit the core."""
     return {file: _replaced(file, replacements) for file in dict.fromkeys(each.file for each in replacements)}
 
 
 def diff(sources: Sources) -> str:
-    """Changed files against the core, as a unified diff."""
+    """Return the difference between changed files and the core, as a unified diff."""
     lines: list[str] = []
     for file, source in sources.items():
         old, new = _source(file).splitlines(), source.splitlines()
@@ -62,7 +62,7 @@ def diff(sources: Sources) -> str:
 
 
 def lines_of(each: Replacement) -> tuple[list[str], list[str]]:
-    """The lines that the replacement changes, before and after, without the indentation that they share. Raises
+    """Return the lines that the replacement changes, before and after, without common indentation. Raises
     ``DoesNotApply``."""
     source = _source(each.file)
     at, length, after = _place(source, ast.parse(source), each)
@@ -73,15 +73,15 @@ def lines_of(each: Replacement) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def in_place(replacements: Sequence[Replacement]) -> Iterator[None]:
-    """While this is entered, the replacements are in the program. Raises ``DoesNotApply`` before anything is changed,
-    also for a core that is compiled."""
+    """Apply the replacements to the program within the block. Raises ``DoesNotApply`` before anything is changed, also
+    for a compiled core."""
     with exchanged(exchanged_code(replacements)):
         yield
 
 
 @contextmanager
 def exchanged(changes: Mapping[FunctionType, CodeType]) -> Iterator[None]:
-    """While this is entered, these functions have this code."""
+    """Give these functions this code within the block."""
     before = [(function, function.__code__, dict(vars(function))) for function in changes]
     try:
         for function, code in changes.items():
@@ -90,18 +90,18 @@ def exchanged(changes: Mapping[FunctionType, CodeType]) -> Iterator[None]:
     finally:
         for function, code, kept in before:
             function.__code__ = code
-            vars(function).clear()  # what a fault has remembered
+            vars(function).clear()  # attributes that a fault has stored
             vars(function).update(kept)
 
 
 def exchanged_code(replacements: Sequence[Replacement]) -> dict[FunctionType, CodeType]:
-    """Which functions get which code. Raises ``DoesNotApply``."""
+    """Return the new code of each changed function. Raises ``DoesNotApply``."""
     changes: dict[FunctionType, CodeType] = {}
     for file, source in replaced(replacements).items():
         try:
             compiled = compile(source, str(_CORE / file), "exec", dont_inherit=True)
         except SyntaxError as reason:
-            raise DoesNotApply(f"{file} is no Python with it, line {reason.lineno}: {reason.msg}") from None
+            raise DoesNotApply(f"{file} is not valid Python with it, line {reason.lineno}: {reason.msg}") from None
         for where in dict.fromkeys(each.where for each in replacements if each.file == file):
             function, code = code_from(compiled, file, where)
             changes[function] = code
@@ -109,9 +109,9 @@ def exchanged_code(replacements: Sequence[Replacement]) -> dict[FunctionType, Co
 
 
 def code_from(compiled: CodeType, file: str, where: str, given: Container[str] = ()) -> tuple[FunctionType, CodeType]:
-    """The function of the core of that qualified name, and the code that ``compiled`` has for it.
+    """Return the function of the core with that qualified name, and its code in ``compiled``.
 
-    ``file``: within the package ``fencepost``; ``compiled``: the changed file; ``given``: names beside those of the
+    ``file``: within the package ``fencepost``; ``compiled``: the changed file; ``given``: names besides those of the
     file that the code may use. Raises ``DoesNotApply`` if the function cannot have that code."""
     function = _function(import_module(_module_name(file)), file, where)
     code = _code(compiled, where)
@@ -140,7 +140,7 @@ def _replaced(file: str, replacements: Sequence[Replacement]) -> str:
 
 
 def _place(source: str, tree: ast.Module, each: Replacement) -> tuple[int, int, str]:
-    """Where the text before stands, how long it is there, and what comes in its place."""
+    """Return the position and the length of the old text, and the new text."""
     begin, end = _body(source, tree, each)
     places = []
     for line in source[begin:end].splitlines(keepends=True):
@@ -152,14 +152,16 @@ def _place(source: str, tree: ast.Module, each: Replacement) -> tuple[int, int, 
             at = source.find(before, at + 1, end)
         begin += len(line)
     if not places:
-        raise DoesNotApply(f"{each.where} in {each.file} has not this text: {each.before}")
+        raise DoesNotApply(f"{each.where} in {each.file} does not contain this text: {each.before}")
     if len(places) > 1:
-        raise DoesNotApply(f"{each.where} in {each.file} has {len(places)} times, not once, this text: {each.before}")
+        raise DoesNotApply(
+            f"{each.where} in {each.file} contains this text {len(places)} times instead of once: {each.before}"
+        )
     return places[0]
 
 
 def _body(source: str, tree: ast.Module, each: Replacement) -> tuple[int, int]:
-    """Where the statements of the function begin and end; its docstring is none of them."""
+    """Return where the statements of the function begin and end, without its docstring."""
     node: Any = tree
     for name in each.where.split("."):
         named = [child for child in node.body if getattr(child, "name", None) == name]
@@ -167,7 +169,7 @@ def _body(source: str, tree: ast.Module, each: Replacement) -> tuple[int, int]:
             raise DoesNotApply(f"{each.file} has {'no' if not named else 'more than one'} {each.where}")
         (node,) = named
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        raise DoesNotApply(f"{each.where} in {each.file} is no function")
+        raise DoesNotApply(f"{each.where} in {each.file} is not a function")
     first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
     lines = source.splitlines(keepends=True)
     return sum(map(len, lines[: first.lineno - 1])), sum(map(len, lines[: node.end_lineno]))
@@ -181,8 +183,8 @@ def _code(compiled: CodeType, where: str) -> CodeType:
 
 
 def _function(module: ModuleType, file: str, where: str) -> FunctionType:
-    """What the module has under this name, without what is wrapped around it. Raises ``DoesNotApply`` if the module is
-    compiled, or the function keeps its results."""
+    """Return the module's function with this name, without wrappers. Raises ``DoesNotApply`` if the module is compiled,
+    or the function caches its results."""
     if Path(module.__file__ or "").suffix != ".py":
         raise DoesNotApply(
             f"{module.__name__} is compiled ({module.__file__}); install Fencepost without FENCEPOST_COMPILED, since "
@@ -193,16 +195,16 @@ def _function(module: ModuleType, file: str, where: str) -> FunctionType:
         owner = vars(owner)[name]
     function: Any = owner.fget if isinstance(owner, property) else getattr(owner, "__func__", owner)
     if hasattr(function, "cache_clear"):
-        raise DoesNotApply(f"{where} in {file} keeps its results, and would keep those of the fault")
+        raise DoesNotApply(f"{where} in {file} caches its results, and would keep those of the fault")
     function = getattr(function, "__wrapped__", function)
     assert isinstance(function, FunctionType)
     return function
 
 
 def _check(function: FunctionType, code: CodeType, each: str, given: Container[str]) -> None:
-    """Raises ``DoesNotApply`` if the function cannot have this code, or its names."""
+    """Raise ``DoesNotApply`` if the function cannot have this code, or its names."""
     if code.co_freevars != function.__code__.co_freevars:
-        raise DoesNotApply(f"{each} would need other variables from around it: {', '.join(code.co_freevars)}")
+        raise DoesNotApply(f"{each} would need other enclosing variables: {', '.join(code.co_freevars)}")
     unknown = sorted(_globals(code) - vars(builtins).keys() - function.__globals__.keys())
     if unknown := [name for name in unknown if name not in given]:
         raise DoesNotApply(f"{each} would need names that its file does not have: {', '.join(unknown)}")

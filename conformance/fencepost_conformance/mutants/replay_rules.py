@@ -1,4 +1,4 @@
-"""INV-REPLAY-01 for any log: what is loaded is what the last record of each group says, and nothing else."""
+"""INV-REPLAY-01 for any log: a load restores the last record of each group, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..targets.ids import MemberIds
 
 
 def written(events: Sequence[Event], observations: Sequence[Observation]) -> list[Record]:
-    """The log after a trace."""
+    """Return the log after a trace."""
     log: list[Record] = []
     last = 0
     leading = Leading()
@@ -36,18 +36,18 @@ def written(events: Sequence[Event], observations: Sequence[Observation]) -> lis
 
 
 def check_load(settings: Settings, profile: Profile, log: Sequence[Record]) -> None:
-    """Raises ``Broken`` if a coordinator that loads this log does not know exactly the groups in it."""
+    """Raise ``Broken`` if a coordinator that loads this log does not have exactly its groups."""
     session = CoreSession(settings, profile, JavaOrder(MemberIds()))
     session.feed(Load(0, leader_epoch=1, records=tuple(log)))
     expected = {record.key.group: record.group_metadata for record in log}
     for name, value in expected.items():
         group = session.groups.get(name)
         if value is None:
-            demand(group is None, "INV-REPLAY-01", f"{name} was deleted and is there after loading")
+            demand(group is None, "INV-REPLAY-01", f"{name} was deleted but exists after loading")
         else:
-            demand(group is not None, "INV-REPLAY-01", f"{name} is not there after loading")
+            demand(group is not None, "INV-REPLAY-01", f"{name} does not exist after loading")
             assert group is not None
-            if len(value.members) <= settings.group_max_size:  # else it rebalances at once (F-LOAD-05)
+            if len(value.members) <= settings.group_max_size:  # otherwise it rebalances at once (F-LOAD-05)
                 _check_group(group, value)
 
 

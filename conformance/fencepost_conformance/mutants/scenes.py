@@ -1,4 +1,4 @@
-"""Runs made by hand, for what random ones meet in one of a thousand: the core takes them, the model must follow."""
+"""Hand-made runs for cases that one in a thousand random ones reaches: the core takes them, the model must follow."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _returns_before_the_sync_timer() -> Sequence[Event]:
 
 
 def _lost_while_one_that_returned_syncs() -> Sequence[Event]:
-    """A static member has come back, its record is open, and the partition is lost while it waits in the SyncGroup of
+    """A static member has come back and its record is open; the partition is lost while it waits in the SyncGroup of
     the next round."""
     *begun, _, _, _ = _returns_before_the_sync_timer()
     leader, again = member_id("client", 0), member_id("static", 2)

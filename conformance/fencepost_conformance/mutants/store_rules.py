@@ -1,4 +1,4 @@
-"""A store in a file beside one in memory, with the same appends, compactions, batches and failures."""
+"""A store in a file compared with one in memory, with the same appends, compactions, batches and failures."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ async def _play(rng: Random, one: SharedStore, other: SharedStore) -> None:
     logs = [[*await store.load(0)] for store in stores]
     views = [offsets_view(replay(initial_state(Settings(), INTENDED), log)).committed for log in logs]
     shown = [[(row.topic, row.partition, row.offset) for row in view] for view in views]
-    demand(shown[0] == shown[1], "F-SURV-01", "the two stores say something else")
+    demand(shown[0] == shown[1], "F-SURV-01", "the two stores differ")
     for store in stores:
         await store.close()
 
 
 def check_stores(seed: int) -> int:
-    """Plays it. Tells how many steps it took; raises ``Broken`` if the two stores differ, or one breaks a promise."""
+    """Run it. Returns the number of steps; raises ``Broken`` if the two stores differ, or one breaks a promise."""
     rng = Random(f"stores {seed}")
     pages, chunks = sql.BATCHES, sql.CHUNK
     with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,14 @@
-"""What is run against a mutant, until something notices.
+"""The checks that run against a mutant, until one of them finds it.
 
-Fourteen checks, most of them over seeds. The *product* takes every transition of a bounded configuration on the core
-and on the model. The *model* follows random traces that the coordinator was driven through, event by event. A *scene*
-is such a run made by hand. *Loading* the log of a trace must bring back what was written. *Simulations* of whole groups
-check the properties of section 12. The *member's model* takes the same inputs as the member. The *assignors* must have
-their properties for random groups. *Offsets* are held against a book that is kept beside them, and the model follows
-traces that have them. A consumer that is *reading* is held against a ledger. A *cluster* of brokers has its
-coordinators moved. Traces at *edges* go to exact boundaries; *logs*, *records* and *stores* are held against plain
-lists. Where it is asked for, *Kafka's client* takes the schedules of members and readers. What is run
-depends on the side that is faulty; groups of each protocol have traces, scenes and logs of their own. The program
-without a fault must pass all of it.
+There are fourteen checks, most of them over seeds. The *product* takes every transition of a bounded configuration on
+the core and on the model. The *model* follows random traces of the coordinator, event by event. A *scene* is such a run
+made by hand. *Loading* the log of a trace must restore what was written. *Simulations* of whole groups check the
+properties of section 12. The *member's model* gets the same inputs as the member. The *assignors* must have their
+properties for random groups. *Offsets* are compared with a book that is kept beside them, and the model follows traces
+with offsets. A consumer that is *reading* is compared with a ledger. A *cluster* of brokers moves its coordinators.
+Traces at *edges* go to exact boundaries; *logs*, *records* and *stores* are compared with plain lists. On request,
+*Kafka's client* runs the schedules of members and readers. The faulty side decides which checks run; groups of each
+protocol have their own traces, scenes and logs. The program without a fault must pass all checks.
 """
 
 from __future__ import annotations
@@ -67,13 +66,13 @@ CLUSTERS = 16
 OFFSET_TRACES = 180
 EDGE_TRACES, LOGS, RECORD_LOTS, STORES = 60, 150, 60, 12
 METADATA = (("t", 2), ("u", 1))
-#: mutants that one process tries before a new one takes its place, since their traces leave memory behind
+#: mutants that one process tries before it is replaced, since their traces leave memory behind
 TASKS_EACH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Who noticed: ``check`` of the suite, ``by`` which property or comparison, after how many steps, in which seed."""
+    """A finding: the ``check``, the property or comparison (``by``), after how many steps, in which seed."""
 
     check: str
     by: str
@@ -84,8 +83,8 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The first kill of each check; none at all is a mutant that survived. ``broken``: what a check raised, so that the
-    suite was not run to its end."""
+    """The first kill of each check; a mutant without any survived. ``broken``: the exception of a check, so that the
+    suite did not run to its end."""
 
     mutant: str
     kills: tuple[Kill, ...]
@@ -97,8 +96,8 @@ class Verdict:
 
 
 def run(mutant: Mutant, *, quick: bool = False, kafka: str | None = None) -> Verdict:
-    """Plant the fault and let every check of its side try to find it; ``quick``: until one has. ``kafka``: the release
-    whose own client is a check too, the last one. Raises ``CannotRun`` if that cannot be had."""
+    """Plant the fault and run every check of its side; ``quick``: until one finds it. ``kafka``: the release whose own
+    client is the last check. Raises ``CannotRun`` if there is no such client."""
     kills: list[Kill] = []
     broken = ""
     try:
@@ -126,7 +125,7 @@ def _kafkas(release: str, side: Side) -> Iterator[Kill]:
 def run_all(
     mutants: Sequence[Mutant], *, quick: bool = False, workers: int = 1, kafka: str | None = None
 ) -> Iterator[Verdict]:
-    """``run`` for each, in order; in as many processes, which are renewed now and then."""
+    """Call ``run`` for each, in order, in so many processes, which are renewed from time to time."""
     one = partial(_run_named, quick=quick, kafka=kafka)
     names = [mutant.name for mutant in mutants]
     if workers < 2 or len(names) < 2:
@@ -145,7 +144,7 @@ def _run_named(name: str, *, quick: bool, kafka: str | None) -> Verdict:
 
 
 def control(kafka: str | None = None) -> list[Kill]:
-    """The suite on the program as it is: nothing may be found."""
+    """Run the suite on the unchanged program: nothing may be found."""
     return [kill for check in (*ALL_CHECKS, *_by_kafka(kafka, *Side)) for kill in check()]
 
 
@@ -162,12 +161,12 @@ def traces(protocol: GroupProtocol = GroupProtocol.CLASSIC) -> Iterator[Kill]:
 
 
 def offset_traces() -> Iterator[Kill]:
-    """Traces with offsets in them, of each protocol in turn, with everything that is stored in view."""
+    """Check traces with offsets, of each protocol in turn, with all stored offsets visible."""
     protocols = (*GroupProtocol,)
     for seed in range(OFFSET_TRACES):
         try:
             made = generate(seed, INTENDED, TRACE_STEPS, protocols[seed % len(protocols)], offsets=0.5)
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield Kill("model", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
             continue
         if made.failure is not None:
@@ -192,7 +191,7 @@ def scenes(runs: Mapping[str, Sequence[Event]] = SCENES, settings: Settings = Se
 def product() -> Iterator[Kill]:
     try:
         explored = explore(BOUNDS)
-    except Exception as raised:  # the faulty program broke down
+    except Exception as raised:  # the faulty program crashed
         yield Kill("product", "an internal error", 0, 0, f"{type(raised).__name__}: {raised}")
         return
     if explored.problem is not None:
@@ -207,7 +206,7 @@ def loads() -> Iterator[Kill]:
             check_load(generated.settings, generated.profile, written(generated.events, generated.observations))
         except Broken as found:
             yield Kill("loading", found.rule, len(generated.observations) + 1, seed, found.text)
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield Kill("loading", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
 
 
@@ -229,7 +228,7 @@ def consumer_loads(protocol: GroupProtocol = GroupProtocol.CONSUMER) -> Iterator
             check_consumer_load(generated.settings, generated.profile, log, live)
         except Broken as found:
             yield Kill("loading", found.rule, len(generated.observations) + 1, seed, found.text)
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield Kill("loading", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
 
 
@@ -240,7 +239,7 @@ def simulations() -> Iterator[Kill]:
             report = simulate(plan)
         except Broken:
             raise
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield Kill("simulation", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
             continue
         if report.broken is not None:
@@ -256,7 +255,7 @@ def walks() -> Iterator[Kill]:
 
 
 def walk(seed: int) -> Kill | None:
-    """A classic member and its model through the random inputs of this seed, until they differ."""
+    """Give a classic member and its model the random inputs of this seed, until they differ."""
     rng = Random(f"walk {seed}")
     settings = MemberSettings(
         "g",
@@ -271,7 +270,7 @@ def walk(seed: int) -> Kill | None:
             pair = pair.after(choose(rng, inputs))
     except Disagreement as found:
         return Kill("member's model", _first(found.rules), steps, seed, str(found))
-    except Exception as raised:  # the faulty program broke down
+    except Exception as raised:  # the faulty program crashed
         return Kill("member's model", "an internal error", steps, seed, f"{type(raised).__name__}: {raised}")
     return None
 
@@ -285,7 +284,7 @@ def consumer_simulations() -> Iterator[Kill]:
 
 
 def choose(rng: Random, inputs: list[Input]) -> Input:
-    """Mostly what a healthy group would do, so that walks get into generations; rarely an end."""
+    """Choose mostly inputs of a healthy group, so that walks get into generations; rarely an end."""
     healthy = [each for each in inputs if each.what in HEALTHY or (each.what == "answer" and not _error(each))]
     if healthy and rng.random() < 0.6:
         return rng.choice(healthy)
@@ -314,29 +313,29 @@ def offsets() -> Iterator[Kill]:
             check_offsets(seed)
         except Broken as found:
             yield Kill("offsets", found.rule, seed + 1, seed, found.text)
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield Kill("offsets", "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
 
 
 def readings() -> Iterator[Kill]:
-    """One consumer that reads, in a small cluster, each step held against a ledger."""
+    """Check one reading consumer in a small cluster, each step against a ledger."""
     for seed in range(READINGS):
         try:
             read(seed)
         except Broken as found:
             yield Kill("reading", found.rule, seed + 1, seed, found.text)
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield Kill("reading", "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
 
 
 def clusters() -> Iterator[Kill]:
-    """Coordinators that move between brokers, with members, commits and transactions."""
+    """Check coordinators that move between brokers, with members, commits and transactions."""
     for seed in range(CLUSTERS):
         try:
             report = simulate_cluster(draw_cluster_plan(seed))
         except Broken:
             raise
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield Kill("cluster", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
             continue
         if report.broken is not None:
@@ -344,13 +343,13 @@ def clusters() -> Iterator[Kill]:
 
 
 def kept_bytes() -> Iterator[Kill]:
-    """What Kafka's serde wrote and read, held against the codec."""
+    """Check the codec against bytes that Kafka's serde wrote and read."""
     for wrong in wrongs():
         yield Kill("Kafka's bytes", wrong.rule, wrong.at, 0, wrong.text)
 
 
 def edge_traces() -> Iterator[Kill]:
-    """Traces of each protocol in turn that go to exact boundaries, with offsets; the model follows."""
+    """Check traces of each protocol in turn that go to exact boundaries, with offsets; the model follows."""
     protocols = (*GroupProtocol,)
     for seed in range(EDGE_TRACES):
         made = generate(seed, INTENDED, TRACE_STEPS, protocols[seed % len(protocols)], offsets=0.6, edges=True)
@@ -363,33 +362,33 @@ def edge_traces() -> Iterator[Kill]:
 
 
 def _seeds(check: str, play: Callable[[int], int], count: int) -> Iterator[Kill]:
-    """What breaks in a random run of each of so many seeds."""
+    """Yield what breaks in a random run of each of so many seeds."""
     for seed in range(count):
         try:
             play(seed)
         except Broken as found:
             yield Kill(check, found.rule, seed + 1, seed, found.text)
-        except Exception as raised:  # the faulty program broke down
+        except Exception as raised:  # the faulty program crashed
             yield Kill(check, "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
 
 
 def logs() -> Iterator[Kill]:
-    """A partition's log, a copy of it, compactions, and readers."""
+    """Check a partition's log, a copy of it, compactions, and readers."""
     return _seeds("logs", check_log, LOGS)
 
 
 def round_trips() -> Iterator[Kill]:
-    """Records of offsets at the ends of their fields, written and read."""
+    """Check records of offsets with extreme fields, written and read."""
     return _seeds("records", check_records, RECORD_LOTS)
 
 
 def stores() -> Iterator[Kill]:
-    """A store in a file beside one in memory."""
+    """Check a store in a file against one in memory."""
     return _seeds("stores", check_stores, STORES)
 
 
 def _first(rules: Sequence[str]) -> str:
-    """The rules that decided, the first two by name."""
+    """Return the rules that decided, the first two by name."""
     names = list(dict.fromkeys(rules))
     return ", ".join(names[:2]) + (" …" if len(names) > 2 else "") or "no rule applies"
 

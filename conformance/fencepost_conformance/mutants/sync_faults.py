@@ -13,7 +13,7 @@ LOADED_GROUP, LOG, LIFECYCLE = (f"coordinator/{name}.py" for name in ("classic/r
 FAULTS = (
     Mutant(
         "rebalance-told-as-old-generation", C, ("C-HB-11",), "KAFKA-2557",
-        "a heartbeat during a rebalance is told that its generation is old",
+        "a heartbeat during a rebalance is answered with ILLEGAL_GENERATION",
         (
             Replacement(
                 HEARTBEAT, "heartbeat",
@@ -46,7 +46,7 @@ FAULTS = (
     ),
     Mutant(
         "no-sync-timer", C, ("C-TMR-02", "C-SYNC-20"), "KAFKA-12890",
-        "nobody watches for members that never send SyncGroup",
+        "there is no timer for members that never send SyncGroup",
         (
             Replacement(
                 REBALANCE, "_answer_all",
@@ -57,12 +57,12 @@ FAULTS = (
     ),
     Mutant(
         "returning-leader-not-told", C, ("C-STATIC-04",), "KAFKA-13435",
-        "a static leader that returns is not told that it leads",
+        "a returning static leader does not learn that it leads",
         (Replacement(STATIC, "_tell", "request.version >= SKIP_ASSIGNMENT_SINCE", "False"),),
     ),
     Mutant(
         "returning-leader-assigns", C, ("C-STATIC-04",), "KAFKA-13435",
-        "a static leader that returns is told that it leads, and not to skip the assignment",
+        "a returning static leader learns that it leads, but not that it must skip the assignment",
         (Replacement(STATIC, "_tell", "leader, skip = group.leader, leads", "leader, skip = group.leader, False"),),
     ),
     Mutant(
@@ -77,7 +77,7 @@ FAULTS = (
     ),
     Mutant(
         "displaced-instance-accepted", C, ("C-STATIC-13", "C-HB-08"), "",
-        "the instance id is enough for a heartbeat: a process that another one displaced is not fenced",
+        "the instance id is enough for a heartbeat: a process that another one replaced is not fenced",
         (
             Replacement(
                 HEARTBEAT, "heartbeat",
@@ -90,7 +90,7 @@ FAULTS = (
     ),
     Mutant(
         "displaced-request-not-fenced", C, ("C-STATIC-02",), "",
-        "the parked requests of a displaced process are never answered",
+        "the parked requests of a replaced process are never answered",
         (
             Replacement(STATIC, "_exchange", "if old.join is not None:", "if False:"),
             Replacement(STATIC, "_exchange", "if old.sync is not None:", "if False:"),
@@ -108,7 +108,7 @@ FAULTS = (
     ),
     Mutant(
         "failed-assignment-kept", C, ("INV-SYNC-02", "C-SYNC-22"), "",
-        "an assignment that could not be written is given out all the same",
+        "an assignment that could not be written is still distributed",
         (
             Replacement(
                 SYNC, "AssignmentSent.failed",
@@ -132,12 +132,12 @@ FAULTS = (
     ),
     Mutant(
         "old-assignment-applied", C, ("C-SYNC-23",), "",
-        "an assignment whose write ends late is given out in the next generation",
+        "an assignment whose write ends late is distributed in the next generation",
         (Replacement(SYNC, "AssignmentSent._is_current", " and group.generation == self.generation", ""),),
     ),
     Mutant(
         "silent-members-stay", C, ("LIV-04", "C-TMR-06"), "",
-        "a session that runs out is only started again",
+        "an expired session is only started again",
         (
             Replacement(
                 EXPIRY, "_session",
@@ -162,7 +162,7 @@ FAULTS = (
     ),
     Mutant(
         "returning-member-is-late", C, ("C-STATIC-16",), "",
-        "the sync timer removes a static member that has just come back, and nobody answers it",
+        "the sync timer removes a static member that has just come back, and its request is not answered",
         (Replacement(EXPIRY, "_sync", "_overdue(group)", "group.pending_sync"),),
     ),
     Mutant(

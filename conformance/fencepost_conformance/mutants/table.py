@@ -1,4 +1,4 @@
-"""The verdicts as rows, for the terminal and for JSON."""
+"""Verdicts as rows, for the terminal and for JSON."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .suite import Kill, Verdict
 
 
 def as_row(verdict: Verdict, strange: str | None = None) -> tuple[str, ...]:
-    """Mutant, source, and a line for each check that found it: what it named, after how many steps, in which seed.
-    ``strange``: why those are not the ones that are expected."""
+    """Return mutant, source, and a line for each check that found it: what it named, after how many steps, in which
+    seed. ``strange``: why those are not the expected ones."""
     found = "\n".join(
         f"{kill.check}: {kill.by}, after {counted(kill.steps, 'steps')} (seed {kill.seed})" for kill in verdict.kills
     )

@@ -1,4 +1,4 @@
-"""Faults of widths: texts counted in characters, signs, numbers beyond 32 bits, and fields that a version lacks."""
+"""Faults of widths: text lengths in characters, signs, numbers beyond 32 bits, and fields that a version lacks."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FAULTS = (
     ),
     Mutant(
         "topic-id-in-one-version-more", Side.OFFSET_EDGES, ("O-TXN-05", "V-129"), "",
-        "TxnOffsetCommit v6 tells a stale member of an illegal generation",
+        "TxnOffsetCommit v6 answers a stale member with ILLEGAL_GENERATION",
         (
             Replacement(
                 f"{OFFSETS}/transactions.py", "_told",
@@ -102,7 +102,7 @@ FAULTS = (
     ),
     Mutant(
         "expiry-before-1970", Side.RECORDS, ("F-REC-20",), "",
-        "an expiry below zero counts as none where many offsets are written at once",
+        "an expiry below zero counts as none where many offsets are written together",
         (
             Replacement(
                 "codec/bulk.py", "written",

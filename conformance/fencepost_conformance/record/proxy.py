@@ -233,7 +233,7 @@ class Proxy:
         except MalformedFrame as odd:
             if not link.bare:
                 self.undecoded += 1
-                self._complain_once(f"passing on a request that cannot be decoded:  {odd}")
+                self._complain_once(f"passing on a request that cannot be decoded: {odd}")
                 self._journal.undecoded(link.number, "client", frame, str(odd))
             return
         link.bare = link.bare or (header.api, header.api_version) == _BARE_LOGIN
@@ -259,7 +259,7 @@ class Proxy:
 
     def _not_decoded(self, what: str, header: RequestHeader, odd: Exception) -> None:
         self.undecoded += 1
-        self._complain_once(f"passing on {what} of {header.api} v{header.api_version} that cannot be decoded:  {odd}")
+        self._complain_once(f"passing on {what} of {header.api} v{header.api_version} that cannot be decoded: {odd}")
 
     # ---- answers --------------------------------------------------------------------------------------------------
 
@@ -277,7 +277,7 @@ class Proxy:
             correlation = read_correlation_id(frame)
         except MalformedFrame as odd:
             self.undecoded += 1
-            self._complain_once(f"passing on an answer that cannot be decoded:  {odd}")
+            self._complain_once(f"passing on an answer that cannot be decoded: {odd}")
             self._journal.undecoded(link.number, "server", frame, str(odd))
             return frame
         if (waiting := link.open.get(correlation)) is None:

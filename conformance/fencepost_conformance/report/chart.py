@@ -196,7 +196,7 @@ def _step(plan: _Plan, step: StepWords, top: float) -> list[str]:
         y += ROW
     if step.error:
         x = plan.x[COORDINATOR]
-        drawn.append(_text(x - 10, y, f"exception inside:  {step.error}", "label bad", "end"))
+        drawn.append(_text(x - 10, y, f"exception inside: {step.error}", "label bad", "end"))
     return drawn
 
 

@@ -22,7 +22,7 @@ def panel(step: StepWords, standing: Mapping[str, GroupAt], colours: Mapping[str
         bad = ' class="bad"' if answer.error else ""
         parts.append(f"<p{bad}>→ <b>{escape(answer.to)}</b> #{answer.request_id} {escape(answer.text)}</p>")
     if step.error:
-        parts.append(f'<p class="bad">exception inside:  {escape(step.error)}</p>')
+        parts.append(f'<p class="bad">exception inside: {escape(step.error)}</p>')
     if step.rules:
         parts.append(f"<h4>rules</h4><ul><li>{' '.join(map(_rule, step.rules))}</li></ul>")
     if step.append is not None:

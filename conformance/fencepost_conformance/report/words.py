@@ -108,7 +108,7 @@ def event_words(event: ev.Event) -> str:
     if isinstance(event, ev.TopicsChanged):
         topics = ", ".join(f"{topic.name}({topic.partitions})" for topic in event.topics)
         return f"topics change, image {event.version}: {topics or 'none'}"
-    raise TypeError(f"not an event without a sender:  {event}")
+    raise TypeError(f"not an event without a sender: {event}")
 
 
 def _config(config: ev.GroupConfig | None) -> str:

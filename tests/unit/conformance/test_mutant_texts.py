@@ -119,17 +119,17 @@ def test_further_lines_are_indented_as_the_first():
     [
         (Replacement("coordinator/none.py", "sync", "a", "b"), "the core has no file coordinator/none.py"),
         (Replacement(SYNC, "nobody", "a", "b"), f"{SYNC} has no nobody"),
-        (Replacement(SYNC, "AssignmentSent", "a", "b"), f"AssignmentSent in {SYNC} is no function"),
-        (Replacement(SYNC, "_differ", "asked > 3", "b"), f"_differ in {SYNC} has not this text: asked > 3"),
-        (Replacement(SYNC, "_differ", "is not None", "b"), "has 2 times, not once, this text: is not None"),
-        (Replacement(SYNC, "_differ", "asked != known", "asked !="), "is no Python with it"),
+        (Replacement(SYNC, "AssignmentSent", "a", "b"), f"AssignmentSent in {SYNC} is not a function"),
+        (Replacement(SYNC, "_differ", "asked > 3", "b"), f"_differ in {SYNC} does not contain this text: asked > 3"),
+        (Replacement(SYNC, "_differ", "is not None", "b"), "contains this text 2 times instead of once: is not None"),
+        (Replacement(SYNC, "_differ", "asked != known", "asked !="), "is not valid Python with it"),
         (
             Replacement(SYNC, "_differ", "asked != known", "strange(asked)"),
             "names that its file does not have: strange",
         ),
         (
             Replacement("coordinator/consumer/topics.py", "_topic_hash", "hash64", "hash64"),
-            "keeps its results",
+            "caches its results",
         ),
     ],
     ids=["file", "function", "class", "text", "twice", "syntax", "name", "cached"],
@@ -207,4 +207,6 @@ def test_a_mutant_without_its_place_cannot_run(monkeypatch, capsys):
     with pytest.raises(SystemExit) as left:
         main(["mutants", "no-sync-timer"])
     assert left.value.code == 2
-    assert f"mutant no-sync-timer does not apply: _differ in {SYNC} has not this text" in capsys.readouterr().err
+    assert (
+        f"mutant no-sync-timer does not apply: _differ in {SYNC} does not contain this text" in capsys.readouterr().err
+    )

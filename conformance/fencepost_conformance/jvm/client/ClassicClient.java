@@ -125,7 +125,7 @@ public final class ClassicClient {
         partitions.forEach(each -> call.add(each.toString()));
         JsonNode next = at + 1 < events.size() ? events.get(at + 1) : null;
         if (next == null || !next.get("kind").asText().equals("listener"))
-            throw new IllegalStateException("unexpected listener call:  " + name);
+            throw new IllegalStateException("unexpected listener call: " + name);
         at++;
         late = next.get("at").asLong() > time.now;
         time.now = next.get("at").asLong();

@@ -66,7 +66,7 @@ final class Tasks extends AbstractExecutorService {
         out.open();
         for (String key : started) {
             if (!key.endsWith(REGEX)) {
-                throw new IllegalStateException("Kafka started a task that is not in the rule book:  " + key);
+                throw new IllegalStateException("Kafka started a task that is not in the rule book: " + key);
             }
             out.open().text("regex").text(key.substring(0, key.length() - REGEX.length())).close();
         }
