@@ -134,7 +134,7 @@ def test_the_command_says_what_survives(capsys, monkeypatch):
     [
         (("--area", "servers"), "no area 'servers'; did you mean server"),
         (("--area", "store", "deny-all-denies-nothing"), "no mutant of store 'deny-all-denies-nothing'"),
-        (("--area", "server", "--quick"), "--area goes with"),
+        (("--area", "server", "--quick"), "--area can only be combined with"),
     ],
 )
 def test_what_cannot_be_run_is_named(capsys, words, wrong):

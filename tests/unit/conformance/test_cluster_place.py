@@ -50,10 +50,10 @@ def test_masters(master: str, cluster: bool) -> None:
         ("spark://one:7077/", (), 0, "no Spark master"),
         ("local[x]", (), 0, "no Spark master"),
         ("spark://one:7077", (), 2, "--conf spark.cores.max=N"),
-        ("local[2]", (), 2, "write local"),
+        ("local[2]", (), 2, "use local"),
         (None, ["executor.memory=4g"], 0, "spark.NAME=VALUE"),
         (None, ["spark.executor.memory"], 0, "spark.NAME=VALUE"),
-        (None, ["spark.master=yarn"], 0, "named by --master"),
+        (None, ["spark.master=yarn"], 0, "set the master with --master"),
     ],
 )
 def test_what_means_nothing_is_refused(master: str | None, conf: list[str], workers: int, told: str) -> None:

@@ -211,7 +211,7 @@ def test_conform_passes(capsys: pytest.CaptureFixture[str]) -> None:
         (("conform", "--target", "nonsense"), "no target 'nonsense'"),
         (("conform", "--target", "127.0.0.1:1"), "cannot connect to 127.0.0.1:1"),
         (("conform", "--target", "kafka:new"), "no release 'new' of Kafka"),
-        (("conform", "--target", "127.0.0.1:9", "--engine", "spark"), "use --engine local"),
+        (("conform", "--target", "127.0.0.1:9", "--engine", "spark"), "needs --engine local"),
         (("conform", "--profile", "nonsense"), "no profile 'nonsense'"),
         (("conform", "--engine", "abacus"), "no engine 'abacus'"),
         (("replay", "nowhere.jsonl"), "nowhere.jsonl: No such file"),

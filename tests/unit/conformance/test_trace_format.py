@@ -221,7 +221,7 @@ BROKEN = {
     "no object": (HEADER, "3", "object"),
     "unknown line": (HEADER, '{"type":"exploded"}', "exploded"),
     "time": (f"{HEADER}\n{UNLOAD}", UNLOAD.replace("5", "4"), "time goes back"),
-    "kind": (HEADER, '{"type":"connected","at_ms":1,"connection":1}', "no place"),
+    "kind": (HEADER, '{"type":"connected","at_ms":1,"connection":1}', "not allowed"),
     "lonely observation": (HEADER, '{"type":"observed"}', "must follow"),
     "future version": ('{"type":"trace","version":2,"kind":"events"}', "", "version"),
     "profile": ('{"type":"trace","version":1,"kind":"events","profile":"x"}', "", "unknown profile"),

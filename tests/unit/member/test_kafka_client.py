@@ -81,7 +81,7 @@ def test_the_command_tells_what_differs(capsys: pytest.CaptureFixture[str], tmp_
         (["--target", "core"], "--target kafka:RELEASE"),
         (["--target", f"broker:{NEWEST}"], "--target kafka:RELEASE"),
         (["--target", f"kafka:{NEWEST}", "--protocol", "mixed"], "no protocol 'mixed'"),
-        (["--target", f"kafka:{NEWEST}", "--engine", "spark"], "without --engine"),
+        (["--target", f"kafka:{NEWEST}", "--engine", "spark"], "leave out --engine"),
         (["--side", "members"], "did you mean member?"),
     ],
 )

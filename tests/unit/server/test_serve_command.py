@@ -21,7 +21,7 @@ from fencepost_conformance.cli import main
         (("--topic", "a b:1"), "characters other than"),
         (("--profile", "kafka-9"), "no profile"),
         (("--setting", "group.max.size"), "is not NAME=VALUE"),
-        (("--setting", "group.min.session.timeout.ms=9999999"), "do not go together"),
+        (("--setting", "group.min.session.timeout.ms=9999999"), "contradict each other"),
         (("--superuser", "User:a"), "needs --acl"),
         (("--tls-key", "key.pem"), "need --tls-cert"),
         (("--log", "xml"), "known: text, json"),
