@@ -23,8 +23,8 @@ def go_command() -> str:
 
 
 def program(name: str) -> Path:
-    """Return the built program of ``go/NAME``. Raises ``CannotRun`` without Go, or if it cannot be built (its modules come
-    from Go's module proxy)."""
+    """Return the built program of ``go/NAME``. Raises ``CannotRun`` without Go, or if it cannot be built (its modules
+    come from Go's module proxy)."""
     go = go_command()
     source = files(__package__).joinpath("go", name)
     texts = sorted((item.name, item.read_text()) for item in source.iterdir() if item.is_file())

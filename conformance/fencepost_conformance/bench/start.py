@@ -134,8 +134,8 @@ def _process(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[s
 
 
 def _processor_seconds(pid: int) -> float:
-    """Return the processor time of all threads of a process. Linux counts it in nanoseconds here, elsewhere in hundredths
-    of a second."""
+    """Return the processor time of all threads of a process. Linux counts it in nanoseconds here, elsewhere in
+    hundredths of a second."""
     taken = 0
     for each in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended

@@ -120,8 +120,8 @@ _NO_TRACE: Final = WireTrace(Settings(), PROFILES["kafka-4.4"], (), 0, "", (), (
 
 
 async def _judged(pool: ProcessPoolExecutor, job: Job, seed: int, played: Played) -> Judged:
-    """Return the checker's verdict from a worker process: the search takes more time than everything else. If the player
-    itself failed, the trace counts as broken, and the run continues."""
+    """Return the checker's verdict from a worker process: the search takes more time than everything else. If the
+    player itself failed, the trace counts as broken, and the run continues."""
     trace = played.trace
     if played.failure:
         return Judged(_row(seed, trace, TraceOutcome.BROKEN, left=played.failure), trace)

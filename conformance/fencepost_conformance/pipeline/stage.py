@@ -130,8 +130,8 @@ async def cast_for(place: Place, seed: int, job: Job, prefix: str) -> tuple[Rand
 
 
 class Played(NamedTuple):
-    """A trace. ``fault``: why it ended early, if it did: a request without an answer in time, or an answer that cannot be
-    read. ``failure``: an error of the player itself, in one line; the trace has the lines up to then."""
+    """A trace. ``fault``: why it ended early, if it did: a request without an answer in time, or an answer that cannot
+    be read. ``failure``: an error of the player itself, in one line; the trace has the lines up to then."""
 
     trace: WireTrace
     fault: str = ""
