@@ -1,6 +1,6 @@
-"""ListGroups and DeleteGroups (5.4), which are of groups of every kind.
+"""ListGroups and DeleteGroups (5.4), which apply to groups of every kind.
 
-A list sees the *map* of groups as of the high watermark (F-RT-11), and the content of each as it is now (C-ADM-08).
+A list shows the *map* of groups as of the high watermark (F-RT-11), and the current content of each group (C-ADM-08).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .offsets import deletion, expiry
 
 
 def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
-    """Lists the groups of the coordinator as of the high watermark, filtered as asked (C-ADM-05); ``denied`` are the
+    """List the groups of the coordinator as of the high watermark, filtered as requested (C-ADM-05). ``denied`` has the
     groups that the caller may not describe."""
     states = {state.lower().strip() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
@@ -52,7 +52,7 @@ def _told(group: Group) -> tuple[str, str, str]:
 
 @varies
 def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
-    """Deletes groups that are empty, each with a code of its own (C-ADM-09); tombstones are the only records of a
+    """Delete groups that are empty, with one result for each name (C-ADM-09). Tombstones are the only records of a
     classic group that the live coordinator applies (C-SYNC-31)."""
     denied = request.denied
     results = {
@@ -78,7 +78,7 @@ def _delete(step: Step, name: str) -> ErrorCode:
 
 
 def remove(step: Step, group: Group) -> None:
-    """An empty group goes, by its own tombstones (F-ORD-09, F-ORD-13), also one that no record backs (C-ADM-10)."""
+    """Remove an empty group by its tombstones (F-ORD-09, F-ORD-13), even if no record backs it (C-ADM-10)."""
     if isinstance(group, ConsumerGroup):
         access.write(step, removed_group(group))  # F-ORD-09
         return
@@ -87,5 +87,5 @@ def remove(step: Step, group: Group) -> None:
 
 
 def expire(step: Step) -> None:
-    """The time has come to look at all offsets: old ones go, and empty groups without any (O-EXP-20)."""
+    """Run the offset expiry: remove old offsets, and empty groups without any (O-EXP-20)."""
     expiry.run(step, remove)

@@ -1,5 +1,5 @@
-"""From one kind of group to the other: an empty group gives way (C-JOIN-10, C-JOIN-15, M-VAL-20…22, F-ORD-16), one with
-members is converted if it may be (M-VAL-23, M-VAL-24)."""
+"""The change from one kind of group to the other: an empty group is replaced (C-JOIN-10, C-JOIN-15, M-VAL-20…22,
+F-ORD-16), one with members is converted if that is allowed (M-VAL-23, M-VAL-24)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .mixed import upgrade
 
 
 def for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest) -> Opened:
-    """The consumer group that a heartbeat is for, made or converted if need be (M-VAL-20…24). Raises ``Refused``,
+    """The consumer group for a heartbeat, created or converted if necessary (M-VAL-20…24). Raises ``Refused``,
     ``InternalError``."""
     name, written = body.group_id, list[Record]()
     group = step.memory.groups.get(name)
@@ -37,13 +37,13 @@ def for_heartbeat(step: Step, body: ConsumerGroupHeartbeatRequest) -> Opened:
         written.append(records.tombstone(name))  # M-VAL-22, X-POL-05
     generation = 0 if group is None else left_off(step, group)
     fresh = new_group(step, name, step.memory.incarnations, generation)  # M-VAL-21
-    return Opened(fresh, written, generation > 0)  # M-VAL-22: a record must say from where it counts on
+    return Opened(fresh, written, generation > 0)  # M-VAL-22: a record must say where its count starts
 
 
 @varies
 def left_off(step: Step, group: Group) -> int:
-    """The generation or epoch of an empty group: the one that takes its place counts on from there, so that nobody is
-    given one again that he had before (C-JOIN-16, M-VAL-22, INV-CONV-01)."""
+    """The generation or epoch of an empty group. The group that replaces it continues from there, so that no member
+    gets the same one twice (C-JOIN-16, M-VAL-22, INV-CONV-01)."""
     if isinstance(group, ConsumerGroup):
         return group.epoch
     assert isinstance(group, ClassicGroup)
@@ -51,5 +51,5 @@ def left_off(step: Step, group: Group) -> int:
 
 
 def for_join(step: Step, group: ConsumerGroup) -> Predecessor:
-    """What a classic group goes on from that takes the place of an empty consumer group (C-JOIN-10)."""
+    """What a classic group takes over from the empty consumer group that it replaces (C-JOIN-10)."""
     return Predecessor(left_off(step, group), removed_group(group))

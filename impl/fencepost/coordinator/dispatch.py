@@ -1,7 +1,7 @@
 """One event in, one outcome out.
 
-Nothing in here reads a clock, draws a random number or touches the outside; the same events give the same outcomes. If
-a handler raises, the state that was handed in is as good as before.
+Nothing in here reads a clock, draws a random number or touches anything outside: the same events give the same
+outcomes. If a handler raises, the given state is unchanged.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from .kernel.topics import image as image_of
 from .offsets import deletion
 from .replay import APPLIERS
 
-#: From this version on SyncGroup must name protocol type and protocol (C-SYNC-01).
+#: From this version on SyncGroup must contain protocol type and protocol name (C-SYNC-01).
 PROTOCOL_NAMED_SINCE = 5
 
 #: APIs that name one group and refuse an empty name (G-WIRE-27).
 _OF_ONE_GROUP = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
-#: APIs whose handlers see for themselves what comes before a look at the group.
+#: APIs whose handlers make all checks themselves.
 _OF_OFFSETS = (
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -67,10 +67,12 @@ _OF_OFFSETS = (
 
 
 def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[CoordinatorState, Outcome]:
-    """Handle one event, in the order in which they arrive (F-RT-03): the state after it, and what it asks of the host.
+    """Handle one event, in the order in which they arrive (F-RT-03). Returns the state after it, and what the event
+    asks of the host.
 
-    Raises ``IllegalEvent`` for what no driver may do now, ``WrongType`` for what is no state or no choices; the state
-    that was handed in is as good as before."""
+    Raises ``IllegalEvent`` for an event that no driver may deliver now, ``WrongType`` for a wrong state or choices. The
+    given state is unchanged then.
+    """
     contract.check(state, event, choices)
     work = Step(state, event.at_ms, choices, APPLIERS)
     match event:
@@ -102,7 +104,7 @@ def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[Coord
 
 
 def _topics_changed(work: Step, event: TopicsChanged) -> None:
-    """The image is the broker's, loaded or not; the groups of a loaded coordinator look at it (M-META-03)."""
+    """Store the image, loaded or not; the groups of a loaded coordinator react to it (M-META-03)."""
     new = image_of(event.topics, event.version, work.topics.created)
     if work.status is Status.ACTIVE:
         metadata.changed(work, new)
@@ -127,7 +129,7 @@ def _request(work: Step, event: Request) -> None:
 
 
 def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None, str]:
-    """The checks before a group is looked at, in order; and the member id that a JoinGroup answer shows then."""
+    """The checks before the group is read, in order. Returns also the member id for the answer to a JoinGroup."""
     body = event.body
     member_id = ""
     if isinstance(body, _OF_ONE_GROUP):
@@ -147,7 +149,7 @@ def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None,
             if not low <= body.session_timeout_ms <= high:
                 return ErrorCode.INVALID_SESSION_TIMEOUT, member_id  # C-JOIN-05
     elif isinstance(body, _OF_OFFSETS):
-        return None, ""  # a part of it may be answered all the same (O-COMMIT-04)
+        return None, ""  # parts of it may still be answered (O-COMMIT-04)
     elif isinstance(body, ConsumerGroupHeartbeatRequest):
         error = _heartbeat_refused(state, event, body)
         if error is not None:
@@ -162,7 +164,7 @@ def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None,
 def _heartbeat_refused(
     state: CoordinatorState, event: Request, body: ConsumerGroupHeartbeatRequest
 ) -> ErrorCode | None:
-    """What needs no group: may the caller, is the coordinator up, are the fields right (M-VAL-01…15)."""
+    """The checks that need no group: authorization, a running coordinator, and the fields (M-VAL-01…15)."""
     error = validation.unauthorized(event, body, state.settings)
     if error is not None:
         return error

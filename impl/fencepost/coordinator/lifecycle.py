@@ -35,8 +35,8 @@ from .replay import outcome, superseded
 
 
 def load_started(step: Step, leader_epoch: int) -> bool:
-    """The partition was won, and its log is being read (F-RT-01, F-LOAD-03); a coordinator that leads already goes on.
-    Tells whether loading goes on now."""
+    """The partition was won, and its log is being read (F-RT-01, F-LOAD-03). A coordinator that already leads it
+    continues. Returns whether it is loading now."""
     if leader_epoch > step.leader_epoch:
         step.leader_epoch = leader_epoch
         if step.status in (Status.CLOSED, Status.FAILED):
@@ -51,14 +51,14 @@ def load_failed(step: Step) -> None:
 
 
 def loaded(step: Step, event: Load) -> None:
-    """The log is read: its groups are there, and watched (F-LOAD-01, F-LOAD-04, F-LOAD-06), with all that was
-    acknowledged (F-SURV-01), and nothing of what was only in memory (F-SURV-02). Without ``LoadStarted`` before it, it
-    stands for both."""
+    """The log has been read: its groups exist, and are watched (F-LOAD-01, F-LOAD-04, F-LOAD-06), with everything that
+    was acknowledged (F-SURV-01) and nothing that was only in memory (F-SURV-02). Without an earlier ``LoadStarted``,
+    the event stands for both."""
     if step.status is not Status.LOADING and not load_started(step, event.leader_epoch):
         return
     log = event.records
     if event.committed is not None and event.committed < len(log):
-        log = tuple(log)  # what is not replicated stands behind the rest, perhaps within a run of commits
+        log = tuple(log)  # the records that are not replicated come last, perhaps within a run of commits
     kept = len(log) if event.committed is None else event.committed
     work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     try:
@@ -95,7 +95,7 @@ def loaded(step: Step, event: Load) -> None:
 
 
 def _apply(step: Step, work: Replay, log: Sequence[Record], first: int, end: int) -> None:
-    """The records of a log from one place to below another."""
+    """Apply the records of a log from one place up to another."""
     if isinstance(log, Logged):
         _apply_parts(step, work, log.parts)
         return
@@ -109,7 +109,7 @@ def _apply(step: Step, work: Replay, log: Sequence[Record], first: int, end: int
 
 
 def _apply_parts(step: Step, work: Replay, parts: Sequence[Record | Commits]) -> None:
-    """All records of a log that was read for a load."""
+    """Apply all records of a log that was read for a load."""
     others = [part for part in parts if isinstance(part, Record)]
     skipped, number, place = superseded(step, others), 0, 0
     for part in parts:
@@ -125,8 +125,8 @@ def _apply_parts(step: Step, work: Replay, parts: Sequence[Record | Commits]) ->
 
 
 def _await_replication(step: Step, kept: int, groups: Mapping[str, Group], stored: OffsetStore) -> None:
-    """What the records behind the first ``kept`` have changed is there for every write, and for reads once all of them
-    are replicated, as if this coordinator had written them in one step (F-LOAD-01, F-RT-11)."""
+    """Treat the records behind the first ``kept`` as if this coordinator had written them in one step: their changes
+    count for every write, and for reads once all of them are replicated (F-LOAD-01, F-RT-11)."""
     end, now = step.log.end, step.memory.groups
     changed = [name for name in {**groups, **now} if groups.get(name) is not now.get(name)]
     step.log.committed, step.log.ends = kept, (end,)
@@ -136,20 +136,20 @@ def _await_replication(step: Step, kept: int, groups: Mapping[str, Group], store
 
 @varies
 def take_up(step: Step, work: Replay, record: Record) -> None:
-    """One record of a log that is loaded; what a classic member subscribes to is not read (G-DATA-10). Raises
-    ``InternalError``, and the load fails (F-REPLAY-13)."""
+    """Apply one record of a log that is loaded, without reading the subscriptions of classic members (G-DATA-10). If
+    this raises ``InternalError``, the load fails (F-REPLAY-13)."""
     work.apply(record)
 
 
 @varies
 def to_watch(step: Step) -> Iterable[str]:
-    """The groups that were loaded, in the order in which timers are set for them, which nobody can tell."""
+    """The loaded groups, in the order in which their timers are set; clients cannot see this order."""
     return list(step.memory.groups)
 
 
 def unload(step: Step, event: Unload) -> None:
-    """The partition is another's now: whoever waits is told so, and everything is forgotten (F-UNLOAD-01, F-LOAD-03,
-    F-LOAD-08)."""
+    """The partition now belongs to another broker: waiting requests are answered, and everything is forgotten
+    (F-UNLOAD-01, F-LOAD-03, F-LOAD-08)."""
     if event.leader_epoch is not None and event.leader_epoch <= step.leader_epoch:
         return
     completion.unload(step, ErrorCode.NOT_COORDINATOR)
@@ -157,7 +157,7 @@ def unload(step: Step, event: Unload) -> None:
         group = access.find(step, name)
         if group is not None:
             _part(step, group)
-    # Timers that the callbacks set would only ever meet dead groups; Kafka leaves them, and nobody can tell.
+    # Timers set by the callbacks would only find dead groups. Kafka leaves them set, which has no visible effect.
     step.timers.commands[:] = [CancelTimer(armed.key) for armed in in_order(step.state.timers.values())]
     step.reset({}, 0)
     step.status = Status.CLOSED
@@ -165,9 +165,9 @@ def unload(step: Step, event: Unload) -> None:
 
 
 def _part(step: Step, group: GroupDraft) -> None:
-    """C-ST-16: the group is dead; whoever waits is sent elsewhere.
+    """C-ST-16: the group is dead, and its waiting requests are answered NOT_COORDINATOR.
 
-    It is gone in the same step, so that no request ever meets it (C-JOIN-30, C-JOIN-38a, C-SYNC-07, C-HB-07,
+    It is removed in the same step, so that no request ever finds it (C-JOIN-30, C-JOIN-38a, C-SYNC-07, C-HB-07,
     C-LEAVE-05).
     """
     for member in group.members.values():

@@ -1,7 +1,7 @@
-"""What the log says (11.5): the same groups for the same records, whoever reads them.
+"""The groups and offsets that the records of a log define (11.5): the same records give the same groups.
 
-Records of consumer groups are applied to the live coordinator too, by the same functions; those of classic groups only
-on loading, with the exception of tombstones (C-SYNC-31).
+Records of consumer groups are applied to the live coordinator too, by the same functions. Records of classic groups are
+applied only on loading, except tombstones (C-SYNC-31).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .kernel.state import CoordinatorState, Group, Status
 from .kernel.stored_offsets import OffsetStore
 from .offsets import replay as offsets
 
-#: What each record does, by the type of its key.
+#: The function that applies each record, by the type of its key.
 APPLIERS: Final[Appliers] = {
     GroupMetadataKey: classic.apply,
     **dict.fromkeys(consumer.KEYS, consumer.apply),
     **dict.fromkeys(offsets.KEYS, offsets.apply),
 }
-#: Of these every record counts, whatever comes after it.
+#: Keys of which every record counts, not only the last one.
 _ALL_COUNT: Final = frozenset(offsets.KEYS)
 
 
@@ -36,21 +36,22 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
 
     The state must not serve its partition, since the log of a serving coordinator grows only by its steps. Its open
     writes would stay open, reads would return to the time before them, and no timer would watch the members in the
-    records (F-RT-11, F-LOAD-04). To make a coordinator serve these records, hand them in with ``Load``.
+    records (F-RT-11, F-LOAD-04). To make a coordinator serve these records, deliver them with ``Load``.
 
     Raises ``WrongState`` for a state that serves, ``InternalError`` for records that no coordinator writes,
-    ``WrongType`` for a value that is no state or no record."""
-    expect(CoordinatorState, state, "state", "records are applied to what initial_state or replay returned")
+    ``WrongType`` for a wrong state or record.
+    """
+    expect(CoordinatorState, state, "state", "pass what initial_state or replay returned")
     if state.status is Status.ACTIVE:
         raise WrongState(
-            "replay needs a state that does not serve its partition, and this one does "
-            f"(its log ends at {state.end}, replicated up to {state.committed}); begin with initial_state(), "
+            "replay needs a state that does not serve its partition, but this one does "
+            f"(its log ends at {state.end}, replicated up to {state.committed}); start with initial_state(), "
             "or have a coordinator load the records with Load(records=...)"
         )
     work = Replay(state.groups, state.quirks, state.incarnations, APPLIERS, state.offsets)
     log = tuple(records)
     for record in log:
-        expect(Record, record, "a record", "a log holds what outcomes had in their records")
+        expect(Record, record, "a record", "pass the records of outcomes")
     end = state.end + len(log)
     skipped = superseded(state, log)
     for place, record in enumerate(log):
@@ -64,18 +65,20 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
 
 
 def outcome(work: Replay) -> tuple[dict[str, Group], OffsetStore]:
-    """The groups and offsets that the records have come to; ends the replay."""
+    """The groups and offsets after the records; ends the replay."""
     stored = offsets.settled(work)
     return work.groups(), stored
 
 
 @varies
 def superseded(work: HasQuirks, log: Sequence[Record]) -> Container[int]:
-    """Which records of a log not to apply, by their places: of each key of a group all but the last.
+    """The records of a log that need not be applied, by their places: for each key of a group all except the last.
 
-    A log that is compacted while it is read shows early records as they were and has lost later ones. The last of each
-    key it always shows, and they are the state (F-REPLAY-18). Offsets stand on no records of other keys, and what is
-    pending in a transaction goes by the order of all of its partition's; so each of theirs is applied."""
+    A log that is compacted while it is read shows early records as they were, and has lost later ones. It always shows
+    the last record of each key, and these define the state (F-REPLAY-18). Offsets do not depend on records of other
+    keys, and the pending offsets of a transaction depend on the order of all records of a partition. So every record of
+    offsets is applied.
+    """
     last: dict[RecordKey, int] = {}
     skipped = set()
     for place, record in enumerate(log):

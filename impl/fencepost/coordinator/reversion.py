@@ -1,4 +1,4 @@
-"""An append failed: memory goes back to what it was before the step (F-RT-08)."""
+"""An append failed: memory returns to the state before the step (F-RT-08)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .kernel.step import Step
 
 
 def report_undone(step: Step) -> None:
-    """Report the rebalances that go with the records of the step just made. A classic group that was there before that
-    step keeps its rebalance, for its records are copies (F-RT-08)."""
+    """Report the rebalances that are undone with the records of the last step. A classic group that existed before that
+    step keeps its rebalance, since its records are copies (F-RT-08)."""
     before: dict[str, Group | None] = {}
     for change in step.state.changes:
         if change.offset > step.state.base:
@@ -44,8 +44,8 @@ def _prepared(group: ClassicGroup) -> int:
 
 @varies
 def append_failed(step: Step, error: ErrorCode) -> None:
-    """The records of the step just made are not in the log: first the map of groups goes back, then those are told that
-    wait for these records."""
+    """The records of the last step are not in the log: first the map of groups is restored, then the requests that wait
+    for these records are answered."""
     base = step.state.base
     revert_groups(step, base)
     step.offsets.revert(base)
@@ -56,7 +56,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
 
 @varies
 def revert_groups(step: Step, base: int) -> None:
-    """The map of groups as it was when the log ended at ``base``, with the timers that go with it (F-RT-08)."""
+    """Restore the map of groups as it was when the log ended at ``base``, with its timers (F-RT-08)."""
     lost = [change for change in step.memory.changes if change.offset > base]
     if not lost:
         return
@@ -83,11 +83,11 @@ def revert_groups(step: Step, base: int) -> None:
 
 @varies
 def undo_downgrade(step: Step, before: ConsumerGroup) -> None:
-    """The consumer group is back that had become a classic one; all its timers were cancelled then (X-DOWN-33)."""
+    """Restore the timers of a consumer group that had become a classic one; all were cancelled then (X-DOWN-33)."""
     timers.bring_back(step, before, None)
 
 
 @varies
 def undo_change(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
-    """The members are back as they were, and have the timers that they had (M-HB-13, M-LEAVE-03, M-TMR-02)."""
+    """The members are as before again, and get the timers that they had (M-HB-13, M-LEAVE-03, M-TMR-02)."""
     timers.bring_back(step, before, now)

@@ -1,7 +1,7 @@
-"""Which kind of group a request meets, and so who serves it.
+"""The kind of a request's group decides which handler serves the request.
 
-A request is of one protocol, and its group may be of the other: then the classic protocol is served by ``mixed``, and
-the consumer protocol converts the group, if that may be (``conversion``).
+A request is of one protocol, and its group may be of the other. Then ``mixed`` serves the classic protocol, and the
+consumer protocol converts the group, if that is allowed (``conversion``).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from .offsets import commit, deletion, fetch, transactions
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
-    """A JoinGroup goes to the group that has its name, of whatever kind, or to a new one (C-JOIN-09, C-JOIN-10,
+    """A JoinGroup goes to the group of that name, of any kind, or to a new one (C-JOIN-09, C-JOIN-10,
     C-JOIN-15)."""
     other = access.find(step, body.group_id)
     if other is None:
@@ -74,13 +74,13 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
 
 @varies
 def join_as_member(step: Step, request: Request, body: JoinGroupRequest) -> None:
-    """An empty consumer group is no group of classic members: it stays, and who says that it is one of them is not
-    known (C-JOIN-15)."""
+    """An empty consumer group is not a group of classic members: it stays, and the member id of the request is unknown
+    (C-JOIN-15)."""
     classic_join.join(step, request, body)
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
-    """A SyncGroup goes to the group that has its name, of whatever kind (C-SYNC-06)."""
+    """A SyncGroup goes to the group of that name, of any kind (C-SYNC-06)."""
     other = access.find(step, body.group_id)
     if other is not None and other.members:
         mixed_sync.sync(step, request, body, other)
@@ -89,7 +89,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
 
 
 def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
-    """A Heartbeat goes to the group that has its name, of whatever kind (C-HB-06)."""
+    """A Heartbeat goes to the group of that name, of any kind (C-HB-06)."""
     other = access.find(step, body.group_id)
     if other is None:
         classic_heartbeat.heartbeat(step, request, body)
@@ -98,7 +98,7 @@ def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
 
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
-    """A LeaveGroup goes to the group that has its name, of whatever kind (C-LEAVE-04)."""
+    """A LeaveGroup goes to the group of that name, of any kind (C-LEAVE-04)."""
     other = access.find(step, body.group_id)
     if other is None:
         classic_leave.leave(step, request, body)
@@ -108,7 +108,7 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
 
 @varies
 def consumer_heartbeat(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> None:
-    """Errors are told at once, the rest is never ahead of the log (F-RT-26, M-HB-11)."""
+    """Errors are answered at once; other answers are never ahead of the log (F-RT-26, M-HB-11)."""
     try:
         if body.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             reply = departure.leave(step, body, mixed_departure.fence)
@@ -125,7 +125,7 @@ def consumer_heartbeat(step: Step, request: Request, body: ConsumerGroupHeartbea
 
 
 def timer(step: Step, event: TimerFired) -> None:
-    """Timers know the kind of group that they are of."""
+    """The kind of the timer says which kind of group it belongs to."""
     key = event.key
     armed = step.timers.fires(key)
     if key.kind is TimerKind.OPERATION:

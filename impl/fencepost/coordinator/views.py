@@ -1,4 +1,4 @@
-"""A group as it can be seen from outside."""
+"""Groups and offsets as they can be seen from outside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .offsets import views as offsets
 
 
 def view(state: CoordinatorState, group_id: str) -> GroupView | None:
-    """The classic group as the newest state has it, replicated or not; None if there is none."""
+    """The classic group in the newest state, replicated or not; None if it does not exist."""
     _expect(state)
     group = state.groups.get(group_id)
     return _view(group) if isinstance(group, ClassicGroup) else None
@@ -28,7 +28,7 @@ def views(state: CoordinatorState) -> dict[str, GroupView]:
 
 
 def consumer_view(state: CoordinatorState, group_id: str) -> ConsumerGroupView | None:
-    """The consumer group as the newest state has it, replicated or not; None if there is none."""
+    """The consumer group in the newest state, replicated or not; None if it does not exist."""
     _expect(state)
     group = state.groups.get(group_id)
     return consumer.view(state, group) if isinstance(group, ConsumerGroup) else None
@@ -43,13 +43,13 @@ def consumer_views(state: CoordinatorState) -> dict[str, ConsumerGroupView]:
 
 
 def offsets_view(state: CoordinatorState, group_id: str | None = None) -> OffsetsView:
-    """All offsets as the newest state has them, replicated or not; or those of one group."""
+    """All offsets in the newest state, replicated or not, or those of one group."""
     _expect(state)
     return offsets.view(state.offsets, group_id)
 
 
 def _expect(state: CoordinatorState) -> None:
-    expect(CoordinatorState, state, "state", "a view is of what initial_state, step or replay returned")
+    expect(CoordinatorState, state, "state", "pass what initial_state, step or replay returned")
 
 
 def _view(group: ClassicGroup) -> GroupView:

@@ -193,7 +193,7 @@ ALL = (
         "an append of what is replicated",
         writing(0),
         lambda s: ev.Appended(s.now, offset=len(s.records) - 1),
-        "does not go back to",
+        "must not go back to",
     ),
     Bad(
         "an append after the unload",
@@ -206,7 +206,7 @@ ALL = (
         "nothing was appended",
         writing(0),
         lambda s: ev.AppendFailed(s.now, ErrorCode.NOT_ENOUGH_REPLICAS),
-        "the step before wrote nothing",
+        "the previous step wrote nothing",
         "NothingToAppend",
     ),
     Bad(
@@ -220,21 +220,21 @@ ALL = (
         "the id of a parked request",
         parked,
         request(m.HeartbeatRequest(GROUP, generation_id=1, member_id="x"), number=2),
-        "request 2 is open",
+        "request 2 is still open",
     ),
-    Bad("the id of a request that waits for the log", parked, request(JOIN, number=1), "request 1 is open"),
+    Bad("the id of a request that waits for the log", parked, request(JOIN, number=1), "request 1 is still open"),
     Bad(
         "the id of a parked request, for another group",
         parked,
         request(replace(JOIN, group_id="h"), number=2),
-        "request 2 is open",
+        "request 2 is still open",
     ),
-    Bad("a negative id", stable, request(JOIN, number=-1), "Request.id must not be negative"),
+    Bad("a negative id", stable, request(JOIN, number=-1), "Request.id must be >= 0 (got -1)"),
     Bad(
         "a version that does not exist",
         stable,
         request(JOIN, version=10),
-        "JoinGroupRequest has no version 10; there are 0 to 9",
+        "JoinGroupRequest has no version 10; use one of 0 to 9",
     ),
     Bad("a negative version", stable, request(JOIN, version=-1), "has no version -1"),
     Bad("a body that is none", stable, request({"group_id": "g"}), "Request.body must be JoinGroupRequest or"),
@@ -294,12 +294,14 @@ ALL = (
         "topic_partitions[0].partitions[0] must be int",
     ),
     # --- time
-    Bad("time runs backwards", stable, request(JOIN, at_ms=5_999), "time has come to 6000 ms"),
+    Bad("time runs backwards", stable, request(JOIN, at_ms=5_999), "the time of the coordinator is already 6000 ms"),
     Bad("time before time", fresh, lambda _: ev.Load(-1, leader_epoch=1, records=()), "at_ms is -1"),
     Bad("a time that is no number", stable, request(JOIN, at_ms=6_000.5), "Request.at_ms must be int, not float"),
     # --- the partition
-    Bad("no epoch", fresh, lambda _: ev.Load(0, leader_epoch=-1, records=()), "leader_epoch must not be negative"),
-    Bad("no epoch to unload", stable, lambda s: ev.Unload(s.now, leader_epoch=-1), "leader_epoch must not be negative"),
+    Bad("no epoch", fresh, lambda _: ev.Load(0, leader_epoch=-1, records=()), "leader_epoch must be >= 0 (got -1)"),
+    Bad(
+        "no epoch to unload", stable, lambda s: ev.Unload(s.now, leader_epoch=-1), "leader_epoch must be >= 0 (got -1)"
+    ),
     Bad("a record that is none", loading, loads("record"), "Load.records[0] must be Record"),
     Bad(
         "a record of another key",
@@ -329,7 +331,7 @@ ALL = (
         "an image that is older",
         ConsumerScene,
         topics(version=0),
-        "the image of the topics has version 1, and 0 is older",
+        "TopicsChanged.version is 0, but version 1 was delivered before",
     ),
     Bad(
         "a topic's id",
@@ -341,30 +343,32 @@ ALL = (
         "two topics of a name",
         stable,
         topics(TOPICS[0], replace(TOPICS[1], name="a")),
-        "two topics of an image have one name",
+        "two topics of an image have the same name",
     ),
     Bad(
         "two topics of an id",
         stable,
         topics(TOPICS[0], replace(TOPICS[0], name="b")),
-        "two topics of an image have one topic_id",
+        "two topics of an image have the same topic_id",
     ),
     Bad("fewer partitions than none", stable, topics(ev.Topic("a", bytes(16), -1)), "has -1 partitions"),
-    Bad("more racks than partitions", stable, topics(ev.Topic("a", bytes(16), 1, (frozenset(),) * 2)), "racks of 2"),
-    Bad("a timeout of 0", stable, config(consumer_session_timeout_ms=0), "must be 1 or more, not 0"),
-    Bad("a negative interval", stable, config(consumer_assignment_interval_ms=-1), "must be 0 or more, not -1"),
+    Bad(
+        "more racks than partitions", stable, topics(ev.Topic("a", bytes(16), 1, (frozenset(),) * 2)), "2 rows of racks"
+    ),
+    Bad("a timeout of 0", stable, config(consumer_session_timeout_ms=0), "must be >= 1 (got 0)"),
+    Bad("a negative interval", stable, config(consumer_assignment_interval_ms=-1), "must be >= 0 (got -1)"),
     Bad(
         "a timeout that is no number",
         stable,
         config(consumer_session_timeout_ms="1"),
         "consumer_session_timeout_ms must be int or None",
     ),
-    # --- tasks, and what is no event
+    # --- tasks, and events of a wrong type
     Bad(
         "a task that nobody started",
         stable,
         lambda s: ev.TaskDone(s.now, TASK),
-        "no regex task of group 'g' is under way",
+        "no regex task of group 'g' is running",
         "NoSuchTask",
     ),
     Bad(
@@ -374,8 +378,8 @@ ALL = (
         "no regex task of",
         "NoSuchTask",
     ),
-    Bad("an outcome for an event", stable, lambda _: ev.Outcome(), "Outcome is no event"),
-    Bad("nothing for an event", stable, lambda _: None, "NoneType is no event"),
+    Bad("an outcome for an event", stable, lambda _: ev.Outcome(), "Outcome is not an event type"),
+    Bad("nothing for an event", stable, lambda _: None, "NoneType is not an event type"),
 )
 
 
@@ -413,7 +417,7 @@ def test_what_a_driver_may_do_although_it_changes_little() -> None:
 def test_an_id_is_free_again_when_nothing_waits_for_it() -> None:
     scene = Scene(log="later")
     name, waits = scene.newcomer()
-    with pytest.raises(IllegalEvent, match="is open"):
+    with pytest.raises(IllegalEvent, match="is still open"):
         scene.feed(request(JOIN, number=waits)(scene))
     scene.replicate()
     again = scene.join(name)  # takes the place of the first, which is never answered (C-JOIN-59)

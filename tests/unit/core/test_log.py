@@ -130,7 +130,7 @@ def test_answers_of_one_replication_come_in_log_order() -> None:
 
 def test_the_high_watermark_stays_within_the_log() -> None:
     scene = with_open_write()
-    for offset, why in ((0, "was replicated before"), (len(scene.records) + 1, "the log ends at")):
+    for offset, why in ((0, "must not go back to 0"), (len(scene.records) + 1, "the log ends at")):
         with pytest.raises(IllegalEvent, match=why):
             scene.feed(Appended(scene.now, offset=offset))
 

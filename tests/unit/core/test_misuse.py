@@ -51,9 +51,9 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     "state-and-outcome": (lambda: f.step(f.step(NEW, LOAD, CHOICES), LOAD, CHOICES), f.WrongType, "not tuple"),  # type: ignore[arg-type]
     "choices-none": (lambda: f.step(NEW, LOAD, None), f.WrongType, r"choices has no methods .*RandomChoices\(\)"),  # type: ignore[arg-type]
     "choices-class": (lambda: f.step(NEW, LOAD, f.RandomChoices), f.WrongType, "not the class RandomChoices itself"),  # type: ignore[arg-type]
-    "event-text": (lambda: f.step(NEW, "load", CHOICES), f.IllegalEvent, "str is no event"),  # type: ignore[arg-type]
-    "event-class": (lambda: f.step(NEW, f.Load, CHOICES), f.IllegalEvent, "is no event"),  # type: ignore[arg-type]
-    "event-body-alone": (lambda: f.step(LOADED, BEAT, CHOICES), f.IllegalEvent, "HeartbeatRequest is no event"),  # type: ignore[arg-type]
+    "event-text": (lambda: f.step(NEW, "load", CHOICES), f.IllegalEvent, "str is not an event type"),  # type: ignore[arg-type]
+    "event-class": (lambda: f.step(NEW, f.Load, CHOICES), f.IllegalEvent, "is not an event type"),  # type: ignore[arg-type]
+    "event-body-alone": (lambda: f.step(LOADED, BEAT, CHOICES), f.IllegalEvent, "Request is not an event type"),  # type: ignore[arg-type]
     "body-text": (lambda: f.step(LOADED, request("beat"), CHOICES), f.IllegalEvent, "Request.body must be JoinGroup"),
     "bytes-as-text": (lambda: f.step(LOADED, beat(member_id=b"m"), CHOICES), f.IllegalEvent, "member_id must be str"),
     "number-as-text": (
@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     "settings-table": (lambda: f.initial_state({}, f.INTENDED), f.WrongType, r"settings must be a Settings.*dict"),  # type: ignore[arg-type]
     "functions": (lambda: f.initial_state(f.Settings(), f.INTENDED, functions=3), f.WrongType, "no methods hash64"),  # type: ignore[arg-type]
     "settings": (lambda: f.Settings(group_max_size=0), f.BadSettings, "group_max_size must be >= 1"),
-    "view": (lambda: f.view("g", NEW), f.WrongType, "state must be .*a view is of"),  # type: ignore[arg-type]
+    "view": (lambda: f.view("g", NEW), f.WrongType, "state must be .*pass what initial_state"),  # type: ignore[arg-type]
     "views": (lambda: f.consumer_views("g"), f.WrongType, "state must be"),  # type: ignore[arg-type]
     "replay-state": (lambda: f.replay([], NEW), f.WrongType, "state must be"),  # type: ignore[arg-type]
     "replay-record": (lambda: f.replay(NEW, [LOAD]), f.WrongType, "a record must be a Record, not Load"),  # type: ignore[list-item]
@@ -124,7 +124,7 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     "aio-version": (
         within(lambda groups: groups.request(BEAT, version=9)),
         f.IllegalEvent,
-        "no version 9; there are 0",
+        "no version 9; use one of 0",
     ),
     "aio-topics": (within(lambda groups: groups.set_topics(["orders"])), f.IllegalEvent, r"topics\[0\] must be Topic"),  # type: ignore[list-item]
     "aio-config": (within(lambda groups: groups.configure("g", {})), f.IllegalEvent, "config must be GroupConfig or"),  # type: ignore[arg-type]

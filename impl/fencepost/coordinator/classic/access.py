@@ -1,4 +1,4 @@
-"""A step and its classic groups: find one to change it, keep what it has come to, watch a member."""
+"""A step and its classic groups: find a group to change it, store the result, watch a member."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def find(step: Step, group_id: str) -> GroupDraft | None:
 
 
 def keep(step: Step, draft: GroupDraft) -> None:
-    """Make the draft the group of its name."""
+    """Store the draft as the group of its name."""
     step.memory.exchange(draft.freeze())
     step.requests.park({number: draft.group_id if waits else None for number, waits in draft.parking.items()})
 
 
 def of_incarnation(step: Step, group_id: str, incarnation: int) -> GroupDraft | None:
-    """This very group, also if it was upgraded since: the object lives on until that is in the log."""
+    """The group of this incarnation, even if it was upgraded since: it is kept until the upgrade is in the log."""
     befores = [change.before for change in step.memory.changes if change.group_id == group_id]
     for group in (step.memory.groups.get(group_id), *befores):
         if isinstance(group, ClassicGroup) and group.incarnation == incarnation:
@@ -32,12 +32,12 @@ def of_incarnation(step: Step, group_id: str, incarnation: int) -> GroupDraft | 
 
 
 def keep_incarnation(step: Step, draft: GroupDraft) -> None:
-    """Make the draft what ``of_incarnation`` finds; of a group that was replaced, what reads see (C-ADM-08)."""
+    """Store the draft where ``of_incarnation`` finds it; for a replaced group, reads see it (C-ADM-08)."""
     now = step.memory.groups.get(draft.group_id)
     if isinstance(now, ClassicGroup) and now.incarnation == draft.incarnation:
         keep(step, draft)
         return
-    # A consumer group has its place: members do not see this rebalance.
+    # A consumer group has replaced it: members do not see this rebalance.
     step.rebalances[:] = [each for each in step.rebalances if each.group_id != draft.group_id]
     step.memory.changes = tuple(
         change._replace(before=draft.freeze())
@@ -48,13 +48,13 @@ def keep_incarnation(step: Step, draft: GroupDraft) -> None:
 
 
 def arm_session(step: Step, group: GroupDraft | ClassicGroup, member: Member) -> None:
-    """The member has its session timeout from now to be heard of again (C-TMR-04)."""
+    """Start the session timeout of the member, within which it must send a request again (C-TMR-04)."""
     step.timers.set(TimerKey(TimerKind.SESSION, group.group_id, member.member_id), member.session_timeout)
 
 
 @varies
 def lose_timers(step: Step, group: ClassicGroup) -> None:
-    """A group that a failed append takes away takes its timers with it (C-TMR-12)."""
+    """A group that a failed append removes loses its timers (C-TMR-12)."""
     name = group.group_id
     for kind in (TimerKind.JOIN, TimerKind.SYNC):  # a downgrade may complete its join phase at once (X-DOWN-22)
         step.timers.cancel(TimerKey(kind, name))

@@ -1,4 +1,4 @@
-"""What a record of a classic group does to it when it is known whether the log has it."""
+"""Effects of a record on its classic group when it is known whether the record is in the log."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from . import access
 
 @dataclass(frozen=True, slots=True)
 class GroupCallback(AppendCallback):
-    """Of the record that a member of this very group waits for (C-ST-24)."""
+    """For a record that a member of exactly this group waits for (C-ST-24)."""
 
     group_id: str
     incarnation: int
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Memory follows the log (C-SYNC-33, C-STATIC-06 mended): the sender is told, the callback still comes. It
-        waits no more and is watched again."""
+        """Memory follows the log (C-SYNC-33, C-STATIC-06 fixed): the sender gets an answer, and the callback still runs
+        later. The member no longer waits and is watched again."""
         if operation.answered:
             return
         assert operation.request is not None

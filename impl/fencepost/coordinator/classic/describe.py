@@ -1,4 +1,4 @@
-"""DescribeGroups (5.4): the *map* of groups as of the high watermark (F-RT-11), the content of each as it is now
+"""DescribeGroups (5.4): the *map* of groups as of the high watermark (F-RT-11), the current content of each group
 (C-ADM-08)."""
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ GROUP_ID_NOT_FOUND_SINCE = 6
 
 
 def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
-    """Tell the state and the members of each group that is asked for (C-ADM-01…04, C-ADM-12, C-ADM-13).
+    """Answer with the state and the members of each requested group (C-ADM-01…04, C-ADM-12, C-ADM-13).
 
-    Groups that the caller may not see come first, as Kafka's handler has it."""
+    Groups that the caller may not see come first, as in Kafka's handler.
+    """
     refused = [described_refusal(name) for name in body.groups if name in request.denied]
     rows = [
         _described(request.version, name, reads.committed_group(step, name))

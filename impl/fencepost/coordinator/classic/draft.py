@@ -1,7 +1,7 @@
 """A classic group while one step changes it.
 
-A handler works on a private, mutable draft, which shares its mappings with the group that it came from and copies one
-when it first changes it; if the handler raises, nothing of it is seen.
+A handler works on a private, mutable draft, which shares its mappings with the group that it came from and copies a
+mapping when it first changes it. If the handler raises, none of its changes is seen.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..kernel.persistent import frozen, owned
 from ..kernel.state import ANSWERED
 from .group import ClassicGroup, Member, subscriptions_of
 
-#: From where each state may be entered (C-ST-10…17, C-ST-25).
+#: The states from which each state may be entered (C-ST-10…17, C-ST-25).
 _FROM: Mapping[GroupState, frozenset[GroupState]] = {
     GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE}),
     GroupState.PREPARING_REBALANCE: frozenset(
@@ -28,7 +28,7 @@ _FROM: Mapping[GroupState, frozenset[GroupState]] = {
 
 
 class GroupDraft:
-    """A classic group under change. Fields as in ``ClassicGroup``; members change through the methods only."""
+    """A classic group that is being changed. Fields as in ``ClassicGroup``; members change through the methods only."""
 
     __slots__ = (
         "_before",
@@ -72,11 +72,11 @@ class GroupDraft:
         self.new_member_added = group.new_member_added
         self.assignment_open = group.assignment_open
         self.subscriptions = group.subscriptions
-        self.parking: dict[int, bool] = {}  #: requests that wait here from now on, or no more
+        self.parking: dict[int, bool] = {}  #: requests that start (True) or stop (False) waiting here
         self._before = group
 
     def freeze(self) -> ClassicGroup:
-        """The group as it is by now, never to change."""
+        """The group after the changes, as an immutable value."""
         return ClassicGroup(
             self.group_id,
             self.incarnation,
@@ -103,7 +103,7 @@ class GroupDraft:
         return members
 
     def put(self, member: Member) -> None:
-        """Add a member, or exchange the one with its id."""
+        """Add a member, or replace the one with its id."""
         members = self._own_members()
         old = members.get(member.member_id)
         if old is not None:
@@ -118,7 +118,7 @@ class GroupDraft:
         members[member.member_id] = member
 
     def discard(self, member_id: str) -> Member | None:
-        """Take a member out of the map and the counts, and nothing else."""
+        """Remove a member from the map and the counts, and do nothing else."""
         members = self._own_members()
         member = members.pop(member_id, None)
         if member is not None:
@@ -134,14 +134,14 @@ class GroupDraft:
                     self.parking[number] = waits
 
     def count(self, protocols: tuple[Protocol, ...], change: int) -> None:
-        """Count the members that support each protocol on or off; a name that is listed twice counts twice (G-DATA-08,
-        C-JOIN-72)."""
+        """Add to the counts of members that support each protocol, or subtract; a name that is listed twice counts
+        twice (G-DATA-08, C-JOIN-72)."""
         support = self.support = owned(self.support, self._before.support)
         for protocol in protocols:
             support[protocol.name] = support.get(protocol.name, 0) + change
 
     def map_instance(self, instance_id: str, member_id: str | None) -> None:
-        """Who the instance is from now on, None if nobody (G-DATA-05)."""
+        """Map the instance id to this member, or to none (G-DATA-05)."""
         mapped = self.static_members = owned(self.static_members, self._before.static_members)
         if member_id is None:
             mapped.pop(instance_id, None)
@@ -149,7 +149,7 @@ class GroupDraft:
             mapped[instance_id] = member_id
 
     def learn_subscriptions(self) -> None:
-        """What the members offer for the protocol is from now on what the group subscribes to (G-DATA-10)."""
+        """The group now subscribes to what its members offer for the protocol (G-DATA-10)."""
         self.subscriptions = subscriptions_of(self.protocol_type, self.protocol_name, self.members.values())
 
     @property
@@ -163,7 +163,7 @@ class GroupDraft:
         return max([0, *(member.rebalance_timeout for member in self.members.values())])
 
     def enter(self, state: GroupState, at_ms: int) -> None:
-        """Go to another state (C-ST-10…17). Raises ``InternalError`` where no transition leads there (2.2)."""
+        """Enter another state (C-ST-10…17). Raises ``InternalError`` if no transition leads there (2.2)."""
         if self.state not in _FROM[state]:
             raise InternalError
         self.previous_state = self.state

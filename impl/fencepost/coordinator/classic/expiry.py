@@ -1,4 +1,4 @@
-"""Timers of classic groups that fire (5.2); each finds its group by name, and does nothing if there is none."""
+"""Timers of classic groups that fire (5.2). Each finds its group by name, and does nothing if it does not exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNKNOWN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def fired(step: Step, armed: Armed) -> None:
-    """A session, the sync phase or the join phase of a group has run out (C-ST-24, C-TMR-06…09, C-SYNC-20)."""
+    """A session, the sync phase or the join phase of a group has expired (C-ST-24, C-TMR-06…09, C-SYNC-20)."""
     key = armed.key
     group = access.find(step, key.group_id)
     if group is None:
@@ -36,7 +36,7 @@ def fired(step: Step, armed: Armed) -> None:
         else:
             rebalance.complete(step, group)
     except InternalError:
-        step.log.records.clear()  # nobody is told; what was changed so far stays (C-ST-27)
+        step.log.records.clear()  # no member gets an answer; the changes so far stay (C-ST-27)
         access.keep(step, group)
         return
     access.keep(step, group)
@@ -44,13 +44,13 @@ def fired(step: Step, armed: Armed) -> None:
 
 
 def _session(step: Step, group: GroupDraft, member_id: str) -> None:
-    """Whoever was not heard of is out, and its group rebalances, or need not wait for it any more (C-TMR-06…09)."""
+    """Remove the member whose session expired; its group rebalances, or stops waiting for it (C-TMR-06…09)."""
     if member_id in group.pending_join:
         membership.remove(step, group, member_id)
     else:
         member = group.members.get(member_id)
         if member is None or (not member.is_new and (member.join is not None or member.sync is not None)):
-            return  # C-TMR-07: whoever waits is not silent; the answer arms the timer again (C-TMR-14)
+            return  # C-TMR-07: a waiting member is not silent; the answer sets the timer again (C-TMR-14)
         membership.answer_join(step, group, member, _UNKNOWN)
         membership.remove(step, group, member_id)
         if group.state is not GroupState.PREPARING_REBALANCE:
@@ -64,7 +64,7 @@ def _session(step: Step, group: GroupDraft, member_id: str) -> None:
 
 
 def _sync(step: Step, group: GroupDraft) -> None:
-    """Members that joined and never synced are out; the rebalance is for all (C-SYNC-20)."""
+    """Remove the members that joined but never synced; all members rebalance (C-SYNC-20)."""
     if group.state in (GroupState.EMPTY, GroupState.PREPARING_REBALANCE) or not group.pending_sync:
         return  # C-SYNC-20b
     overdue = sorted(_overdue(group))
@@ -78,10 +78,10 @@ def _sync(step: Step, group: GroupDraft) -> None:
 
 
 def _overdue(group: GroupDraft) -> frozenset[str]:
-    """Who owes a SyncGroup, without those that are owed an answer themselves.
+    """The members that still have to send a SyncGroup, without those that wait for an answer themselves.
 
-    Such is a static member that has just come back in Stable, and whose entry moved with it (C-STATIC-16 mended). It
-    is not late, as in C-TMR-07, and by its JoinGroup it has joined the rebalance.
+    A static member that has just come back in Stable, with its entry moved, is such a case (C-STATIC-16 fixed). It is
+    not late, as in C-TMR-07, and by its JoinGroup it has joined the rebalance.
     """
     return frozenset(
         member_id

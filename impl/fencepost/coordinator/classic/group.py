@@ -1,4 +1,4 @@
-"""A classic group: who is in it, what they offer, and how far its rebalance is."""
+"""A classic group: its members, their protocols, and the state of its rebalance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost.protocol.view import GroupState
 from ..kernel.persistent import with_entry
 from ..kernel.state import ANSWERED
 
-#: What members subscribe to, in bytes that nobody has read; None: unknown.
+#: The subscriptions of the members, as unread bytes; None: unknown.
 Subscriptions: TypeAlias = tuple[bytes, ...] | None
 
 
@@ -33,10 +33,10 @@ class Member(NamedTuple):
     is_new: bool = False
     join: int | None = None
     sync: int | None = None
-    restored: bool = False  #: put back by undoing a replacement; earlier replacements do not know it (C-STATIC-18)
+    restored: bool = False  #: restored by undoing a replacement; earlier replacements do not know it (C-STATIC-18)
 
     def metadata(self, protocol_name: str | None) -> bytes | None:
-        """The bytes this member offers for a protocol, or None if it does not support it."""
+        """The bytes that this member offers for a protocol, None if it does not support the protocol."""
         for protocol in self.protocols:
             if protocol.name == protocol_name:
                 return protocol.metadata
@@ -44,7 +44,7 @@ class Member(NamedTuple):
 
 
 class ClassicGroup(NamedTuple):
-    """A classic group (G-DATA-01…09). ``incarnation`` tells two groups of one name apart (C-ST-24)."""
+    """A classic group (G-DATA-01…09). ``incarnation`` tells apart two groups of the same name (C-ST-24)."""
 
     group_id: str
     incarnation: int
@@ -59,25 +59,25 @@ class ClassicGroup(NamedTuple):
     static_members: Mapping[str, str] = {}
     pending_join: Set[str] = frozenset()
     pending_sync: Set[str] = frozenset()
-    support: Mapping[str, int] = {}  #: how many of the offered lists name a protocol (G-DATA-08)
+    support: Mapping[str, int] = {}  #: how many of the offered lists contain a protocol (G-DATA-08)
     awaiting: int = 0  #: members with a stored join (C-ST-23)
     new_member_added: bool = False
     assignment_open: bool = False  #: the leader's assignment of this generation is being appended (C-SYNC-19)
-    subscriptions: Subscriptions = None  #: of the members when the generation began (G-DATA-10)
+    subscriptions: Subscriptions = None  #: of the members at the start of the generation (G-DATA-10)
 
     def parked(self) -> Iterator[int]:
-        """The JoinGroups and SyncGroups that wait in here and are not answered."""
+        """The JoinGroups and SyncGroups that wait in the group and have no answer."""
         for member in self.members.values():
             for number in (member.join, member.sync):
                 if number is not None and number != ANSWERED:
                     yield number
 
     def entries(self) -> Mapping[str, object]:
-        """None: Kafka keeps no earlier versions of what is in a classic group (C-ADM-08)."""
+        """Empty: Kafka keeps no earlier versions of the content of a classic group (C-ADM-08)."""
         return {}
 
     def with_answered(self, number: int) -> ClassicGroup:
-        """The request of this number is answered behind the group's back, which still holds it (C-ST-23, C-JOIN-70)."""
+        """Mark this request as answered elsewhere; the group still holds it (C-ST-23, C-JOIN-70)."""
         for member_id, member in self.members.items():
             if member.join == number:
                 marked = member._replace(join=ANSWERED)
@@ -90,12 +90,12 @@ class ClassicGroup(NamedTuple):
 
     @property
     def gives_way(self) -> bool:
-        """Records of another kind may take its place: it is a simple group (G-VOC-01)."""
+        """Records of another kind may replace it if it is a simple group (G-VOC-01)."""
         return self.protocol_type is None and not self.members and not self.pending_join
 
 
 def subscriptions_of(protocol_type: str | None, protocol: str | None, members: Collection[Member]) -> Subscriptions:
-    """The subscriptions of consumers, unread, in the protocol that they go by; None where there are none to be read
+    """The subscriptions of consumers, unread, in the selected protocol; None where there are no subscriptions to read
     (G-DATA-10)."""
     if protocol_type != PROTOCOL_TYPE:
         return None

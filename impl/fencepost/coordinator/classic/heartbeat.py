@@ -17,9 +17,10 @@ _REBALANCE = HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
-    """Watch a member for another session, and tell it whether to join again (C-HB-05, C-HB-08…13).
+    """Restart the session of a member, and answer whether it has to join again (C-HB-05, C-HB-08…13).
 
-    Errors are told at once, the rest never ahead of the log (F-RT-24)."""
+    Errors are answered at once, other answers are never ahead of the log (F-RT-24).
+    """
     group = step.memory.groups.get(body.group_id)
     if not isinstance(group, ClassicGroup):
         step.reply(request.id, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID))  # C-HB-05

@@ -26,41 +26,42 @@ from .callback import GroupCallback
 from .draft import GroupDraft
 from .group import ClassicGroup, Member
 
-#: From this version on a dynamic member must come back with the id that it was given (C-JOIN-34).
+#: From this version on a dynamic member must come back with the id that it got (C-JOIN-34).
 MEMBER_ID_REQUIRED_SINCE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCreated(GroupCallback):
-    """The record that makes a new group known (C-JOIN-16)."""
+    """The record of a new group (C-JOIN-16)."""
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """The group is gone again, and who asked for it is told."""
+        """Remove the group again, and answer the JoinGroup that created it."""
         assert request is not None
         step.reply(request.id, refusal(request, append_error(error)))
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """A new group's first join waits for the join phase and not for the record (C-JOIN-16 mended), which cannot
-        fail any more; so nothing hangs on it."""
+        """The first join of a new group waits for the join phase, not for the record (C-JOIN-16 fixed), so a timeout
+        has no effect."""
         completion.close(step, number)
 
 
 class Predecessor(NamedTuple):
-    """The empty group of another kind that a new group replaces: the generation that it begins at, and the records
-    that take the other one away (C-JOIN-10, F-ORD-16)."""
+    """The empty group of another kind that a new group replaces: the generation that the new group starts at, and the
+    records that remove the other one (C-JOIN-10, F-ORD-16)."""
 
     generation: int
     removed: Sequence[Record]
 
 
-#: There was none (C-JOIN-12, C-ST-06).
+#: No group is replaced (C-JOIN-12, C-ST-06).
 NOBODY: Final = Predecessor(0, ())
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecessor = NOBODY) -> None:
-    """A JoinGroup to a classic group, or to none, which makes one (C-JOIN-10…16).
+    """A JoinGroup to a classic group, or to a new one, which it creates (C-JOIN-10…16).
 
-    Who may ask at all was settled before. ``before``: what a group that is made now replaces."""
+    Authorization and similar checks are done before. ``before``: the group that a new group replaces.
+    """
     group = access.find(step, body.group_id)
     created = group is None
     if group is None:
@@ -86,7 +87,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
 
 
 def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
-    """A new group without members, of which no record tells yet (C-JOIN-12, C-JOIN-16)."""
+    """A new group without members and without a record yet (C-JOIN-12, C-JOIN-16)."""
     fresh = ClassicGroup(group_id, step.memory.new_incarnation(), timestamp=step.at_ms, generation=generation)
     step.change_map(group_id, fresh)
     begin_without_timers(step, group_id)
@@ -95,13 +96,13 @@ def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
 
 @varies
 def begin_without_timers(step: Step, group_id: str) -> None:
-    """A classic group that became a consumer group may have left timers of this name behind (C-TMR-12, X-UP-16)."""
+    """Cancel timers that a classic group of this name left when it became a consumer group (C-TMR-12, X-UP-16)."""
     for kind in (TimerKind.JOIN, TimerKind.SYNC):
         step.timers.cancel(TimerKey(kind, group_id))
 
 
 def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
-    """Capacity, then protocols, then identity (C-JOIN-74). ``reason`` has no effect (C-JOIN-67)."""
+    """Check capacity, then protocols, then identity (C-JOIN-74). ``reason`` has no effect (C-JOIN-67)."""
     member_id = body.member_id
     if not _accepted(step, group, body):
         _lose(step, group, known_as(step, group, body))
@@ -120,7 +121,7 @@ def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDra
 
 
 def _accepted(step: Step, group: GroupDraft, body: JoinGroupRequest) -> bool:
-    """Whether the group has room: in its join phase who has joined counts, else its members (C-JOIN-20…22)."""
+    """Whether the group has room: in its join phase only joined members count, otherwise all (C-JOIN-20…22)."""
     if group.state is GroupState.EMPTY:
         return True
     member = group.members.get(known_as(step, group, body))
@@ -131,7 +132,7 @@ def _accepted(step: Step, group: GroupDraft, body: JoinGroupRequest) -> bool:
 
 @varies
 def known_as(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
-    """The member that has a place already, or is to lose it: a static one is known by its instance id (C-JOIN-75)."""
+    """The member that already has a place, or will lose it; a static one is known by its instance id (C-JOIN-75)."""
     if not body.member_id and body.group_instance_id:
         return group.static_members.get(body.group_instance_id, "")
     return body.member_id
@@ -139,18 +140,18 @@ def known_as(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
 
 @varies
 def go_on_without_refused(step: Step, group: GroupDraft) -> None:
-    """Who was refused may be the last one that the join phase waited for (C-JOIN-23)."""
+    """The join phase may have waited only for the refused member (C-JOIN-23)."""
     rebalance.maybe_complete(step, group)
 
 
 def _lose(step: Step, group: GroupDraft, member_id: str) -> None:
-    """A refused member or pending id is out; its session timer runs on (C-JOIN-23)."""
+    """Remove a refused member or pending id; its session timer continues to run (C-JOIN-23)."""
     membership.remove(step, group, member_id)
 
 
 def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
-    """Somebody without a member id: a static member that returns, or a newcomer that gets an id, and may have to come
-    back with it (C-JOIN-32…36)."""
+    """A JoinGroup without a member id: from a static member that returns, or from a new member, which gets an id and
+    may have to come back with it (C-JOIN-32…36)."""
     instance_id = body.group_instance_id
     member_id = step.choices.member_id(request.client_id if instance_id is None else instance_id)  # G-WIRE-28
     if instance_id is not None:
@@ -168,7 +169,7 @@ def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: Group
 
 
 def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, member_id: str) -> None:
-    """A new member is in the group, parked until the join phase is over (C-JOIN-40)."""
+    """Add a new member to the group, parked until the end of the join phase (C-JOIN-40)."""
     if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
         group.new_member_added = True
     if not group.members:
@@ -196,8 +197,8 @@ def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft
 
 
 def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
-    """Who has a member id joins again: it is told the generation it is in, or begins a rebalance (C-JOIN-38e…38h,
-    C-JOIN-50…56); a static member under its own id is no exception (C-STATIC-12)."""
+    """A member with an id joins again: it gets the current generation, or begins a rebalance (C-JOIN-38e…38h,
+    C-JOIN-50…56). This also applies to a static member with its own id (C-STATIC-12)."""
     error = membership.invalid(group, body.member_id, body.group_instance_id)
     if error is not None:
         step.reply(request.id, JoinGroupResponse(error, protocol_name=None, member_id=body.member_id))  # C-JOIN-77
@@ -208,7 +209,7 @@ def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDr
     if (state is GroupState.COMPLETING_REBALANCE and same) or (
         state is GroupState.STABLE and same and group.leader != body.member_id
     ):
-        # C-JOIN-51, C-JOIN-55; nothing of the member changes (C-JOIN-58, C-JOIN-73, C-SYNC-34)
+        # C-JOIN-51, C-JOIN-55; the member does not change (C-JOIN-58, C-JOIN-73, C-SYNC-34)
         step.reply(request.id, membership.current_generation(group, body.member_id))
         return
     membership.update(group, member, request, body)  # C-JOIN-50, C-JOIN-52…54, C-JOIN-59

@@ -28,9 +28,10 @@ _UNKNOWN_SYNC = SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
-    """Members go, each by its id or its instance id, and the group rebalances without them (C-LEAVE-03, C-LEAVE-10…23).
+    """Remove members, each by its id or its instance id; the group rebalances without them (C-LEAVE-03, C-LEAVE-10…23).
 
-    Who may ask at all was settled before."""
+    Authorization and similar checks are done before.
+    """
     group = access.find(step, body.group_id)
     if group is None:
         rows = tuple(_row(entry, ErrorCode.UNKNOWN_MEMBER_ID) for entry in body.members)
@@ -54,13 +55,13 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
 
 
 def cause_of(body: LeaveGroupRequest, left: tuple[MemberIdentity, ...]) -> RebalanceCause:
-    """Why the group rebalances: these left, for the reasons that the request gives."""
+    """Why the group rebalances: these members left, for the reasons in the request."""
     reasons = dict.fromkeys(entry.reason for entry in body.members if entry.reason)
     return RebalanceCause(RebalanceReason.MEMBER_LEFT, left, client_reason=", ".join(reasons))
 
 
 def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> MemberIdentity | ErrorCode:
-    """The member or pending id that is gone, or why it is not."""
+    """The member or pending id that was removed, or the error."""
     member_id = entry.member_id
     if not member_id:
         mapped = None if entry.group_instance_id is None else group.static_members.get(entry.group_instance_id)
@@ -83,7 +84,7 @@ def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> MemberIden
 
 @varies
 def answer_parked_sync(step: Step, group: GroupDraft, member: Member) -> None:
-    """The SyncGroup of a member that goes finds it unknown, like its JoinGroup (C-LEAVE-24)."""
+    """The SyncGroup of a leaving member is answered UNKNOWN_MEMBER_ID, like its JoinGroup (C-LEAVE-24)."""
     membership.answer_sync(step, group, member, _UNKNOWN_SYNC)
 
 

@@ -1,4 +1,4 @@
-"""Members come, go, are validated and answered: what every handler shares."""
+"""Adding, removing, validating and answering members: the parts that all handlers share."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .group import ClassicGroup, Member
 
 
 def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode | None:
-    """Why this is no member of the group, None if it is one (C-JOIN-38e, C-JOIN-38f, C-JOIN-38g, C-SYNC-08, C-HB-08,
+    """Why this is not a member of the group, None if it is one (C-JOIN-38e, C-JOIN-38f, C-JOIN-38g, C-SYNC-08, C-HB-08,
     C-LEAVE-13, C-STATIC-13).
 
-    An instance id counts only if one is named (C-STATIC-19); a generation is not looked at (C-LEAVE-25).
+    An instance id counts only if the request has one (C-STATIC-19); the generation is not checked (C-LEAVE-25).
     """
     if instance_id is not None:
         mapped = group.static_members.get(instance_id)
@@ -34,7 +34,7 @@ def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str |
 
 
 def named(group: GroupDraft, member_ids: Iterable[str]) -> tuple[MemberIdentity, ...]:
-    """Members, or ids that have not joined, by all names that are known."""
+    """The identities of members, or of ids that have not joined, with all names that are known."""
     members = group.members
     return tuple(
         [
@@ -45,8 +45,8 @@ def named(group: GroupDraft, member_ids: Iterable[str]) -> tuple[MemberIdentity,
 
 
 def remove(step: Step, group: GroupDraft, member_id: str) -> None:
-    """A member goes, and somebody else leads if it led; of an id that is no member the pending entries go (C-TMR-10,
-    C-JOIN-76)."""
+    """Remove a member; another one leads if it was the leader. For an id that is not a member, remove the pending
+    entries (C-TMR-10, C-JOIN-76)."""
     member = group.discard(member_id)
     if member is not None and member.instance_id is not None:
         group.map_instance(member.instance_id, None)
@@ -64,7 +64,7 @@ def remove(step: Step, group: GroupDraft, member_id: str) -> None:
 
 
 def answer_join(step: Step, group: GroupDraft, member: Member, body: JoinGroupResponse) -> Member:
-    """Answer the parked JoinGroup of a member, if it has one; it waits no more then."""
+    """Answer the parked JoinGroup of a member, if it has one; the member no longer waits then."""
     if member.join is None:
         return member
     step.reply(member.join, body)
@@ -74,7 +74,7 @@ def answer_join(step: Step, group: GroupDraft, member: Member, body: JoinGroupRe
 
 
 def answer_sync(step: Step, group: GroupDraft, member: Member, body: SyncGroupResponse) -> Member:
-    """Likewise for the parked SyncGroup."""
+    """The same for the parked SyncGroup."""
     if member.sync is None:
         return member
     step.reply(member.sync, body)
@@ -84,9 +84,10 @@ def answer_sync(step: Step, group: GroupDraft, member: Member, body: SyncGroupRe
 
 
 def members_for_leader(group: GroupDraft) -> tuple[JoinGroupMember, ...]:
-    """Every member with its metadata for the selected protocol, for the leader to assign by (C-JOIN-49).
+    """Every member with its metadata for the selected protocol, from which the leader assigns (C-JOIN-49).
 
-    Raises ``InternalError`` while preparing (C-STATIC-17)."""
+    Raises ``InternalError`` while the group is preparing (C-STATIC-17).
+    """
     if group.state is GroupState.PREPARING_REBALANCE:
         raise InternalError
     rows = []
@@ -99,7 +100,7 @@ def members_for_leader(group: GroupDraft) -> tuple[JoinGroupMember, ...]:
 
 
 def current_generation(group: GroupDraft, member_id: str) -> JoinGroupResponse:
-    """What a member learns of the generation that is (C-JOIN-49, C-JOIN-57)."""
+    """The answer with the current generation for a member (C-JOIN-49, C-JOIN-57)."""
     leads = group.leader == member_id
     return JoinGroupResponse(
         ErrorCode.NONE,
@@ -113,7 +114,7 @@ def current_generation(group: GroupDraft, member_id: str) -> JoinGroupResponse:
 
 
 def update(group: GroupDraft, member: Member, request: Request, body: JoinGroupRequest) -> None:
-    """The member has the protocols and timeouts of this JoinGroup, which is parked; client id and host stay
+    """Give the member the protocols and timeouts of this JoinGroup, and park the request; client id and host stay
     (C-JOIN-73)."""
     group.put(
         member._replace(
@@ -126,5 +127,5 @@ def update(group: GroupDraft, member: Member, request: Request, body: JoinGroupR
 
 
 def rebalance_timeout(request: Request, body: JoinGroupRequest) -> int:
-    """The rebalance timeout of a JoinGroup in ms; of version 0, which has none, its session timeout (G-WIRE-01)."""
+    """The rebalance timeout of a JoinGroup in ms; version 0 has none, so its session timeout (G-WIRE-01)."""
     return body.session_timeout_ms if request.version == 0 else body.rebalance_timeout_ms

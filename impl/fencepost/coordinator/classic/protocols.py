@@ -1,4 +1,4 @@
-"""Which assignor the members agree on (C-JOIN-60…63, C-JOIN-72)."""
+"""The protocol that the members agree on (C-JOIN-60…63, C-JOIN-72)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .draft import GroupDraft
 
 
 def supported(step: Step, group: GroupDraft, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-    """Whether a member with this list may be in the group: one of the list must be everybody's (C-JOIN-60)."""
+    """Whether a member with this list may be in the group: all members must share one of its protocols (C-JOIN-60)."""
     if not can_be_counted(step, protocols):
         return False
     if group.state is GroupState.EMPTY:
@@ -31,7 +31,7 @@ def can_be_counted(step: Step, protocols: tuple[Protocol, ...]) -> bool:
 
 @varies
 def adopt(step: Step, group: GroupDraft) -> None:
-    """The members go by the protocol that they elect; what its metadata says is their own affair (C-JOIN-63)."""
+    """Elect the protocol of the members; its metadata is not checked (C-JOIN-63)."""
     group.protocol_name = select(step, group)
     group.learn_subscriptions()
 

@@ -1,18 +1,18 @@
-"""How a group gets from one generation to the next (3.5).
+"""The way of a group from one generation to the next (3.5).
 
-A rebalance is of the whole group, whatever its members subscribe to (C-SCOPE-01), and has two halves. In the *join
-phase* (Preparing) the group collects a JoinGroup from every member; it ends when all have joined, or when its timer
-fires, and then whoever did not come is out, except static members. In the *sync phase* (Completing) the leader, one
-of the members, hands in an assignment for all; the group is Stable when it is written to the log.
+A rebalance involves the whole group, whatever its members subscribe to (C-SCOPE-01), and has two halves. In the *join
+phase* (Preparing) the group collects a JoinGroup from every member. It ends when all have joined, or when its timer
+fires; then members that did not join are removed, except static ones. In the *sync phase* (Completing) the leader, one
+of the members, sends an assignment for all. The group is Stable when the assignment is written to the log.
 
-What makes this hard is when the join phase may end. A group that leaves Empty is in an *initial* rebalance: it waits
-for a fixed delay whoever has joined, so that a whole fleet which starts at once needs one rebalance and not one each.
-The delay is extended while newcomers keep coming (C-JOIN-43). Joins and leaves cannot cut it short (C-ST-20), but the
-expiry of a session can (C-TMR-08). In every other rebalance the last JoinGroup, or the departure of the last member
-that was missing, ends the phase at once.
+The difficult part is when the join phase may end. A group that leaves Empty is in an *initial* rebalance: it waits for
+a fixed delay, whatever members have joined, so that a whole fleet that starts together needs one rebalance and not one
+for each member. The delay is extended while new members keep coming (C-JOIN-43). Joins and leaves cannot shorten it
+(C-ST-20), but the expiry of a session can (C-TMR-08). In every other rebalance the last JoinGroup, or the departure of
+the last missing member, ends the phase at once.
 
-Every way in ends in one of two functions: ``prepare`` starts a rebalance, ``maybe_complete`` looks whether the one
-under way is over.
+Every handler ends in one of two functions: ``prepare`` starts a rebalance, ``maybe_complete`` checks whether the
+current one is complete.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EMPTY, PREPARING, COMPLETING, STABLE = (
 
 
 def prepare_or_complete(step: Step, group: GroupDraft, cause: RebalanceCause) -> None:
-    """A member came or changed: start a rebalance, or look whether the one under way is over (C-JOIN-40)."""
+    """A member joined or changed: start a rebalance, or check whether the current one is complete (C-JOIN-40)."""
     if group.state is PREPARING:
         maybe_complete(step, group)
     else:
@@ -57,14 +57,14 @@ def prepare_or_complete(step: Step, group: GroupDraft, cause: RebalanceCause) ->
 
 
 def maybe_complete(step: Step, group: GroupDraft) -> None:
-    """End the join phase if nobody is missing any more, unless it is an initial one, which waits (C-JOIN-41)."""
+    """End the join phase if all members have joined, unless it is an initial one, which waits (C-JOIN-41)."""
     if group.state is PREPARING and group.previous_state is not EMPTY and group.all_joined:
         complete(step, group)
 
 
 def prepare(step: Step, group: GroupDraft, cause: RebalanceCause, *, converted: bool = False) -> None:
-    """Begin a rebalance: assignments are void, and the join phase waits for all members (C-JOIN-42). ``converted``: the
-    group was a consumer group until now."""
+    """Begin a rebalance: assignments become void, and the join phase waits for all members (C-JOIN-42). ``converted``:
+    the group was a consumer group until now."""
     if group.state is COMPLETING:
         propagate_error(step, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync = frozenset()
@@ -88,11 +88,11 @@ def prepare(step: Step, group: GroupDraft, cause: RebalanceCause, *, converted: 
         if group.all_joined:
             complete(step, group)
         else:
-            _await_joins(step, group)  # for 0 ms if nobody is left and an id is pending (C-ST-26)
+            _await_joins(step, group)  # for 0 ms if there are no members but a pending id (C-ST-26)
 
 
 def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
-    """The initial delay ends with the first window in which nobody new came, or as its time is used up (C-JOIN-43)."""
+    """The initial delay ends after a period without new members, or when its time is used up (C-JOIN-43)."""
     if group.new_member_added and delay.remaining != 0:
         group.new_member_added = False
         length = min(step.settings.group_initial_rebalance_delay_ms, delay.remaining)
@@ -102,8 +102,8 @@ def initial_delay_over(step: Step, group: GroupDraft, delay: InitialDelay) -> No
 
 
 def complete(step: Step, group: GroupDraft) -> None:
-    """The join phase is over: whoever did not join is out, the others are the next generation (C-JOIN-44). As long as
-    there are others, nothing of that is in the log yet (F-ORD-02)."""
+    """End the join phase: members that did not join are removed, the others form the next generation (C-JOIN-44). If
+    there are any, nothing of this is in the log yet (F-ORD-02)."""
     step.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
     timeout = group.rebalance_timeout
     missing = [member for member in group.members.values() if member.join is None and member.instance_id is None]
@@ -113,7 +113,7 @@ def complete(step: Step, group: GroupDraft) -> None:
     if group.members and not _elect(step, group):
         _await_joins(step, group)  # C-JOIN-46: only absent static members are left
         return
-    group.generation = next_epoch(group.generation)  # C-ST-21; before what follows can fail (C-ST-27)
+    group.generation = next_epoch(group.generation)  # C-ST-21; before anything that can fail (C-ST-27)
     forget_newcomers(step, group)
     if group.members:
         protocols.adopt(step, group)
@@ -140,12 +140,12 @@ def complete(step: Step, group: GroupDraft) -> None:
 
 @varies
 def forget_newcomers(step: Step, group: GroupDraft) -> None:
-    """Whoever came in this join phase extends no later one (C-JOIN-71)."""
+    """The members that joined in this phase do not extend a later one (C-JOIN-71)."""
     group.new_member_added = False
 
 
 def _answer_all(step: Step, group: GroupDraft) -> None:
-    """Every member, absent static ones too (C-STATIC-14), is told of the new generation, which waits for SyncGroups
+    """Send every member, also absent static ones (C-STATIC-14), the new generation, which waits for SyncGroups
     (C-JOIN-48)."""
     for member in list(group.members.values()):
         if member.join is not None:
@@ -157,7 +157,7 @@ def _answer_all(step: Step, group: GroupDraft) -> None:
 
 
 def _elect(step: Step, group: GroupDraft) -> bool:
-    """See that the leader is one who has joined; False if nobody has (C-JOIN-45)."""
+    """Make sure that the leader is a member that has joined; False if no member has (C-JOIN-45)."""
     if group.leader is None:
         return False
     if group.members[group.leader].join is not None:
@@ -174,12 +174,12 @@ def _delay(step: Step, group: GroupDraft, delay: InitialDelay) -> None:
 
 
 def _await_joins(step: Step, group: GroupDraft) -> None:
-    """The only deadline of a parked JoinGroup (C-JOIN-68); pending ids cannot hold it up for longer (C-JOIN-66)."""
+    """Set the only deadline of a parked JoinGroup (C-JOIN-68); pending ids cannot delay it longer (C-JOIN-66)."""
     step.timers.set(TimerKey(TimerKind.JOIN, group.group_id), group.rebalance_timeout)
 
 
 def propagate_error(step: Step, group: GroupDraft, error: ErrorCode) -> None:
-    """Blank every assignment and answer the parked SyncGroups with the error (C-JOIN-42, C-SYNC-22)."""
+    """Clear every assignment and answer the parked SyncGroups with the error (C-JOIN-42, C-SYNC-22)."""
     refusal = SyncGroupResponse(error)
     for member in list(group.members.values()):
         if member.sync is not None:
@@ -189,7 +189,7 @@ def propagate_error(step: Step, group: GroupDraft, error: ErrorCode) -> None:
 
 
 def propagate_assignment(step: Step, group: GroupDraft, assignments: Mapping[str, bytes]) -> None:
-    """Every member has its share; those that wait for it are told and watched again (C-SYNC-21, C-SYNC-24)."""
+    """Give every member its assignment; waiting members are answered and watched again (C-SYNC-21, C-SYNC-24)."""
     for member in list(group.members.values()):
         assignment = assignments.get(member.member_id, b"")
         if member.sync is not None:
@@ -210,5 +210,5 @@ def propagate_assignment(step: Step, group: GroupDraft, assignments: Mapping[str
 
 
 def _report_end(step: Step, group: GroupDraft) -> None:
-    """The group has come to rest in its generation."""
+    """Report that the group is in its final state of this generation."""
     step.rebalances.append(RebalanceEnded(group_id=group.group_id, generation=group.generation, state=group.state))

@@ -9,14 +9,15 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, Gr
 from ..kernel.errors import InternalError
 from .draft import GroupDraft
 
-#: What a missing timestamp is on the log (F-REC-12).
+#: The value of a missing timestamp in the log (F-REC-12).
 NO_TIMESTAMP = -1
 
 
 def created_record(group: GroupDraft, generation: int) -> Record:
-    """A new group is there, without members, at the generation before its first (F-ORD-01).
+    """The record of a new group without members, at the generation before its first (F-ORD-01).
 
-    It has no protocol type, whatever the first member brought (C-JOIN-16)."""
+    It has no protocol type, whatever the first member sent (C-JOIN-16).
+    """
     return Record(
         GroupMetadataKey(group.group_id),
         GroupMetadataValue(
@@ -26,9 +27,10 @@ def created_record(group: GroupDraft, generation: int) -> Record:
 
 
 def group_record(group: GroupDraft, assignments: Mapping[str, bytes]) -> Record:
-    """The whole group with these assignments; members without one get zero bytes (F-ORD-03…05).
+    """The record of the whole group with these assignments; members without one get zero bytes (F-ORD-03…05).
 
-    Raises ``InternalError`` if somebody does not know the protocol of the group (C-JOIN-72)."""
+    Raises ``InternalError`` if a member does not have the protocol of the group (C-JOIN-72).
+    """
     members = []
     for member in group.members.values():
         subscription = member.metadata(group.protocol_name)
@@ -60,7 +62,7 @@ def group_record(group: GroupDraft, assignments: Mapping[str, bytes]) -> Record:
 
 
 def tombstone(group_id: str) -> Record:
-    """The group is gone (F-ORD-13)."""
+    """The record that removes the group (F-ORD-13)."""
     return Record(GroupMetadataKey(group_id), None)
 
 

@@ -1,6 +1,7 @@
-"""What a record says of a classic group (11.5): all of it, each time.
+"""Applying records of classic groups (11.5). Each record contains the whole group.
 
-The live coordinator applies none of them but tombstones (C-SYNC-31)."""
+The live coordinator applies only tombstones (C-SYNC-31).
+"""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from .records import NO_TIMESTAMP
 
 
 def apply(replay: Replay, record: Record) -> None:
-    """A record of a classic group replaces whatever has its name, a consumer group too (F-REPLAY-16); a tombstone takes
-    it away (F-REPLAY-01). The group is Stable if it has members, else Empty (F-SURV-03)."""
+    """A record of a classic group replaces the group of that name, even a consumer group (F-REPLAY-16); a tombstone
+    removes it (F-REPLAY-01). The group is Stable if it has members, otherwise Empty (F-SURV-03)."""
     name, value = record.key.group, record.group_metadata
     replay.put(name, None if value is None else _group(name, value, replay.new_incarnation()))  # F-REPLAY-01
 
@@ -40,7 +41,7 @@ def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGro
 
 
 def _member(entry: GroupMetadataMember, protocol: str | None) -> Member:
-    """Only the selected protocol is on the log (C-TMR-13, F-LOAD-06)."""
+    """Only the selected protocol is in the log (C-TMR-13, F-LOAD-06)."""
     return Member(
         entry.member_id,
         entry.group_instance_id,

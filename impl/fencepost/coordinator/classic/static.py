@@ -1,9 +1,9 @@
-"""A static member comes back without its member id (3.6).
+"""The return of a static member without its member id (3.6).
 
-The instance id finds the old member; a fresh id takes its place, and whoever still holds the old id is fenced. In
-Stable, and if the vote stays the same, nobody else need notice: the exchange is written to the log, and the answer
-waits for that. Until it is there the new id is the member already (C-STATIC-17), so a failed append must exchange the
-two again.
+The instance id finds the old member; a new id replaces it, and a client that still has the old id is fenced. In Stable,
+if the vote stays the same, other members need not notice: the replacement is written to the log, and the answer waits
+for that. Until it is in the log the new id is already the member (C-STATIC-17), so a failed append must undo the
+replacement.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .callback import GroupCallback
 from .draft import GroupDraft
 from .group import Member
 
-#: From this version on a returning leader is told that it leads, and to skip the assignment (KIP-814, C-STATIC-04).
+#: From this version on a returning leader learns that it leads, and that it must not assign (KIP-814, C-STATIC-04).
 SKIP_ASSIGNMENT_SINCE = 9
 
 
 @dataclass(frozen=True, slots=True)
 class MemberReplaced(GroupCallback):
-    """A static member that came back with a new id and did not rebalance (C-STATIC-03); what it was before."""
+    """A static member that came back with a new id without a rebalance (C-STATIC-03), with its earlier values."""
 
     instance_id: str
     old_id: str
@@ -46,14 +46,14 @@ class MemberReplaced(GroupCallback):
     leader_before: str | None
 
     def replicated(self, step: Step, request: Request) -> None:
-        """The member is told, if it still waits (C-STATIC-04, C-STATIC-05)."""
+        """Answer the member, if it still waits (C-STATIC-04, C-STATIC-05)."""
         group = access.of_incarnation(step, self.group_id, self.incarnation)
         if group is not None:
             _tell(step, group, self, request)
             access.keep_incarnation(step, group)
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """The member is back under its old id, with what it offered before (C-STATIC-06)."""
+        """Restore the old id of the member, with its earlier protocols (C-STATIC-06)."""
         group = access.of_incarnation(step, self.group_id, self.incarnation)
         if group is not None:
             assert request is not None
@@ -62,14 +62,14 @@ class MemberReplaced(GroupCallback):
             access.keep_incarnation(step, group)
 
     def unloaded(self, step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
-        """Only who asked is told (F-UNLOAD-01)."""
+        """Answer only the sender of the request (F-UNLOAD-01)."""
         end_with_group(step, self, number, operation, error)
 
 
 @varies
 def end_with_group(step: Step, done: MemberReplaced, number: int, operation: Operation, error: ErrorCode) -> None:
-    """The partition goes, and the group with it; the record may yet survive. So nothing is undone, and only who asked
-    is told, if it still waits (F-UNLOAD-01)."""
+    """The partition is lost, and the group with it, but the record may survive. So nothing is undone, and only the
+    sender of the request is answered, if it still waits (F-UNLOAD-01)."""
     group = access.of_incarnation(step, done.group_id, done.incarnation)
     request = operation.request
     member = None if group is None else group.members.get(done.new_id)
@@ -83,9 +83,10 @@ def end_with_group(step: Step, done: MemberReplaced, number: int, operation: Ope
 def replace(
     step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, *, old_id: str, new_id: str
 ) -> None:
-    """Put the member under its new id, and write that to the log if nobody else need notice; otherwise rebalance.
+    """Give the member its new id. Write that to the log if other members need not notice, otherwise rebalance.
 
-    C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11)."""
+    C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11).
+    """
     leader_before = group.leader
     instance_id = group.members[old_id].instance_id
     assert instance_id is not None
@@ -118,7 +119,7 @@ def replace(
 
 
 def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_id: str) -> Member:
-    """Put the member under another id; its parked requests learn that they are fenced. Returns it."""
+    """Replace the id of the member; its parked requests are answered as fenced. Returns the member."""
     fenced = ErrorCode.FENCED_INSTANCE_ID
     old = group.members[old_id]
     if old.join is not None:
@@ -143,7 +144,7 @@ def hand_over_sync(step: Step, group: GroupDraft, old_id: str, new_id: str) -> N
 
 
 def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
-    """The record is replicated: answer what the member waits for, if it still does (C-STATIC-04, 05, C-STATIC-17)."""
+    """The record is replicated: answer the member if it still waits (C-STATIC-04, 05, C-STATIC-17)."""
     member = group.members.get(done.new_id)
     if member is None or member.join is None or member.restored:
         return
@@ -152,7 +153,7 @@ def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request)
         try:
             rows = membership.members_for_leader(group) if leads else ()
         except InternalError:
-            return  # C-STATIC-17(ii): it stays parked, the rebalance answers it
+            return  # C-STATIC-17(ii): it stays parked and the rebalance answers it
         leader, skip = group.leader, leads
     else:
         rows, leader, skip = (), done.leader_before, False  # C-STATIC-05
@@ -170,7 +171,7 @@ def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request)
 
 
 def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
-    """Exchange the two ids again; False if there is no member to put back any more."""
+    """Undo the replacement of the id; False if the member no longer exists."""
     offer_as_before(step, group, done)
     if done.new_id not in group.members:
         return False
@@ -182,7 +183,7 @@ def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
 
 @varies
 def offer_as_before(step: Step, group: GroupDraft, done: MemberReplaced) -> None:
-    """The member has its protocols and timeouts of before, unless it is gone, or back already (C-STATIC-18)."""
+    """Restore the earlier protocols and timeouts, unless the member is gone or restored already (C-STATIC-18)."""
     member = group.members.get(done.new_id)
     if member is not None and not member.restored:
         group.put(

@@ -30,15 +30,15 @@ class AssignmentSent(GroupCallback):
     assignments: Mapping[str, bytes]
 
     def replicated(self, step: Step, request: Request) -> None:
-        """The assignment is handed out, unless the generation has gone on: then it is ignored here, and in the log all
-        the same (C-SYNC-21, C-SYNC-23, F-SURV-05)."""
+        """Hand out the assignment, unless a later generation has begun: then it is ignored here, although it is in the
+        log (C-SYNC-21, C-SYNC-23, F-SURV-05)."""
         group = access.of_incarnation(step, self.group_id, self.incarnation)
         if group is not None and self._is_current(group):
             rebalance.propagate_assignment(step, group, self.assignments)
             access.keep_incarnation(step, group)
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """The members are told, and join again, unless the generation has gone on (C-SYNC-22, C-SYNC-23)."""
+        """Answer the members, which join again, unless a later generation has begun (C-SYNC-22, C-SYNC-23)."""
         group = not_assigned(step, self.group_id, self.incarnation)
         if group is not None and self._is_current(group):
             cause = RebalanceCause(
@@ -54,15 +54,17 @@ class AssignmentSent(GroupCallback):
 
 @varies
 def not_assigned(step: Step, group_id: str, incarnation: int) -> GroupDraft | None:
-    """The group whose assignment is not in the log. It was made by a record before that one (C-JOIN-16), and so is
-    there yet."""
+    """The group whose assignment is not in the log. It was created by an earlier record (C-JOIN-16), so it still
+    exists."""
     return access.of_incarnation(step, group_id, incarnation)
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
-    """Park a member until the assignment is in the log, take the leader's, or tell the one that is (C-SYNC-05…19).
+    """Park a member until the assignment is in the log, accept that of the leader, or return the current one
+    (C-SYNC-05…19).
 
-    Who may ask at all was settled before."""
+    Authorization and similar checks are done before.
+    """
     group = access.find(step, body.group_id)
     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _invalid(group, body)
     if group is None or error is not None:
@@ -117,7 +119,7 @@ def _differ(asked: str | None, known: str | None) -> bool:
 
 
 def _seen(step: Step, group: GroupDraft, member_id: str) -> None:
-    """The member has synced; with the last one the sync timer has nothing to watch (C-SYNC-16, C-SYNC-18)."""
+    """The member has synced; after the last one the sync timer is not needed any more (C-SYNC-16, C-SYNC-18)."""
     group.pending_sync = without_element(group.pending_sync, member_id)
     if not group.pending_sync:
         step.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
@@ -125,14 +127,14 @@ def _seen(step: Step, group: GroupDraft, member_id: str) -> None:
 
 @varies
 def starts_append(step: Step, group: GroupDraft) -> bool:
-    """Whether a SyncGroup of the leader writes its assignment: not while the one of an earlier SyncGroup is on its way
-    to the log (C-SYNC-19)."""
+    """Whether a SyncGroup of the leader writes its assignment: not while the assignment of an earlier SyncGroup is
+    being appended (C-SYNC-19)."""
     return not group.assignment_open
 
 
 def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> None:
-    """Write the leader's assignment to the log (C-SYNC-17); the last entry of an id counts (C-SYNC-32), a follower's
-    are not looked at (C-SYNC-25)."""
+    """Write the leader's assignment to the log (C-SYNC-17). The last entry of an id counts (C-SYNC-32); assignments
+    from a follower are ignored (C-SYNC-25)."""
     if not starts_append(step, group):
         return
     assignments = {entry.member_id: entry.assignment for entry in body.assignments}

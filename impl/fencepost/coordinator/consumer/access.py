@@ -1,4 +1,4 @@
-"""A step and its consumer groups: find one, write records of one, put another kind of group in its place."""
+"""A step and its consumer groups: find a group, write its records, replace it with a group of another kind."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def find(step: Step, group_id: str) -> ConsumerGroup | None:
 
 @varies
 def write(step: Step, records: Sequence[Record]) -> None:
-    """Append records and apply them (F-RT-04). Raises ``InternalError``, and nothing is changed."""
+    """Append records and apply them (F-RT-04). If this raises ``InternalError``, nothing is changed."""
     step.write(records)
 
 
 @varies
 def give_way(step: Step, group_id: str, successor: Group) -> None:
-    """A group of another kind takes the place of the consumer group; the records that say so are not applied, for that
-    group is needed at once (X-DOWN-30)."""
+    """A group of another kind replaces the consumer group. The records that say so are not applied, since the new group
+    is needed at once (X-DOWN-30)."""
     step.change_map(group_id, successor)

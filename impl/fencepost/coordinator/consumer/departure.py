@@ -1,4 +1,4 @@
-"""Members that go: by themselves, for a while, or because they were silent too long (7.9)."""
+"""Members that leave: for good, for a while, or because their timer fired (7.9)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..kernel.step import Step
 from . import access, identity, metadata, records, reports, subscription, timers
 from .group import NOTHING, ConsumerGroup, ConsumerMember, held
 
-#: Takes members out of a group. Raises ``InternalError``, and ``Refused`` if the group cannot be without them.
+#: Removes members from a group. Raises ``InternalError``, and ``Refused`` if they cannot be removed.
 Fence: TypeAlias = Callable[[Step, ConsumerGroup, Sequence[ConsumerMember], RebalanceCause], None]
 
 
@@ -48,15 +48,15 @@ def leave(step: Step, body: ConsumerGroupHeartbeatRequest, fence: Fence) -> Cons
 
 
 def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) -> None:
-    """M-LEAVE-05, M-PE-04, M-PE-07: what it has stays its own, for every epoch; its timers run on (M-TMR-09). One
-    record tells of it (F-ORD-11)."""
+    """M-LEAVE-05, M-PE-04, M-PE-07: the member keeps its partitions, for every epoch, and its timers continue to run
+    (M-TMR-09). One record says so (F-ORD-11)."""
     gone = member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=held(member.assigned.items(), 0), revoking=NOTHING)
     access.write(step, [records.current_assignment(step, group.group_id, gone)])  # F-ORD-11
 
 
 def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
-    """Puts members out of the group: what they held is free, and the others get a new epoch (M-LEAVE-03, M-LEAVE-04,
-    F-ORD-07). Raises ``InternalError``."""
+    """Remove members from the group: their partitions become free, and the others get a new epoch (M-LEAVE-03,
+    M-LEAVE-04, F-ORD-07). Raises ``InternalError``."""
     name = group.group_id
     leaving = frozenset(member.member_id for member in members)
     written: list[Record] = []
@@ -80,14 +80,15 @@ def fence(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember], c
 
 @varies
 def emptied(step: Step, group: ConsumerGroup) -> list[Record]:
-    """What is written when the last members go: nobody is left for whom a target could be computed, so the epoch of
-    the target goes along with that of the group (M-LEAVE-04, F-ORD-07)."""
+    """The records for the departure of the last members: there is no member for a target, so the epoch of the target
+    follows that of the group (M-LEAVE-04, F-ORD-07)."""
     return [records.target_epoch(group.group_id, next_epoch(group.epoch), records.NO_TIMESTAMP)]
 
 
 def fired(step: Step, key: TimerKey, epoch: int, fence: Fence) -> None:
-    """A timer of a member has run out: it was silent or slow for too long, and is fenced (M-TMR-01…03, M-LEAVE-07); a
-    timer of somebody who is gone does nothing (M-TMR-09, M-TMR-10). ``epoch``: the one that it was set with."""
+    """A timer of a member has fired: the member was silent or slow for too long, and is fenced (M-TMR-01…03,
+    M-LEAVE-07). A timer of a member that is gone does nothing (M-TMR-09, M-TMR-10). ``epoch``: the epoch at which the
+    timer was set."""
     group = access.find(step, key.group_id)
     member = None if group is None else group.members.get(key.member_id)
     if group is not None and member is not None and _too_late(key, member, epoch):
@@ -97,7 +98,7 @@ def fired(step: Step, key: TimerKey, epoch: int, fence: Fence) -> None:
             timers.retry(step, key, epoch)
             return
         except Refused:
-            pass  # X-DOWN-09: Kafka takes it for a group that is gone
+            pass  # X-DOWN-09: Kafka treats the group as gone
     operations.timer_done(step, timers.TimerRan(key, epoch))
 
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (7.10): groups as of the high watermark (F-RT-11), topics as they are now."""
+"""ConsumerGroupDescribe (7.10): groups as of the high watermark (F-RT-11), with the current topics."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..kernel.step import Step
 from . import target
 from .group import NO_SHARE, ConsumerGroup, ConsumerMember
 
-#: From this version on an answer tells the protocol of a member (G-WIRE-11).
+#: From this version on an answer contains the protocol of a member (G-WIRE-11).
 MEMBER_TYPE_SINCE = 1
 _CLASSIC, _CONSUMER = 0, 1
 
 
 def describe(step: Step, request: Request, body: ConsumerGroupDescribeRequest) -> None:
-    """Tells consumer groups in full, as of the high watermark (M-DESC-01, C-ADM-06); groups that the caller may not see
-    come first, as Kafka's handler has it."""
+    """Describe consumer groups in full, as of the high watermark (M-DESC-01, C-ADM-06). Groups that the caller may not
+    see come first, as in Kafka's handler."""
     denied = [
         DescribedConsumerGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name)
         for name in body.group_ids
@@ -93,7 +93,7 @@ def _member(step: Step, group: ConsumerGroup, member: ConsumerMember, *, with_ty
 
 @varies
 def shown_as_assigned(step: Step, member: ConsumerMember) -> Mapping[bytes, Collection[int]]:
-    """What a member may own: what it has, and what it has yet to revoke (M-DESC-01)."""
+    """The partitions that a member may own: those that it has, and those that it has yet to revoke (M-DESC-01)."""
     held = {topic_id: set(partitions) for topic_id, partitions in member.assigned.items()}
     for topic_id, partitions in member.revoking.items():
         held.setdefault(topic_id, set()).update(partitions)

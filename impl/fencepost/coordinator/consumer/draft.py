@@ -1,4 +1,4 @@
-"""A consumer group while records are applied to it: the facts they state, and the counts that follow from them."""
+"""A consumer group while records are applied to it: the values in the records, and the counts that follow from them."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class ConsumerDraft:
         self.members = group.members
         self.static_members = group.static_members
         self.target = group.target
-        self._epochs: dict[bytes, MutableMapping[int, int]] = {}  #: of the topics where some were changed
+        self._epochs: dict[bytes, MutableMapping[int, int]] = {}  #: of the topics with changed epochs
         self.resolved = group.resolved
-        self._topics: TopicTally | None = None  #: since they were changed
-        self._members_changed = False  #: and the subscription type not yet
+        self._topics: TopicTally | None = None  #: set once the counts by topic change
+        self._members_changed = False  #: but the subscription type is not computed yet
         self.by_regex = group.by_regex
         self.subscription_type = group.subscription_type
         self.partition_metadata = group.partition_metadata
@@ -63,7 +63,7 @@ class ConsumerDraft:
         self.quirks = quirks
 
     def freeze(self) -> ConsumerGroup:
-        """What the draft has come to; it must not be changed afterwards."""
+        """The group after the changes; the draft must not be changed afterwards."""
         before, by_topic = self._before, self._by_topic()
         return ConsumerGroup(
             before.group_id,
@@ -89,7 +89,7 @@ class ConsumerDraft:
         )
 
     def put(self, member: ConsumerMember) -> None:
-        """Add a member, or exchange the one with its id."""
+        """Add a member, or replace the one with its id."""
         members = self.members = owned(self.members, self._before.members)
         old = members.get(member.member_id)
         members[member.member_id] = member
@@ -106,7 +106,7 @@ class ConsumerDraft:
         self._members_changed = True
 
     def remove(self, member: ConsumerMember) -> None:
-        """Take a member out, with what follows from it."""
+        """Remove a member, and everything that depends on it."""
         members = self.members = owned(self.members, self._before.members)
         del members[member.member_id]
         self._count(member, None)
@@ -115,7 +115,7 @@ class ConsumerDraft:
         self._members_changed = True
 
     def aim(self, member_id: str, share: Share | None) -> None:
-        """The target of a member is this one; None: it has none (F-REPLAY-09)."""
+        """Set the target of a member; None removes it (F-REPLAY-09)."""
         target = self.target = owned(self.target, self._before.target)
         if share is None:
             target.pop(member_id, None)
@@ -123,8 +123,7 @@ class ConsumerDraft:
             target[member_id] = share
 
     def resolve(self, regex: str, resolution: Resolution | None) -> None:
-        """A regex matches these topics from now on (F-REC-16); None forgets it. The subscription type is not looked at
-        (M-TGT-05)."""
+        """Set the topics that a regex matches (F-REC-16); None removes them. The subscription type stays (M-TGT-05)."""
         self._by_topic()
         resolved = self.resolved = owned(self.resolved, self._before.resolved)
         old = resolved.pop(regex, None)
@@ -140,7 +139,7 @@ class ConsumerDraft:
         return topics
 
     def _count(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
-        """A member changes, comes (from None) or goes (to None); most records change nothing that is counted."""
+        """A member changes, joins (from None) or leaves (to None); most records change nothing that is counted."""
         names = frozenset[str]() if old is None else old.topic_names
         named = frozenset[str]() if new is None else new.topic_names
         if names is not named and names != named:
@@ -165,12 +164,12 @@ class ConsumerDraft:
 
     @varies
     def relabelled(self, old: ConsumerMember) -> None:
-        """The member has another instance id from now on, and the one that it had is free (M-STATIC-13)."""
+        """The member now has another instance id, and the one that it had is free (M-STATIC-13)."""
         self._unmap(old)
 
     @varies
     def unmaps(self, member: ConsumerMember, mapped: str) -> bool:
-        """Whether the instance id of a member that goes is free: if it is mapped to this member (F-REPLAY-07)."""
+        """Whether the instance id of a leaving member becomes free: if it is mapped to this member (F-REPLAY-07)."""
         return mapped == member.member_id
 
     def _unmap(self, member: ConsumerMember) -> None:
@@ -181,7 +180,7 @@ class ConsumerDraft:
             del mapping[instance_id]
 
     def _by_topic(self) -> ByTopic:
-        """As it is now; the subscription type is the one of the last change of a member (M-TGT-05)."""
+        """The current counts; the subscription type is from the last change of a member (M-TGT-05)."""
         by_topic = self._before.by_topic if self._topics is None else self._topics.freeze()
         if self._members_changed:
             self.subscription_type = subscription.type_of(self.by_regex, by_topic, len(self.members))
@@ -189,7 +188,7 @@ class ConsumerDraft:
         return by_topic
 
     def _epochs_of(self, topic_id: bytes) -> MutableMapping[int, int]:
-        """Who holds what of the topic, to be changed."""
+        """The epochs of the partitions of the topic, as a map to be changed."""
         epochs = self._epochs.get(topic_id)
         if epochs is None:
             epochs = self._epochs[topic_id] = edit(self._before.partition_epochs.get(topic_id, _NOBODY))
@@ -201,7 +200,7 @@ class ConsumerDraft:
         return changed(before, changes) if changes else before
 
     def _release(self, member: ConsumerMember) -> None:
-        """M-PE-02: an entry with another epoch is not this member's."""
+        """M-PE-02: an entry with another epoch does not belong to this member."""
         for holding in (member.assigned, member.revoking):
             for topic_id, partitions in holding.items():
                 epochs = self._epochs_of(topic_id)

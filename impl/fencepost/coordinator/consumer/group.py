@@ -1,4 +1,4 @@
-"""A consumer group: what its records say, what follows from them, and when to look at the topics again."""
+"""A consumer group: the content of its records, derived counts, and when to look at the topics again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fencepost.quirks import HasQuirks, varies
 
 #: Partitions by topic id.
 Share: TypeAlias = Mapping[bytes, tuple[int, ...]]
-#: Partitions by topic id, each with the epoch at which it was assigned (M-PE-06). Releases that have no such epochs
-#: hold 0 for all, so that comparing two of them compares the sets (V-53, V-54).
+#: Partitions by topic id, each with the epoch at which it was assigned (M-PE-06). Releases without such epochs hold 0
+#: for all, so that comparing two of them compares the sets (V-53, V-54).
 Holding: TypeAlias = Mapping[bytes, Mapping[int, int]]
 
 NOTHING: Final[Mapping[bytes, Mapping[int, int]]] = {}
@@ -41,8 +41,8 @@ class ConsumerMember(NamedTuple):
     revoking: Holding = NOTHING
 
     def renames(self, before: ConsumerMember) -> bool:
-        """Whether it subscribes to other names than before. Sets are not compared that are the same object: of many
-        names that takes long."""
+        """Whether it subscribes to other names than before. Sets that are the same object are not compared, which would
+        take long with many names."""
         return self.topic_names is not before.topic_names and self.topic_names != before.topic_names
 
     def reconciled_to(self, epoch: int) -> bool:
@@ -51,7 +51,7 @@ class ConsumerMember(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """What a regex matches (G-DATA-31): topic names, version of the image, time in ms."""
+    """The result of a regex (G-DATA-31): topic names, version of the image, time in ms."""
 
     topics: frozenset[str]
     version: int
@@ -59,9 +59,10 @@ class Resolution(NamedTuple):
 
 
 class ByTopic(NamedTuple):
-    """``counts``: for each topic the members that name it, and the resolved regexes that match it.
+    """``counts``: for each topic the number of members that name it, and of resolved regexes that match it.
 
-    Beside them are sums over all topics, from which follows whether all are alike, without a look at each."""
+    The other fields are sums over all topics, which tell whether all topics are alike without a look at each.
+    """
 
     counts: Mapping[str, tuple[int, int]] = {}
     named: int = 0
@@ -70,30 +71,31 @@ class ByTopic(NamedTuple):
     matched_squared: int = 0
 
     def all_named_by(self, members: int) -> bool:
-        """Whether each topic is named by so many members: the squared distances from that number add up to nothing."""
+        """Whether each topic is named by this many members: the squared distances from that number add up to 0."""
         return self.named_squared - 2 * members * self.named + members * members * len(self.counts) == 0
 
     def all_matched_once(self) -> bool:
-        """Whether one regex matches each topic, and nobody names any."""
+        """Whether one regex matches each topic, and no member names any."""
         return self.named_squared == 0 and self.matched_squared - 2 * self.matched + len(self.counts) == 0
 
 
 class Refresh(NamedTuple):
-    """When to look at the topics again (M-META-01): a time in ms, and the group epoch at which that was noted."""
+    """When to look at the topics again (M-META-01): a time in ms, and the group epoch when it was set."""
 
     deadline: int
     epoch: int
 
 
 class ConsumerGroup(NamedTuple):
-    """A consumer group (G-DATA-20…33). ``incarnation`` tells two groups of one name apart.
+    """A consumer group (G-DATA-20…33). ``incarnation`` tells apart two groups of the same name.
 
-    What follows from the members is counted as they come and go, so that no request has to go through them:
+    Values derived from the members are counted as members join and leave, so that no request has to iterate over them:
     ``by_topic``, ``by_regex`` the members that use a regex, ``votes`` those that want an assignor, ``classic_members``
-    those of the classic protocol, and ``support`` how many of their lists name a protocol.
-    ``subscription_type`` is the one of the last change of a member (M-TGT-05).
-    ``refresh`` and ``changed_topics`` are soft: no record says them, and a failed append does not take them back
-    (F-RT-08). ``changed_topics`` decides nothing: it is for the cause of a rebalance.
+    those of the classic protocol, and ``support`` how many of their lists contain a protocol. ``subscription_type`` is
+    from the last change of a member (M-TGT-05).
+
+    ``refresh`` and ``changed_topics`` are soft: they are in no record, and a failed append does not undo them
+    (F-RT-08). ``changed_topics`` only serves the cause of a rebalance.
     """
 
     group_id: str
@@ -110,16 +112,16 @@ class ConsumerGroup(NamedTuple):
     by_topic: ByTopic = ByTopic()
     by_regex: Mapping[str, int] = {}
     subscription_type: SubscriptionType = SubscriptionType.HOMOGENEOUS
-    partition_metadata: tuple[TopicMetadata, ...] | None = None  #: of such a record, if one is in the log (G-DATA-33)
+    partition_metadata: tuple[TopicMetadata, ...] | None = None  #: of 4.0's record, if one is in the log (G-DATA-33)
     refresh: Refresh | None = None
-    changed_topics: frozenset[str] = frozenset()  #: since the epoch began, as the images tell
+    changed_topics: frozenset[str] = frozenset()  #: since the epoch began, according to the images
     votes: Mapping[str, int] = {}
     classic_members: int = 0
     support: Mapping[str, int] = {}
 
     @property
     def state(self) -> ConsumerGroupState:
-        """What the group is shown as: it waits for a target, for members that reconcile, or for nothing
+        """The state that the group shows: it waits for a target, for members that reconcile, or for nothing
         (M-ST-01…06)."""
         if not self.members:
             return ConsumerGroupState.EMPTY
@@ -130,7 +132,7 @@ class ConsumerGroup(NamedTuple):
         return ConsumerGroupState.RECONCILING
 
     def parked(self) -> tuple[int, ...]:
-        """None: every request is answered when its records are in the log."""
+        """Empty: every request is answered when its records are in the log."""
         return ()
 
     def with_answered(self, number: int) -> ConsumerGroup:
@@ -138,20 +140,20 @@ class ConsumerGroup(NamedTuple):
         return self
 
     def entries(self) -> Mapping[str, object]:
-        """The members, each of which Kafka keeps as it was at the high watermark (F-RT-11, C-ADM-05)."""
+        """The members; Kafka keeps each of them as of the high watermark (F-RT-11, C-ADM-05)."""
         return self.members
 
     @property
     def gives_way(self) -> bool:
-        """Never: who replaces it writes its tombstones first."""
+        """Never: a group that replaces it writes its tombstones first."""
         return False
 
     def partition_epoch(self, topic_id: bytes, partition: int) -> int:
-        """The epoch of the member that holds the partition (M-PE-01); -1 if nobody does."""
+        """The epoch of the member that holds the partition (M-PE-01); -1 if no member does."""
         return self.partition_epochs.get(topic_id, {}).get(partition, -1)
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """The names that the member subscribes to now: its own, and those of the stored resolution of its regex."""
+        """The topics that the member subscribes to now: its own, and those of the stored resolution of its regex."""
         resolution = self.resolved.get(member.regex) if member.regex else None
         return member.topic_names if resolution is None else member.topic_names | resolution.topics
 
@@ -161,14 +163,15 @@ class ConsumerGroup(NamedTuple):
 
 
 def new_group(work: HasQuirks, group_id: str, incarnation: int, epoch: int = 0) -> ConsumerGroup:
-    """An empty group (G-DATA-20). ``epoch``: that of the group which it follows, from which it counts on (M-VAL-22)."""
+    """An empty group (G-DATA-20). ``epoch``: the epoch of the group that it replaces, where its count starts
+    (M-VAL-22)."""
     first = max(epoch, first_epoch(work))
     return ConsumerGroup(group_id, incarnation, first, first)
 
 
 @varies
 def first_epoch(work: HasQuirks) -> int:
-    """The epoch of a group that follows no other (G-DATA-20)."""
+    """The epoch of a group that does not replace another (G-DATA-20)."""
     return 1
 
 

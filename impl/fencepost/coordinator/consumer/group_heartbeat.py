@@ -34,9 +34,8 @@ from .regex import RegexChange
 
 
 class Opened(NamedTuple):
-    """The group that a heartbeat is for. Where there was none, or one of another kind: the records that make it this
-    one, and whether a group that begins so has to begin an epoch (M-VAL-22, X-UP-15). ``converted``: it was a classic
-    group with members."""
+    """The group of a heartbeat. If it did not exist, or was of another kind: the records that create it, and whether
+    the new group has to begin an epoch (M-VAL-22, X-UP-15). ``converted``: it was a classic group with members."""
 
     group: ConsumerGroup
     written: list[Record]
@@ -51,8 +50,8 @@ def stay(
     opened: Opened,
     accepted: Callable[[], None],
 ) -> ConsumerGroupHeartbeatResponse:
-    """The answer to a member that joins or stays; ``accepted`` is called when no check is left that could refuse it.
-    What the request changes is written in one order (F-ORD-06). Raises ``Refused``, ``InternalError``."""
+    """The answer to a member that joins or stays. ``accepted`` is called when all checks that could refuse it have
+    passed. The changes of the request are written in one order (F-ORD-06). Raises ``Refused``, ``InternalError``."""
     group, written = opened.group, opened.written
     identity.require_room(step, group, body.member_id, body.instance_id)
     found = _find(step, group, body)
@@ -122,14 +121,14 @@ def _updated(request: Request, body: ConsumerGroupHeartbeatRequest, member: Cons
 
 @varies
 def begins(step: Step, opened: Opened) -> bool:
-    """Whether the group must begin an epoch since it begins itself (M-VAL-22, X-UP-15)."""
+    """Whether the group must begin an epoch because it is new (M-VAL-22, X-UP-15)."""
     return opened.must_bump
 
 
 @varies
 def loses_topics(step: Step, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """Whether a member that goes over to a regex of which nothing is known yet subscribes to other topics until then:
-    what it gives up must go to others (LIV-15, M-HB-03). A topic that exists no more does not count (M-RX-08)."""
+    """Whether a member that changes to an unresolved regex subscribes to other topics until it is resolved: the topics
+    that it loses must go to other members (LIV-15, M-HB-03). A topic that no longer exists does not count (M-RX-08)."""
     return step.topics.ids(group.topics_of(old)) != step.topics.ids(group.topics_of(new))
 
 
@@ -137,9 +136,9 @@ def loses_topics(step: Step, group: ConsumerGroup, old: ConsumerMember, new: Con
 def said_to_own(
     step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember
 ) -> Iterable[TopicPartitions] | None:
-    """What the member says that it owns, None if it does not say. The join of a member that is there may be older than
-    what the member was given since, so its "I own nothing" counts as not said (M-FENCE-07); of a member that is new,
-    or comes for one that left (M-REC-24), it is true."""
+    """The partitions that the member claims to own, None without a claim. The join of a known member may be older than
+    its last assignment, so its "I own nothing" counts as no claim (M-FENCE-07). From a member that is new, or replaces
+    one that left (M-REC-24), it is true."""
     there = member.epoch > JOIN_EPOCH and member.state is not MemberState.UNKNOWN  # M-REC-06
     return None if body.member_epoch == JOIN_EPOCH and there else body.topic_partitions
 

@@ -1,4 +1,4 @@
-"""Which member a heartbeat speaks for, and whether its epoch lets it (M-FENCE-*, M-STATIC-*)."""
+"""The member that a heartbeat comes from, and whether its epoch is accepted (M-FENCE-*, M-STATIC-*)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .group import ConsumerGroup, ConsumerMember, Holding
 
 
 class Found(NamedTuple):
-    """The member as it is now, or new; ``replaced`` is the static member whose place it takes (M-STATIC-03)."""
+    """The current member, or a new one. ``replaced`` is the static member whose place it takes (M-STATIC-03)."""
 
     member: ConsumerMember
     replaced: ConsumerMember | None = None
 
 
 class Claim(NamedTuple):
-    """Who a heartbeat says that it is, and what it owns (None: not said)."""
+    """The identity that a heartbeat claims, and the partitions that it claims to own (None: no claim)."""
 
     member_id: str
     epoch: int
@@ -30,7 +30,7 @@ class Claim(NamedTuple):
 
 
 def require_room(step: Step, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """A full group takes in nobody who has no place in it yet (M-VAL-25, M-VAL-30). Raises ``Refused``."""
+    """A full group accepts no member that has no place in it yet (M-VAL-25, M-VAL-30). Raises ``Refused``."""
     if len(group.members) < step.settings.group_consumer_max_size:
         return
     if member_id not in group.members and not has_a_place(step, group, instance_id):
@@ -39,7 +39,7 @@ def require_room(step: Step, group: ConsumerGroup, member_id: str, instance_id: 
 
 @varies
 def has_a_place(step: Step, group: ConsumerGroup, instance_id: str | None) -> bool:
-    """Whether somebody whose member id is not in the group needs no other place: that of its instance (M-VAL-28)."""
+    """Whether a member with an unknown id needs no other place, but that of its instance (M-VAL-28)."""
     return instance_id in group.static_members
 
 
@@ -81,20 +81,20 @@ def find_static(step: Step, group: ConsumerGroup, instance_id: str, claim: Claim
 
 @varies
 def comes_back(step: Step, holder: ConsumerMember, member_id: str) -> bool:
-    """Whether it is the holder of an instance itself that joins with it: it is let in like any member that joins again
+    """Whether the holder of an instance itself joins with it: it is accepted like any member that joins again
     (M-STATIC-02, M-FENCE-07)."""
     return holder.member_id == member_id
 
 
 @varies
 def may_take_place(step: Step, group: ConsumerGroup, holder: ConsumerMember, member_id: str) -> bool:
-    """Whether this id may take the place of a static member that has gone for a while: the same one, or one that has
-    no place of its own, whose partitions would be nobody's then (M-STATIC-15)."""
+    """Whether this id may take the place of a static member that has left for a while: the same id, or one without a
+    place, since the partitions of that place would lose their owner (M-STATIC-15)."""
     return holder.member_id == member_id or member_id not in group.members
 
 
 def find_joining(group: ConsumerGroup, member_id: str, instance_id: str | None, *, fresh: bool) -> Found:
-    """The member that a JoinGroup speaks for; ``fresh``: it came without an id and has been given this one.
+    """The member of a JoinGroup. ``fresh``: the request had no id and got this one.
 
     X-JOIN-06…08, X-JOIN-12. Raises ``Refused``.
     """
@@ -116,7 +116,7 @@ def _replacing(holder: ConsumerMember, member_id: str) -> Found:
 
 
 def held_by(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
-    """The member of the instance, which must be the one that asks (M-STATIC-04, M-STATIC-05, M-LEAVE-02)."""
+    """The member of the instance, which must be the sender (M-STATIC-04, M-STATIC-05, M-LEAVE-02)."""
     mapped = group.static_members.get(instance_id)
     member = None if mapped is None else group.members.get(mapped)
     if member is None:
@@ -128,14 +128,14 @@ def held_by(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerM
 
 @varies
 def check_epoch(step: Step, member: ConsumerMember, claim: Claim) -> None:
-    """A member that is there may join again at any time; else its epoch must be in step (M-FENCE-03…07)."""
+    """A known member may join again at any time; otherwise its epoch must be accepted (M-FENCE-03…07)."""
     if claim.epoch != JOIN_EPOCH:
         require_in_step(member, claim)
 
 
 def require_in_step(member: ConsumerMember, claim: Claim) -> None:
-    """The epoch is the member's, or the one before if the answer to that may have been lost (M-FENCE-03…06); one that
-    was never stored is too new (F-CONS-05). Raises ``Refused``."""
+    """The epoch must be that of the member, or the one before if the answer with the new one may have been lost
+    (M-FENCE-03…06); an epoch that was never stored is too new (F-CONS-05). Raises ``Refused``."""
     epoch = claim.epoch
     if epoch > member.epoch:
         raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)

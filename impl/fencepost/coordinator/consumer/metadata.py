@@ -1,4 +1,4 @@
-"""A group's look at its topics: does it still know them as they are (M-META-*, M-HB-04)."""
+"""A group's look at its topics: whether they still are as the group knows them (M-META-*, M-HB-04)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from .group import ConsumerGroup, Refresh
 
 
 class Facts(NamedTuple):
-    """What the group subscribes to looks like now.
+    """The current topics of the group's subscription.
 
-    ``differ``: not as the group knows it. ``before`` are records that go before GroupEpoch; there are none but those
-    of 4.0, which has no hash (V-34)."""
+    ``differ``: they are not as the group knows them. ``before`` are records that precede GroupEpoch; only 4.0, which
+    has no hash, writes such records (V-34).
+    """
 
     hash: int
     differ: bool
@@ -27,34 +28,35 @@ class Facts(NamedTuple):
 
 @varies
 def look(step: Step, group: ConsumerGroup, names: Iterable[str]) -> Facts:
-    """One number stands for all topics that the group subscribes to; it changes with any of them (M-META-07)."""
+    """One hash stands for all topics that the group subscribes to; it changes with any of them (M-META-07)."""
     now = topics.metadata_hash(step.functions.hash64, step.topics, names)
     return Facts(now, now != group.metadata_hash, [])
 
 
 @varies
 def superseded(step: Step, group: ConsumerGroup) -> list[Record]:
-    """The tombstone of what 4.0 wrote of the group's topics, if that is still in the log (M-META-08)."""
+    """The tombstone of 4.0's record of the group's topics, if that is still in the log (M-META-08)."""
     return [] if group.partition_metadata is None else [records.partition_metadata(group.group_id, None)]
 
 
 def note(step: Step, group: ConsumerGroup, epoch: int) -> None:
-    """The group has looked at its topics (M-HB-04): the next look is due then, or when this epoch is lost
+    """The group has looked at its topics (M-HB-04): the next look is due at its deadline, or when this epoch is lost
     (M-META-02)."""
     refresh = Refresh(step.at_ms + step.settings.metadata_refresh_interval_ms, epoch)
     _note(step, group.group_id, refresh, group.changed_topics if epoch > group.epoch else frozenset())
 
 
 def _note(step: Step, group_id: str, refresh: Refresh | None, topics: frozenset[str]) -> None:
-    """The deadline of M-META-01, and the topics that changed. No record tells them, and no failed append takes them
-    back (F-RT-08): they are noted before the records of its step are applied, so the group of before has them too."""
+    """Set the deadline of M-META-01, and the topics that changed. They are in no record, and a failed append does not
+    undo them (F-RT-08): they are set before the records of their step are applied, so the earlier group has them
+    too."""
     group = access.find(step, group_id)
     if group is not None:
         step.memory.exchange(group._replace(refresh=refresh, changed_topics=topics))
 
 
 def changed(step: Step, image: TopicImage) -> None:
-    """The cluster has other topics: groups that subscribe to one that came, went or changed look again (M-META-03)."""
+    """The topics have changed: groups that subscribe to an added, removed or changed topic look again (M-META-03)."""
     names = changed_names(step.topics, image)
     for name, group in list(step.memory.groups.items()):
         if not isinstance(group, ConsumerGroup):
@@ -66,5 +68,5 @@ def changed(step: Step, image: TopicImage) -> None:
 
 @varies
 def watched(step: Step, group: ConsumerGroup) -> Iterable[str]:
-    """The topics of which the group is told (M-META-03)."""
+    """The topics whose changes the group reacts to (M-META-03)."""
     return group.by_topic.counts

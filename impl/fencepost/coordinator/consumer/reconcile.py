@@ -1,9 +1,9 @@
-"""From what a member has to what it should have, as far as it can go in this heartbeat (7.6).
+"""Reconciliation: the member gets as close to its target as it can in this heartbeat (7.6).
 
-The member gives up first: what its target does not name it must revoke, and until its list of owned partitions omits
-that, it stays at its epoch (UNREVOKED). Then it goes to the target's epoch and takes what is free; what others still
-hold it waits for (UNRELEASED). No partition is given to two members, since one counts as held until its holder's
-record says otherwise (M-REC-16, M-REC-17).
+First the member loses partitions: it must revoke those that are not in its target, and until its list of owned
+partitions omits them, it stays at its epoch (UNREVOKED). Then it moves to the epoch of the target and takes the free
+partitions; for those that other members still hold it waits (UNRELEASED). No partition is given to two members, since
+it counts as held until the record of its holder says otherwise (M-REC-16, M-REC-17).
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from .group import ConsumerGroup, ConsumerMember, Holding, Share
 
 
 class Goal(NamedTuple):
-    """Where the member is to go: its target, the epoch of that target, and the existing topics that it subscribes to
-    now; ``subscribes``: to any name, existing or not.
+    """The destination of the member: its target, the epoch of that target, and the existing topics that it subscribes
+    to now. ``subscribes``: to any name, existing or not.
 
-    ``owned``: the partitions that the member says it owns, None if it does not say. ``changed``: its subscription
-    changed in this request."""
+    ``owned``: the partitions that the member claims to own, None without a claim. ``changed``: its subscription changed
+    in this request.
+    """
 
     target: Share
     epoch: int
@@ -37,7 +38,7 @@ class Goal(NamedTuple):
 
 
 def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """The member as it is after this heartbeat (M-REC-01…07). Raises ``Refused``."""
+    """The member after this heartbeat (M-REC-01…07). Raises ``Refused``."""
     match member.state:
         case MemberState.STABLE if member.epoch == goal.epoch:
             return prune(step, member, goal)
@@ -54,24 +55,24 @@ def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Go
 
 @varies
 def epoch_after_revocation(step: Step, member: ConsumerMember) -> int:
-    """Where a member starts from that has given up what it had to: from its own epoch (M-REC-04, M-REC-19)."""
+    """The epoch from which a member continues after a complete revocation: its own (M-REC-04, M-REC-19)."""
     return member.epoch
 
 
 @varies
 def reachable(step: Step, goal: Goal) -> Share:
-    """What of its target a member can have: the topics that it subscribes to now (M-REC-15)."""
+    """The part of its target that a member can have: the topics that it subscribes to now (M-REC-15)."""
     return {topic_id: partitions for topic_id, partitions in goal.target.items() if topic_id in goal.topic_ids}
 
 
 @varies
 def granted_at(step: Step, goal: Goal) -> int:
-    """The assignment epoch of what the member takes now (M-PE-06)."""
+    """The assignment epoch of partitions that the member takes now (M-PE-06)."""
     return goal.epoch
 
 
 def _next(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal) -> ConsumerMember:
-    """First it gives up, then it takes what is free (M-REC-10…15). ``epoch``: where it stays while it gives up."""
+    """Revoke first, then take free partitions (M-REC-10…15). ``epoch``: the member's epoch while it revokes."""
     target = reachable(step, goal)
     keep: dict[bytes, dict[int, int]] = {}
     drop: dict[bytes, dict[int, int]] = {}
@@ -100,7 +101,7 @@ def _next(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, 
 
 @varies
 def prune(step: Step, member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """A member that stays at its epoch gives up at once the topics that it no longer subscribes to (M-REC-25)."""
+    """A member that stays at its epoch loses at once the topics that it no longer subscribes to (M-REC-25)."""
     if not goal.changed:
         return member
     gone = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in goal.topic_ids}
@@ -121,7 +122,7 @@ def prune(step: Step, member: ConsumerMember, goal: Goal) -> ConsumerMember:
 
 @varies
 def previous_epoch(step: Step, member: ConsumerMember) -> int:
-    """The epoch that a member comes from when it is pruned: its own, which it keeps (M-REC-25)."""
+    """The previous epoch of a pruned member: its current one, which it keeps (M-REC-25)."""
     return member.epoch
 
 

@@ -29,23 +29,23 @@ from fencepost.quirks import HasQuirks, varies
 
 from .group import ConsumerGroup, ConsumerMember, Holding, Resolution, Share
 
-#: What a missing assignment timestamp is (G-DATA-32).
+#: The value of a missing assignment timestamp (G-DATA-32).
 NO_TIMESTAMP: Final = 0
 
 
 def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    """The record that a group is at this epoch, and what its topics were like (F-REC-03)."""
+    """The record of the group's epoch and the hash of its topics (F-REC-03)."""
     return Record(ConsumerGroupMetadataKey(group_id), ConsumerGroupMetadataValue(epoch, metadata_hash=metadata_hash))
 
 
 def partition_metadata(group_id: str, topics: tuple[TopicMetadata, ...] | None) -> Record:
-    """None: the tombstone (M-META-08)."""
+    """The record of the group's topics in 4.0; None gives the tombstone (M-META-08)."""
     value = None if topics is None else ConsumerGroupPartitionMetadataValue(topics)
     return Record(ConsumerGroupPartitionMetadataKey(group_id), value)
 
 
 def member_metadata(group_id: str, member: ConsumerMember) -> Record:
-    """The record of what a member tells of itself (F-REC-05, F-REC-13)."""
+    """The record with the values that a member sends (F-REC-05, F-REC-13)."""
     return Record(
         ConsumerGroupMemberMetadataKey(group_id, member.member_id),
         ConsumerGroupMemberMetadataValue(
@@ -63,7 +63,7 @@ def member_metadata(group_id: str, member: ConsumerMember) -> Record:
 
 
 def target_epoch(group_id: str, epoch: int, at_ms: int) -> Record:
-    """The record that the target assignment is of this epoch (F-REC-06)."""
+    """The record of the epoch of the target assignment (F-REC-06)."""
     return Record(
         ConsumerGroupTargetAssignmentMetadataKey(group_id),
         ConsumerGroupTargetAssignmentMetadataValue(epoch, assignment_timestamp=at_ms),
@@ -79,7 +79,7 @@ def target_member(group_id: str, member_id: str, share: Share) -> Record:
 
 
 def current_assignment(work: HasQuirks, group_id: str, member: ConsumerMember) -> Record:
-    """The record of what a member has now, and is to give up (F-REC-08, F-REC-14)."""
+    """The record of the partitions that a member has, and those that it has to revoke (F-REC-08, F-REC-14)."""
     return Record(
         ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id),
         ConsumerGroupCurrentMemberAssignmentValue(
@@ -93,7 +93,7 @@ def current_assignment(work: HasQuirks, group_id: str, member: ConsumerMember) -
 
 
 def regular_expression(group_id: str, regex: str, resolution: Resolution | None) -> Record:
-    """None: the tombstone."""
+    """The record of a resolved regex; None gives the tombstone."""
     value = None
     if resolution is not None:
         topics = tuple(sorted(resolution.topics))
@@ -111,7 +111,7 @@ def removed_member(group_id: str, member_id: str) -> list[Record]:
 
 
 def removed_group(group: ConsumerGroup, replaced: Mapping[str, str] | None = None) -> list[Record]:
-    """The tombstones of a whole group (F-ORD-09, F-ORD-16); ``replaced``: new ids of members by their old ones
+    """The tombstones of a whole group (F-ORD-09, F-ORD-16). ``replaced``: new ids of members by their old ones
     (X-DOWN-21)."""
     name = group.group_id
     members = sorted((replaced or {}).get(member_id, member_id) for member_id in group.members)
@@ -132,13 +132,13 @@ def share_rows(share: Mapping[bytes, Collection[int]]) -> tuple[TopicPartitions,
 
 
 def _written(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
-    """Kafka writes no epochs for a topic of which nothing is held; an upgrade can bring such a topic (X-UP-05)."""
+    """Kafka writes no epochs for a topic without held partitions; an upgrade can lead to such a topic (X-UP-05)."""
     return tuple(row if row.partitions else AssignedPartitions(row.topic_id, ()) for row in holding_rows(work, holding))
 
 
 @varies
 def holding_rows(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
-    """What a member has, each partition with the epoch at which it was assigned (F-REC-08)."""
+    """The partitions of a member, each with the epoch at which it was assigned (F-REC-08)."""
     rows = []
     for topic_id in sorted(holding):
         partitions = tuple(sorted(holding[topic_id]))

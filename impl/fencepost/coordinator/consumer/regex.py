@@ -1,8 +1,8 @@
 """Subscriptions by regular expression (7.11).
 
-Matching every regex against every topic name is work for another thread, so it is a task: a heartbeat starts it, with
-the regexes of that moment, and its result comes back as an event of its own and is written like any change. Until then
-a new regex matches nothing.
+Matching every regex against every topic name is work for another thread, so it is a task. A heartbeat starts it with
+the current regexes; its result comes back as a separate event and is written like any other change. Until then a new
+regex matches nothing.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .group import ConsumerGroup, ConsumerMember, Resolution
 
 
 class RegexChange(Enum):
-    """What a request did to its member's regex."""
+    """How a request changed the regex of its member."""
 
     NONE = "none"
-    UNRESOLVED = "unresolved"  #: changed, and nothing is known yet of the new one
-    RESOLVED = "resolved"  #: changed, and what the member gets by it is known
+    UNRESOLVED = "unresolved"  #: changed, and the new one is not resolved yet
+    RESOLVED = "resolved"  #: changed, and the topics of the new one are known
 
 
 def update(
     step: Step, request: Request, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
 ) -> tuple[RegexChange, list[Record]]:
-    """Starts to resolve the regexes of a group if they must be, and tells what changed for the member
-    (M-RX-02, M-RX-03, M-HB-03). Raises ``Refused`` (M-VAL-08); a task that was started stays started (M-HB-13)."""
+    """Start to resolve the regexes of a group if necessary, and return what changed for the member (M-RX-02, M-RX-03,
+    M-HB-03). Raises ``Refused`` (M-VAL-08); a started task stays started (M-HB-13)."""
     change, written, wanted = RegexChange.NONE, [], False
     if old.regex != new.regex:
         change = RegexChange.UNRESOLVED
@@ -62,7 +62,7 @@ def update(
 
 @varies
 def given_up(step: Step) -> RegexChange:
-    """What a member does that gives up its regex: what it gets by none is known at once (M-HB-03)."""
+    """The change of a member that gives up its regex: the result is known at once (M-HB-03)."""
     return RegexChange.RESOLVED
 
 
@@ -85,13 +85,13 @@ def _maybe_start(
 
 @varies
 def outdated(step: Step, last: Resolution | None) -> bool:
-    """Whether the last resolution is so old that there is to be another one (M-RX-03, G-CFG-33)."""
+    """Whether the last resolution is so old that another one is needed (M-RX-03, G-CFG-33)."""
     interval = step.settings.group_consumer_regex_refresh_interval_ms
     return last is None or step.at_ms > last.timestamp + interval
 
 
 def _last(step: Step, group: ConsumerGroup) -> Resolution | None:
-    """One of the resolutions stands for all; they can differ where a request that failed had asked for fewer."""
+    """One of the resolutions stands for all; they can differ where a failed request had asked for fewer."""
     rows = group.resolved
     if len({(found.timestamp, found.version) for found in rows.values()}) > 1:
         return rows[step.choices.table(group.group_id, list(rows))[0]]
@@ -99,7 +99,7 @@ def _last(step: Step, group: ConsumerGroup) -> Resolution | None:
 
 
 def done(step: Step, event: TaskDone) -> None:
-    """A resolution has ended: what its regexes match is written, and a change bumps the epoch (M-RX-04, M-RX-05,
+    """A resolution has ended: write the topics that its regexes match; a change bumps the epoch (M-RX-04, M-RX-05,
     F-ORD-15)."""
     name = event.key.group_id
     task = step.tasks[name]

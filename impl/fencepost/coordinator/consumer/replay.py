@@ -1,8 +1,7 @@
-"""What a record says of a consumer group (11.5): the same for the live coordinator and for one that loads.
+"""Applying records of consumer groups (11.5): the same for the live coordinator and for one that loads.
 
-Each function changes the draft it is given. ``create`` says which of the records bring a group into being when it is
-missing; a tombstone never does (F-REPLAY-06). A record that contradicts what is there raises ``InternalError``, which
-fails a load (F-REPLAY-13).
+Each function changes the given draft. ``create`` says which records create a missing group; a tombstone never does
+(F-REPLAY-06). A record that contradicts the group raises ``InternalError``, which fails a load (F-REPLAY-13).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from .draft import ConsumerDraft
 from .group import NOTHING, ConsumerGroup, ConsumerMember, Holding, Resolution, Share, new_group
 from .records import NO_TIMESTAMP
 
-#: The keys of the records that are of a consumer group.
+#: The keys of the records of consumer groups.
 KEYS: Final[tuple[type, ...]] = (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -51,8 +50,8 @@ _STATES = {state.value: state for state in MemberState}
 
 
 def apply(replay: Replay, record: Record) -> None:
-    """Applies one record of a consumer group (F-REPLAY-01, F-REPLAY-06), which is made by whichever comes first
-    (F-REPLAY-14); what records tell survives a fail-over (F-SURV-04). Raises ``InternalError`` for a group of
+    """Apply one record of a consumer group (F-REPLAY-01, F-REPLAY-06). The first record creates the group
+    (F-REPLAY-14); everything in the records survives a fail-over (F-SURV-04). Raises ``InternalError`` for a group of
     another kind that is in use."""
     name = record.key.group
     draft = replay.drafts.get(name) or _draft(replay, name, create=record.value is not None)
@@ -77,7 +76,7 @@ def _draft(replay: Replay, name: str, *, create: bool) -> ConsumerDraft | None:
 
 
 def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
-    """Apply one record of the group; False if the group is gone with it."""
+    """Apply one record of the group; False if it removes the group."""
     match record.key, record.value:
         case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue() as value:
             draft.epoch = value.epoch  # F-REPLAY-11
@@ -112,7 +111,7 @@ def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
                 resolution = Resolution(frozenset(value.topics), value.version, value.timestamp)
             draft.resolve(regex, resolution)
         case _:
-            raise TypeError(f"{record.key} is no record of a consumer group")
+            raise TypeError(f"{record.key} is not the key of a consumer group record")
     return True
 
 
@@ -142,7 +141,7 @@ def _member(draft: ConsumerDraft, member_id: str, value: ConsumerGroupMemberMeta
 def _current(
     replay: Replay, draft: ConsumerDraft, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
 ) -> None:
-    """F-REPLAY-08; who holds what follows from it (M-PE-05), topics that nobody knows included (F-REPLAY-15)."""
+    """F-REPLAY-08; the holders of partitions follow from it (M-PE-05), also for unknown topics (F-REPLAY-15)."""
     old = draft.members.get(member_id)
     if value is not None:
         draft.put(
@@ -160,19 +159,19 @@ def _current(
 
 @varies
 def metadata_hash(replay: Replay, value: ConsumerGroupMetadataValue) -> int:
-    """What the group knows of its topics (M-META-07)."""
+    """The hash of the topics as the group knows them (M-META-07)."""
     return value.metadata_hash
 
 
 @varies
 def assignment_timestamp(replay: Replay, value: ConsumerGroupTargetAssignmentMetadataValue) -> int:
-    """When the target was computed (G-DATA-32)."""
+    """The time when the target was computed (G-DATA-32)."""
     return value.assignment_timestamp
 
 
 @varies
 def holding(replay: Replay, rows: tuple[AssignedPartitions, ...], epoch: int) -> Holding:
-    """What a member has, with the epochs of assignment; where a record tells none, the member's own stands for them
+    """The partitions of a member, with their assignment epochs; where a record has none, the member's own epoch is used
     (M-PE-06, F-REC-08)."""
     found = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Who subscribes to what: counts by topic and by regex, and whether all members subscribe to the same (G-DATA-22)."""
+"""Counts of subscriptions by topic and by regex, and whether all members subscribe to the same topics (G-DATA-22)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .group import ByTopic, ConsumerGroup, ConsumerMember, Resolution
 
 
 class Subscriptions(NamedTuple):
-    """As in ``ConsumerGroup``: who subscribes to each topic, and how many use each regex."""
+    """As in ``ConsumerGroup``: the subscribers of each topic, and how many members use each regex."""
 
     by_topic: ByTopic
     by_regex: Mapping[str, int]
@@ -33,7 +33,7 @@ class TopicTally:
         self._counts = edit(counts)
 
     def named(self, topics: Iterable[str], change: int) -> None:
-        """So many members more name these topics."""
+        """Add ``change`` to the number of members that name these topics."""
         for topic in topics:
             named, matched = self._counts.get(topic, (0, 0))
             self._named += change
@@ -41,7 +41,7 @@ class TopicTally:
             self._put(topic, (named + change, matched))
 
     def matched(self, topics: Iterable[str], change: int) -> None:
-        """So many resolved regexes more match these topics."""
+        """Add ``change`` to the number of resolved regexes that match these topics."""
         for topic in topics:
             named, matched = self._counts.get(topic, (0, 0))
             self._matched += change
@@ -55,19 +55,19 @@ class TopicTally:
             self._counts[topic] = count
 
     def freeze(self) -> ByTopic:
-        """What it has come to; it must not be changed afterwards."""
+        """The counts after the changes; the tally must not be changed afterwards."""
         return ByTopic(frozen(self._counts), self._named, self._named_squared, self._matched, self._matched_squared)
 
 
 def counted(counts: Mapping[str, int], name: str, change: int) -> Mapping[str, int]:
-    """The counts with so many more of this name; what comes to nothing is left out."""
+    """The counts with ``change`` added for this name; counts of 0 are left out."""
     count = counts.get(name, 0) + change
     return with_entry(counts, name, count) if count > 0 else without(counts, name)
 
 
 def with_member(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> Subscriptions:
-    """The counts of the group if ``new`` stood for ``old`` (M-HB-04). A member that just came is its own old version,
-    without a subscription; a static one that came back is a copy of the one that it replaces."""
+    """The counts of the group with ``new`` in place of ``old`` (M-HB-04). A member that just joined is its own old
+    version, without a subscription; a static one that came back is a copy of the one that it replaces."""
     by_topic, by_regex = group.by_topic, group.by_regex
     if new.renames(old):
         topics = TopicTally(by_topic)
@@ -87,7 +87,7 @@ def with_member(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) 
 
 
 def without_members(group: ConsumerGroup, members: Iterable[ConsumerMember]) -> Subscriptions:
-    """The counts of the group without these members, and without regexes that then nobody uses (M-LEAVE-03)."""
+    """The counts of the group without these members, and without regexes that are then unused (M-LEAVE-03)."""
     topics, by_regex = TopicTally(group.by_topic), group.by_regex
     for member in members:
         topics.named(member.topic_names, -1)
@@ -99,7 +99,7 @@ def without_members(group: ConsumerGroup, members: Iterable[ConsumerMember]) -> 
 
 
 def with_resolutions(group: ConsumerGroup, resolutions: Mapping[str, Resolution]) -> ByTopic:
-    """The counts by topic if these regexes were resolved so (M-RX-05)."""
+    """The counts by topic with these resolutions (M-RX-05)."""
     by_topic = TopicTally(group.by_topic)
     for regex, resolution in resolutions.items():
         old = group.resolved.get(regex)
@@ -110,7 +110,7 @@ def with_resolutions(group: ConsumerGroup, resolutions: Mapping[str, Resolution]
 
 
 def type_of(by_regex: Mapping[str, int], by_topic: ByTopic, members: int) -> SubscriptionType:
-    """Whether all members subscribe to the same (M-TGT-05)."""
+    """Whether all members subscribe to the same topics (M-TGT-05)."""
     if not by_regex:
         same = by_topic.all_named_by(members)
     elif len(by_regex) == 1 and next(iter(by_regex.values())) == members:
@@ -121,7 +121,7 @@ def type_of(by_regex: Mapping[str, int], by_topic: ByTopic, members: int) -> Sub
 
 
 def told_topics(records: Iterable[Record]) -> frozenset[str]:
-    """Every topic that these records say is subscribed to, for however short a time."""
+    """Every topic with a subscription in these records, for however short a time."""
     told: set[str] = set()
     for record in records:
         match record.value:

@@ -1,7 +1,7 @@
-"""The target assignment: who should have what (7.5).
+"""The target assignment: the partitions that each member should have (7.5).
 
-It is computed in the request of whoever comes first after a bump, at most once per assignment interval (M-TGT-08);
-until then everybody is reconciled to the old one.
+It is computed in the first request after a bump, at most once per assignment interval (M-TGT-08). Until then all
+members are reconciled to the old one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .subscription import counted
 
 
 class Epochs(NamedTuple):
-    """The group epoch after the request, the subscription type that a target is to be computed with, and the records
-    that the request has written so far."""
+    """The group epoch after the request, the subscription type for computing a target, and the records that the request
+    has written so far."""
 
     epoch: int
     kind: SubscriptionType
@@ -32,7 +32,7 @@ class Epochs(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What the asking member is to go to, and the records that say so."""
+    """The target of the member that sent the request, and the records of a new target."""
 
     epoch: int
     share: Share
@@ -57,7 +57,7 @@ def allowed(step: Step, group: ConsumerGroup) -> bool:
 
 @varies
 def stored(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
-    """The target of a member that the group has; who takes an instance's place takes over the target of its holder
+    """The stored target of a member; a member that takes an instance's place takes over the target of its holder
     (M-HB-07)."""
     owner = None if member.instance_id is None else group.static_members.get(member.instance_id)
     return group.target.get(member.member_id if owner is None else owner, NO_SHARE)
@@ -65,7 +65,7 @@ def stored(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
 
 @varies
 def partitions_known(step: Step, group: ConsumerGroup, written: Sequence[Record]) -> Mapping[bytes, int]:
-    """The number of partitions of each topic, as an assignor sees it: those that the cluster has now (M-TGT-03)."""
+    """The number of partitions of each topic, as an assignor sees it: the current number in the cluster (M-TGT-03)."""
     return {topic_id: topic.partitions for topic_id, topic in step.topics.by_id.items()}
 
 
@@ -77,14 +77,14 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epochs: 
     members = {**group.members, member.member_id: member}
     if predecessor is not None:
         members.pop(predecessor, None)
-    # M-STATIC-15: of one that takes another's place, and has one, the target is withheld (A-UHOM-08)
+    # M-STATIC-15: a member that replaces another and already has a target: that target is withheld (A-UHOM-08)
     withheld = NO_SHARE if predecessor is None else group.target.get(member.member_id, NO_SHARE)
     before = group.target if predecessor is None else taken_over(step, group, predecessor, member.member_id)
     rows = {}
     for member_id in sorted(members):
         rows[member_id] = _spec(step, group, members[member_id], before.get(member_id, NO_SHARE))
     specs = {member_id: rows[member_id] for member_id in step.choices.order(group.group_id, list(rows))}
-    first = next(iter(specs.values())).topic_ids  # the ones that are dealt out if all subscribe to the same (A-UHOM-03)
+    first = next(iter(specs.values())).topic_ids  # distributed if all subscribe to the same topics (A-UHOM-03)
     dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: step.topics.by_id[topic_id].name))
     known = partitions_known(step, group, epochs.written)
     counts = {topic_id: known[topic_id] for topic_id in (*dealt, *known) if topic_id in known}
@@ -107,26 +107,26 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epochs: 
 
 @varies
 def taken_over(step: Step, group: ConsumerGroup, predecessor: str, member_id: str) -> Mapping[str, Share]:
-    """The targets, with that of the predecessor under the id of who takes its place (M-HB-06, M-STATIC-10)."""
+    """The targets, with that of the predecessor under the id of its replacement (M-HB-06, M-STATIC-10)."""
     share = group.target.get(predecessor)
     return group.target if share is None else {**group.target, member_id: share}
 
 
 @varies
 def known_target(step: Step, group: ConsumerGroup, before: Mapping[str, Share], member_id: str) -> Share | None:
-    """The target that records say the member has, those of this request among them (M-TGT-04); ``before``: the targets
-    with what was taken over."""
+    """The target of the member according to its records, with those of this request (M-TGT-04). ``before``: the targets
+    with the one that was taken over."""
     return before.get(member_id)
 
 
 @varies
 def computed_at(step: Step) -> int:
-    """The time that a new target has in its record (G-DATA-32)."""
+    """The time in the record of a new target (G-DATA-32)."""
     return step.at_ms
 
 
 def _spec(step: Step, group: ConsumerGroup, member: ConsumerMember, target: Share) -> MemberSpec:
-    """What an assignor sees of a member (M-TGT-03)."""
+    """A member as an assignor sees it (M-TGT-03)."""
     assigned = {topic_id: _ascending(target[topic_id]) for topic_id in _put_in(step, group.group_id, list(target))}
     topic_ids = step.topics.ids(group.topics_of(member))
     return MemberSpec(member.instance_id, member.rack_id, topic_ids, existing(step, assigned))
@@ -134,7 +134,7 @@ def _spec(step: Step, group: ConsumerGroup, member: ConsumerMember, target: Shar
 
 @varies
 def existing(step: Step, assigned: dict[bytes, tuple[int, ...]]) -> dict[bytes, tuple[int, ...]]:
-    """What of the last target an assignor is told: no partitions that a topic does not have. An upgrade may bring such
+    """The part of the last target that an assignor gets: only partitions that exist. An upgrade may lead to others
     (A-UHET-06)."""
     known = step.topics.by_id
     for topic_id in assigned.keys() & known.keys():
@@ -143,18 +143,18 @@ def existing(step: Step, assigned: dict[bytes, tuple[int, ...]]) -> dict[bytes, 
 
 
 def _ascending(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """As an assignor takes them, each once; a record may have them in any way."""
+    """The numbers as an assignor takes them, ascending and each once; a record may have them in any order."""
     return numbers if len(numbers) < 2 else tuple(sorted(set(numbers)))
 
 
 def _below(numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Those of numbers that ascend which a topic of ``count`` partitions has."""
+    """Of these ascending numbers, the partitions that a topic with ``count`` partitions has."""
     whole = not numbers or (numbers[0] >= 0 and numbers[-1] < count)
     return numbers if whole else tuple(number for number in numbers if 0 <= number < count)
 
 
 def _put_in(step: Step, group_id: str, topic_ids: list[bytes]) -> Sequence[bytes]:
-    """In the order in which Kafka's table of them was filled (A-UHOM-07)."""
+    """The topics in the order in which Kafka's table of them was filled (A-UHOM-07)."""
     return step.choices.topics(group_id, topic_ids) if hash_order.crowded(topic_ids) else topic_ids
 
 
@@ -168,16 +168,16 @@ def _same(one: Share, other: Share) -> bool:
 
 @varies
 def elects_another(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether what this member wants now makes another assignor the preferred one (M-HB-14); who is elected by a tie
-    stays so while the same names are tied (M-HB-15)."""
+    """Whether the vote of this member makes another assignor the preferred one (M-HB-14). The winner of a tie stays the
+    same while the same names are tied (M-HB-15)."""
     name = group.group_id
     before, after = most_wanted(step, group.votes), most_wanted(step, votes_with(group, member))
     return before != after and elected(step, name, before) != elected(step, name, after)
 
 
 def votes_with(group: ConsumerGroup, member: ConsumerMember) -> Mapping[str, int]:
-    """The votes of the members with this one as it is now. Who takes a static member's place, and has one, still votes
-    for its own too (M-STATIC-15)."""
+    """The votes of the members, with the current vote of this one. A member that takes a static member's place, and
+    already has one, still votes for its own place too (M-STATIC-15)."""
     holder = None if member.instance_id is None else group.static_members.get(member.instance_id)
     gone = group.members.get(member.member_id if holder is None else holder)
     votes = group.votes
@@ -192,7 +192,7 @@ def preferred(step: Step, group_id: str, votes: Mapping[str, int]) -> str:
 
 
 def elected(step: Step, group_id: str, tied: list[str]) -> str:
-    """Who wins of those with equally many votes, which the host may choose (M-TGT-02)."""
+    """The winner among assignors with equally many votes, which the host may choose (M-TGT-02)."""
     return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)
 
 
@@ -208,7 +208,7 @@ def most_wanted(step: Step, votes: Mapping[str, int]) -> list[str]:
 
 @varies
 def valid(step: Step, votes: Mapping[str, int]) -> Mapping[str, int]:
-    """The votes that count. In a log of other days there may be some for an assignor that is no longer configured; the
-    wish stays in the member's record, and counts again when that assignor is back (M-TGT-02)."""
+    """The votes that count. An old log may have votes for an assignor that is no longer configured; the vote stays in
+    the member's record, and counts again when that assignor is configured again (M-TGT-02)."""
     configured = step.settings.group_consumer_assignors
     return {name: count for name, count in votes.items() if name in configured}

@@ -1,4 +1,4 @@
-"""Timers of members (M-TMR-*) and the settings that a group may have of its own (M-CFG-01)."""
+"""Timers of members (M-TMR-*) and the settings that a group may override (M-CFG-01)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..kernel.state import Operation
 from ..kernel.step import Step
 from .group import ConsumerGroup, ConsumerMember
 
-#: All that may be armed for a member of a consumer group, and may end its membership (M-LEAVE-03).
+#: The timers that may be set for a member of a consumer group, and may end its membership (M-LEAVE-03).
 KINDS: Final = (
     TimerKind.CONSUMER_SESSION,
     TimerKind.CONSUMER_REBALANCE,
@@ -26,49 +26,49 @@ KINDS: Final = (
     TimerKind.CONSUMER_SYNC,
 )
 _NONE = GroupConfig()
-#: After this time a timer comes again that could not do its work, in ms (M-TMR-08).
+#: The delay before a timer whose work failed fires again, in ms (M-TMR-08).
 RETRY_MS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class TimerRan(AppendCallback):
-    """A timer of a member, with the epoch that it was set with; it comes again if what it did is not in the log in time
-    (M-TMR-08)."""
+    """The run of a member's timer, with the epoch at which it was set. The timer is set again if its records are not in
+    the log in time (M-TMR-08)."""
 
     key: TimerKey
     epoch: int
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """What the timer did is not in the log, so it is tried again, unless the partition is another's now."""
+        """The records of the timer are not in the log, so set it again, unless the partition was lost."""
         if error is not ErrorCode.NOT_COORDINATOR:
             retry(step, self.key, self.epoch)
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Nobody waits for an answer; the write may yet come through."""
+        """The timer needs no answer; its write may still be replicated."""
         completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def watch_session(step: Step, group_id: str, member_id: str) -> None:
-    """The member is fenced unless it is heard of within its session timeout (M-TMR-01, M-HB-09)."""
+    """Fence the member unless it sends a request within its session timeout (M-TMR-01, M-HB-09)."""
     step.timers.set(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), session_timeout(step, group_id))
 
 
 def watch_rebalance(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """The member is fenced unless it has given up what it must in time (M-TMR-02, M-TMR-05): the timer acts only if the
-    member still has this epoch when it fires."""
+    """Fence the member unless it revokes its partitions in time (M-TMR-02, M-TMR-05). The timer acts only if the member
+    still has this epoch when it fires."""
     key = TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id)
     step.timers.set(key, member.rebalance_timeout, epoch=member.epoch)
 
 
 def unwatch(step: Step, group_id: str, member_id: str) -> None:
-    """Nobody waits for anything of the member any more."""
+    """Cancel all timers of the member."""
     for kind in KINDS:
         step.timers.cancel(TimerKey(kind, group_id, member_id))
 
 
 def retry(step: Step, key: TimerKey, epoch: int) -> None:
-    """What the timer did was not appended, so it fires again a little later (M-TMR-08); it takes the place of one that
-    was armed since."""
+    """The records of the timer were not appended, so it fires again a little later (M-TMR-08); it replaces a timer that
+    was set since."""
     step.timers.set(key, RETRY_MS, epoch=epoch)
 
 
@@ -81,7 +81,7 @@ def session_timeout(step: Step, group_id: str) -> int:
 
 
 def heartbeat_interval(step: Step, group_id: str) -> int:
-    """How often a member of the group is to be heard of, in ms (G-CFG-11, G-CFG-28)."""
+    """The interval between heartbeats of a member, in ms (G-CFG-11, G-CFG-28)."""
     settings = step.settings
     value = step.configs.get(group_id, _NONE).consumer_heartbeat_interval_ms
     low, high = settings.group_consumer_min_heartbeat_interval_ms, settings.group_consumer_max_heartbeat_interval_ms
@@ -97,20 +97,20 @@ def assignment_interval(step: Step, group_id: str) -> int:
 
 
 def _own(step: Step, value: int | None, usual: int, low: int, high: int) -> int:
-    """The group's own value within the broker's bounds, or the broker's if it has none (M-CFG-01); that never
-    changes while a coordinator lives, so it is the one of its start and of now (V-128)."""
+    """The value of the group within the bounds of the broker, or the value of the broker if the group has none
+    (M-CFG-01). The latter never changes while a coordinator exists, so its start value is the current one (V-128)."""
     return usual if value is None else within_bounds(step, value, low, high)
 
 
 @varies
 def within_bounds(step: Step, value: int, low: int, high: int) -> int:
-    """The value of a group's own setting that counts: the nearest one that the broker allows (M-CFG-01, G-CFG-28)."""
+    """The value that counts for a setting of a group: the nearest one that the broker allows (M-CFG-01, G-CFG-28)."""
     return min(max(value, low), high)
 
 
 def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """Arms or cancels the rebalance timer after a heartbeat changed what the member has (M-TMR-02). Nobody else has
-    this timer (M-TMR-06, M-TMR-07, X-JOIN-21)."""
+    """Set or cancel the rebalance timer after a heartbeat changed the assignment of the member (M-TMR-02). No other
+    member has this timer (M-TMR-06, M-TMR-07, X-JOIN-21)."""
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         watch_rebalance(step, group_id, member)
     else:
@@ -118,10 +118,10 @@ def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
 
 
 def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
-    """The records that took the group from ``before`` to ``now`` are lost, so its members have the timers of
-    ``before``, those that were cancelled at full length (M-HB-13).
+    """The records that changed the group from ``before`` to ``now`` are lost, so its members get the timers of
+    ``before`` back; timers that were cancelled start again at full length (M-HB-13).
 
-    The join and sync timers of classic members do not come back: who left is silent, and its session ends.
+    The join and sync timers of classic members do not come back: a member that left is silent, and its session ends.
     """
     name = before.group_id
     for member_id, member in before.members.items() if now is None else exchanged(before.members, now.members):
@@ -139,7 +139,7 @@ def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> 
 
 
 def watch_loaded(step: Step, group: ConsumerGroup) -> None:
-    """Arms the timers of all members after a load (F-LOAD-04, F-LOAD-05); join and sync timers do not come back
+    """Set the timers of all members after a load (F-LOAD-04, F-LOAD-05); join and sync timers do not come back
     (X-TMR-04)."""
     for member in group.members.values():
         watch_session(step, group.group_id, member.member_id)

@@ -1,7 +1,8 @@
-"""What a group remembers of the topics that it subscribes to (M-META-*).
+"""The hash of the topics that a group subscribes to (M-META-*).
 
-It keeps one number for all of them (M-META-07): XXH3 over the hashes of its topics, which are XXH3 over the bytes that
-Kafka feeds it: integers little-endian, texts as their UTF-16 units, little-endian, with their number behind.
+A group keeps one number for all its topics (M-META-07): XXH3 over the hashes of the topics, each of which is XXH3 over
+the bytes that Kafka uses: integers little-endian, strings as their UTF-16 units, little-endian, followed by their
+number.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ _MAGIC = b"\0"
 
 
 def metadata_hash(hash64: Callable[[bytes], int], topics: TopicImage, names: Iterable[str]) -> int:
-    """One number for the topics that a group subscribes to (M-META-07), over those of the names that exist; 0 if none
-    does."""
+    """The hash of the topics that a group subscribes to (M-META-07), over those names that exist; 0 if none does."""
     known = topics.by_name
     hashes = [_topic_hash(hash64, known[name]) for name in sorted(names, key=java_order) if name in known]
     return hash64(b"".join(struct.pack("<q", value) for value in hashes)) if hashes else 0

@@ -1,8 +1,8 @@
-"""What a member that joins or stays does to its group, whichever protocol it speaks (7.4, X-JOIN-11).
+"""The effects of a member that joins or stays on its group, for both protocols (7.4, X-JOIN-11).
 
-A ConsumerGroupHeartbeat and a JoinGroup to a consumer group differ in how they find the member and in what they say of
-it. From the updated member on they go the same way: its metadata, the epoch of the group, the target, and how near to
-the target the member gets. Each step gives its records; nothing is written before all have passed.
+A ConsumerGroupHeartbeat and a JoinGroup to a consumer group differ in how they find the member and in the values that
+they have. From the updated member on both continue in the same way: its metadata, the epoch of the group, the target,
+and the reconciliation of the member. Each step returns its records; nothing is written before all steps have passed.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def replacement(step: Step, group: ConsumerGroup, member: ConsumerMember, replac
 
 
 def metadata_of(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> list[Record]:
-    """The member with what its heartbeat tells of itself; what it does not tell stays (M-HB-02)."""
+    """The record of the member with the values of its heartbeat; values that are not sent stay (M-HB-02)."""
     return [] if new == old else [records.member_metadata(group.group_id, new)]
 
 
 def bumped(
     step: Step, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, written: list[Record], *, bump: bool
 ) -> Epochs:
-    """The epoch of the group goes on if the request says so or its topics have changed (M-HB-04, M-HB-05). ``bump``:
-    the request bumps, whatever the topics are like now (M-HB-03)."""
+    """Bump the epoch of the group if the request requires it or the topics have changed (M-HB-04, M-HB-05). ``bump``:
+    the request requires it, whatever the topics are now (M-HB-03)."""
     epoch, kind = group.epoch, group.subscription_type
     look = bump or group.refresh_due(step.at_ms)
     if not look and not target_due(step, group):
@@ -62,7 +62,7 @@ def bumped(
 
 @varies
 def target_due(step: Step, group: ConsumerGroup) -> bool:
-    """Whether a target is due from an earlier request; then it is computed with the subscriptions of now (M-TGT-05,
+    """Whether a target is due from an earlier request; then it is computed with the current subscriptions (M-TGT-05,
     M-TGT-06)."""
     return group.assignment_epoch < group.epoch
 
@@ -76,8 +76,8 @@ def reconciled(
     *,
     changed: bool,
 ) -> ConsumerMember:
-    """The member as far on the way to its target as it can get now (M-HB-08). ``changed``: the subscription did, in
-    this request. Raises ``Refused``."""
+    """The member as close to its target as it can get now (M-HB-08). ``changed``: its subscription changed in this
+    request. Raises ``Refused``."""
     if not changed and member.reconciled_to(goal.epoch):
         return member
     names = group.topics_of(member)

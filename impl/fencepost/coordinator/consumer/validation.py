@@ -1,4 +1,4 @@
-"""What a ConsumerGroupHeartbeat must look like, whatever the group (7.3)."""
+"""The checks of a ConsumerGroupHeartbeat that do not need the group (7.3)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fencepost.quirks import varies
 
 from ..kernel.state import CoordinatorState
 
-#: From this version on the client makes the member id (G-WIRE-40).
+#: From this version on the client generates the member id (G-WIRE-40).
 MEMBER_ID_GIVEN_SINCE = 1
 
 
 def unauthorized(request: Request, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:
-    """Whether the caller may do this to the group and its topics (M-VAL-01, M-VAL-02)."""
+    """The error if the caller may not do this to the group and its topics (M-VAL-01, M-VAL-02)."""
     if not settings.consumer_protocol_enabled:  # X-ROLL-01
         return ErrorCode.UNSUPPORTED_VERSION
     if body.group_id in request.denied:
@@ -32,13 +32,13 @@ def unauthorized(request: Request, body: ConsumerGroupHeartbeatRequest, settings
 
 @varies
 def wrong_at_once(state: CoordinatorState, request: Request, body: ConsumerGroupHeartbeatRequest) -> ErrorCode | None:
-    """What is wrong with the fields is told by whoever is asked, whether it leads the partition or not (M-VAL-04)."""
+    """Wrong fields are reported by any coordinator, whether it leads the partition or not (M-VAL-04)."""
     return invalid(request.version, body, state.settings)
 
 
 def invalid(version: int, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:
-    """What is wrong with a heartbeat's own fields, the first that applies (M-VAL-05…07, M-VAL-09…15, in the order of
-    the rows). So no dynamic member leaves with epoch −2 (M-LEAVE-06)."""
+    """The error of a heartbeat's own fields, the first that applies (M-VAL-05…07, M-VAL-09…15, in the order of the
+    rows). So no dynamic member leaves with epoch −2 (M-LEAVE-06)."""
     epoch = body.member_epoch
     needs_id = version >= MEMBER_ID_GIVEN_SINCE or epoch > 0 or epoch == LEAVE_EPOCH
     if (
@@ -67,5 +67,5 @@ def _incomplete(body: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def _blank(text: str) -> bool:
-    """As Java's ``trim``: characters up to the space are cut."""
+    """As with Java's ``trim``: characters up to the space are removed."""
     return all(character <= " " for character in text)

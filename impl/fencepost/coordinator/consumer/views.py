@@ -11,7 +11,7 @@ from .records import holding_rows, share_rows
 
 
 def view(state: CoordinatorState, group: ConsumerGroup) -> ConsumerGroupView:
-    """The group as the newest state has it, replicated or not."""
+    """The group in the newest state, replicated or not."""
     return ConsumerGroupView(
         group_id=group.group_id,
         state=group.state,
@@ -39,7 +39,7 @@ def view(state: CoordinatorState, group: ConsumerGroup) -> ConsumerGroupView:
 
 @varies
 def has_partition_metadata(state: CoordinatorState, group: ConsumerGroup) -> bool:
-    """Whether the log still has a record of 4.0's of the partitions of its topics (G-DATA-33)."""
+    """Whether the log still has 4.0's record of the partitions of the group's topics (G-DATA-33)."""
     return group.partition_metadata is not None
 
 

@@ -1,4 +1,4 @@
-"""What every kind of group stands on: the state of a coordinator, the step that changes it, its log and its timers.
+"""The base of every kind of group: the state of a coordinator, the step that changes it, its log and its timers.
 
-Nothing in here knows what a group is, but for the few things that a ``Group`` tells of itself.
+Modules in here know nothing about groups except the interface ``Group``.
 """

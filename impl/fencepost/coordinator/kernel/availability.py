@@ -1,4 +1,4 @@
-"""Whether the coordinator serves requests at all (F-RT-02)."""
+"""Whether the coordinator serves requests (F-RT-02)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from .state import CoordinatorState, Status
 
 
 def not_serving(state: CoordinatorState) -> ErrorCode | None:
-    """Why the partition is not served, None if it is: another leads it, or its log is still read (C-JOIN-06, C-JOIN-07,
-    C-SYNC-04, C-HB-04)."""
+    """Why the partition is not served, None if it is: another broker leads it, or its log is still being loaded
+    (C-JOIN-06, C-JOIN-07, C-SYNC-04, C-HB-04)."""
     if state.status is Status.ACTIVE:
         return None
     loading = state.status is Status.LOADING

@@ -1,4 +1,4 @@
-"""Members by name, for the causes of rebalances."""
+"""The identities of members, for the causes of rebalances."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Member(TypingProtocol):
 
 
 def identities(members: Iterable[Member]) -> tuple[MemberIdentity, ...]:
-    """The names of these members, in this order."""
+    """The identities of these members, in this order."""
     return tuple(
         [
             MemberIdentity(

@@ -1,25 +1,25 @@
 """Write operations that wait for the log (11.2).
 
-Every request but Describe and List is a write operation, also when it writes nothing. Its records are in memory and
-in the log at once, for every later operation to see (F-RT-06); the operation stays *open* until they are replicated,
-and one without records until everything before it is (F-RT-07). Three things may end it: the high watermark passes it
-(``replicated``), the append fails directly after the step (``append_failed``), or the write timeout fires first
-(``timed_out``); an unload fails all that are open.
+Every request except Describe and List is a write operation, also when it writes nothing. Its records are in memory and
+in the log at once, visible to every later operation (F-RT-06). The operation stays *open* until its records are
+replicated; an operation without records stays open until everything before it is replicated (F-RT-07). Three events may
+end it: the high watermark passes it (``replicated``), the append fails directly after the step (``append_failed``), or
+the write timeout fires first (``timed_out``). An unload fails all open operations.
 
-Two kinds of answers hang on this. Heartbeat, LeaveGroup and DeleteGroups are answered *by* the operation, so they are
-never ahead of the log. JoinGroup and SyncGroup are answered by the group, when the rebalance says so; their operation
-only guards the record they wrote, by a callback that tells the group what became of it:
+There are two kinds of answers. Heartbeat, LeaveGroup and DeleteGroups are answered *by* the operation, so they are
+never ahead of the log. JoinGroup and SyncGroup are answered by the group, when the rebalance allows it. Their operation
+only protects the record that they wrote: its callback reports to the group what happened to the record:
 
-* ``GroupCreated``: nothing to do when it succeeds; when the append fails the group is gone again (C-JOIN-16).
+* ``GroupCreated``: success does nothing; if the append fails, the group is removed again (C-JOIN-16).
 * ``AssignmentSent``: success makes the group Stable, failure starts another rebalance (C-SYNC-21…23).
-* ``MemberReplaced``: success answers the returning static member, failure puts its old id back (C-STATIC-04…06).
+* ``MemberReplaced``: success answers the returning static member, failure restores its old id (C-STATIC-04…06).
 * ``ClassicJoined``, ``ClassicSynced``: success sets the timers of a member of a consumer group (X-JOIN-20, X-SYNC-06).
 
-Each stands in the layer that it is of, with the function that starts it. A callback acts on the group *object* it was
-made for; the incarnation number stands for that identity.
+Each callback is in its own layer, with the function that starts it. A callback acts on the group *object* that it was
+made for, identified by the incarnation number.
 
-Memory follows the log: a timeout answers the request that made the write, so that its sender need not wait, and leaves
-everything else to the callback, which still comes.
+Memory follows the log: a timeout answers the request, so that its sender does not have to wait, and leaves everything
+else to the callback, which still runs later.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from .step import Step
 
 @dataclass(frozen=True, slots=True)
 class AppendCallback(Callback):
-    """What an operation does when it is known what became of its records; nothing, unless a method says so."""
+    """What an operation does when the result of its append is known. By default nothing."""
 
     def replicated(self, step: Step, request: Request) -> None:
-        """The records of the request are in the log."""
+        """The records of the request are replicated."""
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """They are not, or the partition is lost and nobody can tell."""
+        """The records are not in the log, or the partition is lost and the result is unknown."""
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """They may still come to be replicated; memory follows the log, so this callback comes then."""
+        """The records may still be replicated; memory follows the log, so this callback runs then."""
 
     def unloaded(self, step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
         """The partition is lost while the operation is open (F-UNLOAD-01)."""
@@ -57,8 +57,8 @@ class AppendCallback(Callback):
 
 @varies
 def replicated(step: Step, offset: int) -> None:
-    """The high watermark is at ``offset``: open operations below are done, in log order (F-RT-14), so who has seen what
-    an earlier one did is not answered before that one (F-RT-06)."""
+    """The high watermark is at ``offset``: the open operations below are done, in log order (F-RT-14). So an operation
+    that saw the changes of an earlier one is not answered before it (F-RT-06)."""
     step.log.committed = offset
     step.log.ends = tuple(end for end in step.log.ends if end > offset)
     step.memory.changes = tuple(change for change in step.memory.changes if change.offset > offset)
@@ -77,7 +77,7 @@ def replicated(step: Step, offset: int) -> None:
 
 
 def timed_out(step: Step, number: int) -> None:
-    """The write timeout ran out (G-CFG-25)."""
+    """The write timeout has expired (G-CFG-25)."""
     operation = step.requests.operations.get(number)
     if operation is not None:
         give_up_waiting(step, number, operation)
@@ -85,8 +85,8 @@ def timed_out(step: Step, number: int) -> None:
 
 @varies
 def give_up_waiting(step: Step, number: int, operation: Operation) -> None:
-    """Nobody waits longer for the operation; its records are in the log and may yet be replicated, so what they changed
-    stays, and a callback still comes (F-RT-09)."""
+    """Stop waiting for the operation. Its records are in the log and may still be replicated, so its changes stay, and
+    a callback still runs later (F-RT-09)."""
     callback = _callback(operation)
     if callback is None:
         fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
@@ -95,14 +95,14 @@ def give_up_waiting(step: Step, number: int, operation: Operation) -> None:
 
 
 def fail_since(step: Step, base: int, error: ErrorCode) -> None:
-    """What was written from ``base`` on is not in the log (F-RT-08)."""
+    """Everything written from ``base`` on is not in the log (F-RT-08)."""
     for number, operation in list(step.requests.operations.items()):
         if operation.offset > base:
             fail(step, number, operation, error)
 
 
 def unload(step: Step, error: ErrorCode) -> None:
-    """The partition goes, so nobody waits any longer (F-UNLOAD-01)."""
+    """The partition is lost: end all open operations (F-UNLOAD-01)."""
     for number, operation in list(step.requests.operations.items()):
         callback = _callback(operation)
         if callback is None:
@@ -112,7 +112,7 @@ def unload(step: Step, error: ErrorCode) -> None:
 
 
 def fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
-    """Callback first, then whoever still waits for an answer (F-RT-13)."""
+    """Run the callback first, then answer the request if it still waits (F-RT-13)."""
     request, callback = operation.request, _callback(operation)
     if callback is not None:
         callback.failed(step, request, error)  # F-RT-13
@@ -126,13 +126,13 @@ def fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> Non
 
 @varies
 def answers_failure(step: Step, operation: Operation) -> bool:
-    """Whether the operation tells its request that it failed. A JoinGroup or SyncGroup that wrote nothing is parked in
-    its group, which alone answers it: only earlier writes were late (C-JOIN-70, F-RT-13)."""
+    """Whether the operation answers its request with the failure. A JoinGroup or SyncGroup that wrote nothing is parked
+    in its group, and only the group answers it: only earlier writes were late (C-JOIN-70, F-RT-13)."""
     return operation.callback is not None or operation.reply is not None
 
 
 def close(step: Step, number: int) -> None:
-    """The operation is over."""
+    """The operation is finished."""
     step.requests.close(number)
     step.timers.cancel(operations.timer(number))
 

@@ -1,4 +1,4 @@
-"""How an error inside becomes the error that a client sees."""
+"""How an internal error becomes the error that a client sees."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from fencepost.protocol.errors import ErrorCode
 
-#: C-SYNC-30: what a group tells when the append of its own record failed. Others stay as they are.
+#: C-SYNC-30: what a group reports when the append of its own record failed. Other errors stay as they are.
 _APPEND: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -24,8 +24,8 @@ class InternalError(Exception):
 
 
 class Refused(Exception):
-    """The request is answered with this error and writes nothing. ``why``: words for the client, where the answer has
-    room for them; those that belong to the error if none are given."""
+    """The request is answered with this error and writes nothing. ``why``: the error message for the client, where the
+    answer has a field for it; by default the message of the error."""
 
     def __init__(self, error: ErrorCode, why: str | None = None) -> None:
         super().__init__(error.name)
@@ -34,12 +34,13 @@ class Refused(Exception):
 
 
 def append_error(error: ErrorCode) -> ErrorCode:
-    """What a client is told when a write failed with this error (C-SYNC-30)."""
+    """The error that a client gets when a write failed with this error (C-SYNC-30)."""
     return _APPEND.get(error, error)
 
 
 def operation_error(error: ErrorCode) -> ErrorCode:
-    """What a client is told when its operation failed (F-RT-10): as C-SYNC-30, and a lost network reads as loading."""
+    """The error that a client gets when its operation failed (F-RT-10): as in C-SYNC-30, and a network error becomes
+    COORDINATOR_LOAD_IN_PROGRESS."""
     if error is ErrorCode.NETWORK_EXCEPTION:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return _APPEND.get(error, error)

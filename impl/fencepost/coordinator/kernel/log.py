@@ -1,4 +1,4 @@
-"""The log while a step appends to it: where it stands, and what of it is replicated."""
+"""The log while a step appends to it: its end, and how much of it is replicated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .state import CoordinatorState
 
 class Log:
     """``records``: those of this step, in order. ``start``: the offset of the first of them. ``committed``: the high
-    watermark, below which all is replicated. ``ends``: of outcomes whose records are not."""
+    watermark, below which everything is replicated. ``ends``: end offsets of outcomes that are not replicated."""
 
     __slots__ = ("committed", "ends", "records", "start")
 
@@ -26,10 +26,10 @@ class Log:
 
     @property
     def all_replicated(self) -> bool:
-        """Whether there is nothing to wait for, of this step or of others before it."""
+        """Whether there is nothing to wait for, from this step or earlier ones."""
         return not self.records and self.committed >= self.start
 
     def restart(self, end: int) -> None:
-        """It is another log, replicated up to its end."""
+        """Continue with another log, which is replicated up to its end."""
         self.ends = ()
         self.start = self.committed = end

@@ -1,6 +1,6 @@
-"""The groups while a step changes them, and what each change is to be undone by.
+"""The groups while a step changes them, and what is needed to undo each change.
 
-What a record of the step changes is undone if that is not appended; what is exchanged in memory alone is not (F-RT-08).
+A change by a record of the step is undone if the record is not appended; a change in memory alone is not (F-RT-08).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from .state import CoordinatorState, Group, GroupChange
 
 class Memory:
     """``groups``: by their names. ``changes``: of earlier steps, not yet replicated, in log order. ``incarnations``:
-    how many groups there were so far. ``undone``: by their numbers, groups that a failed append takes away in this
-    step."""
+    how many groups there were so far. ``undone``: groups that a failed append removes in this step, by number."""
 
     __slots__ = ("_before", "_changed", "changes", "groups", "incarnations", "undone")
 
@@ -24,7 +23,7 @@ class Memory:
         self.changes = state.changes
         self.incarnations = state.incarnations
         self.undone: dict[int, Group] = {}
-        self._changed: list[tuple[str, Group | None, int]] = []  #: and how far behind the records it counts
+        self._changed: list[tuple[str, Group | None, int]] = []  #: with the number of records it counts as later
 
     def new_incarnation(self) -> int:
         """A number that no group had before (C-ST-24)."""
@@ -32,12 +31,12 @@ class Memory:
         return self.incarnations
 
     def exchange(self, group: Group) -> None:
-        """Exchange a group in memory alone: no record says so, and no failed append takes it back (F-RT-08)."""
+        """Replace a group in memory alone: no record says so, and a failed append does not undo it (F-RT-08)."""
         self._own()[group.group_id] = group
 
     def change(self, group_id: str, group: Group | None) -> Group | None:
-        """A group comes, is exchanged, changes or goes, by a record of this step (F-RT-08, C-ADM-08). Returns what was
-        there."""
+        """A record of this step adds, replaces, changes or removes a group (F-RT-08, C-ADM-08). Returns the previous
+        group."""
         groups = self._own()
         old = groups.get(group_id)
         self._changed.append((group_id, old, 0))
@@ -48,35 +47,35 @@ class Memory:
         return old
 
     def forget(self, group_id: str) -> None:
-        """A group goes and no record says so; the change counts as the next record's (C-JOIN-15)."""
+        """Remove a group without a record; the change counts as part of the next record (C-JOIN-15)."""
         groups = self._own()
         self._changed.append((group_id, groups.pop(group_id), 1))
 
     def appear(self, group: Group) -> None:
-        """A group is there and no record says so; the change counts as the next record's, of this step or of a later
-        one (O-COMMIT-39)."""
+        """Add a group without a record; the change counts as part of the next record, of this or a later step
+        (O-COMMIT-39)."""
         self._own()[group.group_id] = group
         self._changed.append((group.group_id, None, 1))
 
     def replace(self, groups: Mapping[str, Group], changes: tuple[GroupChange, ...]) -> None:
-        """Exchange the whole map, for one that nobody else has (load, unload, revert)."""
+        """Replace the whole map with one that is not shared (load, unload, revert)."""
         self.groups = groups
         self.changes = changes
 
     def restart(self, groups: Mapping[str, Group]) -> None:
-        """The groups are these, and nothing can be undone."""
+        """Start from these groups; nothing can be undone."""
         self.replace(groups, ())
         self._changed.clear()
 
     def after(self) -> Mapping[str, Group]:
-        """The groups once the step is over."""
+        """The groups after the step."""
         return frozen(self.groups)
 
     def all_changes(self, base: int, end: int) -> tuple[GroupChange, ...]:
-        """Those that are not replicated once the step is over, which has written from ``base`` to below ``end``."""
+        """The changes that are not replicated after the step, which has written from ``base`` to below ``end``."""
         if not self._changed:
             return self.changes
-        behind = int(base == end)  # nothing was written for it to count as
+        behind = int(base == end)  # the step wrote no record that the change could be part of
         return self.changes + tuple(
             GroupChange(base, end + more * behind, name, old) for name, old, more in self._changed
         )

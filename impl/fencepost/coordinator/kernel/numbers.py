@@ -1,8 +1,8 @@
-"""Numbers as records and messages hold them: they have a width, and go round at its ends as Java's do (G-VOC-04).
+"""Numbers of records and messages: they have a width, and wrap around as Java's do (G-VOC-04).
 
-No group comes near the ends by itself: it would need two thousand million rebalances. But a log may contain such a
-number, and a request may name any time to keep an offset. The records and answers must fit their fields all the same,
-and the coordinator must do from there what Kafka's does.
+No group reaches the limits by itself: it would need two thousand million rebalances. But a log may contain such a
+number, and a request may ask for any retention time. The records and answers must still fit their fields, and the
+coordinator must then continue as Kafka's does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def next_epoch(number: int) -> int:
 
 
 def time_after(at_ms: int, span_ms: int) -> int:
-    """The time so long after that one, both in ms, a number of 64 bits (O-COMMIT-14)."""
+    """The time ``span_ms`` after ``at_ms``, a number of 64 bits (O-COMMIT-14)."""
     return _signed(at_ms + span_ms, 64)
 
 

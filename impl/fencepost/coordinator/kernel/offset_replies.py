@@ -1,4 +1,4 @@
-"""The answer that refuses a request of the offset APIs: an error of the group, put where API and version have it."""
+"""The error answer to a request of the offset APIs: an error of the group, in the place that API and version have."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ OffsetResponse: TypeAlias = (
     OffsetCommitResponse | OffsetFetchResponse | OffsetDeleteResponse | TxnOffsetCommitResponse | WriteTxnMarkerResponse
 )
 
-#: The version of OffsetFetch that has no error of the group yet (O-FETCH-11).
+#: The last version of OffsetFetch without an error field for the group (O-FETCH-11).
 FETCH_WITHOUT_GROUP_ERROR = 1
-#: From this version on TxnOffsetCommit can say that the coordinator loads (O-TXN-02).
+#: The first version of TxnOffsetCommit that can report that the coordinator is loading (O-TXN-02).
 TXN_TELLS_LOADING_SINCE = 2
-#: That the coordinator is not here, or not yet.
+#: The errors that say that the coordinator is not here, or not yet.
 _NOT_HERE = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -45,7 +45,7 @@ _NOT_HERE = (
 
 
 def offset_refusal(body: OffsetRequest, version: int, error: ErrorCode) -> OffsetResponse:
-    """Every offset API's way to say ``error`` of the group."""
+    """The answer with an ``error`` of the group, in the form of each offset API."""
     match body:
         case OffsetCommitRequest():
             return OffsetCommitResponse(everywhere(body.topics, error))
@@ -72,19 +72,19 @@ def everywhere(topics: tuple[OffsetCommitRequestTopic, ...], error: ErrorCode) -
 
 
 def txn_error(error: ErrorCode, version: int) -> ErrorCode:
-    """Old producers do not know that a coordinator can be loading (O-TXN-02)."""
+    """The error for this version; old producers do not know that a coordinator can be loading (O-TXN-02)."""
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < TXN_TELLS_LOADING_SINCE:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return error
 
 
 def marker_error(error: ErrorCode) -> ErrorCode:
-    """Who ends a transaction knows of partitions and their leaders, not of coordinators (O-TXN-15)."""
+    """The error for the sender of a marker, which knows partitions and their leaders, not coordinators (O-TXN-15)."""
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_HERE else error
 
 
 def fetch_refusal(group: OffsetFetchRequestGroup, version: int, error: ErrorCode) -> OffsetFetchResponseGroup:
-    """The error of one group: its own, or in the oldest version that of each partition that was asked for
+    """The error of one group: its own, or in the oldest version the error of each requested partition
     (O-FETCH-11)."""
     if version > FETCH_WITHOUT_GROUP_ERROR:
         return OffsetFetchResponseGroup(group.group_id, error_code=error)

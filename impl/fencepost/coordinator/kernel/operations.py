@@ -1,4 +1,4 @@
-"""What becomes of a request when its handler is through; the essay is in ``completion``."""
+"""What happens to a request when its handler is done. ``completion`` explains the design."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .step import Step
 
 
 def done(step: Step, request: Request, *, reply: ResponseBody | None = None, callback: Callback | None = None) -> None:
-    """The handler of a request is through: answer it, leave it to the group, or let it wait for the log.
+    """The handler of a request is done: answer the request, leave it to the group, or let it wait for the log.
 
-    ``reply`` waits for the request's own records and all before (F-RT-24, F-RT-25), so one that writes nothing waits
-    for what was written before it (F-RT-07). Without it, the group answers: at
-    once (F-RT-20, F-RT-22), when the rebalance says so, or by ``callback`` (F-RT-21, F-RT-23).
+    ``reply`` waits for the request's own records and all before (F-RT-24, F-RT-25), so the answer of a request that
+    writes nothing waits for what was written before it (F-RT-07). Without ``reply``, the group answers: at once
+    (F-RT-20, F-RT-22), when the rebalance allows it, or by ``callback`` (F-RT-21, F-RT-23).
     """
     if not step.log.all_replicated:
         answered = reply is None and step.requests.answered(request.id)
@@ -26,7 +26,7 @@ def done(step: Step, request: Request, *, reply: ResponseBody | None = None, cal
 
 
 def waits(step: Step, request: Request, callback: Callback, reply: ResponseBody | None = None) -> bool:
-    """Let the request wait for the log, then its callback runs; False if there is nothing to wait for."""
+    """Let the request wait for the log, then run its callback. False if there is nothing to wait for."""
     if step.log.all_replicated:
         return False
     _wait(step, request.id, Operation(request, step.log.end, reply, callback, False))
@@ -34,7 +34,7 @@ def waits(step: Step, request: Request, callback: Callback, reply: ResponseBody 
 
 
 def timer_done(step: Step, callback: Callback | None = None) -> None:
-    """Likewise for a timer or task, which is a write operation too (F-RT-17); nobody waits for an answer."""
+    """The same for a timer or task, which is a write operation too (F-RT-17) but needs no answer."""
     if not step.log.all_replicated:
         _wait(step, -(step.state.handled + 1), Operation(None, step.log.end, None, callback, True))
 
@@ -45,7 +45,7 @@ def _wait(step: Step, number: int, operation: Operation) -> None:
 
 
 def broke(step: Step, request: Request) -> None:
-    """The handler failed inside (C-JOIN-38c, C-JOIN-72, F-RT-10): what it had changed stays, its records do not."""
+    """The handler failed inside (C-JOIN-38c, C-JOIN-72, F-RT-10): its changes stay, its records are dropped."""
     step.log.records.clear()
     if not step.requests.answered(request.id):
         step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))

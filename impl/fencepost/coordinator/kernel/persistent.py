@@ -1,12 +1,12 @@
-"""Maps that are never changed, of which a new one costs the same however much is in it, and sets likewise.
+"""Immutable maps and sets; making a changed copy costs the same at any size.
 
-A mapping of a state is a plain dictionary while it is small: nothing is read faster, and a copy of it costs less than
-anything clever. Once it has more than ``SMALL`` entries it is a ``PersistentMap``, a tree that branches by the hash of
-the key; a changed one shares with it all but the way to what changed. Which of the two it is nobody need ask: both are
-mappings, go through their entries in the order in which the keys were put in, and are equal if they hold the same.
+A mapping of a state is a plain dictionary while it is small: nothing is faster to read, and it is cheap to copy. With
+more than ``SMALL`` entries it is a ``PersistentMap``, a tree that branches by the hash of the key. A changed copy
+shares everything with the original except the path to the change. Callers do not need to know which of the two they
+have: both are mappings, iterate over their entries in insertion order, and are equal if they hold the same entries.
 
-Whoever changes a mapping takes ``edit`` of it, changes that, and gives ``frozen`` of it to the next state; for one
-entry there are ``with_entry`` and ``without``. A set is a ``frozenset`` or a ``PersistentSet`` by the same measure.
+To change a mapping, take ``edit`` of it, change that, and give ``frozen`` of it to the next state; for one entry there
+are ``with_entry`` and ``without``. In the same way, a set is a ``frozenset`` or a ``PersistentSet``.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
-#: A dictionary has no more entries than this: up to here copying it costs less than a tree.
+#: The largest size of a plain dictionary: up to here copying it costs less than a tree.
 SMALL: Final = 128
 _BITS: Final = 4  #: of the hash for one branching
 _MASK: Final = (1 << _BITS) - 1
-_LEAF: Final = 32  #: a leaf of more entries becomes a branching
+_LEAF: Final = 32  #: a leaf with more entries becomes a branching node
 _DEPTH: Final = 15  #: no bits of the hash are left there
-_FEW: Final = 8  #: changes are few that are less than this part of the entries
+_FEW: Final = 8  #: fewer changes than this part of the entries count as few
 
-#: When the key was put in, counted; the key; its value.
+#: The insertion number of the key; the key; its value.
 _Entry: TypeAlias = tuple[int, Any, Any]
-#: A leaf has entries by key, a branching one node for each value of its bits.
+#: A leaf is a dictionary of entries by key; a branching node is a tuple with one node for each value of its bits.
 _Node: TypeAlias = Any
 
 _when: Final = itemgetter(0)
 
 
 class PersistentMap(Mapping[_Key, _Value]):
-    """A large mapping, never changed; equal to any mapping with the same entries. ``frozen`` makes it."""
+    """A large immutable mapping, equal to any mapping with the same entries. ``frozen`` creates it."""
 
     __slots__ = ("_next", "_root", "_size")
 
@@ -77,10 +77,10 @@ class PersistentMap(Mapping[_Key, _Value]):
             return False
         return all(other.get(key, _MISSING) == value for _, key, value in _entries(self._root))
 
-    __hash__ = None  # type: ignore[assignment]  # as of any mapping
+    __hash__ = None  # type: ignore[assignment]  # as for any mapping
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _tree, (dict(self.items()),)  # hashes of texts are another process's own
+        return _tree, (dict(self.items()),)  # hashes of strings differ between processes
 
     def __repr__(self) -> str:
         return f"PersistentMap({dict(self.items())})"
@@ -90,13 +90,13 @@ class PersistentMap(Mapping[_Key, _Value]):
 
 
 class MapDraft(MutableMapping[_Key, _Value]):
-    """A large mapping while it is changed: the map that it was, and what is different."""
+    """A large mapping while it is changed: the original map, and the differences."""
 
     __slots__ = ("_before", "_changes", "_next", "_size")
 
     def __init__(self, before: PersistentMap[_Key, _Value]) -> None:
         self._before = before
-        self._changes: dict[Any, _Entry | None] = {}  #: None: taken away
+        self._changes: dict[Any, _Entry | None] = {}  #: None: removed
         self._next = before._next
         self._size = before._size
 
@@ -153,12 +153,12 @@ class MapDraft(MutableMapping[_Key, _Value]):
         return sorted(found, key=_when)
 
     def freeze(self) -> Mapping[_Key, _Value]:
-        """What it has come to; it must not be changed afterwards."""
+        """The map after the changes; the draft must not be changed afterwards."""
         if not self._changes:
             return self._before
-        if self._size <= SMALL // 2:  # what grew shrinks again
+        if self._size <= SMALL // 2:  # it has shrunk: use a dictionary again
             return dict(self.items())
-        if len(self._changes) * _FEW > self._size:  # so much is new that a tree is sooner made of all
+        if len(self._changes) * _FEW > self._size:  # with so many changes it is faster to build a new tree
             return PersistentMap(_node({entry[1]: entry for entry in self._in_order()}, 0), self._size, self._next)
         root = self._before._root
         for key, entry in self._changes.items():
@@ -174,12 +174,12 @@ def edit(mapping: Mapping[_Key, _Value]) -> MutableMapping[_Key, _Value]:
 
 
 def owned(now: Mapping[_Key, _Value], before: Mapping[_Key, _Value]) -> MutableMapping[_Key, _Value]:
-    """What a draft may change: ``now`` itself, unless that still is what it was before."""
+    """A mapping that a draft may change: ``now`` itself, or a copy of it if it is still the one from before."""
     return edit(now) if now is before else cast("MutableMapping[_Key, _Value]", now)
 
 
 def frozen(mapping: Mapping[_Key, _Value]) -> Mapping[_Key, _Value]:
-    """What an edited mapping has come to; it must not be changed afterwards."""
+    """The result of an edited mapping, which must not be changed afterwards."""
     if type(mapping) is dict:
         return mapping if len(mapping) <= SMALL else _tree(mapping)
     if type(mapping) is MapDraft:
@@ -188,7 +188,7 @@ def frozen(mapping: Mapping[_Key, _Value]) -> Mapping[_Key, _Value]:
 
 
 def with_entry(mapping: Mapping[_Key, _Value], key: _Key, value: _Value) -> Mapping[_Key, _Value]:
-    """The mapping with this entry, in the place of an earlier one of its key."""
+    """The mapping with this entry, which replaces an earlier one of its key."""
     edited = edit(mapping)
     edited[key] = value
     return frozen(edited)
@@ -204,7 +204,7 @@ def without(mapping: Mapping[_Key, _Value], key: _Key) -> Mapping[_Key, _Value]:
 
 
 def changed(mapping: Mapping[_Key, _Value], changes: Mapping[_Key, _Value | None]) -> Mapping[_Key, _Value]:
-    """The mapping with these entries, each in the place of an earlier one of its key; None takes one away."""
+    """The mapping with these entries, each replacing an earlier one of its key; None removes the entry."""
     edited = edit(mapping)
     for key, value in changes.items():
         if value is not None:
@@ -215,8 +215,8 @@ def changed(mapping: Mapping[_Key, _Value], changes: Mapping[_Key, _Value | None
 
 
 def exchanged(before: Mapping[_Key, _Value], after: Mapping[_Key, _Value]) -> list[tuple[_Key, _Value]]:
-    """The entries of one mapping that another has not, or not with the same object, in the order of the first. Of two
-    versions of a large mapping only that is looked at which they do not share."""
+    """The entries of one mapping that another does not have, or not with the same object, in the order of the first.
+    For two versions of a large mapping, only the parts that they do not share are compared."""
     if before is after:
         return []
     if type(before) is PersistentMap and type(after) is PersistentMap:
@@ -229,7 +229,7 @@ def exchanged(before: Mapping[_Key, _Value], after: Mapping[_Key, _Value]) -> li
 
 
 class PersistentSet(Set[_Key]):
-    """A large set, never changed; equal to any set with the same elements."""
+    """A large immutable set, equal to any set with the same elements."""
 
     __slots__ = ("_elements",)
 
@@ -245,7 +245,7 @@ class PersistentSet(Set[_Key]):
     def __len__(self) -> int:
         return len(self._elements)
 
-    __hash__ = None  # type: ignore[assignment]  # as of any mapping here
+    __hash__ = None  # type: ignore[assignment]  # as for any mapping here
 
     @classmethod
     def _from_iterable(cls, it: Iterable[Any]) -> Any:
@@ -273,7 +273,7 @@ def with_element(elements: Set[_Key], element: _Key) -> Set[_Key]:
 
 
 def without_element(elements: Set[_Key], element: _Key) -> Set[_Key]:
-    """The set without this element; the set itself if it is not in there."""
+    """The set without this element; the set itself if it does not contain it."""
     if type(elements) is PersistentSet:
         return elements.with_changed(element, there=False)
     return elements - {element} if element in elements else elements
@@ -296,7 +296,7 @@ def _find(node: _Node, key: Any) -> _Entry | None:
 
 
 def _entries(node: _Node) -> list[_Entry]:
-    """In the order of the hashes: not to be seen from outside."""
+    """The entries in the order of their hashes, which must not be visible from outside."""
     found: list[_Entry] = []
     nodes = [node]
     while nodes:
@@ -318,7 +318,7 @@ def _node(entries: dict[Any, _Entry], depth: int) -> _Node:
 
 
 def _changed(node: _Node, key: Any, entry: _Entry | None, bits: int, depth: int) -> _Node:
-    """The node with the change; None takes the entry away, which need not be there."""
+    """The node with the change; None removes the entry, which need not exist."""
     if type(node) is tuple:
         at = bits & _MASK
         branch = _changed(node[at], key, entry, bits >> _BITS, depth + 1)
@@ -332,7 +332,7 @@ def _changed(node: _Node, key: Any, entry: _Entry | None, bits: int, depth: int)
 
 
 def _unshared(one: _Node, other: _Node, found: list[_Entry]) -> None:
-    """Adds the entries of one node that are not in a node which both have in the same place."""
+    """Add the entries of one node that are not in a node which both share at the same place."""
     if one is other:
         return
     if type(one) is tuple and type(other) is tuple:

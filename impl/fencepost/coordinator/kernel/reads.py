@@ -1,6 +1,6 @@
 """Groups as reads see them: as of the high watermark (F-RT-11, C-ADM-08).
 
-The versions between then and now are the ``before`` of the changes that are not replicated yet.
+The versions in between are the ``before`` of the changes that are not replicated yet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def committed(step: Step) -> Mapping[str, Group]:
 
 
 def committed_group(step: Step, name: str) -> Group | None:
-    """One of them, None if there is none of this name."""
+    """The group of this name, None if there is none."""
     for change in step.memory.changes:
         if change.group_id == name:
             return change.before
@@ -40,5 +40,5 @@ def committed_group(step: Step, name: str) -> Group | None:
 
 @varies
 def met(step: Step, rows: Mapping[Entry, Row]) -> tuple[Row, ...]:
-    """What a read that goes through a map meets: each entry once (C-ADM-05). ``rows``: what it shows of each."""
+    """The rows that a read of a whole map returns: each entry once (C-ADM-05). ``rows``: the row of each entry."""
     return tuple(rows.values())

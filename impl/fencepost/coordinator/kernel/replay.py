@@ -1,6 +1,7 @@
 """Groups and offsets while records are applied to them, in log order (11.5).
 
-Each layer says what its records do, by an ``Applier`` for each of their keys; which layers there are is decided above.
+Each layer defines what its records do, with an ``Applier`` for each of its keys; the module above decides which layers
+there are.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from .stored_offsets import NO_OFFSETS, OffsetDraft, OffsetStore
 
 
 class Draft(Protocol):
-    """A group under change."""
+    """A group that is being changed."""
 
     def freeze(self) -> Group: ...
 
 
 class Replay:
-    """Groups and offsets while records are applied to them; ``appliers``: what does it, by the type of a record's
-    key. ``place``: that of the record in the log. ``ownerless``: groups that only offsets tell of (F-REPLAY-04)."""
+    """Groups and offsets while records are applied to them. ``appliers``: the functions that apply a record, by the
+    type of its key. ``place``: the place of the record in the log. ``ownerless``: groups that only have offsets
+    (F-REPLAY-04)."""
 
     def __init__(
         self,
@@ -33,8 +35,8 @@ class Replay:
         appliers: Appliers,
         offsets: OffsetStore = NO_OFFSETS,
     ) -> None:
-        self.known = dict(groups)  #: without those that are under change
-        self.drafts: dict[str, Draft] = {}  #: of groups that records change bit by bit
+        self.known = dict(groups)  #: without those that are being changed
+        self.drafts: dict[str, Draft] = {}  #: of groups that several records change
         self.offsets = OffsetDraft(offsets)
         self.ownerless: dict[str, None] = {}
         self.place = 0
@@ -43,20 +45,20 @@ class Replay:
         self._appliers = appliers
 
     def apply(self, record: Record) -> None:
-        """Applies one record (F-REPLAY-01, F-REPLAY-06). Raises ``InternalError`` where Kafka's load fails
+        """Apply one record (F-REPLAY-01, F-REPLAY-06). Raises ``InternalError`` where Kafka's load fails
         (F-REPLAY-13)."""
         self._appliers[type(record.key)](self, record)
 
     def group(self, name: str) -> Group | None:
-        """As it was when its draft was begun, if it has one."""
+        """The group as it was before its draft, if it has one."""
         return self.known.get(name)
 
     def has(self, name: str) -> bool:
-        """Whether there is a group of this name by now."""
+        """Whether a group of this name exists at this point."""
         return name in self.known or name in self.drafts
 
     def put(self, name: str, group: Group | None) -> None:
-        """The group is this one from now on; None: there is none. What was under change is forgotten."""
+        """Replace the group, or remove it (None). Its draft, if any, is dropped."""
         self.drafts.pop(name, None)
         if group is None:
             self.known.pop(name, None)
@@ -69,11 +71,11 @@ class Replay:
         return self.incarnations
 
     def groups(self) -> dict[str, Group]:
-        """What the records have come to; ends the replay."""
+        """The groups after the records; ends the replay."""
         self.known.update((name, draft.freeze()) for name, draft in self.drafts.items())
         return self.known
 
 
-#: Changes the groups of a replay as a record says.
+#: Applies one record to the groups of a replay.
 Applier: TypeAlias = Callable[[Replay, Record], None]
 Appliers: TypeAlias = Mapping[type, Applier]

@@ -1,4 +1,4 @@
-"""The answer that refuses a request, for every API."""
+"""The error answer to a request, for every API."""
 
 from __future__ import annotations
 
@@ -36,23 +36,24 @@ from fencepost.protocol.messages import (
 
 from .offset_replies import offset_refusal
 
-#: What a ConsumerGroupHeartbeat was refused for by the group itself; other errors say it all.
+#: Error messages of ConsumerGroupHeartbeat, for errors that the group itself gives; the other errors have none.
 _WHY = {
-    ErrorCode.INVALID_REQUEST: "A field of the request is missing or blank, or does not go with its epoch.",
-    ErrorCode.UNSUPPORTED_ASSIGNOR: "The assignor is not among those of this coordinator.",
-    ErrorCode.GROUP_ID_NOT_FOUND: "There is no consumer group of this name.",
-    ErrorCode.GROUP_MAX_SIZE_REACHED: "The group has as many members as it may have.",
-    ErrorCode.UNKNOWN_MEMBER_ID: "The group has no such member.",
-    ErrorCode.FENCED_MEMBER_EPOCH: "The member is at another epoch.",
-    ErrorCode.UNRELEASED_INSTANCE_ID: "The instance id is another member's, which has not left.",
-    ErrorCode.FENCED_INSTANCE_ID: "The instance id is another member's.",
+    ErrorCode.INVALID_REQUEST: "A field of the request is missing or blank, or does not fit the member epoch.",
+    ErrorCode.UNSUPPORTED_ASSIGNOR: "This coordinator does not support the requested assignor.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "No consumer group has this name.",
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "The group has reached its maximum number of members.",
+    ErrorCode.UNKNOWN_MEMBER_ID: "The group has no member with this id.",
+    ErrorCode.FENCED_MEMBER_EPOCH: "The member epoch of the request is not the epoch of the member.",
+    ErrorCode.UNRELEASED_INSTANCE_ID: "Another member uses this instance id and has not left.",
+    ErrorCode.FENCED_INSTANCE_ID: "Another member uses this instance id.",
 }
 _HEARTBEAT_NONE = HeartbeatResponse(ErrorCode.NONE)
 
 
 def refusal(request: Request, error: ErrorCode, member_id: str = "", why: str | None = None) -> ResponseBody:
-    """Every API's way to say ``error``; ``member_id`` is for JoinGroup only (the last column of 3.1), and ``why`` for
-    heartbeats of consumer groups, which have words of their own for each error."""
+    """The answer with ``error``, in the form of the request's API. ``member_id`` is for JoinGroup only (the last
+    column of 3.1). ``why`` is the error message for heartbeats of consumer groups; by default it is the one of the
+    error."""
     match request.body:
         case JoinGroupRequest():
             return JoinGroupResponse(error, member_id=member_id)
@@ -84,7 +85,7 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "", why: str | 
         case ConsumerGroupHeartbeatRequest():
             return ConsumerGroupHeartbeatResponse(error, error_message=why or _WHY.get(error))
         case ConsumerGroupDescribeRequest() as body:
-            # M-DESC-01: who may see a group is asked before who coordinates it, but after whether there are such groups
+            # M-DESC-01: authorization is checked before the coordinator is, but after support for such groups
             unseen = frozenset[str]() if error is ErrorCode.UNSUPPORTED_VERSION else request.denied
             denied = [name for name in body.group_ids if name in unseen]
             rest = [name for name in body.group_ids if name not in unseen]
@@ -99,18 +100,18 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "", why: str | 
 
 
 def _undescribed(error: ErrorCode, name: str) -> DescribedConsumerGroup:
-    """An empty name belongs to no partition, so it is refused before one is asked for (C-ADM-06)."""
+    """An empty name belongs to no partition, so it is refused before the coordinator is checked (C-ADM-06)."""
     asked = error in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID if asked and not name else error, group_id=name)
 
 
 def described_refusal(name: str) -> DescribedGroup:
-    """An answer that has the same code for each group (C-ADM-01)."""
+    """An answer that has the same error for each group (C-ADM-01)."""
     return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name, group_state="")
 
 
 def deletion_response(request: Request, results: Mapping[str, ErrorCode]) -> DeleteGroupsResponse:
-    """One row for each group, those that the caller may not delete behind the others (C-ADM-09)."""
+    """One row for each group; the groups that the caller may not delete come last (C-ADM-09)."""
     denied = request.denied
     rows = [DeletedGroup(name, error) for name, error in results.items() if name not in denied]
     rows += [DeletedGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED) for name in results if name in denied]
@@ -118,8 +119,8 @@ def deletion_response(request: Request, results: Mapping[str, ErrorCode]) -> Del
 
 
 def leave_response(version: int, members: tuple[LeaveGroupMemberResponse, ...]) -> LeaveGroupResponse:
-    """The answer with a row for each member (G-WIRE-23): up to v2 there is one member, and its error is the
-    answer's."""
+    """The answer with a row for each member (G-WIRE-23). Up to v2 there is one member, and its error is the error of
+    the answer."""
     if version <= 2:
         return LeaveGroupResponse(members[0].error_code)
     return LeaveGroupResponse(ErrorCode.NONE, members)

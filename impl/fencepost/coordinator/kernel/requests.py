@@ -1,4 +1,4 @@
-"""The requests that have no answer yet, while a step answers them: some wait for the log, some wait in a group."""
+"""The requests that have no answer yet, while a step answers them. Some wait for the log, some wait in a group."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Requests:
         self._own()[number] = operation
 
     def close(self, number: int) -> None:
-        """The operation of this number is over."""
+        """The operation of this number is finished."""
         del self._own()[number]
 
     def reply(self, request_id: int, body: ResponseBody) -> None:
-        """Answer a request, unless the operation layer did so before (C-JOIN-70)."""
+        """Answer a request, unless the operation layer has answered it already (C-JOIN-70)."""
         if request_id == ANSWERED:
             return
         operation = self.operations.get(request_id)
@@ -49,11 +49,11 @@ class Requests:
         return any(reply.request_id == request_id for reply in self.replies)
 
     def park(self, parking: Mapping[int, str | None]) -> None:
-        """These requests wait in the groups of these names; None: they wait no more."""
+        """Park these requests in the groups of these names; None means that the request no longer waits."""
         self._parking.update(parking)
 
     def repark(self, old: Group | None, new: Group | None) -> None:
-        """The requests that wait in one group wait no more, those that wait in another do: it takes its place."""
+        """Replace a group: the requests that wait in the old one stop waiting, those of the new one are parked."""
         if old is not None:
             self._parking.update(dict.fromkeys(old.parked()))
         if new is not None:
@@ -64,17 +64,17 @@ class Requests:
         return self._parking.get(number, self._parked.get(number))
 
     def forget(self) -> None:
-        """Nobody waits any more; whoever did is not answered by this."""
+        """Forget all waiting requests without answering them."""
         self._before = self.operations = {}
         self._parked = NOBODY
         self._parking.clear()
 
     def open_operations(self) -> Mapping[int, Operation]:
-        """The operations that are open once the step is over."""
+        """The operations that are open after the step."""
         return frozen(self.operations)
 
     def parked(self) -> Mapping[int, str]:
-        """Which request waits in which group once the step is over."""
+        """After the step: the waiting requests, each with the name of its group."""
         return changed(self._parked, self._parking) if self._parking else self._parked
 
     def _own(self) -> MutableMapping[int, Operation]:

@@ -1,10 +1,10 @@
 """The state of one coordinator: immutable, shared between steps, replaced field by field.
 
-A coordinator is one partition of the offsets topic; it hosts many groups and one log. What the log restores is *hard*
-state; parked requests, timers, pending ids and open operations are *soft* and are what a fail-over loses (F-SURV-02).
+A coordinator is one partition of the offsets topic; it hosts many groups and one log. State that the log restores is
+*hard*. Parked requests, timers, pending ids and open operations are *soft*: a fail-over loses them (F-SURV-02).
 
-Mappings in here are never changed once a state holds them; those that grow are of ``persistent``. What every step
-makes anew is a named tuple, which costs a third of a frozen dataclass.
+Mappings in here are never changed once a state holds them; those that grow are of ``persistent``. Values that every
+step creates are named tuples, which cost a third of a frozen dataclass.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from .stored_offsets import NO_OFFSETS, OffsetChange, OffsetStore
 from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
 from .topics import TopicImage, no_topics
 
-#: The epoch of a partition that is not known (F-LOAD-08).
+#: The epoch of a partition whose epoch is not known (F-LOAD-08).
 NO_EPOCH: Final = -1
-#: Stands for a stored request that the operation layer has answered already (C-ST-23, C-JOIN-70).
+#: In place of a parked request that the operation layer has answered already (C-ST-23, C-JOIN-70).
 ANSWERED: Final = -1
 
 
 class Group(TypingProtocol):
-    """What the kernel knows of a group, of whatever kind. A group is never changed; a step exchanges it."""
+    """What the kernel knows of a group of any kind. A group is never changed; a step replaces it."""
 
     @property
     def group_id(self) -> str: ...
 
     @property
     def incarnation(self) -> int:
-        """Tells two groups of one name apart (C-ST-24)."""
+        """A number that tells apart two groups of the same name (C-ST-24)."""
 
     def parked(self) -> Iterable[int]:
-        """Ids of the requests that wait in the group for an answer."""
+        """The ids of the requests that wait in the group for an answer."""
 
     def with_answered(self, number: int) -> Group:
-        """The group, in which this request waits no more: it was answered by somebody else."""
+        """The group without this request, which was answered elsewhere."""
 
     def entries(self) -> Mapping[str, object]:
-        """By member id what a read finds as it was at the high watermark (F-RT-11), beside the group itself."""
+        """By member id, the entries that a read sees as of the high watermark (F-RT-11), beside the group itself."""
 
     @property
     def gives_way(self) -> bool:
@@ -59,7 +59,7 @@ class Group(TypingProtocol):
 
 
 class Callback:
-    """What waits for the log with an operation; ``completion.AppendCallback`` says what it does then."""
+    """What an operation does when its wait for the log ends; see ``completion.AppendCallback``."""
 
     __slots__ = ()
 
@@ -68,8 +68,8 @@ class Callback:
 class Operation:
     """A write operation that waits until all records below ``offset`` are replicated (F-RT-04, F-RT-07).
 
-    ``request`` is None if a timer caused it. ``reply`` is given when it is done; it is None for JoinGroup and
-    SyncGroup, which the group answers. ``answered``: nobody waits for an answer any more.
+    ``request`` is None for the operation of a timer. ``reply`` is sent when the operation is done; it is None for
+    JoinGroup and SyncGroup, which the group answers. ``answered``: the request has its answer, or needs none.
     """
 
     request: Request | None
@@ -80,7 +80,7 @@ class Operation:
 
 
 class Status(Enum):
-    """Of the partition (F-RT-01); CLOSED also stands for one that was never loaded."""
+    """Of the partition (F-RT-01). CLOSED also stands for a partition that was never loaded."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -89,12 +89,12 @@ class Status(Enum):
 
 
 class GroupChange(NamedTuple):
-    """A group that records from ``base`` to below ``offset`` changed, which may not be replicated yet.
+    """A change of a group by records from ``base`` to below ``offset``, which may not be replicated yet.
 
-    Of a classic group only its coming and going is such a change, its content follows memory (C-ADM-08); of a consumer
-    group each record is. ``before`` is the whole group of before, so that these changes, undone from the last to the
-    first, give every earlier version: the one that a failed append goes back to (F-RT-08), and the one that reads see
-    (F-RT-11).
+    For a classic group only its creation and removal is such a change, as reads see its content as it is in memory
+    (C-ADM-08); for a consumer group every record is. ``before`` is the whole group before the change. Undoing the
+    changes from the last to the first gives every earlier version: the one after a failed append (F-RT-08), and the one
+    that reads see (F-RT-11).
     """
 
     base: int
@@ -104,8 +104,8 @@ class GroupChange(NamedTuple):
 
 
 class RegexTask(NamedTuple):
-    """A resolution that was started (M-RX-04): of these regexes, without the topics that its starter may not describe
-    (M-RX-06). The topics are those of the moment when it has run."""
+    """A resolution that was started (M-RX-04): the regexes, and the topics to leave out because the member that started
+    it may not describe them (M-RX-06). The result is of the topics that exist when the task runs."""
 
     regexes: tuple[str, ...]
     denied: frozenset[str]
@@ -114,45 +114,45 @@ class RegexTask(NamedTuple):
 _STANDARD: Final = StandardFunctions()
 NOBODY: Final[Mapping[int, str]] = {}
 
-#: An entry of a map that reads go through: a group's (member id "") or a member's of a consumer group.
+#: An entry of a map that reads iterate over: of a group (member id "") or of a member of a consumer group.
 Entry: TypeAlias = tuple[str, str]
 
 
 class Remains(NamedTuple):
-    """What a release of Kafka keeps although it should be gone; nothing but quirks reads or writes it."""
+    """What a release of Kafka keeps although it should be removed. Only quirks read or write it."""
 
-    relisted: tuple[tuple[int, Entry], ...] = ()  #: where in the log entries came back by a failed append (C-ADM-05)
-    lingering: Mapping[str, frozenset[str]] = {}  #: topics that a group hears of in vain, by group (X-DOWN-30)
+    relisted: tuple[tuple[int, Entry], ...] = ()  #: log offsets at which a failed append restored entries (C-ADM-05)
+    lingering: Mapping[str, frozenset[str]] = {}  #: topics whose changes no longer matter, by group (X-DOWN-30)
 
 
 NO_REMAINS: Final = Remains()
 
 
 class CoordinatorState(NamedTuple):
-    """One coordinator. Start from ``initial_state``."""
+    """One coordinator. Create it with ``initial_state``."""
 
     settings: Settings
     profile: Profile
-    quirks: Quirks | None  #: what the profile does otherwise
-    running: bool = True  #: the coordinator component of the broker is up (C-JOIN-03)
+    quirks: Quirks | None  #: how the profile differs
+    running: bool = True  #: the coordinator component of the broker is running (C-JOIN-03)
     status: Status = Status.CLOSED
     leader_epoch: int = NO_EPOCH
-    handled: int = 0  #: events so far; names what a timer caused
+    handled: int = 0  #: number of events so far; numbers the operations of timers
     now: int = 0  #: the time of the last event
     groups: Mapping[str, Group] = {}
     end: int = 0  #: offset of the next record
     committed: int = 0  #: high watermark: every record below is replicated
-    base: int = 0  #: ``end`` before the last step; what a failed append goes back to (F-RT-08)
+    base: int = 0  #: ``end`` before the last step; a failed append goes back to it (F-RT-08)
     changes: tuple[GroupChange, ...] = ()  #: not yet replicated, in log order (C-ADM-08)
     operations: Mapping[int, Operation] = {}  #: open, in log order
     timers: TimerTable = NO_TIMERS
-    parked: Mapping[int, str] = NOBODY  #: JoinGroups and SyncGroups that wait in a group, and in which
-    ends: tuple[int, ...] = ()  #: of outcomes whose records are not replicated
+    parked: Mapping[int, str] = NOBODY  #: JoinGroups and SyncGroups that wait in a group, with the group's name
+    ends: tuple[int, ...] = ()  #: end offsets of outcomes whose records are not replicated
     incarnations: int = 0
     functions: Functions = _STANDARD
     topics: TopicImage = TopicImage()
     configs: Mapping[str, GroupConfig] = {}  #: by group (G-CFG-28)
-    tasks: Mapping[str, RegexTask] = {}  #: under way, by group (M-RX-03)
+    tasks: Mapping[str, RegexTask] = {}  #: running, by group (M-RX-03)
     remains: Remains = NO_REMAINS
     remains_base: Remains = NO_REMAINS  #: before the last step
     offsets: OffsetStore = NO_OFFSETS
@@ -167,12 +167,14 @@ class CoordinatorState(NamedTuple):
 def initial_state(
     settings: Settings, profile: Profile, *, running: bool = True, functions: Functions | None = None
 ) -> CoordinatorState:
-    """A coordinator that does not own its partition yet (F-RT-02). ``running`` False refuses everything (C-JOIN-03).
+    """A coordinator that does not own its partition yet (F-RT-02). With ``running=False`` it refuses every request
+    (C-JOIN-03).
 
-    Raises ``WrongType`` for settings, a profile or functions that are none."""
+    Raises ``WrongType`` if settings, profile or functions have a wrong type.
+    """
     expect(Settings, settings, "settings", "Settings() has Kafka's defaults")
-    expect(Profile, profile, "profile", "take INTENDED, or PROFILES[name] for what a release of Kafka does")
+    expect(Profile, profile, "profile", "use INTENDED, or PROFILES[name] for the behaviour of a release of Kafka")
     if functions is not None:
-        expect_methods(Functions, functions, "functions", "StandardFunctions() and KafkaFunctions() are some")
+        expect_methods(Functions, functions, "functions", "use StandardFunctions() or KafkaFunctions()")
     state = CoordinatorState(settings, profile, quirks_of(profile), running, functions=functions or _STANDARD)
     return state._replace(topics=no_topics(state))

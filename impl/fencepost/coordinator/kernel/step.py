@@ -1,11 +1,10 @@
 """A coordinator while one step changes it.
 
-A step works on private, mutable copies and freezes them at its end; if a handler raises, nothing of it is seen. It
-shares its mappings with the state it came from and copies one when it first changes it.
+A step works on private, mutable copies and freezes them at its end. If a handler raises, none of its changes is seen.
+The step shares its mappings with the state that it started from, and copies a mapping when it first changes it.
 
-What it works on has five parts, each of one kind: ``log``, ``memory`` (the groups), ``offsets``, ``requests`` (without
-answer yet) and ``timers``. Here is what concerns several of them, and the rest of the state, which is exchanged as a
-whole.
+A step has five parts: ``log``, ``memory`` (the groups), ``offsets``, ``requests`` (without an answer yet) and
+``timers``. This module has what concerns several of them, and the rest of the state, which is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from .timers import Timers
 
 
 class Step:
-    """One step under way: the state it started from, what it changed, what it asks for."""
+    """One step in progress: the state it started from, what it changed, and what it asks for."""
 
     __slots__ = (
         "appliers",
@@ -72,13 +71,13 @@ class Step:
         self.leader_epoch = state.leader_epoch
         self.topics = state.topics
         self.configs = state.configs
-        self.tasks = state.tasks  #: under way, by group
-        self.wanted: list[TaskKey] = []  #: what this step starts
+        self.tasks = state.tasks  #: running, by group
+        self.wanted: list[TaskKey] = []  #: the tasks that this step starts
         self.remains = state.remains
-        self.rebalances: list[RebalanceReport] = []  #: what this step reports of them
+        self.rebalances: list[RebalanceReport] = []  #: the reports of this step
 
     def write(self, records: Sequence[Record]) -> None:
-        """Append records and apply them (F-RT-04). Raises ``InternalError``, and nothing is changed."""
+        """Append records and apply them (F-RT-04). If this raises ``InternalError``, nothing is changed."""
         if not records:
             return
         names = dict.fromkeys(record.key.group for record in records)
@@ -94,15 +93,16 @@ class Step:
         self.log.records += records
 
     def change_map(self, group_id: str, group: Group | None) -> None:
-        """A group comes, is exchanged, changes or goes, by a record of this step, and what waits in it does too."""
+        """A record of this step adds, replaces, changes or removes a group, and with it the requests parked there."""
         self.requests.repark(self.memory.change(group_id, group), group)
 
     def reply(self, request_id: int, body: ResponseBody) -> None:
-        """Answer a request, unless the operation layer did so before (C-JOIN-70)."""
+        """Answer a request, unless the operation layer has answered it already (C-JOIN-70)."""
         self.requests.reply(request_id, body)
 
     def mark_answered(self, number: int) -> None:
-        """A group may hold the request; it counts as parked there and is answered no more (C-JOIN-70, C-ST-23)."""
+        """Mark a request as answered if a group holds it: it still counts as parked there, but gets no second answer
+        (C-JOIN-70, C-ST-23)."""
         name = self.requests.parked_in(number)
         group = None if name is None else self.memory.groups.get(name)
         if group is not None:
@@ -110,7 +110,8 @@ class Step:
             self.requests.park({number: None})
 
     def reset(self, groups: Mapping[str, Group], end: int, offsets: OffsetStore = NO_OFFSETS) -> None:
-        """Forget everything; go on with these groups and offsets and a log that ends at ``end``, replicated."""
+        """Forget everything, then continue with these groups and offsets and a log that is replicated up to its end,
+        ``end``."""
         self.memory.restart(groups)
         self.offsets.changes = ()
         self.offsets.restart(offsets)
@@ -119,10 +120,10 @@ class Step:
         self.log.restart(end)
         self.tasks = {}
         self.remains = NO_REMAINS
-        self.rebalances.clear()  # those of groups that are forgotten come to nothing
+        self.rebalances.clear()  # the reports are about groups that are forgotten
 
     def finish(self) -> tuple[CoordinatorState, Outcome]:
-        """The state that the step has come to, and what it asks for."""
+        """The state after the step, and what the step asks for."""
         old, log, memory, requests, timers = self.state, self.log, self.memory, self.requests, self.timers
         end = log.end
         ends = (*log.ends, end) if log.records else log.ends

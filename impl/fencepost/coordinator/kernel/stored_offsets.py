@@ -1,8 +1,8 @@
-"""Offsets that are stored: of every group, beside the group itself (G-DATA-40…42).
+"""The stored offsets of every group, kept beside the group itself (G-DATA-40…42).
 
-A state holds an ``OffsetStore``, which is never changed: what several versions have in common they share, and it costs
-no more to keep an earlier one than what is different. So the version that reads see (F-RT-11) and the one that a failed
-append goes back to (F-RT-08) are kept whole, in ``OffsetChange``. Records change an ``OffsetDraft``.
+A state holds an ``OffsetStore``, which is never changed. Versions share what they have in common, so keeping an earlier
+one costs only the difference. Therefore the version that reads see (F-RT-11) and the one that a failed append goes back
+to (F-RT-08) are kept whole, in ``OffsetChange``. Records change an ``OffsetDraft``.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _NOTHING: Final[ByPartition] = {}
 
 
 class GroupOffsets(NamedTuple):
-    """The offsets of one group: committed ones, and by producer those that are pending in a transaction of it.
-    ``unstable`` counts for each partition the producers that have an offset of it pending (G-DATA-41)."""
+    """The offsets of one group: the committed ones, and by producer those that are pending in a transaction.
+    ``unstable``: for each partition the number of producers that have a pending offset for it (G-DATA-41)."""
 
     committed: ByPartition = _NOTHING
     pending: Mapping[int, ByPartition] = {}
     unstable: Mapping[Partition, int] = {}
 
     def partitions(self) -> Iterator[Partition]:
-        """All that an offset is committed for or pending, each once, sorted."""
+        """All partitions with a committed or pending offset, each once, sorted."""
         return iter(sorted(self.committed.keys() | self.unstable.keys()))
 
 
@@ -38,8 +38,8 @@ NONE: Final = GroupOffsets()
 
 
 class OffsetStore(NamedTuple):
-    """``groups``: by group id, of those that have an offset. ``producers``: the groups in which a producer has an
-    offset pending."""
+    """``groups``: the offsets by group id, of groups that have an offset. ``producers``: by producer, the groups in
+    which it has a pending offset."""
 
     groups: Mapping[str, GroupOffsets] = {}
     producers: Mapping[int, Set[str]] = {}
@@ -54,7 +54,8 @@ NO_OFFSETS: Final = OffsetStore()
 
 
 class OffsetChange(NamedTuple):
-    """Records from ``base`` to below ``offset``, which may not be replicated yet, changed the store of ``before``."""
+    """A change of the store ``before`` by records from ``base`` to below ``offset``, which may not be replicated
+    yet."""
 
     base: int
     offset: int
@@ -62,7 +63,7 @@ class OffsetChange(NamedTuple):
 
 
 class _GroupDraft:
-    """The offsets of one group under change."""
+    """The offsets of one group while they are changed."""
 
     __slots__ = ("_before", "committed", "pending", "unstable")
 
@@ -89,7 +90,7 @@ class _GroupDraft:
         changed[partition] = offset
 
     def drop_pending(self, partition: Partition) -> list[int]:
-        """Nothing is pending for the partition any more. Returns the producers that now have nothing here."""
+        """Remove everything that is pending for the partition. Returns the producers that have nothing left here."""
         if partition not in self.unstable:
             return []
         gone, pending = [], self.own_pending()
@@ -107,14 +108,14 @@ class _GroupDraft:
         return gone
 
     def end(self, producer: int) -> ByPartition:
-        """The producer has nothing pending any more. Returns what it had."""
+        """Remove everything that is pending for the producer, and return it."""
         mine = self.own_pending().pop(producer)
         for partition in mine:
             self._count(partition, -1)
         return mine
 
     def freeze(self) -> GroupOffsets | None:
-        """None if nothing is left."""
+        """The offsets after the changes, None if nothing is left."""
         if not self.committed and not self.pending:
             return None
         pending = self.pending
@@ -139,34 +140,34 @@ class _GroupDraft:
 
 
 class OffsetDraft:
-    """A store while records change it, one or millions; ``freeze`` ends that."""
+    """A store while records change it, one record or millions; ``freeze`` ends that."""
 
     __slots__ = ("_before", "_committed", "_groups", "_producers")
 
     def __init__(self, before: OffsetStore) -> None:
         self._before = before
         self._groups: dict[str, _GroupDraft] = {}
-        self._committed: dict[str, MutableMapping[Partition, StoredOffset]] = {}  #: of those drafts, to be changed
+        self._committed: dict[str, MutableMapping[Partition, StoredOffset]] = {}  #: of those drafts, as editable maps
         self._producers = before.producers
 
     def put(self, group_id: str, partition: Partition, offset: StoredOffset) -> None:
-        """The offset is committed (F-REPLAY-02)."""
+        """Commit the offset (F-REPLAY-02)."""
         self.committed(group_id)[partition] = offset
 
     def committed(self, group_id: str) -> MutableMapping[Partition, StoredOffset]:
-        """The committed offsets of a group, to be changed."""
+        """The committed offsets of a group, as a map to be changed."""
         committed = self._committed.get(group_id)
         if committed is None:
             committed = self._committed[group_id] = self._group(group_id).own_committed()
         return committed
 
     def put_all(self, group_id: str, offsets: Mapping[Partition, StoredOffset]) -> None:
-        """These offsets are committed, in this order."""
+        """Commit these offsets, in this order."""
         committed = self.committed(group_id)
         committed.update(offsets)
 
     def put_pending(self, producer: int, group_id: str, partition: Partition, offset: StoredOffset) -> None:
-        """The offset is pending in a transaction; an earlier one of the same producer goes (F-REPLAY-03, O-TXN-09)."""
+        """Add a pending offset of a transaction; it replaces an earlier one of the producer (F-REPLAY-03, O-TXN-09)."""
         self._group(group_id).put_pending(producer, partition, offset)
         groups = self._producers.get(producer)
         if groups is None:
@@ -175,7 +176,7 @@ class OffsetDraft:
             self._own_producers()[producer] = with_element(groups, group_id)
 
     def remove(self, key: OffsetCommitKey) -> None:
-        """Nothing is stored for the partition any more, committed or pending (F-REPLAY-02, O-TXN-10)."""
+        """Remove everything stored for the partition, committed or pending (F-REPLAY-02, O-TXN-10)."""
         group, partition = self._group(key.group), (key.topic, key.partition)
         if partition in group.committed:
             del group.own_committed()[partition]
@@ -183,8 +184,8 @@ class OffsetDraft:
             self._left(producer, key.group)
 
     def end(self, producer: int, *, committed: bool) -> None:
-        """The transaction of the producer ends. What it had pending is committed, unless the partition has an offset of
-        a later record, or else is gone (O-TXN-08)."""
+        """End the transaction of the producer. Its pending offsets are committed, unless the partition has an offset of
+        a later record; if the transaction aborts, they are dropped (O-TXN-08)."""
         groups = self._producers.get(producer)
         if groups is None:
             return
@@ -197,7 +198,7 @@ class OffsetDraft:
                     group.own_committed()[partition] = offset
 
     def freeze(self) -> OffsetStore:
-        """What it has come to; ends the draft."""
+        """The store after the changes; ends the draft."""
         before = self._before
         if not self._groups:
             return before
@@ -230,7 +231,7 @@ class OffsetDraft:
 
 
 class Offsets:
-    """The store while a step changes it. ``now``: as it is by now. ``changes``: of earlier steps, not yet replicated,
+    """The store while a step changes it. ``now``: the current store. ``changes``: of earlier steps, not yet replicated,
     in log order."""
 
     __slots__ = ("_before", "changes", "now")
@@ -242,26 +243,26 @@ class Offsets:
 
     @property
     def committed(self) -> OffsetStore:
-        """As of the high watermark (F-RT-11), before anything that this step has written."""
+        """The store as of the high watermark (F-RT-11), before anything that this step has written."""
         return self.changes[0].before if self.changes else self._before
 
     def replicated(self, offset: int) -> None:
-        """What was written below ``offset`` can be read."""
+        """Everything written below ``offset`` can be read now."""
         self.changes = tuple(change for change in self.changes if change.offset > offset)
 
     def revert(self, base: int) -> None:
-        """What was written from ``base`` on is not in the log (F-RT-08)."""
+        """Undo everything written from ``base`` on: it is not in the log (F-RT-08)."""
         lost = [change for change in self.changes if change.offset > base]
         if lost:
             self.changes = self.changes[: -len(lost)]
             self.restart(lost[0].before)
 
     def restart(self, store: OffsetStore) -> None:
-        """The store is this one, and the step did not change it."""
+        """Replace the store with this one; it does not count as a change of the step."""
         self.now = self._before = store
 
     def all_changes(self, base: int, end: int) -> tuple[OffsetChange, ...]:
-        """Those that are not replicated once the step is over, which has written from ``base`` to below ``end``."""
+        """The changes that are not replicated after the step, which has written from ``base`` to below ``end``."""
         if self.now is self._before:
             return self.changes
         return (*self.changes, OffsetChange(base, end, self._before))

@@ -1,7 +1,7 @@
-"""The timers that are set: what the driver was told, and what a timer will need to know when it fires.
+"""The timers that are set, as the driver knows them, and what each timer needs to know when it fires.
 
-Each has a slot of its own, which says as much as its key; setting a timer replaces what is in the slot (C-TMR-11), and
-what a group or member that goes has left there stays (C-TMR-12).
+Each timer has its own slot, which says as much as its key. Setting a timer replaces the one in its slot (C-TMR-11). A
+timer stays in its slot when its group or member is removed (C-TMR-12).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fencepost.quirks import HasQuirks, varies
 
 
 class InitialDelay(NamedTuple):
-    """The initial delay that runs (C-JOIN-43): its length and what may be added later, both in ms."""
+    """The initial delay in progress (C-JOIN-43): its length and what may be added later, both in ms."""
 
     length: int
     remaining: int
@@ -26,10 +26,10 @@ class Armed(NamedTuple):
     key: TimerKey
     due: int
     initial: InitialDelay | None = None  #: of a join timer: the delay that it ends, None if it ends the join phase
-    epoch: int = 0  #: of a member of a consumer group: the epoch that it had when the timer was set (M-TMR-02)
+    epoch: int = 0  #: of a member of a consumer group: the member's epoch when the timer was set (M-TMR-02)
 
 
-#: A text is Kafka's, which several timers may have (``quirks.timers``).
+#: A string is one of Kafka's timer names, which several timers may share (``quirks.timers``).
 Slot: TypeAlias = tuple[str, str, str] | int | str
 TimerTable: TypeAlias = Mapping[Slot, Armed]
 
@@ -38,7 +38,7 @@ NO_TIMERS: Final[TimerTable] = {}
 
 @varies
 def slot_of(work: HasQuirks, key: TimerKey) -> Slot:
-    """Where in the table a timer is: one of an operation by its number, any other by what its key says (M-TMR-01)."""
+    """The place of a timer in the table: its number for an operation, else the parts of its key (M-TMR-01)."""
     kind = key.kind
     if kind is TimerKind.OPERATION:
         return key.operation
@@ -46,7 +46,7 @@ def slot_of(work: HasQuirks, key: TimerKey) -> Slot:
 
 
 def in_order(timers: Iterable[Armed]) -> list[Armed]:
-    """As they fire, each on time."""
+    """The timers in the order in which they fire if each fires on time."""
     return sorted(timers, key=_order)
 
 

@@ -11,7 +11,7 @@ from .timer_table import NO_TIMERS, Armed, InitialDelay, Slot, TimerTable, slot_
 
 
 class Timers:
-    """``commands``: what the driver is told, in order."""
+    """``commands``: the timer commands for the driver, in order."""
 
     __slots__ = ("_at_ms", "_before", "_changes", "commands", "quirks")
 
@@ -28,7 +28,7 @@ class Timers:
         return found if found is not None and found.key == key else None
 
     def set(self, key: TimerKey, delay_ms: int, *, initial: InitialDelay | None = None, epoch: int = 0) -> None:
-        """Sets the timer of this key, or sets it anew (C-TMR-11). ``initial`` and ``epoch`` as in ``Armed``."""
+        """Set the timer of this key, or set it again (C-TMR-11). ``initial`` and ``epoch`` as in ``Armed``."""
         slot = slot_of(self, key)
         if type(slot) is str:
             other = self._in_slot(slot)
@@ -38,7 +38,7 @@ class Timers:
         self.commands.append(SetTimer(key, delay_ms))
 
     def cancel(self, key: TimerKey) -> None:
-        """The timer that has the slot of this key goes; nothing happens if there is none."""
+        """Cancel the timer in the slot of this key, if there is one."""
         slot = slot_of(self, key)
         found = self._in_slot(slot)
         if found is not None:
@@ -46,18 +46,18 @@ class Timers:
             self.commands.append(CancelTimer(found.key))
 
     def fires(self, key: TimerKey) -> Armed:
-        """The timer of this key, which is set no more from now on."""
+        """The timer of this key, which has fired and is no longer set."""
         slot = slot_of(self, key)
         self._changes[slot] = None
         return self._before[slot]
 
     def forget(self) -> None:
-        """None is set any more; whether the driver is told is the caller's matter."""
+        """Drop all timers. The caller decides whether the driver has to cancel them."""
         self._before = NO_TIMERS
         self._changes.clear()
 
     def table(self) -> TimerTable:
-        """The timers that are set once the step is over."""
+        """The timers that are set after the step."""
         return changed(self._before, self._changes) if self._changes else self._before
 
     def _in_slot(self, slot: Slot) -> Armed | None:

@@ -1,4 +1,4 @@
-"""What the log does to a classic member of a consumer group when it has what the member asked for."""
+"""Effects of the log on a classic member of a consumer group, when it has the records of the member's request."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..kernel.step import Step
 
 
 class AnsweredByOperation(AppendCallback):
-    """Nobody but the operation knows of the request: if the log is late it says so, and what was written stays."""
+    """Only the operation knows the request: a late append is answered with an error, and the changes stay."""
 
     __slots__ = ()
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """The sender is told that it took too long; the callback still comes (F-RT-07)."""
+        """Answer the sender that it took too long; the callback still runs later (F-RT-07)."""
         if not operation.answered:
             assert operation.request is not None
             step.reply(number, refusal(operation.request, operation_error(ErrorCode.REQUEST_TIMED_OUT)))
@@ -28,7 +28,7 @@ class AnsweredByOperation(AppendCallback):
 
 @dataclass(frozen=True, slots=True)
 class ClassicJoined(AnsweredByOperation):
-    """A JoinGroup to a consumer group; the timers of its member in ms, None if the group was downgraded (X-JOIN-20)."""
+    """A JoinGroup to a consumer group, with the timers of its member in ms, None after a downgrade (X-JOIN-20)."""
 
     group_id: str
     member_id: str
@@ -36,8 +36,7 @@ class ClassicJoined(AnsweredByOperation):
     sync_timeout: int | None
 
     def replicated(self, step: Step, request: Request) -> None:
-        """The member has joined: it has its session and sync timers, and is not expected to join any more (X-JOIN-20,
-        X-DOWN-24)."""
+        """The member has joined: set its session and sync timers; it no longer has to join (X-JOIN-20, X-DOWN-24)."""
         name, member_id = self.group_id, self.member_id
         step.timers.cancel(TimerKey(TimerKind.CONSUMER_JOIN, name, member_id))
         if self.session_timeout is not None and self.sync_timeout is not None:

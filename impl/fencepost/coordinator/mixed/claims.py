@@ -1,9 +1,9 @@
-"""What a classic member says of itself in a subscription: of which generation it is, and which partitions it owns.
+"""The claims of a classic member in its subscription: its generation, and the partitions that it owns.
 
-The classic coordinator never looks at either, nor does Kafka's in a consumer group. But who joins may have been fenced
-since, and what it owns may be in no assignment; either way a partition would be given away that somebody still has.
-To believe too much is safe: what a member claims is added to what it has or refused, it takes nothing from another one.
-Whoever is refused drops all that it owns, as a fenced member does, and comes anew.
+The classic coordinator never checks either, nor does Kafka's in a consumer group. But a member that joins may have been
+fenced since, and what it owns may be in no assignment. In either case a partition would be given away while a member
+still has it. Believing too much is safe: the claims of a member are added to what it has or refused, and take nothing
+from another one. A refused member drops everything it owns, as a fenced member does, and joins anew.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from .embedded import owned_rows
 def confirmed(
     member: ConsumerMember | None, subscription: Subscription, topics: TopicImage
 ) -> tuple[TopicPartitions, ...] | None:
-    """What the member (None: not there any more, or not yet) owns, as its JoinGroup says; None if that is of before.
+    """The partitions that the member (None: not known any more, or not yet) owns according to its JoinGroup; None if
+    that is out of date.
 
-    X-JOIN-06, X-JOIN-10, X-JOIN-12 mended, M-FENCE-04. Raises ``Refused`` for one that is not in step with the group.
+    X-JOIN-06, X-JOIN-10, X-JOIN-12 fixed, M-FENCE-04. Raises ``Refused`` for a member that is not up to date.
     """
     owned, generation = owned_rows(subscription.owned_partitions, topics), subscription.generation_id
     has, had = (NOTHING, NOTHING) if member is None else (member.assigned, member.revoking)
@@ -42,9 +43,10 @@ def confirmed(
 def taken_over(
     shares: Mapping[str, Share], said: Mapping[str, Subscription], topics: TopicImage
 ) -> Mapping[str, Share]:
-    """What an upgrade takes over, by member id: the assignments ``shares``, and what is claimed and assigned to nobody.
+    """The assignments that an upgrade takes over, by member id: ``shares``, and claimed partitions that are unassigned.
 
-    X-UP-05 mended, C-JOIN-42. What several claim belongs to the highest generation, then to the smallest member id.
+    X-UP-05 fixed, C-JOIN-42. A partition that several members claim belongs to the one with the highest generation,
+    then with the smallest member id.
     """
     found = {member_id: dict(share) for member_id, share in shares.items()}
     taken = {(topic_id, each) for share in shares.values() for topic_id in share for each in share[topic_id]}

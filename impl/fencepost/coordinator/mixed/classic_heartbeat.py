@@ -14,9 +14,10 @@ from . import classic_member as classic
 
 
 def heartbeat(step: Step, request: Request, body: HeartbeatRequest, group: ConsumerGroup) -> None:
-    """Watch the member for another session, and tell it whether to join again (X-HB-01…07).
+    """Restart the session of the member, and answer whether it has to join again (X-HB-01…07).
 
-    It writes nothing, and an answer other than an error is never ahead of the log (F-RT-24)."""
+    It writes nothing, and an answer other than an error is never ahead of the log (F-RT-24).
+    """
     try:
         member = classic.asking(group, body.member_id, body.group_instance_id, body.generation_id)
     except Refused as refused:

@@ -24,13 +24,13 @@ from . import claims, downgrade
 from .callbacks import ClassicJoined
 from .embedded import owned_rows, require_readable
 
-#: From this version on a dynamic member must come back with the id that it was given (X-JOIN-05).
+#: From this version on a dynamic member must come back with the id that it got (X-JOIN-05).
 MEMBER_ID_REQUIRED_SINCE = 4
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
-    """Let a member of the classic protocol in, or an old one in again (X-JOIN-02 and what follows; X-JOIN-01 is every
-    JoinGroup's). An error is told at once and without a member id (X-JOIN-26), success when it is in the log
+    """Add a member of the classic protocol, or let a known one join again (X-JOIN-02 and following; X-JOIN-01 applies
+    to every JoinGroup). An error is answered at once and without a member id (X-JOIN-26), success when it is in the log
     (X-JOIN-14)."""
     try:
         _join(step, request, body, group)
@@ -93,14 +93,14 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
 
 @varies
 def require_accepting(step: Step) -> None:
-    """Where the policy does not let the protocols meet, no classic member joins a consumer group (X-POL-04). Raises
-    ``Refused``."""
+    """If the policy does not allow both protocols in a group, no classic member joins a consumer group (X-POL-04).
+    Raises ``Refused``."""
     if step.settings.group_consumer_migration_policy is MigrationPolicy.DISABLED:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
-    """The member has joined at this generation, and leads nobody (X-JOIN-15)."""
+    """The answer for a member that has joined at this generation and is not the leader (X-JOIN-15)."""
     assert member.classic is not None
     name = member.classic.supported_protocols[0].name
     return JoinGroupResponse(
@@ -113,15 +113,17 @@ def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
 
 
 def _supported(group: ConsumerGroup, protocols: tuple[Protocol, ...]) -> bool:
-    """Whether one of the protocols is supported by all classic members; a name that is listed twice counts twice
-    (X-JOIN-04, C-JOIN-72)."""
+    """Whether all classic members support one of the protocols; a name that is listed twice counts twice (X-JOIN-04,
+    C-JOIN-72)."""
     return any(group.support.get(protocol.name, 0) == group.classic_members for protocol in protocols)
 
 
 def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
-    """What the member says by its first protocol (X-JOIN-10); the others must be readable too (X-JOIN-09, X-DOWN-09).
+    """The subscription in the member's first protocol (X-JOIN-10); the others must be readable too (X-JOIN-09,
+    X-DOWN-09).
 
-    Raises ``Refused``, ``InternalError``."""
+    Raises ``Refused``, ``InternalError``.
+    """
     first, *others = body.protocols
     try:
         subscription = decode_subscription(first.metadata)
@@ -133,7 +135,7 @@ def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
 
 @varies
 def unreadable(step: Step) -> Refused | InternalError:
-    """How a JoinGroup fails whose metadata nobody can read (X-JOIN-09)."""
+    """The error for a JoinGroup whose metadata cannot be read (X-JOIN-09)."""
     return Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
@@ -141,8 +143,8 @@ def unreadable(step: Step) -> Refused | InternalError:
 def owned_by(
     step: Step, group: ConsumerGroup, member_id: str, subscription: Subscription
 ) -> tuple[TopicPartitions, ...] | None:
-    """What the member owns, as it says; None if that is of before. Who comes with a member id must be in step with the
-    group (X-JOIN-06, X-JOIN-10, X-JOIN-12). Raises ``Refused``."""
+    """The partitions that the member claims to own; None if the claim is out of date. A member with an id must be up to
+    date with the group (X-JOIN-06, X-JOIN-10, X-JOIN-12). Raises ``Refused``."""
     if member_id:
         return claims.confirmed(group.members.get(member_id), subscription, step.topics)
     return owned_rows(subscription.owned_partitions, step.topics)
@@ -151,7 +153,7 @@ def owned_by(
 def _updated(
     request: Request, body: JoinGroupRequest, member: ConsumerMember, subscription: Subscription
 ) -> ConsumerMember:
-    """The member with what the request says of it; the preferred assignor stays (X-JOIN-11, X-JOIN-13)."""
+    """The member with the values of the request; the preferred assignor stays (X-JOIN-11, X-JOIN-13)."""
     timeout = classic_membership.rebalance_timeout(request, body)
     return member._replace(
         instance_id=member.instance_id if body.group_instance_id is None else body.group_instance_id,

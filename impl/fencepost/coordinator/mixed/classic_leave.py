@@ -1,4 +1,4 @@
-"""LeaveGroup to a consumer group (9.4): members of either protocol go, all in one change of the group."""
+"""LeaveGroup to a consumer group (9.4): members of either protocol leave, all in one change of the group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import departure
 
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest, group: ConsumerGroup) -> None:
-    """Remove who is named, of either protocol, and answer for each entry (X-LEAVE-01…06, F-ORD-14)."""
+    """Remove the named members, of either protocol, and answer for each entry (X-LEAVE-01…06, F-ORD-14)."""
     leaving: dict[str, ConsumerMember] = {}
     rows = []
     for entry in body.members:

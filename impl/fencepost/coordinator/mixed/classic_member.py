@@ -1,4 +1,4 @@
-"""Classic members of a consumer group: who asks, and whether it lags (9.4)."""
+"""Classic members of a consumer group: identification, and whether a member has to join again (9.4)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..kernel.step import Step
 
 
 def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
-    """The member that a SyncGroup or a Heartbeat is of: it is there, of the classic protocol, and at this generation
-    (X-SYNC-01…03, X-HB-01). Raises ``Refused``."""
+    """The member that sent a SyncGroup or a Heartbeat: it must exist, use the classic protocol, and be at this
+    generation (X-SYNC-01…03, X-HB-01). Raises ``Refused``."""
     if instance_id is not None:
         member = identity.held_by(group, instance_id, member_id)
     elif member_id in group.members:
@@ -38,8 +38,8 @@ def is_behind(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def should_rejoin(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether a member that is heard of is to join again: it has to give something up, can have more of its target, or
-    is behind (X-HB-03, X-HB-07)."""
+    """Whether a member that sends a request has to join again: it has to revoke something, can get more of its target,
+    or is behind (X-HB-03, X-HB-07)."""
     match member.state:
         case MemberState.UNREVOKED_PARTITIONS:
             return True
@@ -49,7 +49,7 @@ def should_rejoin(step: Step, group: ConsumerGroup, member: ConsumerMember) -> b
 
 
 def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether somebody still holds what the member misses of its target."""
+    """Whether other members still hold what the member lacks of its target."""
     return any(
         partition not in member.assigned.get(topic_id, {}) and group.partition_epoch(topic_id, partition) != -1
         for topic_id, partitions in group.target.get(member.member_id, NO_SHARE).items()
@@ -58,14 +58,15 @@ def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def watch_session(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """The member has the session timeout of its own JoinGroup to be heard of again (X-TMR-01)."""
+    """Start the session timeout of the member, taken from its own JoinGroup (X-TMR-01)."""
     assert member.classic is not None
     key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member.member_id)
     step.timers.set(key, member.classic.session_timeout_ms)
 
 
 def expect_join(step: Step, group_id: str, member: ConsumerMember) -> None:
-    """The member has its rebalance timeout to join, from the first time that it was told to (X-TMR-02)."""
+    """Start the rebalance timeout within which the member has to join; repeated requests do not extend it
+    (X-TMR-02)."""
     key = TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id)
     if step.timers.armed(key) is None:
         step.timers.set(key, member.rebalance_timeout)

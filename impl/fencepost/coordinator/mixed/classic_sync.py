@@ -1,4 +1,4 @@
-"""SyncGroup of a classic member to a consumer group (9.4): nobody assigns here, it fetches what it has."""
+"""SyncGroup of a classic member to a consumer group (9.4): it only fetches its assignment; no member assigns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClassicSynced(AnsweredByOperation):
     member: ConsumerMember
 
     def replicated(self, step: Step, request: Request) -> None:
-        """The member fetches what it had when it asked, by the topics' names of now (X-SYNC-06)."""
+        """Answer with the assignment from the time of the request, with the current topic names (X-SYNC-06)."""
         body, member = request.body, self.member
         assert isinstance(body, SyncGroupRequest)
         assert member.classic is not None
@@ -52,13 +52,13 @@ class ClassicSynced(AnsweredByOperation):
 
 @varies
 def answer_unreadable(step: Step, request: Request) -> None:
-    """Tell a member that its first protocol names no version to write its assignment in. Only a log that somebody else
-    has written may hold such a member: here nobody becomes one (X-SYNC-07, X-DOWN-09)."""
+    """Answer a member whose first protocol has no readable version for its assignment. Such a member can only come from
+    a log that another coordinator has written: here its join is refused (X-SYNC-07, X-DOWN-09)."""
     step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGroup) -> None:
-    """Answer with what the member has, when all that was written before is in the log (X-SYNC-01…06)."""
+    """Answer with the member's assignment when all earlier writes are in the log (X-SYNC-01…06)."""
     try:
         member = _checked(step, body, group)
     except Refused as refused:
@@ -70,7 +70,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGr
 
 
 def _checked(step: Step, body: SyncGroupRequest, group: ConsumerGroup) -> ConsumerMember:
-    """The member that asks, if it may fetch its assignment (X-SYNC-01…05). Raises ``Refused``."""
+    """The member that sent the request, if it may fetch its assignment (X-SYNC-01…05). Raises ``Refused``."""
     member = classic.asking(group, body.member_id, body.group_instance_id, body.generation_id)
     assert member.classic is not None
     name = member.classic.supported_protocols[0].name

@@ -1,7 +1,7 @@
-"""A classic group takes the place of a consumer group whose last member of the consumer protocol has gone (9.5).
+"""A classic group replaces a consumer group whose last member of the consumer protocol has gone (9.5).
 
-Kafka changes memory here and does not apply the records (X-DOWN-30): the new group is needed at once, since it goes
-into a rebalance. If the append fails, the map of groups goes back (F-RT-08).
+Like Kafka, this changes memory and does not apply the records (X-DOWN-30): the new group is needed at once, since it
+begins a rebalance. If the append fails, the map of groups is restored (F-RT-08).
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ from .embedded import encoded
 
 
 class Replaced(NamedTuple):
-    """The last member of the consumer protocol is replaced by one of the classic protocol.
+    """The replacement of the last member of the consumer protocol by a member of the classic protocol.
 
-    ``epoch`` is the group epoch after the request, ``owned`` what the joiner says that it owns (None: not said),
-    ``changed`` whether the subscription did."""
+    ``epoch`` is the group epoch after the request, ``owned`` the partitions that the joiner claims to own (None: no
+    claim), ``changed`` whether the subscription changed.
+    """
 
     old: ConsumerMember
     new: ConsumerMember
@@ -49,7 +50,7 @@ class Replaced(NamedTuple):
 
 
 def _allowed(step: Step, group: ConsumerGroup, leaving: Collection[str], size: int) -> bool:
-    """Whether only classic members are left, as many as a classic group may have, and the policy downgrades groups."""
+    """Whether only classic members remain, no more than a classic group may have, and the policy allows downgrades."""
     others = [member for each in leaving if (member := group.members.get(each)) is not None and member.classic is None]
     return (
         len(group.members) - group.classic_members == len(others)
@@ -74,9 +75,11 @@ def is_last(step: Step, group: ConsumerGroup, instance_id: str | None) -> Consum
 
 
 def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str], cause: RebalanceCause) -> None:
-    """Those who stay are a classic group, which rebalances to share what the others had (X-DOWN-02…07).
+    """The remaining members form a classic group, which rebalances to share the partitions of the others
+    (X-DOWN-02…07).
 
-    Raises ``Refused``, ``InternalError``."""
+    Raises ``Refused``, ``InternalError``.
+    """
     written = records.removed_group(group)
     members = [member for member in group.members.values() if member.member_id not in leaving]
     draft = _group(step, group, members, group.epoch, {})
@@ -88,8 +91,9 @@ def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str], cau
 def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Replaced, written: list[Record]) -> None:
     """The joiner takes the place of the last member of the consumer protocol, in a classic group (X-DOWN-21…24).
 
-    Either somebody has to assign anew, and the joiner waits for that with all others, or everybody goes on with what
-    it has, and the joiner is told at once. Raises ``Refused``, ``InternalError``."""
+    Either a new assignment is needed, and the joiner waits for it with all others, or all members keep what they have,
+    and the joiner is answered at once. Raises ``Refused``, ``InternalError``.
+    """
     others = who_stay(step, group, done.new)
     rebalances = lacks_target(step, group, done) or owes(step, group, others)  # X-DOWN-22
     joiner = done.new if rebalances else _reconciled(step, group, done, written)
@@ -115,7 +119,7 @@ def _cause(request: Request, done: Replaced) -> RebalanceCause:
 
 @varies
 def who_stay(step: Step, group: ConsumerGroup, joiner: ConsumerMember) -> list[ConsumerMember]:
-    """The members whose place the joiner does not take; all of them are of the classic protocol (X-DOWN-20)."""
+    """The members that the joiner does not replace; all of them use the classic protocol (X-DOWN-20)."""
     return [member for member in group.members.values() if member.instance_id != joiner.instance_id]
 
 
@@ -127,14 +131,14 @@ def lacks_target(step: Step, group: ConsumerGroup, done: Replaced) -> bool:
 
 @varies
 def owes(step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember]) -> bool:
-    """Whether one of them still waits for a part of its target: in a Stable classic group nobody would tell it when
-    that is free (X-DOWN-22)."""
+    """Whether one of them still waits for a part of its target: in a Stable classic group it would not learn when that
+    part is free (X-DOWN-22)."""
     return not all(_has_its_target(group, member) for member in members)
 
 
 @varies
 def generation_after_replacement(step: Step, group: ConsumerGroup, done: Replaced) -> int:
-    """The classic group goes on from the epoch that this request may have begun (X-DOWN-23)."""
+    """The classic group continues from the epoch that this request may have begun (X-DOWN-23)."""
     return done.epoch
 
 
@@ -142,7 +146,7 @@ def generation_after_replacement(step: Step, group: ConsumerGroup, done: Replace
 def join_rebalance(
     step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember, cause: RebalanceCause
 ) -> None:
-    """The joiner is parked in the first rebalance of the classic group, like anybody that joins (X-DOWN-23)."""
+    """Park the joiner in the first rebalance of the classic group, like any member that joins (X-DOWN-23)."""
     draft.put(draft.members[joiner.member_id]._replace(join=request.id))
     rebalance.prepare(step, draft, cause, converted=True)
     classic_access.keep(step, draft)
@@ -150,7 +154,7 @@ def join_rebalance(
 
 
 def go_on(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember) -> None:
-    """The joiner is told its generation when that is in the log, and fetches its assignment (X-DOWN-24)."""
+    """The joiner gets its generation when that is in the log, then fetches its assignment (X-DOWN-24)."""
     classic_access.keep(step, draft)
     assert joiner.classic is not None
     reply = JoinGroupResponse(
@@ -170,7 +174,7 @@ def generation_told(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> in
 
 
 def _reconciled(step: Step, group: ConsumerGroup, done: Replaced, written: list[Record]) -> ConsumerMember:
-    """The joiner with as much of its target as it can have now; a record that says so goes to ``written``."""
+    """The joiner with as much of its target as it can have now; the record of that is added to ``written``."""
     goal = target.Target(group.assignment_epoch, target.stored(step, group, done.new), [])
     joiner = update.reconciled(step, group, done.new, goal, done.owned, changed=done.changed)
     if joiner != done.new:
@@ -179,7 +183,7 @@ def _reconciled(step: Step, group: ConsumerGroup, done: Replaced, written: list[
 
 
 def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether the member has all of its target and nothing else (X-DOWN-22)."""
+    """Whether the member has exactly its target (X-DOWN-22)."""
     held = {topic_id: set(epochs) for topic_id, epochs in member.assigned.items() if epochs}
     share = group.target.get(member.member_id, NO_SHARE)
     aimed_at = {topic_id: set(partitions) for topic_id, partitions in share.items() if partitions}
@@ -187,7 +191,7 @@ def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _classic(member: ConsumerMember) -> Member:
-    """The member as a classic group has it, without an assignment (X-DOWN-04)."""
+    """The member in the form of a classic group, without an assignment (X-DOWN-04)."""
     assert member.classic is not None
     return Member(
         member.member_id,
@@ -203,9 +207,10 @@ def _classic(member: ConsumerMember) -> Member:
 def _group(
     step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember], generation: int, heirs: dict[str, str]
 ) -> GroupDraft:
-    """The classic group that these members are, Stable, with its assignments (X-DOWN-03, X-DOWN-04).
+    """The classic group of these members, Stable, with its assignments (X-DOWN-03, X-DOWN-04).
 
-    ``heirs``: whose place a member takes, by its id. Raises ``Refused``."""
+    ``heirs``: by member id, the member that it replaces. Raises ``Refused``.
+    """
     draft = GroupDraft(
         ClassicGroup(
             group.group_id,
@@ -236,14 +241,14 @@ def _group(
 
 @varies
 def share_of(step: Step, group: ConsumerGroup, member: ConsumerMember, heir_of: str) -> Mapping[bytes, Collection[int]]:
-    """What the member is assigned in the classic group: all that it holds, what it is to revoke as well (X-DOWN-04)."""
+    """The assignment of the member in the classic group: all that it holds, also what it has to revoke (X-DOWN-04)."""
     held, going = member.assigned, member.revoking
     return {topic_id: {*held.get(topic_id, ()), *going.get(topic_id, ())} for topic_id in (*held, *going)}
 
 
 def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list[Record]) -> None:
-    """Put the classic group in the place of the consumer group: in the log, in memory, in the timers (X-DOWN-05,
-    X-DOWN-06, X-DOWN-30)."""
+    """Replace the consumer group by the classic group in the log, in memory and in the timers (X-DOWN-05, X-DOWN-06,
+    X-DOWN-30)."""
     assignments = {member.member_id: member.assignment for member in draft.members.values()}
     step.log.records += [*written, classic_records.group_record(draft, assignments)]
     access.give_way(step, group.group_id, draft.freeze())
@@ -254,7 +259,7 @@ def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list
 
 @varies
 def end_timers(step: Step, group: ConsumerGroup) -> None:
-    """The timers of the consumer group, and of a classic group that it once was, are over (X-DOWN-33, C-TMR-12)."""
+    """Cancel the timers of the consumer group, and of a classic group that it once was (X-DOWN-33, C-TMR-12)."""
     for kind in (TimerKind.JOIN, TimerKind.SYNC):
         step.timers.cancel(TimerKey(kind, group.group_id))
     for member_id in group.members:

@@ -1,4 +1,4 @@
-"""Between the topic names of the embedded consumer protocol and the topic ids of consumer groups (X-UP-05, X-SYNC-06).
+"""Conversion between topic names of the embedded consumer protocol and topic ids of groups (X-UP-05, X-SYNC-06).
 
 Topics that do not exist are dropped both ways.
 """
@@ -20,8 +20,8 @@ from ..kernel.topics import TopicImage
 
 
 def assigned(rows: Iterable[tuple[str, Iterable[int]]], topics: TopicImage) -> Share:
-    """The share that an assignment names. Of a topic that is listed twice the last row counts; one without partitions
-    stays (X-UP-05)."""
+    """The share in an assignment. If a topic is listed twice the last row counts; a row without partitions stays
+    (X-UP-05)."""
     found: dict[bytes, tuple[int, ...]] = {}
     for name, numbers in rows:
         if name in topics.by_name:
@@ -31,14 +31,14 @@ def assigned(rows: Iterable[tuple[str, Iterable[int]]], topics: TopicImage) -> S
 
 @varies
 def require_readable(step: Step, protocols: Iterable[Protocol]) -> None:
-    """See that the metadata of each protocol of a member can be read: a downgrade may need any of it, a SyncGroup that
-    of the first one (X-DOWN-09, X-SYNC-07). Raises ``SchemaError``."""
+    """Check that the metadata of each protocol of a member can be read: a downgrade may need any of it, a SyncGroup
+    that of the first one (X-DOWN-09, X-SYNC-07). Raises ``SchemaError``."""
     for protocol in protocols:
         decode_subscription(protocol.metadata)
 
 
 def owned_rows(partitions: Iterable[TopicPartition], topics: TopicImage) -> tuple[TopicPartitions, ...]:
-    """What a member says that it owns, as rows by topic id."""
+    """The partitions that a member claims to own, as rows by topic id."""
     found: dict[str, list[int]] = {}
     for name, number in partitions:
         found.setdefault(name, []).append(number)

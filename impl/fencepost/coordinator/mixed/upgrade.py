@@ -1,4 +1,4 @@
-"""A consumer group takes the place of a classic one (9.2)."""
+"""A consumer group replaces a classic one (9.2)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .embedded import assigned, require_readable
 
 
 def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
-    """The consumer group that this one would be; the records that say so go to ``written``.
+    """The consumer group that would replace this one; its records are added to ``written``.
 
     X-UP-01…08, F-ORD-08, INV-CONV-01. Raises ``Refused`` and ``InternalError``.
     """
@@ -52,18 +52,19 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
 
 @varies
 def require_protocol(step: Step, group: ClassicGroup) -> None:
-    """In its first rebalance a group has no protocol by which to read what its members subscribe to: who wants in tries
-    again (X-UP-07). Raises ``Refused``."""
+    """In its first rebalance a group has no protocol that says how to read the subscriptions of its members, so the
+    sender has to try again (X-UP-07). Raises ``Refused``."""
     if any(member.metadata(group.protocol_name) is None for member in group.members.values()):
         raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 @varies
 def converted(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
-    """The group as records say it, made of what the members' bytes say (X-UP-04…06, X-UP-10).
+    """The group as its records define it, built from the bytes of the members (X-UP-04…06, X-UP-10).
 
-    Raises ``Refused``, ``InternalError``."""
-    in_order = texts(group.members)  # of several that cannot be converted Kafka tells the first
+    Raises ``Refused``, ``InternalError``.
+    """
+    in_order = texts(group.members)  # of several members that cannot be converted, Kafka reports the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
     said = _records(step, group, members)
     work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
@@ -76,21 +77,22 @@ def converted(step: Step, group: ClassicGroup, written: list[Record]) -> Consume
 
 
 def _under_way(step: Step, group_id: str) -> ClassicGroup | None:
-    """The classic group that this request is about to replace, if it has members (an empty one just goes, M-VAL-22)."""
+    """The classic group that this request is about to replace, if it has members (an empty one is removed,
+    M-VAL-22)."""
     group = step.memory.groups.get(group_id)
     return group if isinstance(group, ClassicGroup) and group.state is not GroupState.EMPTY else None
 
 
 @varies
 def must_bump(step: Step, group_id: str) -> bool:
-    """Whether the request upgrades a group: it may have been in the middle of a rebalance, and gets one in its new kind
+    """Whether the request upgrades a group: the group may have been in a rebalance, and has one in its new kind
     (X-UP-15, LIV-16)."""
     return _under_way(step, group_id) is not None
 
 
 @varies
 def accepted(step: Step, group_id: str) -> None:
-    """No check is left: now those are told that wait (X-UP-03, X-UP-09)."""
+    """All checks have passed: answer the waiting requests now (X-UP-03, X-UP-09)."""
     group = _under_way(step, group_id)
     if group is not None:
         answer_parked(step, group)
@@ -98,8 +100,8 @@ def accepted(step: Step, group_id: str) -> None:
 
 
 def answer_parked(step: Step, group: ClassicGroup) -> None:
-    """Whoever waits in the classic group is told to join again; a later failure does not take that back (X-UP-03,
-    M-HB-13)."""
+    """Answer the requests that wait in the classic group: their members have to join again. A later failure does not
+    undo this (X-UP-03, M-HB-13)."""
     draft = GroupDraft(group)
     error = ErrorCode.REBALANCE_IN_PROGRESS
     for member in list(draft.members.values()):
@@ -109,7 +111,7 @@ def answer_parked(step: Step, group: ClassicGroup) -> None:
 
 
 def watch(step: Step, group: ClassicGroup) -> None:
-    """The members have the session timers of a consumer group (X-UP-08)."""
+    """Set the session timers of a consumer group for the members (X-UP-08)."""
     for member in group.members.values():
         step.timers.set(
             TimerKey(TimerKind.CONSUMER_SESSION, group.group_id, member.member_id),
@@ -118,7 +120,7 @@ def watch(step: Step, group: ClassicGroup) -> None:
 
 
 class ReadMember(NamedTuple):
-    """A member, and what its bytes say: its assignment, and its subscription for the selected protocol."""
+    """A member with the content of its bytes: its assignment, and its subscription for the selected protocol."""
 
     member: Member
     share: Share
@@ -126,14 +128,14 @@ class ReadMember(NamedTuple):
 
 
 def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[ConsumerMember]:
-    """The members as a consumer group has them. Raises ``Refused``, ``InternalError`` (X-UP-05, X-UP-06)."""
+    """The members in the form of a consumer group. Raises ``Refused``, ``InternalError`` (X-UP-05, X-UP-06)."""
     found: list[ReadMember] = []
     taken: set[tuple[bytes, int]] = set()
     for member in members:
         found.append(_read(step, group, member))
         share = {(topic_id, each) for topic_id, numbers in found[-1].share.items() for each in numbers}
         if not taken.isdisjoint(share):
-            raise InternalError  # two members have one partition (M-PE-02), told before what a later one is refused for
+            raise InternalError  # two members have one partition (M-PE-02); it takes precedence over later refusals
         taken |= share
     shares = shares_of(step, found)
     return [_member(step, group, each, shares[each.member.member_id]) for each in found]
@@ -141,13 +143,13 @@ def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[Con
 
 @varies
 def shares_of(step: Step, found: Sequence[ReadMember]) -> Mapping[str, Share]:
-    """What the members have, by member id: what they are assigned, and what cooperative ones still own (X-UP-05)."""
+    """By member id, the assignments, and partitions that cooperative members still own (X-UP-05)."""
     shares = {each.member.member_id: each.share for each in found}
     return claims.taken_over(shares, {each.member.member_id: each.subscription for each in found}, step.topics)
 
 
 def _read(step: Step, group: ClassicGroup, member: Member) -> ReadMember:
-    """What the bytes of a member say. Raises ``Refused`` if they are unreadable or hold user data (X-UP-06)."""
+    """The content of a member's bytes. Raises ``Refused`` if they are unreadable or contain user data (X-UP-06)."""
     try:
         rows, user_data = decode_topics(member.assignment) if member.assignment else ([], None)
         if user_data:
@@ -161,7 +163,7 @@ def _read(step: Step, group: ClassicGroup, member: Member) -> ReadMember:
 
 @varies
 def selected_metadata(step: Step, group: ClassicGroup, member: Member) -> bytes:
-    """What the member says by the protocol of the group; there is one by now (X-UP-07)."""
+    """The member's metadata for the protocol of the group, which has one by now (X-UP-07)."""
     said = member.metadata(group.protocol_name)
     assert said is not None
     return said
@@ -169,12 +171,12 @@ def selected_metadata(step: Step, group: ClassicGroup, member: Member) -> bytes:
 
 @varies
 def unreadable(step: Step, broken: SchemaError) -> Refused | InternalError:
-    """How an upgrade fails on bytes that nobody can read (X-UP-06)."""
+    """The error of an upgrade for bytes that cannot be read (X-UP-06)."""
     return Refused(ErrorCode.GROUP_ID_NOT_FOUND)
 
 
 def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> ConsumerMember:
-    """A classic member as a member of the consumer group: in step with it, at the generation that it had (X-UP-05)."""
+    """A classic member as a member of the consumer group: up to date with it, at its earlier generation (X-UP-05)."""
     member, subscription = read.member, read.subscription
     return ConsumerMember(
         member.member_id,
@@ -192,7 +194,7 @@ def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> 
 
 
 def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> list[Record]:
-    """All that the log is to know of the group, but for the tombstone of the classic one (X-UP-10)."""
+    """All records of the group except the tombstone of the classic one (X-UP-10)."""
     name, generation = group.group_id, group.generation
     names = frozenset[str]().union(*(member.topic_names for member in members))
     facts = topics_as_known(step, name, names)
@@ -213,5 +215,5 @@ def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> 
 
 @varies
 def topics_as_known(step: Step, group_id: str, names: Iterable[str]) -> metadata.Facts:
-    """What the group begins with knowing of its topics (X-UP-10, M-META-07)."""
+    """The topics as the new group knows them at first (X-UP-10, M-META-07)."""
     return metadata.Facts(topics.metadata_hash(step.functions.hash64, step.topics, names), True, [])

@@ -1,4 +1,4 @@
-"""A step and the offsets: write records of them."""
+"""Writing records of offsets in a step."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from . import replay
 
 @varies
 def begin_simple_group(step: Step, group_id: str) -> None:
-    """There is a simple group as soon as there is an offset of it, and not before (O-COMMIT-20, O-COMMIT-39)."""
+    """A simple group exists from its first offset on, not before (O-COMMIT-20, O-COMMIT-39)."""
 
 
 def write(step: Step, records: Sequence[Record]) -> None:
-    """Append records of offsets and apply them (F-RT-04). Offsets of a group that there is not make a simple group,
-    which is gone again if the append fails (O-COMMIT-20, O-COMMIT-40, F-REPLAY-04)."""
+    """Append records of offsets and apply them (F-RT-04). Offsets of a group that does not exist create a simple group,
+    which is removed again if the append fails (O-COMMIT-20, O-COMMIT-40, F-REPLAY-04)."""
     if not records:
         return
     draft, end = OffsetDraft(step.offsets.now), step.log.end
@@ -35,5 +35,5 @@ def write(step: Step, records: Sequence[Record]) -> None:
 
 
 def tombstones(group_id: str, partitions: Iterable[Partition]) -> list[Record]:
-    """The records that nothing is stored for these partitions any more."""
+    """The records that remove everything stored for these partitions."""
     return [Record(OffsetCommitKey(group_id, topic, partition), None) for topic, partition in partitions]

@@ -1,7 +1,7 @@
-"""What is answered of a commit before the coordinator is asked: rights, and topics that do not exist (O-COMMIT-01…04).
+"""The checks of a commit before the coordinator: authorization, and topics that do not exist (O-COMMIT-01…04).
 
-The rest goes on with both name and id of each topic. An answer names a topic as the request did, and has a topic once,
-what was refused first, unless nothing was: then it is as the request.
+After them each topic has both name and id. An answer names topics as the request did, and contains each topic once,
+with the refused ones first; if nothing was refused, it has the order of the request.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from fencepost.protocol.offset_messages import (
 
 from ..kernel.topics import TopicImage
 
-#: What has come of partitions: a number and an error for each.
+#: The result of each partition: its number and an error.
 Results = list[tuple[int, ErrorCode]]
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The part of a commit that the coordinator is asked about: ``topics``, each with name and id. ``refused``: what is
-    settled of the rest, as (name, id, results); ``by_id``: how the request names topics."""
+    """The part of a commit that the coordinator handles: ``topics``, each with name and id. ``refused``: the results of
+    the rest, as (name, id, results). ``by_id``: whether the request names topics by id."""
 
     topics: tuple[OffsetCommitRequestTopic, ...]
     refused: tuple[tuple[str, bytes, Results], ...]
     by_id: bool
 
     def answer(self, results: Sequence[Results]) -> tuple[OffsetCommitResponseTopic, ...]:
-        """The rows of the whole request; ``results``: those of ``topics``."""
+        """The rows of the whole request. ``results``: those of ``topics``."""
         asked = [(topic.name, topic.topic_id, each) for topic, each in zip(self.topics, results, strict=True)]
         if not self.refused:
             return tuple(self._row(*row) for row in asked)
         return tuple(self._row(*row) for row in merged([*self.refused, *asked], self.by_id))
 
     def failed(self, error: ErrorCode) -> tuple[OffsetCommitResponseTopic, ...]:
-        """The rows if the coordinator answers with this error for all that it is asked about (O-COMMIT-05…07)."""
+        """The rows if the coordinator gives this error for everything it handles (O-COMMIT-05…07)."""
         return self.answer([[(each.partition_index, error) for each in topic.partitions] for topic in self.topics])
 
     def _row(self, name: str, topic_id: bytes, results: Results) -> OffsetCommitResponseTopic:
@@ -53,7 +53,7 @@ class Admitted:
 
 
 def admit(request: Request, image: TopicImage, topics: Iterable[OffsetCommitRequestTopic], *, by_id: bool) -> Admitted:
-    """Takes a commit apart, by names or, since 4.1, by ids (O-COMMIT-02, O-COMMIT-03, V-03, O-TXN-01)."""
+    """Split a commit, by names or, since 4.1, by ids (O-COMMIT-02, O-COMMIT-03, V-03, O-TXN-01)."""
     admitted = []
     refused: list[tuple[str, bytes, Results]] = []
     for topic in topics:
@@ -73,14 +73,14 @@ def admit(request: Request, image: TopicImage, topics: Iterable[OffsetCommitRequ
 
 
 def resolved(image: TopicImage, name: str, topic_id: bytes, *, by_id: bool) -> Topic | None:
-    """The topic that a request names, by its id or its name; None if there is none."""
+    """The topic that a request names, by id or name; None if it does not exist."""
     if not by_id:
         return image.by_name.get(name)
     return None if topic_id == ZERO_ID else image.by_id.get(topic_id)
 
 
 def _refusal(request: Request, known: Topic | None, name: str, *, by_id: bool) -> ErrorCode | None:
-    """Why nothing of a topic goes on, in this order: its id, the rights, its name (O-COMMIT-02)."""
+    """Why a whole topic is refused. The order of the checks: id, authorization, name (O-COMMIT-02)."""
     if by_id and known is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
     if (name if known is None else known.name) in request.denied_topics:
@@ -91,7 +91,7 @@ def _refusal(request: Request, known: Topic | None, name: str, *, by_id: bool) -
 def _parted(
     partitions: tuple[OffsetCommitRequestPartition, ...], count: int
 ) -> tuple[tuple[OffsetCommitRequestPartition, ...], Results]:
-    """Those that the topic has, and the others (O-COMMIT-03)."""
+    """The partitions that the topic has, and the results for the others (O-COMMIT-03)."""
     if all(0 <= each.partition_index < count for each in partitions):
         return partitions, []
     there = tuple(each for each in partitions if 0 <= each.partition_index < count)
@@ -104,7 +104,7 @@ def _parted(
 
 
 def merged(rows: Iterable[tuple[str, bytes, Results]], by_id: bool) -> list[tuple[str, bytes, Results]]:
-    """Each topic once, in the place where it comes first."""
+    """Each topic once, at the place of its first row."""
     found: dict[str | bytes, tuple[str, bytes, Results]] = {}
     for name, topic_id, results in rows:
         key = topic_id if by_id else name

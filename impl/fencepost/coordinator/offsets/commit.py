@@ -29,7 +29,7 @@ from .validation import Committer, Older
 
 #: From this version on, which 4.1 is the first to announce, topics are named by their ids (G-WIRE-05, V-01).
 TOPIC_IDS_SINCE = 10
-#: The last version in which a request says how long the offset is to be kept (O-COMMIT-14).
+#: The last version in which a request has a retention time for its offsets (O-COMMIT-14).
 RETENTION_UNTIL = 4
 NO_RETENTION = -1
 NEVER = -1
@@ -37,24 +37,24 @@ NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class OffsetsWritten(AppendCallback):
-    """The records of a commit (F-ORD-12): if they are not in the log, or not in time, those partitions tell it that
-    were not refused (O-COMMIT-11, O-COMMIT-12)."""
+    """The records of a commit (F-ORD-12). If they are not in the log, or not in time, the partitions that were not
+    refused get the error (O-COMMIT-11, O-COMMIT-12)."""
 
     admitted: Admitted
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """Nothing of the commit is stored, or nobody can tell."""
+        """Nothing of the commit is stored, or the result is unknown."""
         assert request is not None
         step.reply(request.id, OffsetCommitResponse(self.admitted.failed(operation_error(error))))
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Nobody waits for an answer; the commit may yet take effect (O-COMMIT-11)."""
+        """Answer with an error; the commit may still take effect later (O-COMMIT-11)."""
         completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)  # O-COMMIT-12
 
 
 def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
-    """Stores offsets, all that are accepted or none (O-COMMIT-10). Errors of the whole are told at once, the rest when
-    the records are replicated, or not in time (F-ORD-12, O-COMMIT-11, O-COMMIT-12)."""
+    """Store offsets, all that are accepted or none (O-COMMIT-10). Errors of the whole request are answered at once,
+    anything else when the records are replicated, or not in time (F-ORD-12, O-COMMIT-11, O-COMMIT-12)."""
     if body.group_id in request.denied:
         step.reply(request.id, refusal(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-COMMIT-01
         return
@@ -104,8 +104,8 @@ def taken(
     expires: int = NEVER,
     producer: Producer | None = None,
 ) -> tuple[list[Results], list[Record]]:
-    """What comes of each partition, and the records of those that are accepted (O-COMMIT-08, O-COMMIT-09, O-TXN-14).
-    Raises ``Refused`` if the whole is not (O-COMMIT-32)."""
+    """The result of each partition, and the records of the accepted ones (O-COMMIT-08, O-COMMIT-09, O-TXN-14).
+    Raises ``Refused`` if the whole commit is refused (O-COMMIT-32)."""
     results, records = [], []
     for topic in admitted.topics:
         rows: Results = []
@@ -143,6 +143,6 @@ def _value(step: Step, topic_id: bytes, partition: OffsetCommitRequestPartition,
 
 @varies
 def id_to_store(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
-    """The id of its topic is stored with an offset, unless that has a time to expire: the record's version for those
-    has no place for an id (O-COMMIT-14, F-REC-20)."""
+    """The topic id is stored with an offset, unless the offset has an expiry time: the version of those records has no
+    field for an id (O-COMMIT-14, F-REC-20)."""
     return topic_id if expires == NEVER else ZERO_ID

@@ -1,4 +1,4 @@
-"""OffsetDelete (6.5), and offsets that go with their group or their topic (O-DEL-09, O-EXP-23)."""
+"""OffsetDelete (6.5), and offsets that are deleted with their group or their topic (O-DEL-09, O-EXP-23)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .subscription import topics_of
 
 
 def delete(step: Step, request: Request, body: OffsetDeleteRequest) -> None:
-    """Deletes offsets of topics that the group does not subscribe to (O-DEL-05, O-DEL-06)."""
+    """Delete offsets of topics that the group does not subscribe to (O-DEL-05, O-DEL-06)."""
     if body.group_id in request.denied:
         step.reply(request.id, OffsetDeleteResponse(ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-DEL-01
         return
@@ -57,7 +57,7 @@ def delete(step: Step, request: Request, body: OffsetDeleteRequest) -> None:
 
 
 def _refusal(step: Step, group_id: str) -> ErrorCode | None:
-    """Why none is deleted (O-DEL-02…04)."""
+    """Why the whole request is refused (O-DEL-02…04)."""
     if not step.state.running:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if not group_id:
@@ -76,7 +76,7 @@ def _refusal(step: Step, group_id: str) -> ErrorCode | None:
 def _admit(
     request: Request, image: TopicImage, body: OffsetDeleteRequest
 ) -> tuple[list[tuple[str, bytes, Results]], list[OffsetDeleteRequestTopic]]:
-    """What is refused before the coordinator is asked, and the rest (O-DEL-01)."""
+    """The rows that are refused before the coordinator is involved, and the rest (O-DEL-01)."""
     refused: list[tuple[str, bytes, Results]] = []
     asked = []
     for topic in body.topics:
@@ -98,26 +98,26 @@ def _row(name: str, results: Results) -> OffsetCommitResponseTopic:
 
 
 def delete_all(step: Step, group_id: str) -> None:
-    """Whatever a group has goes with it, also what is pending in transactions (O-DEL-09, F-ORD-13)."""
+    """Delete all offsets of a group, also those that are pending in transactions (O-DEL-09, F-ORD-13)."""
     access.write(step, access.tombstones(group_id, step.offsets.now.of(group_id).partitions()))
 
 
 def topics_deleted(step: Step, before: TopicImage, after: TopicImage) -> None:
-    """Offsets of topics that are there no more go, in a write of its own; each is told once for every place that it has
-    (O-EXP-23)."""
+    """Delete the offsets of topics that no longer exist, in a separate write. An offset gets one tombstone for each
+    place where it is stored (O-EXP-23)."""
     deleted = [topic for topic_id, topic in sorted(before.by_id.items()) if topic_id not in after.by_id]
     if deleted:
         records: list[Record] = []
         for name, offsets in sorted(step.offsets.now.groups.items()):
             records += access.tombstones(name, of_deleted(step, offsets, deleted))
         access.write(step, records)
-        operations.timer_done(step)  # also of nothing: it waits for what was written before (F-RT-16)
+        operations.timer_done(step)  # also if nothing was written: it waits for earlier writes (F-RT-16)
 
 
 @varies
 def of_deleted(step: Step, offsets: GroupOffsets, deleted: list[Topic]) -> list[Partition]:
     """The partitions of a group whose offset is of one of these topics, by name, and by id if one is stored (O-EXP-23).
-    One that is committed and pending is there twice."""
+    A partition with a committed and a pending offset is there twice."""
     ids = {(topic.name, topic.topic_id) for topic in deleted} | {(topic.name, ZERO_ID) for topic in deleted}
     return sorted(
         partition
@@ -128,6 +128,6 @@ def of_deleted(step: Step, offsets: GroupOffsets, deleted: list[Topic]) -> list[
 
 
 def stores(offsets: GroupOffsets) -> Iterator[ByPartition]:
-    """The committed offsets, and those of each producer."""
+    """The committed offsets, and the pending ones of each producer."""
     yield offsets.committed
     yield from offsets.pending.values()

@@ -1,4 +1,4 @@
-"""Offsets that are too old go, and empty groups that have none left (6.6)."""
+"""Offset expiry: it deletes offsets that are too old, and empty groups that have none left (6.6)."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ _NEVER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class ExpiryRan(AppendCallback):
-    """What a look at all offsets has written. If that is not in the log in time, the next look is an interval from then
+    """The records of one run of the expiry. If they are not in the log in time, the next run is one interval from then
     (O-EXP-26, F-RT-17)."""
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """It is tried again, unless the partition is another's now."""
+        """Schedule another run, unless the partition now belongs to another broker."""
         if error is not ErrorCode.NOT_COORDINATOR:
             schedule(step)
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Nobody waits for an answer; the write may yet come through."""
+        """The run needs no answer; its write may still be replicated."""
         completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def schedule(step: Step) -> None:
-    """The next look at all offsets is one interval from now (O-EXP-26, F-LOAD-07)."""
+    """Schedule the next run in one interval from now (O-EXP-26, F-LOAD-07)."""
     step.timers.set(KEY, step.settings.offsets_retention_check_interval_ms)
 
 
 def run(step: Step, delete_group: Callable[[Step, Group], None]) -> None:
-    """Looks at all offsets: those that are too old go, and a group with none left, if it is empty (O-EXP-20…25,
-    C-ADM-11). ``delete_group`` writes the tombstones of the group itself."""
+    """Delete the offsets that are too old, and each empty group that has none left (O-EXP-20…25, C-ADM-11).
+    ``delete_group`` writes the tombstones of the group itself."""
     for name, group in sorted(step.memory.groups.items()):
         if _expire(step, name, group) and is_empty(group):
             delete_group(step, group)
@@ -57,7 +57,7 @@ def run(step: Step, delete_group: Callable[[Step, Group], None]) -> None:
 
 
 def _expire(step: Step, name: str, group: Group) -> bool:
-    """Whether no offset is left, and no transaction may bring one (O-EXP-10…12, O-EXP-20, O-EXP-24)."""
+    """Whether no offset is left and no transaction may add one (O-EXP-10…12, O-EXP-20, O-EXP-24)."""
     offsets = step.offsets.now.groups.get(name)
     if offsets is None:
         return True
@@ -77,9 +77,9 @@ def _expire(step: Step, name: str, group: Group) -> bool:
 
 
 def _condition(step: Step, group: Group) -> Callable[[OffsetCommitValue], bool] | None:
-    """Which offsets of a group are too old; None if none is whatever its age (O-EXP-01…06). All offsets of
-    an Empty classic group are as old as its being Empty, also those committed since (O-EXP-13, O-EXP-15). A consumer
-    group that became empty has no clock of its own (O-EXP-14)."""
+    """Tells whether an offset of the group is too old; None if no offset can be, whatever its age (O-EXP-01…06). In an
+    Empty classic group the age of every offset counts from the time when the group became Empty, also for offsets
+    committed later (O-EXP-13, O-EXP-15). For an empty consumer group there is no such time (O-EXP-14)."""
     since: int | None = None
     if isinstance(group, ClassicGroup) and group.protocol_type is not None:
         if group.state is GroupState.EMPTY:  # O-EXP-02
@@ -103,7 +103,7 @@ def _is_stable_of_known_topics(group: ClassicGroup) -> bool:
 
 
 def is_empty(group: Group) -> bool:
-    """Whether a group has no members; ids that were only given out do not count (O-EXP-21)."""
+    """Whether a group has no members; ids that were only handed out do not count (O-EXP-21)."""
     if isinstance(group, ConsumerGroup):
         return not group.members
     assert isinstance(group, ClassicGroup)

@@ -36,15 +36,15 @@ _LATE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_ENOUGH_REPLICAS, Er
 
 
 class _Asked(NamedTuple):
-    """What is asked of one group: topics by name, with their ids where they are known, or None for all. ``refused``:
-    rows that are settled before the coordinator is asked."""
+    """The request for one group: topics by name, with their ids if known, or None for all. ``refused``: the rows that
+    are decided before the coordinator is involved."""
 
     topics: tuple[OffsetFetchRequestTopic, ...] | None
     refused: tuple[OffsetFetchResponseTopic, ...]
 
 
 class _Read(NamedTuple):
-    """The answer for one group; ``waits``: it is given when earlier writes are replicated (O-FETCH-08)."""
+    """The answer for one group. ``waits``: it is sent when earlier writes are replicated (O-FETCH-08)."""
 
     asked: OffsetFetchRequestGroup
     answer: OffsetFetchResponseGroup
@@ -58,7 +58,7 @@ class StableRead(AppendCallback):
     reads: tuple[_Read, ...]
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """What was read is not in the log, or nobody can tell (O-FETCH-09)."""
+        """The offsets that were read are not in the log, or the result is unknown (O-FETCH-09)."""
         assert request is not None
         told = ErrorCode.NOT_COORDINATOR if error in _LATE else operation_error(error)  # O-FETCH-09
         groups = tuple(
@@ -67,13 +67,13 @@ class StableRead(AppendCallback):
         step.reply(request.id, OffsetFetchResponse(groups))
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Nobody waits any longer; there is nothing to undo."""
+        """Answer with an error; there is nothing to undo."""
         completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def fetch(step: Step, request: Request, body: OffsetFetchRequest) -> None:
-    """Tells what is committed: of the last replicated state at once (O-FETCH-07), or of the newest one, then behind all
-    earlier writes (O-FETCH-08). Nobody counts as heard of by it (O-FETCH-12)."""
+    """Return the committed offsets: those of the last replicated state at once (O-FETCH-07), or those of the newest
+    state after all earlier writes (O-FETCH-08). It does not count as a sign of life of a member (O-FETCH-12)."""
     read = tuple(_group(step, request, each, body.require_stable) for each in body.groups)
     reply = OffsetFetchResponse(tuple(each.answer for each in read))
     if any(each.waits for each in read):
@@ -105,8 +105,8 @@ def _group(step: Step, request: Request, asked: OffsetFetchRequestGroup, stable:
 
 
 def _not_running(asked: OffsetFetchRequestGroup, wanted: _Asked, version: int) -> OffsetFetchResponseGroup:
-    """A service that is down answers, where every other error is thrown: in the version whose errors stand at
-    partitions only, that looks like an answer, and the rows that were settled before join it (O-FETCH-14)."""
+    """The answer of a coordinator that is not running, where every other error is thrown. In the version that has
+    errors only at partitions it looks like a normal answer, so the rows decided before are added (O-FETCH-14)."""
     down = ErrorCode.COORDINATOR_NOT_AVAILABLE
     answer = fetch_refusal(OffsetFetchRequestGroup(asked.group_id, topics=wanted.topics), version, down)
     if answer.error_code is not ErrorCode.NONE:
@@ -142,8 +142,8 @@ def _refused(topic: OffsetFetchRequestTopic, error: ErrorCode, *, by_id: bool) -
 
 
 def _readable(step: Step, asked: OffsetFetchRequestGroup, stable: bool) -> GroupOffsets:
-    """The offsets of a group that may be read. If there is no such group, nothing is committed; what transactions hold
-    of its name they hold all the same (O-FETCH-03). Raises ``Refused``."""
+    """The offsets of a group that may be read. If the group does not exist, no offsets are committed, but pending
+    offsets under its name still count (O-FETCH-03). Raises ``Refused``."""
     name = asked.group_id
     group = step.memory.groups.get(name) if stable else reads.committed_group(step, name)
     if group is None:
@@ -168,8 +168,8 @@ def _rows(
 def _all(
     step: Step, request: Request, offsets: GroupOffsets, *, stable: bool, by_id: bool
 ) -> tuple[OffsetFetchResponseTopic, ...]:
-    """All that are committed, sorted, without topics that the caller may not describe (O-FETCH-01, O-FETCH-08), or that
-    have no id to be named by (O-FETCH-13)."""
+    """All committed offsets, sorted, without topics that the caller may not describe (O-FETCH-01, O-FETCH-08) or that
+    have no id to name them by (O-FETCH-13)."""
     found: dict[str, list[OffsetFetchResponsePartition]] = {}
     for name, index in sorted(offsets.committed):
         if name in request.denied_topics or (by_id and name not in step.topics.by_name):
@@ -186,8 +186,8 @@ def _all(
 
 
 def _row(index: int, stored: StoredOffset | None, topic_id: bytes) -> OffsetFetchResponsePartition:
-    """Nothing where nothing is committed, or for a topic of another id; 4.0 keeps no ids, and shows it (O-FETCH-06,
-    V-04)."""
+    """An empty row if nothing is committed, or for a topic of another id; 4.0 stores no ids, and returns the offset
+    (O-FETCH-06, V-04)."""
     if stored is None or _of_another(stored.value.topic_id, topic_id):
         return OffsetFetchResponsePartition(index)
     value = stored.value
@@ -197,7 +197,7 @@ def _row(index: int, stored: StoredOffset | None, topic_id: bytes) -> OffsetFetc
 
 
 def _of_another(stored: bytes, asked: bytes) -> bool:
-    """Whether the offset is of an earlier topic of this name."""
+    """Whether the offset belongs to an earlier topic of this name."""
     return ZERO_ID not in (stored, asked) and stored != asked
 
 

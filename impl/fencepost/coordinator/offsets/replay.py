@@ -1,4 +1,4 @@
-"""What the records of offsets say (11.5): the same for the live coordinator and for one that loads."""
+"""Applying the records of offsets (11.5): the same for the live coordinator and for one that loads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..classic.group import ClassicGroup
 from ..kernel.replay import Replay
 from ..kernel.stored_offsets import OffsetDraft, OffsetStore
 
-#: The keys of these records.
+#: The keys of the records that this module applies.
 KEYS: Final[tuple[type, ...]] = (OffsetCommitKey, ControlKey)
 
 
 def apply(replay: Replay, record: Record) -> None:
-    """One record of a log. An offset may be all that is known of its group (F-REPLAY-04)."""
+    """Apply one record of a log. A group may be known only by its offsets (F-REPLAY-04)."""
     change(replay.offsets, record, replay.place)
     if record.value is not None:
         name = record.key.group
@@ -28,8 +28,8 @@ def apply(replay: Replay, record: Record) -> None:
 
 
 def apply_commits(replay: Replay, log: Sequence[Record], place: int, end: int) -> int:
-    """Plain commits from this place of a log on, up to the first record that is none, or to below ``end``; returns the
-    place of that. It comes to what ``apply`` comes to one by one, in less time: most of a log are plain commits."""
+    """Apply the plain commits from this place of a log on, up to the first other record or to below ``end``; return the
+    place of that. The result is the same as with ``apply``, but faster: most records of a log are plain commits."""
     offsets, met = replay.offsets, set[str]()
     name, committed = None, None
     while place < end:
@@ -50,7 +50,7 @@ def apply_commits(replay: Replay, log: Sequence[Record], place: int, end: int) -
 
 
 def apply_run(replay: Replay, run: Commits) -> None:
-    """Plain commits that stand one behind the other, of which those that count are known already."""
+    """Apply consecutive plain commits, of which those that count are already known."""
     for name, committed in run.groups.items():
         if name not in replay.known and name not in replay.drafts:
             meet_ownerless(replay, name)
@@ -58,8 +58,8 @@ def apply_run(replay: Replay, run: Commits) -> None:
 
 
 def change(offsets: OffsetDraft, record: Record, place: int) -> None:
-    """One record, at this place of the log: an offset is committed, pending or gone (F-REPLAY-02, F-REPLAY-03), or a
-    transaction ends (F-REPLAY-05)."""
+    """Apply one record, at this place of the log: an offset is committed, pending or deleted (F-REPLAY-02,
+    F-REPLAY-03), or a transaction ends (F-REPLAY-05)."""
     key, value, producer = record.key, record.value, record.producer
     if type(key) is OffsetCommitKey:
         if not isinstance(value, OffsetCommitValue):
@@ -75,14 +75,14 @@ def change(offsets: OffsetDraft, record: Record, place: int) -> None:
 
 @varies
 def meet_ownerless(replay: Replay, group_id: str) -> None:
-    """An offset of a group that is not known: its own records may be still to come, and if they do not, it is a simple
-    group once all records are applied (F-REPLAY-04, F-REPLAY-06)."""
+    """An offset of an unknown group. The group's own records may still follow; if they do not, it is a simple group
+    once all records are applied (F-REPLAY-04, F-REPLAY-06)."""
     replay.ownerless[group_id] = None
 
 
 def settled(replay: Replay) -> OffsetStore:
-    """All records are applied: what they have come to. Who has offsets and is no group by its own records is a simple
-    one (F-REPLAY-04)."""
+    """The offsets after all records are applied. A name that has offsets but no group records becomes a simple group
+    (F-REPLAY-04)."""
     store = replay.offsets.freeze()
     for name in replay.ownerless:
         if name in store.groups and not replay.has(name):
@@ -91,5 +91,5 @@ def settled(replay: Replay) -> OffsetStore:
 
 
 def simple_group(name: str, incarnation: int) -> ClassicGroup:
-    """A group that only holds offsets, of which no record of its own tells (G-VOC-01, O-COMMIT-37)."""
+    """A group that only holds offsets and has no records itself (G-VOC-01, O-COMMIT-37)."""
     return ClassicGroup(name, incarnation)

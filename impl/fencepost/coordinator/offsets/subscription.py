@@ -1,4 +1,4 @@
-"""Whether a group subscribes to a topic, whose offsets then are neither deleted nor too old (O-DEL-07, O-EXP-10)."""
+"""The topics that a group subscribes to: their offsets are not deleted and do not expire (O-DEL-07, O-EXP-10)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..kernel.state import Group
 
 
 class _Everything:
-    """Holds every topic."""
+    """Contains every topic."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -23,8 +23,8 @@ NOTHING: Container[str] = frozenset()
 
 
 def topics_of(group: Group) -> Container[str]:
-    """The topics that a group subscribes to; none if it is empty (O-DEL-08). Of a classic group of consumers that
-    cannot be known all are, of another classic group none (O-DEL-07)."""
+    """The topics that a group subscribes to; none if it is empty (O-DEL-08). A classic group of consumers whose
+    subscriptions cannot be read counts as subscribed to all, another classic group to none (O-DEL-07)."""
     if isinstance(group, ConsumerGroup):
         return group.by_topic.counts
     assert isinstance(group, ClassicGroup)
@@ -35,8 +35,8 @@ def topics_of(group: Group) -> Container[str]:
 
 
 def known_topics(group: ClassicGroup) -> frozenset[str] | None:
-    """What the members of a classic group subscribed to when its generation began, None if that cannot be read
-    (G-DATA-10)."""
+    """The topics that the members of a classic group subscribed to when its generation began, None if they cannot be
+    read (G-DATA-10)."""
     if group.subscriptions is None:
         return None
     try:

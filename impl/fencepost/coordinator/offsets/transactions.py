@@ -1,4 +1,4 @@
-"""TxnOffsetCommit, and how a transaction ends (6.3)."""
+"""TxnOffsetCommit, and the end of a transaction (6.3)."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .admission import Admitted
 from .commit import taken
 from .validation import Committer, Older
 
-#: From this version on topics are named by their ids, and two errors have words of their own (V-129).
+#: From this version on topics are named by their ids, and two errors have separate codes (V-129).
 TOPIC_IDS_SINCE = 6
 
 
 @dataclass(frozen=True, slots=True)
 class PendingWritten(AppendCallback):
-    """The records of a commit within a transaction, as those of a plain one."""
+    """The records of a commit within a transaction; see ``OffsetsWritten`` for those of a plain commit."""
 
     admitted: Admitted
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """Nothing is pending, or nobody can tell."""
+        """Nothing is pending, or the result is unknown."""
         assert request is not None
         step.reply(
             request.id,
@@ -46,7 +46,7 @@ class PendingWritten(AppendCallback):
         )
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Nobody waits for an answer; the offsets may yet be pending."""
+        """Answer with an error; the offsets may still become pending."""
         completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
@@ -55,17 +55,17 @@ class MarkerWritten(AppendCallback):
     """The record that ends a transaction (O-TXN-11)."""
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
-        """The transaction is as open as before, or nobody can tell; who ends it tries again."""
+        """The transaction is still open, or the result is unknown; the sender of the marker tries again."""
         assert request is not None
         step.reply(request.id, WriteTxnMarkerResponse(marker_error(error)))
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Nobody waits for an answer; the transaction may yet have ended."""
+        """Answer with an error; the transaction may still have ended."""
         completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
-    """Stores offsets that count when the transaction of their producer is committed (O-TXN-01…07, O-TXN-16)."""
+    """Store offsets that count when the transaction of their producer is committed (O-TXN-01…07, O-TXN-16)."""
     if body.transactional_id in request.denied_transactional_ids:
         step.reply(request.id, refusal(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         return
@@ -110,14 +110,14 @@ def _permitted(step: Step, request: Request, body: TxnOffsetCommitRequest) -> Ol
 
 
 def _told(request: Request, error: ErrorCode) -> ErrorCode:
-    """Old producers know of no member epochs (O-TXN-05, V-129)."""
+    """The error for this version; old producers do not know member epochs (O-TXN-05, V-129)."""
     if error is ErrorCode.STALE_MEMBER_EPOCH and request.version < TOPIC_IDS_SINCE:
         return ErrorCode.ILLEGAL_GENERATION
     return error
 
 
 def end(step: Step, request: Request, body: WriteTxnMarkerRequest) -> None:
-    """Ends a producer's transaction in all groups of this partition (O-TXN-08, O-TXN-11)."""
+    """End a producer's transaction in all groups of this partition (O-TXN-08, O-TXN-11)."""
     state = step.state
     error = availability.not_serving(state) if state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error is not None:

@@ -1,4 +1,4 @@
-"""Who may commit and who may read (6.2, O-FETCH-03…05). What is not allowed raises ``Refused``."""
+"""The members that may commit, and those that may read (6.2, O-FETCH-03…05). A refusal raises ``Refused``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..kernel.errors import Refused
 from ..kernel.state import Group
 from ..kernel.step import Step
 
-#: From this version of OffsetCommit on members of the consumer protocol may use it, and a missing group has an error of
-#: its own (O-COMMIT-21, O-COMMIT-31).
+#: From this version of OffsetCommit on, members of the consumer protocol may use it, and a missing group has a separate
+#: error (O-COMMIT-21, O-COMMIT-31).
 COMMITS_BY_EPOCH_SINCE = 9
-#: The generation or epoch of who is no member.
+#: The generation or epoch of a sender that is not a member.
 NO_EPOCH = -1
 
 
 class Committer(NamedTuple):
-    """Who commits, as the request says: a generation or member epoch (below 0: none), a member id, an instance id."""
+    """The sender of a commit: a generation or member epoch (below 0: none), a member id, an instance id."""
 
     epoch: int
     member_id: str
@@ -32,19 +32,18 @@ class Committer(NamedTuple):
 
     @property
     def nobody(self) -> bool:
-        """Whether it is no member by any of them."""
+        """Whether none of the three names a member."""
         return self.epoch < 0 and not self.member_id and self.instance_id is None
 
 
 class Older(NamedTuple):
-    """A member that commits with an epoch from before its current one: what it may commit goes by partition
-    (O-COMMIT-32)."""
+    """A member that commits with an epoch older than its current one; each partition is then checked (O-COMMIT-32)."""
 
     member: ConsumerMember
     epoch: int
 
     def check(self, topic_id: bytes, partition: int) -> None:
-        """The member must have had the partition at that epoch, and ever since (O-COMMIT-41). Raises ``Refused``."""
+        """The member must have had the partition since that epoch (O-COMMIT-41). Raises ``Refused``."""
         since = self.member.assigned.get(topic_id, {}).get(partition)
         if since is None:
             since = self.member.revoking.get(topic_id, {}).get(partition)
@@ -53,9 +52,9 @@ class Older(NamedTuple):
 
 
 def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older | None:
-    """Whether this may commit to a group that there is (O-COMMIT-23…33): who is no member only if nobody is
-    (O-COMMIT-38), a classic member also while others join (O-COMMIT-35), and it is watched for another session. The
-    answer is None unless partitions are to be looked at each. Raises ``Refused``."""
+    """Whether the sender may commit to an existing group (O-COMMIT-23…33). A sender that is not a member may only if
+    the group has no members (O-COMMIT-38). A classic member may also while others join (O-COMMIT-35), and its session
+    starts again. Returns None unless each partition must be checked. Raises ``Refused``."""
     if isinstance(group, ConsumerGroup):
         return _member_may_commit(step, group, who, version)
     assert isinstance(group, ClassicGroup)
@@ -71,8 +70,8 @@ def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older 
 
 
 def may_commit_in_transaction(step: Step, group: Group, who: Committer) -> Older | None:
-    """Likewise for a commit within a transaction: it needs to be of no member, whatever the group's state, and watches
-    nobody (O-TXN-04…06). Raises ``Refused``."""
+    """The same for a commit within a transaction: the sender need not be a member, whatever the state of the group, and
+    no session starts again (O-TXN-04…06). Raises ``Refused``."""
     if isinstance(group, ConsumerGroup):
         if who.epoch < 0 and not group.members:
             return None
@@ -109,8 +108,8 @@ def _member_may_commit(step: Step, group: ConsumerGroup, who: Committer, version
 
 
 def at_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
-    """The member's own epoch is good for anything, an older one for what it has kept since (O-COMMIT-13, O-COMMIT-32,
-    O-COMMIT-33). Raises ``Refused``."""
+    """The current epoch of the member allows every commit, an older one only partitions that it has kept since
+    (O-COMMIT-13, O-COMMIT-32, O-COMMIT-33). Raises ``Refused``."""
     if epoch == member.epoch:
         return None
     if epoch > member.epoch:
@@ -120,18 +119,19 @@ def at_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
 
 @varies
 def with_older_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
-    """What was kept since the epoch may be committed with it (O-COMMIT-36, O-COMMIT-42). Raises ``Refused``."""
+    """Partitions kept since the epoch may be committed with it (O-COMMIT-36, O-COMMIT-42). Raises ``Refused``."""
     return Older(member, epoch)
 
 
 def stale(member: ConsumerMember) -> ErrorCode:
-    """How a member is told that it is at another epoch, in the words of its own protocol (O-COMMIT-32, O-FETCH-05)."""
+    """The error for a wrong epoch, in the member's own protocol (O-COMMIT-32, O-FETCH-05)."""
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
 
 
 def may_read(step: Step, group: Group, member_id: str | None, epoch: int) -> None:
-    """Whether this may read the offsets of a group that there is: of a classic group anybody (O-FETCH-04), of a
-    consumer group a member at its epoch, or who does not say that it is one (O-FETCH-05). Raises ``Refused``."""
+    """Whether the sender may read the offsets of an existing group. Any sender may read those of a classic group
+    (O-FETCH-04); for a consumer group, a member at its epoch, or a sender that does not claim to be a member
+    (O-FETCH-05). Raises ``Refused``."""
     if not isinstance(group, ConsumerGroup) or (member_id is None and epoch < 0):
         return
     if member_id is None:
@@ -145,5 +145,5 @@ def may_read(step: Step, group: Group, member_id: str | None, epoch: int) -> Non
 
 @varies
 def nameless(step: Step) -> ErrorCode:
-    """An epoch without a member id is of no member (O-FETCH-05)."""
+    """The error for an epoch without a member id, which is no member's (O-FETCH-05)."""
     return ErrorCode.UNKNOWN_MEMBER_ID

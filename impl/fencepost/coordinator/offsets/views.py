@@ -12,7 +12,7 @@ from ..kernel.stored_offsets import GroupOffsets, OffsetStore
 
 
 def view(store: OffsetStore, group_id: str | None = None) -> OffsetsView:
-    """All that is stored, or that of one group, each kind sorted (G-DATA-40, G-DATA-41)."""
+    """All stored offsets, or those of one group, each kind sorted (G-DATA-40, G-DATA-41)."""
     if group_id is None:
         groups = sorted(store.groups.items())
     else:

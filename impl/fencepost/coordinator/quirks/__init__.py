@@ -1,4 +1,4 @@
-"""What releases of Kafka do otherwise than intended, layer by layer: ``fencepost.quirks`` says how."""
+"""Deviations of Kafka releases from the intended behaviour, by layer. See ``fencepost.quirks``."""
 
 from . import classic, consumer, conversion, deletion, kernel, loading, mixed, offsets, timers
 

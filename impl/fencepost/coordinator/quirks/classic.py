@@ -1,4 +1,4 @@
-"""What Kafka does otherwise in classic groups."""
+"""Deviations of Kafka in classic groups."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from ..kernel.state import Operation
 from ..kernel.step import Step
 from .readable import read_topics
 
-# Capacity, and the join phase
+# Capacity and the join phase
 
 
 @quirk("fault_static_return_counts_as_new", of=join.known_as)
 def known_by_member_id_alone(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
-    """Who comes with an instance id and no member id counts as nobody that is known: a full group refuses its own
+    """A JoinGroup with an instance id and no member id counts as one of an unknown member: a full group refuses its own
     static member (C-JOIN-75)."""
     return body.member_id
 
 
 @quirk("fault_refusal_leaves_join_phase", of=join.go_on_without_refused)
 def waits_for_nobody(step: Step, group: GroupDraft) -> None:
-    """A refusal does not look whether the join phase is over. If it waited for the one that was refused, the others
-    wait for the timer (C-JOIN-23)."""
+    """After a refusal Kafka does not check whether the join phase is over. If it waited only for the refused member,
+    the other members wait until the timer fires (C-JOIN-23)."""
 
 
 @quirk("fault_new_member_added_survives", of=rebalance.forget_newcomers)
 def newcomers_stay_new(step: Step, group: GroupDraft) -> None:
-    """The mark is cleared only where it extends the initial delay. It may outlive the delay, and extend that of a later
-    time although nobody new has come (C-JOIN-71)."""
+    """The mark is cleared only where it extends the initial delay. It may outlive that delay and extend a later one
+    although no new member has joined (C-JOIN-71)."""
 
 
 @quirk("fault_duplicate_protocol_accepted", of=protocols.can_be_counted)
 def duplicates_count_twice(step: Step, protocols: tuple[Protocol, ...]) -> bool:
-    """A protocol that is listed twice counts for two members, and so is never everybody's: none is elected, and the
-    group is left in its join phase without a timer (C-JOIN-72)."""
+    """A protocol that is listed twice counts for two members, so it never counts as common to all: no protocol is
+    elected, and the group stays in its join phase without a timer (C-JOIN-72)."""
     return True
 
 
 @quirk("fault_bad_subscription_is_thrown", of=protocols.adopt)
 def fails_by_bad_lengths(step: Step, group: GroupDraft) -> None:
-    """Kafka reads which topics the members of a new generation subscribe to. Impossible lengths are thrown where nobody
-    catches them: the generation is used up, and its members are never answered (C-ST-27, G-DATA-10)."""
+    """Kafka reads the topics that the members of a new generation subscribe to. Impossible lengths raise an exception
+    that is not caught: the generation is used up, and its members are never answered (C-ST-27, G-DATA-10)."""
     _adopt_and_read(step, group, lengths_throw=True)
 
 
 @quirk("fault_duplicate_protocol_accepted", of=protocols.adopt)
 def fails_by_missing_metadata(step: Step, group: GroupDraft) -> None:
-    """Likewise if somebody does not know the protocol, which others list often enough to make up for it (C-JOIN-72,
+    """The same if a member does not have the protocol, which others list often enough to make up for it (C-JOIN-72,
     C-ST-27)."""
     _adopt_and_read(step, group, lengths_throw=False)
 
@@ -68,46 +68,46 @@ def _adopt_and_read(step: Step, group: GroupDraft, *, lengths_throw: bool) -> No
         try:
             read_topics(step.choices, group.group_id, offered, lengths_throw=lengths_throw)
         except InternalError:
-            group.subscriptions = before  # nothing of what was read is kept
+            group.subscriptions = before  # keep nothing of the new subscriptions
             raise
 
 
-# SyncGroup, and what waits for one
+# SyncGroup, and requests that wait for one
 
 
 @quirk("fault_every_leader_sync_appends", of=sync.starts_append)
 def every_sync_appends(step: Step, group: GroupDraft) -> bool:
-    """Each SyncGroup of the leader appends an assignment: the first one that is replicated is handed out, the last one
+    """Each SyncGroup of the leader appends an assignment. The first one that is replicated is handed out, the last one
     is what a reload restores (C-SYNC-19, F-SURV-05)."""
     return True
 
 
 @quirk("fault_leave_forgets_parked_sync", of=leave.answer_parked_sync)
 def never_answered(step: Step, group: GroupDraft, member: Member) -> None:
-    """LeaveGroup removes the member together with its parked SyncGroup, and nobody answers that (C-LEAVE-24)."""
+    """LeaveGroup removes the member together with its parked SyncGroup, which is never answered (C-LEAVE-24)."""
 
 
 @quirk("fault_replacement_keeps_pending_sync", of=static.hand_over_sync)
 def old_id_owes_sync(step: Step, group: GroupDraft, old_id: str, new_id: str) -> None:
-    """The group goes on waiting for the id that was replaced. It never comes, and when the sync timer fires
-    everybody joins again for its sake (C-STATIC-16)."""
+    """The group continues to wait for the replaced id. It never syncs, and when the sync timer fires, all members have
+    to join again (C-STATIC-16)."""
 
 
-# Groups and replacements that a failed append takes back
+# Groups and replacements that a failed append undoes
 
 
 @quirk("fault_timeout_undoes_memory", of=static.end_with_group)
 def puts_old_id_back(
     step: Step, done: static.MemberReplaced, number: int, operation: Operation, error: ErrorCode
 ) -> None:
-    """Kafka puts the old id back before the partition goes (C-STATIC-06). If the member is in a later round by then,
-    that answers its SyncGroup FENCED_INSTANCE_ID, which ends a client that nobody displaced (F-UNLOAD-01)."""
+    """Kafka restores the old id before the partition is lost (C-STATIC-06). If the member is in a later round by then,
+    its SyncGroup is answered FENCED_INSTANCE_ID, which stops a client that no other has replaced (F-UNLOAD-01)."""
     completion.fail(step, number, operation, error)
 
 
 @quirk("fault_second_replacement_mixes_undo", of=static.offer_as_before)
 def counts_off_another(step: Step, group: GroupDraft, done: static.MemberReplaced) -> None:
-    """The protocols of a member that is gone, or was put back before, are counted off once more, and the old ones on:
+    """The protocols of a member that is gone, or was restored before, are subtracted once more and the old ones added:
     from then on the counts are wrong (C-STATIC-18)."""
     member = group.members.get(done.new_id)
     if member is None or member.restored:
@@ -118,11 +118,11 @@ def counts_off_another(step: Step, group: GroupDraft, done: static.MemberReplace
 
 @quirk("fault_timers_outlive_reverted_group", of=access.lose_timers)
 def timers_outlive_group(step: Step, group: ClassicGroup) -> None:
-    """The timers of a group that a failed append takes back stay armed, to act on the next group of its name
+    """The timers of a group that a failed append removes stay set, and act on the next group of that name
     (C-TMR-12)."""
 
 
 @quirk("fault_timers_outlive_reverted_group", of=join.begin_without_timers)
 def inherits_timers(step: Step, group_id: str) -> None:
-    """Those of a classic group that became a consumer group stay armed, too, and a later classic group of its name has
-    them (C-TMR-12, X-UP-16)."""
+    """The timers of a classic group that became a consumer group stay set too, and a later classic group of that name
+    has them (C-TMR-12, X-UP-16)."""

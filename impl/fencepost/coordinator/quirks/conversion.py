@@ -1,4 +1,4 @@
-"""What Kafka does otherwise where a request meets a group, or decides which kind of group there is."""
+"""Deviations of Kafka in routing requests to groups and in deciding the kind of a group."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .consumer import lingering
 
 @quirk("old_checks_after_load", of=validation.wrong_at_once)
 def nothing_at_once(state: CoordinatorState, request: Request, body: ConsumerGroupHeartbeatRequest) -> ErrorCode | None:
-    """4.0 asks first whether the partition is its own and loaded (V-29)."""
+    """4.0 first checks whether it owns the partition and has loaded it (V-29)."""
     return None
 
 
 @quirk("old_checks_after_load", of=routing.consumer_heartbeat)
 def checks_when_loaded(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> None:
-    """4.0 looks at the fields of a heartbeat when it knows that the partition is its own and loaded (V-29)."""
+    """4.0 checks the fields of a heartbeat after it knows that it owns the partition and has loaded it (V-29)."""
     error = validation.invalid(request.version, body, step.settings)
     if error is not None:
         step.reply(request.id, refusal(request, error))
@@ -35,8 +35,8 @@ def checks_when_loaded(step: Step, request: Request, body: ConsumerGroupHeartbea
 
 @quirk("fault_empty_group_dropped_from_memory", of=routing.join_as_member)
 def drops_the_group(step: Step, request: Request, body: JoinGroupRequest) -> None:
-    """Kafka takes the empty consumer group out of memory and then refuses the member; the log keeps the group, and a
-    reload brings it back (C-JOIN-15)."""
+    """Kafka removes the empty consumer group from memory and then refuses the member. The log keeps the group, and a
+    reload restores it (C-JOIN-15)."""
     lingering.left(step, body.group_id)
     step.memory.forget(body.group_id)
     intended(routing.join_as_member)(step, request, body)
@@ -44,17 +44,17 @@ def drops_the_group(step: Step, request: Request, body: JoinGroupRequest) -> Non
 
 @quirk("fault_empty_group_counts_anew", of=conversion.left_off)
 def counts_anew(step: Step, group: Group) -> int:
-    """An empty group that changes its kind counts anew. A late copy of a join may then give a member the epoch again
-    that it had before its session ended, so that nobody is fenced (C-JOIN-16, M-VAL-22, INV-CONV-01)."""
+    """An empty group that changes its kind counts from the start. A late copy of a join may then give a member an epoch
+    that it had before its session ended, so that no fencing happens (C-JOIN-16, M-VAL-22, INV-CONV-01)."""
     return 0
 
 
 @quirk("fault_downgrade_leaves_timers", of=reversion.undo_downgrade)
 def timers_were_left(step: Step, before: ConsumerGroup) -> None:
-    """A downgrade leaves the timers of the consumer group armed, so there are none to bring back (X-DOWN-33)."""
+    """A downgrade leaves the timers of the consumer group set, so there are none to restore (X-DOWN-33)."""
 
 
 @quirk("fault_failed_append_loses_timers", of=reversion.undo_change)
 def timers_stay_lost(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
-    """A member that comes back by a failed append has lost the timers that the step had cancelled, and is never fenced
+    """A member that a failed append restores has lost the timers that the step had cancelled, and is never fenced
     (M-HB-13, M-LEAVE-03, M-TMR-02)."""

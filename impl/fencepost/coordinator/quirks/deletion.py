@@ -1,4 +1,4 @@
-"""DeleteGroups in two operations (C-ADM-09), and what a failed append, as of a deletion, does to reads (C-ADM-05)."""
+"""DeleteGroups in two operations (C-ADM-09), and how a failed append, as of a deletion, affects reads (C-ADM-05)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..kernel.step import Step
 
 @quirk("fault_deletion_waits_twice", of=admin.delete)
 def asks_share_groups_first(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
-    """Kafka asks for share groups first, in an operation of its own that waits for the log, and deletes what may be
-    deleted *then* (C-ADM-09, F-RT-16)."""
+    """Kafka first asks for share groups, in a separate operation that waits for the log, and *then* deletes the groups
+    that may be deleted (C-ADM-09, F-RT-16)."""
     asked = any(name not in request.denied for name in body.groups_names)
     if asked and step.log.committed < step.log.end:
         operations.done(step, request, callback=completion.AppendCallback())
@@ -44,8 +44,8 @@ def then_deletes(step: Step, offset: int) -> None:
 
 @quirk("fault_failed_deletion_lists_twice", of=reversion.revert_groups)
 def entries_come_back_twice(step: Step, base: int) -> None:
-    """An entry of a map that is exchanged moves into the snapshot of its last moment. When an append fails, it comes
-    back, and the snapshot keeps its own (C-ADM-05, F-RT-08)."""
+    """When an entry of a map is replaced, the old entry moves into the snapshot of its last moment. When an append
+    fails, the entry is restored, and the snapshot keeps its own copy (C-ADM-05, F-RT-08)."""
     lost = [change for change in step.memory.changes if change.offset > base]
     groups = {
         change.group_id: step.memory.groups[change.group_id] for change in lost if change.group_id in step.memory.groups
@@ -62,9 +62,9 @@ def entries_come_back_twice(step: Step, base: int) -> None:
 
 @quirk("fault_failed_deletion_lists_twice", of=reads.met)
 def meets_twice(step: Step, rows: Mapping[Entry, reads.Row]) -> tuple[reads.Row, ...]:
-    """Until the high watermark has passed, a read that goes through the map meets such an entry twice, and once more
-    for every further place of the log where that happened. It may overlook those in a snapshot whose table has grown
-    larger than the map's own; which these are goes by hashes (C-ADM-05)."""
+    """Until the high watermark has passed, a read that iterates over the map finds such an entry twice, and once more
+    for every further place of the log where that happened. It may miss entries of a snapshot whose table has grown
+    larger than the table of the map itself; which ones depends on hashes (C-ADM-05)."""
     again = _again(step)
     if not again:
         return intended(reads.met)(step, rows)
@@ -72,12 +72,12 @@ def meets_twice(step: Step, rows: Mapping[Entry, reads.Row]) -> tuple[reads.Row,
 
 
 def _again(step: Step) -> tuple[tuple[int, Entry], ...]:
-    """The entries that came back, and where, as far as the high watermark has not passed that."""
+    """The restored entries, with their places in the log, if the high watermark has not passed those."""
     return tuple((base, entry) for base, entry in step.remains.relisted if base >= step.log.committed)
 
 
 def _copies(step: Step, entry: Entry, again: tuple[tuple[int, Entry], ...]) -> int:
-    """How often a read shows an entry that is there as of the high watermark."""
+    """How often a read shows an entry that exists as of the high watermark."""
     place, moved = _exchanged_at(step, entry)
     places = {base for base, other in again if other == entry and (place is None or base <= place)}
     least, most = (0, len(places | {place})) if moved else (1, len(places) + 1)
@@ -85,9 +85,9 @@ def _copies(step: Step, entry: Entry, again: tuple[tuple[int, Entry], ...]) -> i
 
 
 def _exchanged_at(step: Step, entry: Entry) -> tuple[int | None, bool]:
-    """Where in the log the entry was exchanged since, or the group whose map it is in; None if both are the newest.
-    Whether it was the entry: a group that is converted takes its members along as they are, and one that comes under
-    its name later has a map of its own."""
+    """Where in the log the entry was replaced since, or the group whose map contains it; None if both are the newest.
+    Also whether it was the entry: a converted group keeps its members as they are, and a later group of that name has
+    a new map."""
     name, member_id = entry
     changes = [change for change in step.memory.changes if change.group_id == name]
     for place, change in enumerate(changes):
@@ -102,7 +102,7 @@ def _exchanged_at(step: Step, entry: Entry) -> tuple[int | None, bool]:
 
 
 def _exchanged(name: str, before: Group, after: Group | None) -> list[Entry]:
-    """The entries of before that are gone or have another object in their place."""
+    """The entries of ``before`` that are gone or were replaced by another object."""
     entries = [] if type(after) is type(before) else [(name, "")]
     if after is not None and type(after) is type(before):
         entries += [(name, each) for each, _ in exchanged(before.entries(), after.entries())]

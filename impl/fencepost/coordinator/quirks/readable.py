@@ -1,6 +1,6 @@
 """Whether Kafka can read the topics from a consumer's metadata (G-DATA-10, A-EMB-06).
 
-Classic groups do without the topics, but Kafka reads them whenever a generation begins and whenever a group is loaded:
+Classic groups do not need the topics, but Kafka reads them whenever a generation begins and whenever a group is loaded:
 as version 0 of the subscription, with a reader that reports *some* broken bytes as an internal error.
 """
 
@@ -16,14 +16,14 @@ from ..kernel.errors import InternalError
 
 class _Read(Enum):
     TOPICS = "topics"
-    TOO_SHORT = "too short"  #: noticed: the topics count as unknown
-    BROKEN = "broken"  #: not foreseen
+    TOO_SHORT = "too short"  #: detected: the topics count as unknown
+    BROKEN = "broken"  #: not expected by Kafka
 
 
 def read_topics(choices: Choices, group_id: str, metadata: Mapping[str, bytes | None], *, lengths_throw: bool) -> None:
-    """Read as Kafka does, member by member up to the first that has no topics; the order is asked for where it decides.
-    ``metadata``: by member id, None of one that does not offer the protocol, which is thrown (C-JOIN-72).
-    ``lengths_throw``: so is an impossible length (G-DATA-10); else it is an end that comes too early (V-124). Raises
+    """Read as Kafka does, member by member up to the first one without topics; the order is drawn where it matters.
+    ``metadata``: by member id, None for a member without the protocol, which raises (C-JOIN-72). ``lengths_throw``:
+    an impossible length raises too (G-DATA-10); otherwise it counts as an end that comes too early (V-124). Raises
     where Kafka fails."""
     broken = _Read.BROKEN if lengths_throw else _Read.TOO_SHORT
     reads: dict[str, _Read] = {}

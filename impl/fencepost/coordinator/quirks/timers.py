@@ -1,9 +1,9 @@
-"""Timers that have one key in Kafka.
+"""Timers that share one key in Kafka.
 
-There the key of a timer is a text: `heartbeat-GROUP-MEMBER`, `session-timeout-GROUP-MEMBER`,
+In Kafka the key of a timer is a string: `heartbeat-GROUP-MEMBER`, `session-timeout-GROUP-MEMBER`,
 `rebalance-timeout-GROUP-MEMBER`, and `join-` and `sync-` before GROUP for a classic group, before GROUP-MEMBER for a
-member of a consumer group. Groups and members may have the hyphen in their names, so two timers may have one slot, and
-setting or cancelling the one does so to the other (M-TMR-01).
+member of a consumer group. Names of groups and members may contain a hyphen, so two timers may share one slot, and
+setting or cancelling one of them also affects the other (M-TMR-01).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _NAMES: Final = {
 
 @quirk("fault_timer_keys_collide", of=timer_table.slot_of)
 def text_of(work: HasQuirks, key: TimerKey) -> timer_table.Slot:
-    """The slot is a text, which several timers may have: who sets or cancels its own ends another's (M-TMR-01,
-    C-TMR-11). Those of operations have none in Kafka either."""
+    """The slot is a string, which several timers may share: setting or cancelling one of them ends the other (M-TMR-01,
+    C-TMR-11). Timers of operations have no such string in Kafka either."""
     kind = key.kind
     if kind is TimerKind.OPERATION:
         return key.operation
@@ -42,13 +42,13 @@ def text_of(work: HasQuirks, key: TimerKey) -> timer_table.Slot:
 
 @quirk("fault_timer_keys_collide", of=lifecycle.to_watch)
 def in_table_order(step: Step) -> Iterable[str]:
-    """Where timers of two groups may have one text, the order in which they are set shows (C-TMR-11)."""
+    """The order in which timers are set; it is visible where timers of two groups may share a string (C-TMR-11)."""
     names = list(step.memory.groups)
     return step.choices.table("", names) if may_meet(names) else names
 
 
 def may_meet(group_ids: Iterable[str]) -> bool:
-    """Whether timers of two of these groups can have one text: the name of one begins with that of the other, and goes
-    on with a hyphen."""
+    """Whether timers of two of these groups can share a string: the name of one is the name of the other followed by a
+    hyphen and more."""
     known = frozenset(group_ids)
     return any(name[:at] in known for name in known for at, letter in enumerate(name) if letter == "-")

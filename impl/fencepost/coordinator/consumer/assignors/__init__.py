@@ -1,4 +1,4 @@
-"""Server assignors: how the coordinator shares the partitions among the members (section 10.6)."""
+"""Server assignors, which distribute the partitions among the members (section 10.6)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a server assignor is given and what it returns (section 10.6, M-TGT-03)."""
+"""Input and output of a server assignor (section 10.6, M-TGT-03)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 
 #: Partitions by topic id, ascending, each once.
 Share = Mapping[bytes, tuple[int, ...]]
-#: The new target: the share of each member, by member id. A topic of which a member gets nothing is absent.
+#: The new target: the share of each member, by member id. Topics of which a member gets no partition are absent.
 Target = Mapping[str, Share]
 
 
@@ -19,8 +19,8 @@ class AssignorError(Exception):
 
 
 class MemberSpec(NamedTuple):
-    """One member as an assignor sees it. ``topic_ids``: what it subscribes to, as far as the names resolve;
-    ``assigned``: its previous target, as an assignor returns it (numbers ascend, each once)."""
+    """One member as an assignor sees it. ``topic_ids``: its subscription, as far as the names resolve. ``assigned``:
+    its previous target, in the form that an assignor returns (numbers ascend, each once)."""
 
     instance_id: str | None
     rack_id: str | None
@@ -29,12 +29,12 @@ class MemberSpec(NamedTuple):
 
 
 class GroupSpec(NamedTuple):
-    """The group. ``members`` in the order in which the host goes through them (``Choices.order``, A-UHOM-01);
-    ``subscription_type`` as the group remembers it, which may be stale (M-TGT-06); ``topics``: the number of
-    partitions of each existing topic, by topic id. The order of ``topics``, and of the topics in ``assigned``, counts
-    only where Java's hash tables put two topic ids into one bucket: Kafka then goes by the order of the subscribed
-    names and of the rows in the record. ``withheld``: what Kafka takes for owned though no member's ``assigned`` has it
-    (A-UHOM-08)."""
+    """The group. ``members`` in the order in which the host iterates over them (``Choices.order``, A-UHOM-01).
+    ``subscription_type`` as the group remembers it, which may be out of date (M-TGT-06). ``topics``: the number of
+    partitions of each existing topic, by topic id. The order of ``topics``, and of the topics in ``assigned``, matters
+    only where Java's hash tables put two topic ids into one bucket: Kafka then uses the order of the subscribed names
+    and of the rows in the record. ``withheld``: partitions that Kafka takes for owned though no member's ``assigned``
+    has them (A-UHOM-08)."""
 
     members: Mapping[str, MemberSpec]
     subscription_type: SubscriptionType
@@ -47,7 +47,7 @@ Assignor = Callable[[GroupSpec], Target]
 
 
 def partitions_of(spec: GroupSpec, topic_id: bytes) -> int:
-    """How many partitions the topic has. Raises ``AssignorError`` if it has no metadata."""
+    """The number of partitions of the topic. Raises ``AssignorError`` if it has no metadata."""
     try:
         return spec.topics[topic_id]
     except KeyError:

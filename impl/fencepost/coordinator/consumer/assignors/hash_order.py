@@ -1,8 +1,8 @@
-"""The order in which Kafka's server assignors meet topic ids and partition numbers.
+"""The order in which Kafka's server assignors iterate over topic ids and partition numbers.
 
-Where ``uniform`` has to give something up or to hand something out, Kafka takes it in the order of a hash table, which
-``fencepost.hash_order`` computes. What depends on more than is known here is handed in: the order of the members, and
-of topics that share a bucket.
+Where ``uniform`` has to take partitions away or hand them out, Kafka uses the order of a hash table, which
+``fencepost.hash_order`` computes. Orders that depend on more than is known here are passed in: the order of the
+members, and the order of topics that share a bucket.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from fencepost.hash_order import grown, in_table, made_for, of_uuid, spread
 
 
 def crowded(topic_ids: Collection[bytes]) -> bool:
-    """Whether two of them share a bucket, so that the order in which they were put in shows."""
+    """Whether two of them share a bucket, so that the insertion order matters."""
     mask = grown(len(topic_ids)) - 1
     return len({of_uuid(topic_id) & mask for topic_id in topic_ids}) < len(topic_ids)
 
 
 def of_set(topic_ids: Iterable[bytes]) -> list[bytes]:
-    """A set that is a copy of these ids, which come in the order in which they are copied."""
+    """The order of a set that is a copy of these ids; they are given in the order in which they are copied."""
     ids = list(topic_ids)
     return in_table(ids, of_uuid, made_for(len(ids)))
 
 
 def of_map(share: Mapping[bytes, tuple[int, ...]]) -> list[bytes]:
-    """The keys of a map that was read row by row from a record, in the order of the rows."""
+    """The key order of a map that was read row by row from a record; the rows are given in order."""
     return in_table(share, of_uuid, grown(len(share)))
 
 
 def of_numbers(numbers: tuple[int, ...]) -> Sequence[int]:
-    """A set of partition numbers that was read from a record, whose numbers ascend."""
+    """The order of a set of partition numbers that was read from a record, whose numbers ascend."""
     buckets = made_for(len(numbers))
     if not numbers or numbers[-1] < buckets:
         return numbers  # each has its own bucket

@@ -1,7 +1,7 @@
-"""Range: each topic cut into contiguous ranges, one a subscriber (A-SRANGE-01…04).
+"""Range: each topic is cut into contiguous ranges, one for each subscriber (A-SRANGE-01…04).
 
-Topics of one size with the same subscribers are cut alike. Where such topics follow each other, which they all do in
-most groups, a member's part of them is made in one go: a dictionary that gives every one of them the same range.
+Topics with equal size and subscribers are cut in the same way. Where such topics follow each other, as they do in most
+groups, a member's part of them is created in one operation: a dictionary that gives each of them the same range.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def assign(spec: GroupSpec) -> Target:
         return shares
     subscribers: dict[bytes, list[str]] = {}
     if spec.subscription_type is SubscriptionType.HOMOGENEOUS:
-        # A-SRANGE-03: one member's topics stand for everybody's
+        # A-SRANGE-03: the topics of one member stand for those of all
         subscribers = dict.fromkeys(spec.members[order[0]].topic_ids, order)
     else:
         for member in order:
@@ -32,7 +32,7 @@ def assign(spec: GroupSpec) -> Target:
     def kind(topic_id: bytes) -> tuple[int, list[str]]:
         return partitions_of(spec, topic_id), subscribers[topic_id]
 
-    cuts: dict[tuple[int, int], list[tuple[int, ...]]] = {}  # topics of one shape are cut alike (A-SRANGE-04)
+    cuts: dict[tuple[int, int], list[tuple[int, ...]]] = {}  # topics of one shape are cut in the same way (A-SRANGE-04)
     for (size, takers), alike in groupby(sorted(subscribers), key=kind):
         topic_ids = tuple(alike)
         shape = size, len(takers)

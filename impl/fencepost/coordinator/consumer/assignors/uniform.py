@@ -1,12 +1,13 @@
 """Uniform: as even as possible over all topics together, and sticky (A-UHOM-01…06; see also ``uniform_mixed``).
 
-With equal subscriptions any member can take any partition, so all that counts is how many each has: ``n`` partitions
-and ``k`` members make a quota of ⌊n/k⌋, and n mod k members hold one more. Whoever holds one more already should be
-among those, and the members are gone through only once; so a member that has no use for its extra gives it back, as
-long as enough members follow who could take it (A-UHOM-01). What is over the quota, or was nobody's, fills the others.
+With equal subscriptions any member can take any partition, so only the number of partitions for each member matters:
+``n`` partitions and ``k`` members make a quota of ⌊n/k⌋, and n mod k members hold one more. Members that already hold
+one more should be among those, and the loop visits each member only once. So a member that need not keep its extra
+partition gives it back, as long as enough members follow that could take it (A-UHOM-01). Partitions above the quota,
+and those without an owner, fill the other members.
 
-Most members keep all that they had and get nothing new. Their share is the previous one, the same object; partitions
-are looked at one by one only where a member gives some up or gets some.
+Most members keep everything and get nothing new. Their share is the previous one, the same object; single partitions
+are looked at only where a member loses or gets some.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from . import hash_order, uniform_mixed
 from .base import AssignorError, GroupSpec, Share, Target, partitions_of
 
-#: Partitions of one topic that are to be dealt out, at least one.
+#: Partitions of one topic that are to be distributed, at least one.
 Part = tuple[bytes, Sequence[int]]
 
 
@@ -33,7 +34,7 @@ def assign(spec: GroupSpec) -> Target:
 
 
 def _alike(spec: GroupSpec) -> Target:
-    subscribed = next(iter(spec.members.values())).topic_ids  # one member's stand for everybody's (10.6)
+    subscribed = next(iter(spec.members.values())).topic_ids  # the topics of one member stand for those of all (10.6)
     if not subscribed:
         return {member: {} for member in spec.members}  # A-UHOM-05
     owned = _owned(spec)
@@ -61,7 +62,7 @@ def _alike(spec: GroupSpec) -> Target:
 
 
 def _owned(spec: GroupSpec) -> dict[bytes, list[tuple[int, ...]]]:
-    """What the previous targets have of each topic, part by part, and what is withheld (A-UHOM-08)."""
+    """By topic, the parts that previous targets contain, and the withheld ones (A-UHOM-08)."""
     owned: defaultdict[bytes, list[tuple[int, ...]]] = defaultdict(list)
     for share in (spec.withheld, *[member.assigned for member in spec.members.values()]):
         for topic_id, numbers in share.items():
@@ -72,7 +73,7 @@ def _owned(spec: GroupSpec) -> dict[bytes, list[tuple[int, ...]]]:
 def _unowned(
     spec: GroupSpec, subscribed: frozenset[bytes], owned: dict[bytes, list[tuple[int, ...]]]
 ) -> tuple[list[Part], int]:
-    """The partitions that no member's previous target has (A-UHOM-03), and how many partitions there are in all."""
+    """The partitions that are in no member's previous target (A-UHOM-03), and the number of all partitions."""
     for topic_id in subscribed:
         partitions_of(spec, topic_id)
     sizes = {topic_id: spec.topics[topic_id] for topic_id in spec.topics if topic_id in subscribed}
@@ -82,8 +83,8 @@ def _unowned(
 
 
 def _kept(held: Share, subscribed: frozenset[bytes], room: int, pool: list[Part]) -> Share:
-    """What a member keeps of ``held``, at most ``room``; the rest goes to the pool (A-UHOM-02)."""
-    fits = sum(map(len, held.values())) <= room  # else the order says what is given up (A-UHOM-06)
+    """The part of ``held`` that a member keeps, at most ``room``; the rest goes to the pool (A-UHOM-02)."""
+    fits = sum(map(len, held.values())) <= room  # otherwise the order decides what is taken away (A-UHOM-06)
     kept: dict[bytes, tuple[int, ...]] = {}
     for topic_id in held if fits else hash_order.of_map(held):
         if topic_id not in subscribed:
@@ -98,7 +99,7 @@ def _kept(held: Share, subscribed: frozenset[bytes], room: int, pool: list[Part]
 
 
 def _fill(shares: dict[str, Share], rooms: list[tuple[str, int]], pool: list[Part]) -> None:
-    """The pool, as it comes, to the members that have room."""
+    """Give the partitions of the pool, in its order, to the members that have room."""
     parts = iter(pool)
     part: Part = b"", ()
     at = 0

@@ -1,14 +1,14 @@
 """Uniform where subscriptions differ (A-UHET-01…05).
 
-Every topic has its own circle of possible owners, and the circles overlap, so that one deal cannot be even. The way to
-an answer that is even in each circle: keep what is held, deal what is free to those who have least in all, and then go
-over the topics again and again, moving partitions from those who have most to those who have least, until a whole pass
-moves nothing. With overlapping circles that need not be the best there is (A-UHET-04), nor end soon: sixteen passes
-are the limit.
+Every topic has a different circle of possible owners, and the circles overlap, so one distribution cannot be even. To
+get an assignment that is even in each circle: keep what is held, give each free partition to the member with the lowest
+load, and then iterate over the topics, moving partitions from the members with the highest load to those with the
+lowest, until a whole pass moves nothing. With overlapping circles the result need not be the best one (A-UHET-04), and
+it may take long: sixteen passes are the limit.
 
-Within a topic the members are sorted once, by load. Both ends of that order are worked from like water levels: the
-lowest members are raised one by one to the next level, the highest are lowered, and when the levels meet, nothing is
-left to do. No sorting is needed in between.
+Within a topic the members are sorted once, by load. Both ends of that order are treated like water levels: the lowest
+members are raised one by one to the next level, the highest are lowered, and when the levels meet, the topic is done.
+No sorting is needed in between.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOBODY = -1
 
 
 def assign(spec: GroupSpec) -> Target:
-    """Raises ``AssignorError``. Members go by their place in ``spec.members``, which breaks ties."""
+    """Raises ``AssignorError``. Members are ordered by their place in ``spec.members``, which breaks ties."""
     work = _Work(spec)
     work.deal()
     work.balance()
@@ -31,7 +31,7 @@ def assign(spec: GroupSpec) -> Target:
 
 
 class _Work:
-    """The assignment while it is made: the owner of each partition, the load of each member."""
+    """The assignment while it is computed: the owner of each partition, the load of each member."""
 
     def __init__(self, spec: GroupSpec) -> None:
         self.members = list(spec.members)
@@ -46,7 +46,7 @@ class _Work:
                 if topic_id in member.topic_ids:  # A-UHET-01
                     owners = self.owners[topic_id]
                     for number in numbers:
-                        if not 0 <= number < len(owners):  # the topic was made anew, and smaller (X-UP-05)
+                        if not 0 <= number < len(owners):  # the topic was created again, smaller (X-UP-05)
                             raise AssignorError("a member has a partition that does not exist")
                         owners[number] = place
                     self.loads[place] += len(numbers)
@@ -62,7 +62,7 @@ class _Work:
         return sorted(topic_ids, key=key)
 
     def deal(self) -> None:
-        """Each free partition to the subscriber with the lowest load (A-UHET-02)."""
+        """Give each free partition to the subscriber with the lowest load (A-UHET-02)."""
         for topic_id in self._by_difficulty([each for each, owners in self.owners.items() if NOBODY in owners]):
             owners = self.owners[topic_id]
             lowest = _Levels(self.subscribers[topic_id], self.loads).raised()
@@ -72,7 +72,7 @@ class _Work:
                     self.loads[place] += 1
 
     def balance(self) -> None:
-        """A-UHET-03. A topic that moved nothing since the last round ended there ends the work."""
+        """A-UHET-03. The work ends with a topic if nothing has been moved since the last pass ended there."""
         shared = self._by_difficulty([each for each, takers in self.subscribers.items() if len(takers) > 1])
         last = None
         for _ in range(PASSES):
@@ -83,7 +83,7 @@ class _Work:
                     last = topic_id
 
     def _level(self, topic_id: bytes) -> int:
-        """Move partitions of one topic from the highest loads to the lowest; returns how many."""
+        """Move partitions of one topic from the highest loads to the lowest; return how many."""
         levels = _Levels(self.subscribers[topic_id], self.loads)
         if levels.gap <= 1:
             return 0
@@ -94,7 +94,7 @@ class _Work:
         moved = 0
         lowest = levels.raised()
         while (giver := levels.lowered(held)) is not None:
-            number = held[giver].pop()  # its highest; what it receives here it does not give away again
+            number = held[giver].pop()  # the highest; partitions received here are not given away again
             taker = next(lowest)
             if levels.met:
                 break
@@ -116,18 +116,18 @@ class _Work:
 
 
 class _Levels:
-    """Subscribers of one topic by load, ties by place, and how far both ends have been worked.
+    """The subscribers of one topic by load, then by place, and how far both ends have been processed.
 
-    ``loads`` changes while this is used, by what the two methods hand out and nothing else.
+    While this is used, ``loads`` must change only by the partitions that the two methods hand out.
     """
 
     def __init__(self, takers: list[int], loads: list[int]) -> None:
         self._loads = loads
-        self._order = sorted(takers, key=loads.__getitem__)  # takers come by place
+        self._order = sorted(takers, key=loads.__getitem__)  # takers are given by place
         self._low = loads[self._order[0]] - 1
         self._high = loads[self._order[-1]] + 1
         self.gap = self._high - self._low - 2
-        self._from = self._to = len(takers)  # the highest level; those above it have nothing to give
+        self._from = self._to = len(takers)  # the highest level; the members above it have nothing to give
         self._next = self._to - 1
 
     @property
@@ -135,7 +135,7 @@ class _Levels:
         return self._high - self._low <= 1
 
     def raised(self) -> Iterator[int]:
-        """Who gets the next one: all of the lowest level in turn, then those who are now on the level with them."""
+        """The members to get the next partitions: all of the lowest level in turn, then those on the new level."""
         below = 0
         while True:
             self._low += 1
@@ -145,7 +145,8 @@ class _Levels:
                 yield self._order[at]
 
     def lowered(self, held: dict[int, list[int]]) -> int | None:
-        """Who gives the next one, of those who hold any; None when nobody is left. A member without is set aside."""
+        """The member to give the next partition, of those that hold any; None if none is left. A member without any is
+        skipped from then on."""
         while True:
             if self._next < self._from:
                 self._descend()
@@ -160,7 +161,7 @@ class _Levels:
 
     def _descend(self) -> None:
         if self._to <= self._from and self._from > 0:
-            self._high = self._loads[self._order[self._from - 1]]  # all of this level were set aside
+            self._high = self._loads[self._order[self._from - 1]]  # all members of this level were skipped
         else:
             self._high -= 1
         while self._from > 0 and self._loads[self._order[self._from - 1]] == self._high:

@@ -1,4 +1,4 @@
-"""What Kafka does otherwise in consumer groups, by what it is about."""
+"""Deviations of Kafka in consumer groups, by subject."""
 
 from . import epochs, identity, intervals, lingering, mapping, partition_metadata, reconcile, regex, target
 

@@ -1,4 +1,4 @@
-"""Epochs: which one a group begins with, what begins another, and since which one a member has a partition."""
+"""Epochs: the first one of a group, the events that begin another, and the epoch at which a member got a partition."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from ...kernel.step import Step
 
 @quirk("old_epochs_start_at_zero", of=group.first_epoch)
 def starts_at_zero(work: HasQuirks) -> int:
-    """Before 4.3 a group that nothing has happened to is at epoch 0 (V-30)."""
+    """Before 4.3 a new group is at epoch 0 (V-30)."""
     return 0
 
 
 @quirk("old_epochs_start_at_zero", of=group_heartbeat.begins)
 def leaves_zero(step: Step, opened: group_heartbeat.Opened) -> bool:
-    """Before 4.3 the first member begins an epoch whatever it subscribes to (V-31)."""
+    """Before 4.3 the first member begins an epoch, whatever it subscribes to (V-31)."""
     return opened.must_bump or opened.group.epoch == 0
 
 
 @quirk("old_emptied_group_keeps_target_epoch", of=departure.emptied)
 def target_stays_behind(step: Step, group: ConsumerGroup) -> list[Record]:
-    """Before 4.4 nothing is written of the target when the last members go: its epoch stays behind (V-122)."""
+    """Before 4.4 no target record is written when the last members go: the epoch of the target stays (V-122)."""
     return []
 
 
 @quirk("old_no_assignment_epochs", of=reconcile.granted_at)
 def granted_at_no_epoch(step: Step, goal: reconcile.Goal) -> int:
-    """Before 4.3 what a member has is a set of partitions; here each has the epoch 0 (V-53)."""
+    """Before 4.3 a member holds a set of partitions without epochs; here each has the epoch 0 (V-53)."""
     return 0
 
 
 @quirk("old_no_assignment_epochs", of=records.holding_rows)
 def rows_without_epochs(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
-    """Before 4.3 records tell partitions and no epochs (V-53, V-74)."""
+    """Before 4.3 records contain partitions but no epochs (V-53, V-74)."""
     return tuple(AssignedPartitions(topic_id, tuple(sorted(holding[topic_id]))) for topic_id in sorted(holding))
 
 

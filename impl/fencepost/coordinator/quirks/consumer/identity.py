@@ -1,4 +1,4 @@
-"""Who speaks, whether it may, and what it says that it owns."""
+"""The identity of a member, its permissions, and the partitions that it claims to own."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from ...kernel.step import Step
 
 @quirk("old_full_group_refuses_statics", of=identity.has_a_place)
 def instance_is_no_place(step: Step, group: ConsumerGroup, instance_id: str | None) -> bool:
-    """Before 4.4 a full group looks at the member id alone, and a static member that comes back with another one finds
-    its own place taken by itself (V-120)."""
+    """Before 4.4 a full group checks only the member id. A static member that returns with another member id finds its
+    own place taken by itself (V-120)."""
     return False
 
 
 @quirk("old_known_member_at_zero_fenced", of=identity.check_epoch)
 def joins_once(step: Step, member: ConsumerMember, claim: identity.Claim) -> None:
-    """Up to 4.1 epoch 0 is an epoch like others: who is known, and joins again, is fenced until its session has ended
-    (V-32, LIV-12)."""
+    """Up to 4.1 epoch 0 is an epoch like any other: a known member that joins again is fenced until its session has
+    ended (V-32, LIV-12)."""
     identity.require_in_step(member, claim)
 
 
 @quirk("fault_static_rejoin_unreleased", of=identity.comes_back)
 def instance_lets_nobody_in(step: Step, holder: ConsumerMember, member_id: str) -> bool:
-    """Kafka does not look who joins with an instance that is in use: its own member is refused too, until its session
-    has ended (M-STATIC-02, L-06)."""
+    """Kafka does not check which member joins with an instance id that is in use: even its own member is refused until
+    its session has ended (M-STATIC-02, L-06)."""
     return False
 
 
 @quirk("fault_replacement_merges_members", of=identity.may_take_place)
 def anybody_may_take_place(step: Step, group: ConsumerGroup, holder: ConsumerMember, member_id: str) -> bool:
-    """Kafka does not look whether the member has a place of its own. What it had there is nobody's at once, while it
-    may go on consuming it (M-STATIC-15, A-UHOM-08)."""
+    """Kafka does not check whether the member already has a place. Its partitions there are free at once, while it may
+    still consume them (M-STATIC-15, A-UHOM-08)."""
     return True
 
 
@@ -44,6 +44,6 @@ def anybody_may_take_place(step: Step, group: ConsumerGroup, holder: ConsumerMem
 def believed(
     step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember
 ) -> Iterable[TopicPartitions] | None:
-    """Kafka believes every join, which always says that it owns nothing: a late copy confirms a revocation that the
-    member has not heard of (M-FENCE-07, INV-KIP-09)."""
+    """Kafka believes every join, which always claims to own nothing: a late copy confirms a revocation that the member
+    has not received (M-FENCE-07, INV-KIP-09)."""
     return body.topic_partitions

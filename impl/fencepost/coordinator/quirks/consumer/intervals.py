@@ -1,4 +1,4 @@
-"""What there is at intervals since some release only, and within which bounds."""
+"""Intervals that only later releases have, and their bounds."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def reads_no_time(work: Replay, value: ConsumerGroupTargetAssignmentMetadataValu
 
 @quirk("old_no_periodic_regex_refresh", of=regex.outdated)
 def never_outdated(step: Step, last: Resolution | None) -> bool:
-    """4.0 resolves a regex anew when topics come, and for no other reason (V-10)."""
+    """4.0 resolves a regex again only when topics are created (V-10)."""
     return False
 
 
 @quirk("old_group_config_unclamped", of=timers.within_bounds)
 def beyond_bounds(step: Step, value: int, low: int, high: int) -> int:
-    """Before 4.3 a group's own setting counts as it is stored, whatever the broker allows (V-12)."""
+    """Before 4.3 the setting of a group counts as it is stored, whatever the broker allows (V-12)."""
     return value

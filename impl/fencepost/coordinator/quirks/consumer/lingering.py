@@ -1,7 +1,7 @@
-"""Topics that a group hears of in vain.
+"""Topics whose changes a group still gets although they no longer matter.
 
-In Kafka a group that is downgraded goes on being told of its topics, although it is none of this kind any more, until
-records of the next group of its name say otherwise (X-DOWN-30). ``Remains.lingering`` has these topics.
+In Kafka a downgraded group still gets the changes of its topics, although it is no longer a consumer group, until
+records of the next group of that name end this (X-DOWN-30). ``Remains.lingering`` has these topics.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ...kernel.step import Step
 
 @quirk("fault_downgrade_leaves_topics", of=access.give_way)
 def topics_stay(step: Step, group_id: str, successor: Group) -> None:
-    """Kafka takes a group out of the index of who subscribes to what by the records of its members. Here none are
-    applied, and its name stays there (X-DOWN-30)."""
+    """Kafka removes a group from the index of topics and subscribers by the records of its members. In a downgrade none
+    are applied, and its name stays in the index (X-DOWN-30)."""
     left(step, group_id)
     intended(access.give_way)(step, group_id, successor)
 
 
 def left(step: Step, group_id: str) -> None:
-    """The consumer group of this name is about to go, and no record is applied that says so."""
+    """The consumer group of this name is about to be removed without a record that is applied."""
     if not step.state.profile.fault_downgrade_leaves_topics:
         return
     topics = _topics(step.memory.groups.get(group_id))
@@ -38,8 +38,8 @@ def left(step: Step, group_id: str) -> None:
 
 @quirk("fault_downgrade_leaves_topics", of=access.write)
 def tells_otherwise(step: Step, records: Sequence[Record]) -> None:
-    """A topic lingers until members of the next group of this name subscribe to it and give it up, or have it when that
-    group goes (X-DOWN-30)."""
+    """A topic lingers until members of the next group of that name subscribe to it and unsubscribe, or have it when
+    that group is removed (X-DOWN-30)."""
     names = [name for name in dict.fromkeys(record.key.group for record in records) if name in step.remains.lingering]
     before = {name: _topics(step.memory.groups.get(name)) for name in names}
     intended(access.write)(step, records)
@@ -50,7 +50,7 @@ def tells_otherwise(step: Step, records: Sequence[Record]) -> None:
 
 @quirk("fault_downgrade_leaves_topics", of=metadata.watched)
 def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
-    """The next group of the name hears of topics that it does not subscribe to, and looks again in vain (X-DOWN-30,
+    """The next group of that name reacts to topics that it does not subscribe to, without any effect (X-DOWN-30,
     M-META-03)."""
     left = step.remains.lingering.get(group.group_id)
     topics = group.by_topic.counts
@@ -59,7 +59,7 @@ def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
 
 @quirk("fault_downgrade_leaves_topics", of=reversion.append_failed)
 def lingers_as_before(step: Step, error: ErrorCode) -> None:
-    """What lingers goes back with the records of the step (X-DOWN-30, F-RT-08)."""
+    """The lingering topics are restored together with the records of the step (X-DOWN-30, F-RT-08)."""
     step.remains = step.remains._replace(lingering=step.state.remains_base.lingering)
     intended(reversion.append_failed)(step, error)
 

@@ -1,4 +1,4 @@
-"""What a group of 4.0 knows of its topics: a record of them, each with its id and its number of partitions; later
+"""The topics as a group of 4.0 knows them: a record of each topic with its id and its number of partitions. Later
 releases keep a hash (V-34)."""
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def compares_partitions(step: Step, group: ConsumerGroup, names: Iterable[str]) 
 
 @quirk("old_partition_metadata", of=metadata.superseded)
 def nothing_superseded(step: Step, group: ConsumerGroup) -> list[Record]:
-    """For 4.0 the record is what it knows; later releases, which no longer read it, delete it (M-META-08)."""
+    """4.0 works from this record; later releases, which no longer read it, delete it (M-META-08)."""
     return []
 
 
 @quirk("old_partition_metadata", of=target.partitions_known)
 def knows_its_last_look(step: Step, group: ConsumerGroup, written: Sequence[Record]) -> Mapping[bytes, int]:
     """An assignor of 4.0 sees the topics as the group last looked at them, in this request or before. A look whose
-    records were not appended is forgotten, its deadline is not. Until then every request that needs a target may meet
-    a topic that the group does not know, and fails (V-136, F-RT-08, M-META-02)."""
+    records were not appended is forgotten, but its deadline is not. Until that passes, every request that needs a
+    target may find a topic that the group does not know, and fail (V-136, F-RT-08, M-META-02)."""
     looks = [record.value for record in written if isinstance(record.value, ConsumerGroupPartitionMetadataValue)]
     rows = looks[-1].topics if looks else group.partition_metadata or ()
     return {row.topic_id: row.num_partitions for row in rows}
@@ -54,12 +54,12 @@ def reads_no_hash(work: Replay, value: ConsumerGroupMetadataValue) -> int:
 
 @quirk("old_partition_metadata", of=views.has_partition_metadata)
 def has_topics(state: CoordinatorState, group: ConsumerGroup) -> bool:
-    """4.0 reads the record; an empty one is as good as none to it (V-34, V-72)."""
+    """4.0 reads the record; an empty one counts as none (V-34, V-72)."""
     return bool(group.partition_metadata)
 
 
 def partitions_of(topics: TopicImage, names: Iterable[str]) -> tuple[TopicMetadata, ...]:
-    """What 4.0 keeps of those of the names that exist (G-DATA-23)."""
+    """The record of 4.0 for those of these topics that exist (G-DATA-23)."""
     known = topics.by_name
     return tuple(
         TopicMetadata(known[name].topic_id, name, known[name].partitions) for name in sorted(names) if name in known

@@ -1,4 +1,4 @@
-"""Reconciliation: what a member is led to, and by which epochs."""
+"""Reconciliation: the partitions and epochs that a member moves to."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ...kernel.step import Step
 
 @quirk("old_revocation_advances_epoch", of=reconcile.epoch_after_revocation)
 def one_epoch_further(step: Step, member: ConsumerMember) -> int:
-    """Up to 4.1 a revocation that is confirmed moves the member on by one epoch, wherever the target is (V-52)."""
+    """Up to 4.1 a confirmed revocation moves the member on by one epoch, wherever the target is (V-52)."""
     return next_epoch(member.epoch)
 
 
 @quirk("old_whole_target", of=reconcile.reachable)
 def whole_target(step: Step, goal: reconcile.Goal) -> Share:
-    """Up to 4.1 the target counts whatever the member subscribes to now (V-50)."""
+    """Up to 4.1 the whole target counts, whatever the member subscribes to now (V-50)."""
     return goal.target
 
 
@@ -32,12 +32,11 @@ def nothing_is_pruned(step: Step, member: ConsumerMember, goal: reconcile.Goal) 
 
 @quirk("old_prune_keeps_previous_epoch", of=reconcile.previous_epoch)
 def previous_epoch_stays(step: Step, member: ConsumerMember) -> int:
-    """In 4.2 what is pruned leaves the previous epoch as it was: an answer that was lost before is still forgiven
-    (V-51)."""
+    """In 4.2 pruning leaves the previous epoch as it was: an answer that was lost before is still forgiven (V-51)."""
     return member.previous_epoch
 
 
 @quirk("old_describe_without_pending", of=describe.shown_as_assigned)
 def without_pending(step: Step, member: ConsumerMember) -> Mapping[bytes, Collection[int]]:
-    """Before 4.3 a description leaves out what a member is to revoke, though it may still own that (V-16)."""
+    """Before 4.3 a description leaves out partitions to be revoked, though the member may still own them (V-16)."""
     return member.assigned

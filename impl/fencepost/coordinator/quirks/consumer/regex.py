@@ -1,4 +1,4 @@
-"""Regexes that a member takes up or gives up."""
+"""Regexes that a member adopts or gives up."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ...kernel.step import Step
 
 @quirk("old_regex_removal_keeps_epoch", of=regex.given_up)
 def given_up_for_nothing(step: Step) -> regex.RegexChange:
-    """In 4.0 a regex that is given up begins no epoch (V-33)."""
+    """In 4.0 giving up a regex begins no epoch (V-33)."""
     return regex.RegexChange.UNRESOLVED
 
 
 @quirk("fault_resolved_regex_change_no_bump", of=group_heartbeat.loses_topics)
 def topics_go_to_nobody(step: Step, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> bool:
     """Kafka takes the topics of the old regex from the member at once (M-REC-25) and begins no epoch: they stay in its
-    target, and nobody owns them (LIV-15)."""
+    target, and no member owns them (LIV-15)."""
     return False
 
 
 @quirk("old_whole_target", of=group_heartbeat.loses_topics)
 def topics_stay(step: Step, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """Up to 4.1 nothing is taken from the member until there is a new target, so nothing is lost (V-51)."""
+    """Up to 4.1 the member keeps everything until there is a new target, so nothing is lost (V-51)."""
     return False

@@ -1,4 +1,4 @@
-"""Targets: which one a member goes to, which assignor computes it, and from what."""
+"""Targets: the one that a member moves to, the assignor that computes it, and its input."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ...kernel.step import Step
 
 @quirk("fault_new_instance_has_no_target", of=target.stored)
 def new_instance_has_no_target(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
-    """Kafka looks at who has the instance id alone: a member that comes again with one that nobody has gets nothing
-    until the next new target (M-HB-07, LIV-16)."""
+    """Kafka only looks for the member that has the instance id: a member that joins again with an instance id that is
+    not in use gets nothing until the next new target (M-HB-07, LIV-16)."""
     instance_id = member.instance_id
     owner = member.member_id if instance_id is None else group.static_members.get(instance_id)
     return NO_SHARE if owner is None else group.target.get(owner, NO_SHARE)
@@ -22,30 +22,30 @@ def new_instance_has_no_target(step: Step, group: ConsumerGroup, member: Consume
 
 @quirk("old_replacement_rewrites_target", of=target.taken_over)
 def takes_over_also_nothing(step: Step, group: ConsumerGroup, predecessor: str, member_id: str) -> Mapping[str, Share]:
-    """Before 4.4 who takes a place counts with the target of its predecessor even if there is none: then its own, if it
-    has a place already, is as good as gone (V-127, M-STATIC-15)."""
+    """Before 4.4 a member that replaces another gets the target of its predecessor even if there is none: then its own
+    target, if it already has a place, counts as removed (V-127, M-STATIC-15)."""
     return {**group.target, member_id: group.target.get(predecessor, NO_SHARE)}
 
 
 @quirk("old_replacement_rewrites_target", of=target.known_target)
 def forgets_own_records(step: Step, group: ConsumerGroup, before: Mapping[str, Share], member_id: str) -> Share | None:
-    """Before 4.4 a new target is compared with the group as it was before the request: the target of who takes a place
-    is written twice in it, though it is the same (V-127)."""
+    """Before 4.4 a new target is compared with the group as it was before the request: the target of the replacing
+    member is written twice, though it is the same (V-127)."""
     return group.target.get(member_id)
 
 
 @quirk("fault_absent_partition_fails", of=target.existing)
 def absent_too(step: Step, assigned: dict[bytes, tuple[int, ...]]) -> dict[bytes, tuple[int, ...]]:
-    """Kafka's assignors are told the last target as it is. One that meets a partition which its topic does not have
-    fails, and so does every request that needs a target (A-UHET-06, X-UP-05)."""
+    """Kafka's assignors get the last target as it is. One that finds a partition which its topic does not have fails,
+    and so does every request that needs a target (A-UHET-06, X-UP-05)."""
     return assigned
 
 
 @quirk("fault_stale_subscription_type", of=update.target_due)
 def keeps_subscription_type(step: Step, group: ConsumerGroup) -> bool:
-    """Kafka recomputes the subscription type only with an epoch or a look at the topics. A target that is due from
-    before is computed with the type of then, which may give partitions to who subscribes to nothing (M-TGT-05, LIV-13).
-    """
+    """Kafka recomputes the subscription type only with an epoch or a look at the topics. A target that was already due
+    is computed with the earlier type, which may give partitions to a member that subscribes to nothing (M-TGT-05,
+    LIV-13)."""
     return False
 
 
@@ -57,8 +57,9 @@ def votes_wait(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool
 
 @quirk("fault_tied_vote_bumps", of=target.elects_another)
 def ties_are_drawn_anew(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Kafka reads who is elected now from one map, and who will be from another one, made anew: of a tie they may show
-    the names in different orders, and heartbeats that say nothing begin epochs for ever (M-HB-15, LIV-17)."""
+    """Kafka reads the current winner of the election from one map, and the next one from another, newly made map. In a
+    tie they may have the names in different orders, so heartbeats without news begin epochs for ever (M-HB-15,
+    LIV-17)."""
     name, before = group.group_id, target.most_wanted(step, group.votes)
     stood = before[0] if len(before) == 1 else step.choices.standing(name, before)
     return stood != target.elected(step, name, target.most_wanted(step, target.votes_with(group, member)))
@@ -66,6 +67,6 @@ def ties_are_drawn_anew(step: Step, group: ConsumerGroup, member: ConsumerMember
 
 @quirk("fault_absent_assignor_elected", of=target.valid)
 def all_votes_count(step: Step, votes: Mapping[str, int]) -> Mapping[str, int]:
-    """A vote counts in Kafka also for an assignor that is no longer configured. If that wins, every request that needs
-    a target fails (M-TGT-02, M-HB-12)."""
+    """In Kafka a vote for an assignor that is no longer configured counts too. If that one wins, every request that
+    needs a target fails (M-TGT-02, M-HB-12)."""
     return votes

@@ -1,4 +1,4 @@
-"""What Kafka does otherwise in groups with members of both protocols, by what it is about."""
+"""Deviations of Kafka in groups with members of both protocols, by subject."""
 
 from . import classic_members, downgrade, metadata, upgrade
 

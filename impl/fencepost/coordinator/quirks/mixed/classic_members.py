@@ -1,4 +1,4 @@
-"""Classic members of consumer groups: who may join, what is believed of it, and when it is told to join again."""
+"""Classic members of consumer groups: permission to join, trust in their claims, and when they have to join again."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ...mixed.embedded import owned_rows
 
 @quirk("old_disabled_policy_accepts_joins", of=classic_join.require_accepting)
 def accepts_under_any_policy(step: Step) -> None:
-    """Before 4.3, but for 4.2.2, the policy is asked only where a group would change its kind (X-POL-04, V-60)."""
+    """Before 4.3, except 4.2.2, the policy is checked only where a group would change its kind (X-POL-04, V-60)."""
 
 
 @quirk("fault_join_generation_ignored", of=classic_join.owned_by)
 def believes_any_generation(
     step: Step, group: ConsumerGroup, member_id: str, subscription: Subscription
 ) -> tuple[TopicPartitions, ...] | None:
-    """Kafka does not look at the generation, nor whether the member is there. A JoinGroup that comes late frees what
-    the member was given since, and who was fenced is not told so: a partition has two owners for a while (X-JOIN-06,
-    X-JOIN-12, INV-KIP-09)."""
+    """Kafka does not check the generation, nor whether the member is known. A JoinGroup that arrives late frees
+    partitions that the member got since, and a fenced member does not get an error: a partition has two owners for a
+    while (X-JOIN-06, X-JOIN-12, INV-KIP-09)."""
     return owned_rows(subscription.owned_partitions, step.topics)
 
 
 @quirk("old_classic_members_follow_group_epoch", of=classic_member.is_behind)
 def group_epoch_counts(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Before 4.3 every join computes a target, and so the group epoch says whether there is a newer one (V-61)."""
+    """Before 4.3 every join computes a target, so the group epoch says whether there is a newer one (V-61)."""
     return member.epoch < group.epoch
 
 
 @quirk("fault_classic_members_starve", of=classic_member.is_behind)
 def waits_for_others(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Kafka asks nobody to join before there is a newer target, but of classic members it is a join that makes one: a
-    group of them alone keeps its old assignment for ever (X-HB-03, LIV-14)."""
+    """Kafka asks no member to join before there is a newer target, but with classic members only a join computes one: a
+    group of classic members alone keeps its old assignment for ever (X-HB-03, LIV-14)."""
     return member.epoch < group.assignment_epoch

@@ -1,4 +1,4 @@
-"""Downgrades: when the classic group rebalances, at which generation it begins, and what its members have."""
+"""Downgrades: whether the classic group rebalances, its first generation, and the assignments of its members."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ...mixed import downgrade
 
 @quirk("fault_relabelled_instance_stays", of=downgrade.who_stay)
 def misses_the_replaced(step: Step, group: ConsumerGroup, joiner: ConsumerMember) -> list[ConsumerMember]:
-    """Kafka looks for the replaced member by its instance id. If it is called by another one now, it stays, and cannot
-    be a member of a classic group (M-STATIC-13)."""
+    """Kafka looks up the replaced member by its instance id. If another member has that id now, the replaced one stays,
+    and cannot be a member of a classic group (M-STATIC-13)."""
     others = intended(downgrade.who_stay)(step, group, joiner)
     if any(member.classic is None for member in others):
         raise InternalError
@@ -28,15 +28,15 @@ def misses_the_replaced(step: Step, group: ConsumerGroup, joiner: ConsumerMember
 
 @quirk("old_downgrade_rebalances_by_subscription", of=downgrade.lacks_target)
 def subscription_decides(step: Step, group: ConsumerGroup, done: downgrade.Replaced) -> bool:
-    """Before 4.3 every join has computed a target, and a change of the subscription is what calls for another one
+    """Before 4.3 every join has computed a target, and only a change of the subscription requires another one
     (V-65)."""
     return done.changed
 
 
 @quirk("fault_downgrade_owes", of=downgrade.owes)
 def owes_nobody(step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember]) -> bool:
-    """Kafka does not look whether anybody waits for a part of its target. It has that in the Stable group, and is never
-    told (X-DOWN-22)."""
+    """Kafka does not check whether a member still waits for a part of its target. The member has that part in the
+    Stable group, and is never notified (X-DOWN-22)."""
     return False
 
 
@@ -51,14 +51,14 @@ def epoch_of_before(step: Step, group: ConsumerGroup, done: downgrade.Replaced) 
 def answered_at_once(
     step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember, cause: RebalanceCause
 ) -> None:
-    """The joiner is told that it has joined, and learns by its next request that the group rebalances (X-DOWN-23)."""
+    """The join is answered as done, and the joiner learns by its next request that the group rebalances (X-DOWN-23)."""
     rebalance.prepare(step, draft, cause, converted=True)
     downgrade.go_on(step, request, draft, joiner)
 
 
 @quirk("fault_downgrade_loses_bump", of=downgrade.generation_told)
 def member_epoch_told(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> int:
-    """The joiner is told its member epoch, which may be no generation of the group (X-DOWN-23)."""
+    """The joiner gets its member epoch, which may not be a generation of the group (X-DOWN-23)."""
     return joiner.epoch
 
 
@@ -66,7 +66,7 @@ def member_epoch_told(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> 
 def assigns_target(
     step: Step, group: ConsumerGroup, member: ConsumerMember, heir_of: str
 ) -> Mapping[bytes, Collection[int]]:
-    """Kafka assigns targets, whoever holds what at the moment: two members may have one partition (X-DOWN-04,
+    """Kafka assigns the targets, whatever each member currently holds: two members may have one partition (X-DOWN-04,
     INV-KIP-09)."""
     share = group.target.get(heir_of)
     return no_target(step) if share is None else share
@@ -74,17 +74,17 @@ def assigns_target(
 
 @varies
 def no_target(step: Step) -> Share:
-    """Who has no target is assigned nothing (V-67)."""
+    """A member without a target gets an empty assignment (V-67)."""
     return NO_SHARE
 
 
 @quirk("old_no_assignment_interval", of=no_target)
 def fails_without_target(step: Step) -> Share:
-    """Before 4.3 every join computes a target, and a log of theirs has one for everybody: these releases do not look
-    (V-67)."""
+    """Before 4.3 every join computes a target, and a log of such a release has one for every member, so the release
+    does not check (V-67)."""
     raise InternalError
 
 
 @quirk("fault_downgrade_leaves_timers", of=downgrade.end_timers)
 def timers_stay(step: Step, group: ConsumerGroup) -> None:
-    """The timers of the consumer group stay armed, and go off in the classic one (X-DOWN-33, X-DOWN-06)."""
+    """The timers of the consumer group stay set, and fire in the classic one (X-DOWN-33, X-DOWN-06)."""

@@ -1,4 +1,4 @@
-"""Upgrades: when those are told that wait, and what becomes of what the members have."""
+"""Upgrades: when waiting members are answered, and what happens to their assignments."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..consumer import partition_metadata
 
 @quirk("fault_upgrade_answers_before_checks", of=upgrade.converted)
 def answers_first(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
-    """Kafka answers who waits before it reads what the members subscribe to, and sets their timers before it looks
-    whether there is room for the new one. If the upgrade is refused then, the group is a classic one still, and has
-    been told that it is not (X-UP-03, X-UP-06, X-UP-09)."""
+    """Kafka answers the waiting members before it reads their subscriptions, and sets their timers before it checks
+    whether there is room for the new member. If the upgrade is refused then, the group is still a classic one, but its
+    members have been answered as if it were not (X-UP-03, X-UP-06, X-UP-09)."""
     upgrade.answer_parked(step, group)
     result = intended(upgrade.converted)(step, group, written)
     upgrade.watch(step, group)
@@ -28,26 +28,26 @@ def answers_first(step: Step, group: ClassicGroup, written: list[Record]) -> Con
 
 @quirk("fault_upgrade_answers_before_checks", of=upgrade.accepted)
 def all_were_told(step: Step, group_id: str) -> None:
-    """Nothing is left to be told (X-UP-03)."""
+    """All members have been answered already (X-UP-03)."""
 
 
 @quirk("fault_upgrade_without_bump", of=upgrade.must_bump)
 def goes_on_at_its_generation(step: Step, group_id: str) -> bool:
-    """An upgrade by a member that continues a classic one begins no epoch: what the rebalance that it interrupted would
-    have shared out is nobody's (X-UP-15, LIV-16)."""
+    """An upgrade by a member that continues a classic one begins no epoch: partitions that the interrupted rebalance
+    would have distributed are assigned to no member (X-UP-15, LIV-16)."""
     return False
 
 
 @quirk("fault_upgrade_overlooks_owned", of=upgrade.shares_of)
 def believes_assignments(step: Step, found: Sequence[upgrade.ReadMember]) -> Mapping[str, Share]:
-    """Kafka takes over the assignments alone. What a rebalance under way has blanked is given to others, while a
-    cooperative member still has it (X-UP-05, C-JOIN-42, INV-KIP-01)."""
+    """Kafka takes over the assignments only. Partitions whose assignment a rebalance in progress has cleared are given
+    to other members, while a cooperative member still has them (X-UP-05, C-JOIN-42, INV-KIP-01)."""
     return {each.member.member_id: each.share for each in found}
 
 
 @quirk("old_partition_metadata", of=upgrade.topics_as_known)
 def writes_partitions(step: Step, group_id: str, names: Iterable[str]) -> metadata.Facts:
-    """4.0 knows the topics by a record of them, and writes that even if it is empty (V-34, V-66)."""
+    """4.0 keeps a record of the topics, and writes it even if it is empty (V-34, V-66)."""
     return metadata.Facts(
         0, True, [records.partition_metadata(group_id, partition_metadata.partitions_of(step.topics, names))]
     )

@@ -1,4 +1,4 @@
-"""What Kafka does otherwise with offsets, by what it is about."""
+"""Deviations of Kafka with offsets, by subject."""
 
 from . import commits, deletion, reads, replay
 

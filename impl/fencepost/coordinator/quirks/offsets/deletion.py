@@ -1,4 +1,4 @@
-"""What Kafka does otherwise when topics are deleted."""
+"""Deviations of Kafka in deleting topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...offsets import deletion
 
 @quirk("old_partitions_deleted", of=deletion.of_deleted)
 def by_number(step: Step, offsets: GroupOffsets, deleted: list[Topic]) -> list[Partition]:
-    """Before 4.3 an offset goes by the name of its topic and the number of its partition, whatever id is stored with it
-    (V-57)."""
+    """Before 4.3 an offset is deleted by the name of its topic and the number of its partition, whatever id is stored
+    with it (V-57)."""
     gone = {(topic.name, number) for topic in deleted for number in range(topic.partitions)}
     return sorted(partition for stored in deletion.stores(offsets) for partition in stored if partition in gone)

@@ -1,4 +1,4 @@
-"""What Kafka does otherwise when offsets are read."""
+"""Deviations of Kafka in reading offsets."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from ...offsets import validation
 
 @quirk("fault_fetch_without_member_fails", of=validation.nameless)
 def looks_up_nobody(step: Step) -> ErrorCode:
-    """Kafka looks a member up that has no name, which fails (O-FETCH-05)."""
+    """Kafka looks up a member without a name, which fails (O-FETCH-05)."""
     return ErrorCode.UNKNOWN_SERVER_ERROR
