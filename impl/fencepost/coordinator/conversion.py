@@ -51,5 +51,5 @@ def left_off(step: Step, group: Group) -> int:
 
 
 def for_join(step: Step, group: ConsumerGroup) -> Predecessor:
-    """What a classic group takes over from the empty consumer group that it replaces (C-JOIN-10)."""
+    """The generation and the tombstones for a classic group that replaces an empty consumer group (C-JOIN-10)."""
     return Predecessor(left_off(step, group), removed_group(group))

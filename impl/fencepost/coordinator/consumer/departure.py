@@ -1,4 +1,4 @@
-"""Members that leave: for good, for a while, or because their timer fired (7.9)."""
+"""Members that leave: permanently, for a while, or because their timer fired (7.9)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Fence: TypeAlias = Callable[[Step, ConsumerGroup, Sequence[ConsumerMember], Reba
 
 
 def leave(step: Step, body: ConsumerGroupHeartbeatRequest, fence: Fence) -> ConsumerGroupHeartbeatResponse:
-    """A member says that it leaves, for good or for a while (M-LEAVE-01, M-LEAVE-02, M-RSP-04). Raises ``Refused``."""
+    """A member leaves, permanently or for a while (M-LEAVE-01, M-LEAVE-02, M-RSP-04). Raises ``Refused``."""
     group = access.find(step, body.group_id)
     if group is None:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)

@@ -39,7 +39,7 @@ from .step import Step
 
 @dataclass(frozen=True, slots=True)
 class AppendCallback(Callback):
-    """What an operation does when the result of its append is known. By default nothing."""
+    """The actions of an operation when the result of its append is known. Only ``unloaded`` has a default action."""
 
     def replicated(self, step: Step, request: Request) -> None:
         """The records of the request are replicated."""

@@ -35,7 +35,7 @@ ANSWERED: Final = -1
 
 
 class Group(TypingProtocol):
-    """What the kernel knows of a group of any kind. A group is never changed; a step replaces it."""
+    """The interface of a group of any kind for the kernel. A group is never changed; a step replaces it."""
 
     @property
     def group_id(self) -> str: ...
@@ -59,7 +59,7 @@ class Group(TypingProtocol):
 
 
 class Callback:
-    """What an operation does when its wait for the log ends; see ``completion.AppendCallback``."""
+    """The actions of an operation when its wait for the log ends; see ``completion.AppendCallback``."""
 
     __slots__ = ()
 
@@ -119,7 +119,7 @@ Entry: TypeAlias = tuple[str, str]
 
 
 class Remains(NamedTuple):
-    """What a release of Kafka keeps although it should be removed. Only quirks read or write it."""
+    """State that a release of Kafka keeps although it should be removed. Only quirks read or write it."""
 
     relisted: tuple[tuple[int, Entry], ...] = ()  #: log offsets at which a failed append restored entries (C-ADM-05)
     lingering: Mapping[str, frozenset[str]] = {}  #: topics whose changes no longer matter, by group (X-DOWN-30)

@@ -4,7 +4,7 @@ A step works on private, mutable copies and freezes them at its end. If a handle
 The step shares its mappings with the state that it started from, and copies a mapping when it first changes it.
 
 A step has five parts: ``log``, ``memory`` (the groups), ``offsets``, ``requests`` (without an answer yet) and
-``timers``. This module has what concerns several of them, and the rest of the state, which is replaced as a whole.
+``timers``. This module has what concerns several of them, and the rest of the state, whose values are replaced whole.
 """
 
 from __future__ import annotations

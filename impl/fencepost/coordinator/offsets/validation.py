@@ -145,5 +145,5 @@ def may_read(step: Step, group: Group, member_id: str | None, epoch: int) -> Non
 
 @varies
 def nameless(step: Step) -> ErrorCode:
-    """The error for an epoch without a member id, which is no member's (O-FETCH-05)."""
+    """The error for an epoch without a member id, which does not identify a member (O-FETCH-05)."""
     return ErrorCode.UNKNOWN_MEMBER_ID
