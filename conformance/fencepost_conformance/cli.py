@@ -89,9 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
         listen_to_sigterm()
     words = sys.argv[1:] if arguments is None else arguments
     if len(words) > 1 and words[0] in _FOR_SHELLS:
-        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = (
-            "1"  # so that typer uses the given name of the shell
-        )
+        # so that typer uses the given name of the shell
+        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
     if _COMPLETE in os.environ or (words and words[0].partition("=")[0] in _FOR_SHELLS):
         _complete(words)
     if not words or words[0] in ("-h", "--help"):

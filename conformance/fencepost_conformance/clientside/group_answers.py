@@ -35,7 +35,7 @@ def crowded(seed: int) -> bool:
 def joined(
     dice: Random, asked: JoinGroupRequest, error: ErrorCode, last: int | None = None, *, crowd: bool = False
 ) -> JoinGroupResponse:
-    """Draw an answer in which the member leads or follows. ``last``: the last generation, to be exceeded, or None;
+    """Draw an answer in which the member leads or follows. ``last``: the generation to exceed, None for any;
     ``crowd``: see ``crowded``."""
     member_id = asked.member_id
     if not member_id or (crowd and dice.random() < 0.3):

@@ -39,7 +39,7 @@ def mutants(  # noqa: PLR0917 — options of a command line
     kafka: Annotated[
         str | None, typer.Option(metavar="RELEASE", help="also use Kafka's own client as a check; needs a JVM")
     ] = None,
-    markdown: Annotated[bool, typer.Option(help="only print the table of docs/mutants.md")] = False,
+    markdown: Annotated[bool, typer.Option(help="only print the sections of docs/mutants.md")] = False,
     area: Annotated[
         str | None,
         typer.Option(

@@ -116,10 +116,10 @@ def check_trace(name: str, trace: Generated) -> Checked:
 
 
 def fault(trace: Generated, moment: Moment, records: tuple[Record, ...]) -> str | None:
-    """Return the switch of the trace's profile that explains a difference: without it the same events lead to groups
-    that these records restore. Or the log itself is wrong, or the events take another path; then they lead to groups
-    that every reading restores from the log written without the switch, while that is not so with it. None if there is
-    no such switch."""
+    """Return the switch of the trace's profile that explains a difference, or None. There are two cases: without the
+    switch the same events lead to groups that these records restore. Or some reading of the log does not restore the
+    live groups, because the log is wrong or the events took another path; but without the switch every reading of the
+    log that is then written does."""
     switches = [name for name in SWITCH_NAMES if name.startswith("fault_") and getattr(trace.profile, name)]
     mended: dict[str, Profile] = {name: replace(trace.profile, **{name: False}) for name in switches}  # type: ignore[arg-type]
     for name in switches:

@@ -177,8 +177,8 @@ def _others(call: Call) -> list[Answer]:
 
 
 def _filled(keys: Sequence[_K], spread: Sequence[int], buckets: int) -> Iterator[tuple[_K, ...]]:
-    """Yield each order in which a table with that many buckets can show these keys; each key is inserted first in
-    turn."""
+    """Yield each order in which a table with that many buckets can show these keys; the first is the one of keys that
+    were inserted in this sequence."""
     spread_of = dict(zip(keys, spread, strict=True))
     rows: dict[int, list[_K]] = {}
     for key in in_table(keys, spread_of.__getitem__, buckets):

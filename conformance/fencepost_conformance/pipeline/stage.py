@@ -205,8 +205,8 @@ async def _acted(stage: Stage, administrator: Connection, prefix: str, rng: Rand
 
 
 async def _last_look(stage: Stage, rng: Random) -> str:
-    """List the groups; in some traces delete them, as far as they are empty, and list them again. What broke it off, if
-    something did. A search is slower in a trace in which a group was deleted, so not all have that."""
+    """List the groups; in some traces delete the empty ones, and list them again. Returns why the trace ended early, if
+    it did. Only some traces delete, since the checker's search is slower in them."""
     groups = (*stage.cast.groups, *stage.cast.apart)
     asked: list[RequestBody] = [ListGroupsRequest()]
     if rng.random() < _DELETES:
