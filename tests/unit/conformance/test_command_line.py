@@ -131,7 +131,7 @@ def test_a_worker_that_is_ended_from_outside_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (["tests/corpus/alone-java.jsonl.gz", "--per-kind", "1"], 0, "falsified copies of 1 file refused"),
+        (["tests/corpus/alone-java.jsonl.gz", "--per-kind", "1"], 0, "falsified copies of 1 file rejected"),
         (["nosuch"], 2, "falsify: no trace at nosuch"),
     ],
 )
