@@ -100,7 +100,7 @@ def _unsettled(found: Groups) -> list[str]:
         f"<tr><td>{each.verdict}</td><td>{escape(each.what)}</td><td><code>{escape(each.why)}</code></td></tr>"
         for each in unsettled
     )
-    head = f"<h2>Not decided ({len(unsettled):,})</h2><p>These traces have no verdict.</p>"
+    head = f"<h2>No verdict ({len(unsettled):,})</h2><p>A side could not run these traces.</p>"
     return [head + "<table><tr><th>verdict</th><th>trace</th><th>why</th></tr>", *rows, "</table>"]
 
 

@@ -81,7 +81,7 @@ def _unsettled(summary: Summary) -> list[str]:
         for each in unsettled
     )
     number = summary.tally.undecided + summary.tally.broken
-    head = f"<h2>Not decided ({number:,})</h2><p>These traces have no verdict, so the run does not pass.</p>"
+    head = f"<h2>No verdict ({number:,})</h2><p>The run does not pass, since these traces are undecided or broken.</p>"
     return [head + "<table><tr><th>verdict</th><th>trace</th><th>why</th></tr>", *rows, "</table>"]
 
 

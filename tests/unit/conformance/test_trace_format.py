@@ -249,7 +249,7 @@ def test_a_broken_line_spoils_its_own_trace_only(tmp_path: Path, case: str) -> N
 def test_files_that_hold_no_trace(tmp_path: Path) -> None:
     empty = tmp_path / "e.jsonl"
     empty.write_text("")
-    assert [str(item) for item in read_traces(empty)] == [f"{empty}:1: the file holds no trace"]
+    assert [str(item) for item in read_traces(empty)] == [f"{empty}:1: the file contains no trace"]
     headless = tmp_path / "h.jsonl"
     headless.write_text(UNLOAD)
     (only,) = read_traces(headless)

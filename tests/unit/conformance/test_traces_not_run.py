@@ -83,7 +83,7 @@ def test_it_is_listed_beside_what_passed(
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "2")
     assert suite[0].get("name") == "58 of 60 traces passed"
     page = (tmp_path / "report.html").read_text()
-    assert "Not decided (2)" in page
+    assert "No verdict (2)" in page
     assert "some traces have no verdict" in page
 
 
@@ -177,7 +177,7 @@ def test_diff_goes_on_without_it(  # noqa: PLR0917 — fixtures
     assert [row["seed"] for row in told["broken"]] == [1, 2]
     page = (tmp_path / "report.html").read_text()
     assert "2 of 9 traces broken (first: consumer seed 1: " in page
-    assert "Not decided (2)" in page
+    assert "No verdict (2)" in page
 
 
 def test_workers_that_cannot_read_their_work_end_the_run_with_one_line(

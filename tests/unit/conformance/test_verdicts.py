@@ -563,7 +563,7 @@ def test_the_outcome_follows_from_the_verdicts(
         assert kind in plain
         assert form.why[kind] in plain
     if {UNDECIDED, BROKEN}.intersection(kinds) and form.has_json:
-        assert "Not decided" in plain
+        assert "No verdict" in plain
         assert shown.err.strip().splitlines()[-1].startswith(f"fencepost {form.command}: ")
 
     if not form.has_json:
@@ -601,7 +601,7 @@ def is_reported(out: Path, told: dict[str, Any]) -> None:
     }
     page = (out / "report.html").read_text()
     assert f'<b class="{"good" if told["passed"] else "bad"}">{told["verdict"]}</b>' in page
-    assert ("Not decided" in page) == bool(open_)
+    assert ("No verdict" in page) == bool(open_)
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["verdict"], summary["undecided"], summary["broken"]) == tuple(
         told[name] for name in ("verdict", "undecided", "broken")
