@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -43,6 +44,8 @@ class BrokerFault(Exception):
 
 
 _SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+#: what Kafka's StorageTool reads in a name or password
+_FORMATTED: Final = re.compile("[!#-+.-~-]+")
 
 
 class Broker:
@@ -50,7 +53,9 @@ class Broker:
 
     ``settings`` are broker settings by Kafka's names; they override the defaults below. ``bootstrap`` is its address.
     With ``logins``, passwords by name, it also listens at ``secured_port``, where these users log in by PLAIN or SCRAM;
-    over TLS, if the settings have a key store for the listener ``secured``.
+    over TLS, if the settings have a key store for the listener ``secured``. Users with commas, quotes, spaces or
+    characters beyond ASCII log in by PLAIN alone, because Kafka's StorageTool cannot read them; the request
+    AlterUserScramCredentials adds them for SCRAM.
     """
 
     def __init__(
@@ -174,13 +179,14 @@ class Broker:
             "log.dirs": str(self._store / "data"),
         }
         path = self._folder / "server.properties"
-        path.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+        path.write_text("".join(f"{name}={_property(value)}\n" for name, value in values.items()))
         return path
 
     def _format(self, command: list[str], properties: Path) -> None:
         users = [
             word
             for name, password in self._logins.items()
+            if _FORMATTED.fullmatch(name + password)
             for mechanism in _SCRAM
             for word in ("--add-scram", f"{mechanism}=[name={name},password={password}]")
         ]
@@ -262,7 +268,7 @@ class Broker:
 def _secured(logins: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of the listener for log-ins."""
     tls = "listener.name.secured.ssl.keystore.location" in settings
-    users = " ".join(f'user_{name}="{password}"' for name, password in logins.items())
+    users = " ".join(f"{_quoted(f'user_{name}')}={_quoted(password)}" for name, password in logins.items())
     modules = "org.apache.kafka.common.security"
     scram = {
         f"listener.name.secured.{mechanism.lower()}.sasl.jaas.config": f"{modules}.scram.ScramLoginModule required;"
@@ -275,6 +281,19 @@ def _secured(logins: Mapping[str, str], settings: Mapping[str, str]) -> dict[str
         "listener.name.secured.plain.sasl.jaas.config": f"{modules}.plain.PlainLoginModule required {users};",
         **scram,
     }
+
+
+def _quoted(text: str) -> str:
+    """Return a word as it is written in a JAAS configuration."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _property(value: str) -> str:
+    """Return a value as it is written in Java's properties files, which are Latin-1."""
+    units = value.replace("\\", "\\\\").encode("utf-16-be")
+    codes = [int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2)]
+    return "".join(chr(code) if " " <= chr(code) <= "~" else f"\\u{code:04x}" for code in codes)
 
 
 def _in_memory() -> Path | None:

@@ -39,8 +39,9 @@ from .wire.frames import (
 _log = logging.getLogger(__name__)
 
 _API_VERSIONS: Final = "api_versions"
-#: what may be asked before a log-in
-_BEFORE_LOGIN: Final = (_API_VERSIONS, "sasl_handshake", "sasl_authenticate")
+#: what may be asked before an exchange is begun, and in it
+_BEFORE_LOGIN: Final = (_API_VERSIONS, "sasl_handshake")
+_IN_LOGIN: Final = ("sasl_handshake", "sasl_authenticate")
 #: what needs nobody but the coordinator
 _AT_ONCE: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group", "consumer_group_heartbeat"}) | {
     "offset_commit",
@@ -61,6 +62,12 @@ class Dispatch:
         """The answer; None if there is none. Raises ``MalformedFrame`` for what Kafka closes a connection for."""
         session = connection.session
         assert isinstance(session, Session)
+        answer = await self._answered(session, frame)
+        if session.refused:
+            connection.drain()
+        return answer
+
+    async def _answered(self, session: Session, frame: bytes) -> bytes | None:
         if session.refused:
             raise MalformedFrame("it was refused to log in")
         if session.bare:
@@ -69,13 +76,21 @@ class Dispatch:
         api = TABLE.get(header.api_key)
         if api is None:
             raise MalformedFrame(f"there is no API {header.api_key} ({header.api}) here")
-        if self.node.users is not None and not session.logged_in and api.name not in _BEFORE_LOGIN:
-            raise MalformedFrame(f"{api.name} before a log-in")
+        logging_in = self.node.users is not None and not session.logged_in
+        if logging_in and session.exchange is None:
+            if api.name not in _BEFORE_LOGIN:
+                raise MalformedFrame(f"{api.name} before a log-in")
+            if api.name == _API_VERSIONS and session.versions_known:
+                raise MalformedFrame(f"{api.name} again before a log-in")
+        out_of_turn = logging_in and session.exchange is not None and api.name not in _IN_LOGIN
+        if out_of_turn:
+            session.refused = True
         if not max(api.low, api.least) <= header.api_version <= api.high:
-            return _unsupported(api, header)
+            return _unsupported(api, header, Code.illegal_sasl_state if out_of_turn else Code.unsupported_version)
         began = time.perf_counter()
         request = read_request(header, frame)
-        values = await self._handled(api, Call(self.node, header, session), request)
+        call = Call(self.node, header, session)
+        values = _out_of_turn(call, request) if out_of_turn else await self._handled(api, call, request)
         self._observe(api.name, header.api_version, time.perf_counter() - began)
         return None if values is None else _written(api.name, header.api_version, header.correlation_id, values)
 
@@ -160,6 +175,15 @@ def _begun(api: Api, version: int) -> tuple[Api, ReadBody, bool] | None:
     return None if read is None else (api, read, request_schema(api.name, version).__flexible__)
 
 
+def _out_of_turn(call: Call, request: Any) -> Any:
+    """The values of the answer to a request that comes in the middle of a log-in. Like Kafka's, it is empty where it
+    has no place for the error."""
+    try:
+        return refusal(call, request, Code.illegal_sasl_state)
+    except MalformedFrame:
+        return {}
+
+
 def _refused(api: Api, call: Call, request: Any, failure: BaseException) -> Any:
     """The values of the answer to a request that has failed so."""
     if isinstance(failure, AppendError | StoreError):
@@ -188,13 +212,11 @@ def _written(api: str, version: int, correlation_id: int, values: Any) -> bytes:
     return write_response(correlation_id, fill(response_schema(api, version), values))
 
 
-def _unsupported(api: Api, header: RequestHeader) -> bytes:
+def _unsupported(api: Api, header: RequestHeader, code: Code) -> bytes:
     """ApiVersions of a version that is not served is answered in version 0, so that any client can go on; for others
     the connection is closed."""
     if api.name != _API_VERSIONS:
         raise MalformedFrame(f"there is no {api.name} v{header.api_version}")
-    values = {
-        "error_code": Code.unsupported_version,
-        "api_keys": [{"api_key": api.key, "min_version": api.low, "max_version": api.high}],
-    }
+    known = {"api_key": api.key, "min_version": api.low, "max_version": api.high}
+    values = {"error_code": code, "api_keys": [known] if code == Code.unsupported_version else []}
     return write_response(header.correlation_id, fill(response_schema(api.name, 0), values))

@@ -16,22 +16,34 @@ def saslname(name: str) -> str:
 
 
 class ScramClient:
-    """One exchange. ``flag``: ``n`` without channel binding, ``y`` if only the client could."""
+    """One exchange. ``flag``: ``n`` without channel binding, ``y`` if only the client could. ``reserved``: what stands
+    before the name; ``extension``: what stands behind the nonce."""
 
     def __init__(
-        self, mechanism: str, name: str, password: str, nonce: str, *, authzid: str | None = None, flag: str = "n"
+        self,
+        mechanism: str,
+        name: str,
+        password: str,
+        nonce: str,
+        *,
+        authzid: str | None = None,
+        flag: str = "n",
+        reserved: str = "",
+        extension: str = "",
     ) -> None:
         self._digest = DIGESTS[mechanism]
         self._password = password
         self.nonce = nonce
         self._header = f"{flag},{'' if authzid is None else 'a=' + saslname(authzid)},"
-        self._bare = f"n={saslname(name)},r={nonce}"
+        self._bare = ",".join(filter(None, (reserved, f"n={saslname(name)},r={nonce}", extension)))
         self._signature = b""
 
     def first(self) -> bytes:
         return (self._header + self._bare).encode()
 
-    def final(self, server_first: bytes, *, nonce: str | None = None) -> bytes:
+    def final(
+        self, server_first: bytes, *, nonce: str | None = None, channel: bytes | None = None, extension: str = ""
+    ) -> bytes:
         """The proof, after what the server has asked for. Raises ``AssertionError`` for what no server may ask."""
         text = server_first.decode()
         fields = dict(part.split("=", 1) for part in text.split(","))
@@ -44,8 +56,8 @@ class ScramClient:
         salted = hashlib.pbkdf2_hmac(self._digest, self._password.encode(), salt, rounds)
         client_key = self._hmac(salted, b"Client Key")
         stored_key = hashlib.new(self._digest, client_key).digest()
-        binding = base64.b64encode(self._header.encode()).decode()
-        without_proof = f"c={binding},r={nonce or fields['r']}"
+        binding = base64.b64encode(self._header.encode() if channel is None else channel).decode()
+        without_proof = ",".join(filter(None, (f"c={binding},r={nonce or fields['r']}", extension)))
         message = f"{self._bare},{text},{without_proof}".encode()
         proof = bytes(one ^ other for one, other in zip(client_key, self._hmac(stored_key, message), strict=True))
         self._signature = self._hmac(self._hmac(salted, b"Server Key"), message)

@@ -17,12 +17,21 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from kio.schema.errors import ErrorCode as Code
 
-from fencepost.server.apis.call import Call
-from fencepost.server.apis.login import authenticate, bare_message, handshake
+from fencepost.server.apis.table import ANNOUNCED
+from fencepost.server.dispatch import Dispatch
 from fencepost.server.security.sasl import MECHANISMS, Users
 from fencepost.server.security.session import ANONYMOUS, LoginRefused, Session
-from fencepost.server.wire.frames import API_KEYS, MalformedFrame, RequestHeader
+from fencepost.server.wire.fill import fill
+from fencepost.server.wire.frames import (
+    API_KEYS,
+    MalformedFrame,
+    RequestHeader,
+    read_response,
+    request_schema,
+    write_request,
+)
 
 from .scram_client import DIGESTS, ScramClient, saslname
 from .waitless import now
@@ -48,7 +57,8 @@ class LoginMachine(RuleBasedStateMachine):
     )
     def begin(self, users: dict[str, str], mechanisms: tuple[str, ...]) -> None:
         self.users, self.mechanisms = users, mechanisms
-        self.node = SimpleNamespace(users=Users(users, mechanisms))
+        node: Any = SimpleNamespace(users=Users(users, mechanisms), announced=ANNOUNCED, leads=True)
+        self.dispatch = Dispatch(node)
         self.nonces: set[str] = set()
         for mechanism in mechanisms:
             for name, password in users.items():
@@ -56,10 +66,13 @@ class LoginMachine(RuleBasedStateMachine):
                 self._shake_hands(mechanism, 1)
                 if mechanism == "PLAIN":
                     self._send(f"\0{name}\0{password}".encode(), succeeds=True, done=name)
-                else:
-                    client = ScramClient(mechanism, name, password, "n0nce", authzid=name)
-                    proof = client.final(self._send(client.first(), succeeds=True))
-                    assert client.is_server(self._send(proof, succeeds=True, done=name))
+                    continue
+                client = ScramClient(
+                    mechanism, name, password, "n0nce", authzid=name if saslname(name) == name else None
+                )
+                first = self._send(client.first(), succeeds=name.isascii())
+                if name.isascii():
+                    assert client.is_server(self._send(client.final(first), succeeds=True, done=name))
         self._connect()
 
     @rule()
@@ -73,16 +86,26 @@ class LoginMachine(RuleBasedStateMachine):
         self.server_first = b""
         self.principal = ANONYMOUS
         self.over = False  #: Kafka closes the connection
+        self.versions_known = False
+        self.drained: list[None] = []
 
-    def _ask(self, api: str, version: int, **values: Any) -> dict[str, Any]:
-        handler = handshake if api == "sasl_handshake" else authenticate
-        call = Call(self.node, RequestHeader(API_KEYS[api], version, 1, "client"), self.session)  # type: ignore[arg-type]
-        answer = now(handler(call, SimpleNamespace(**values)))
-        assert isinstance(answer, dict)
-        return answer
+    def _ask(self, api: str, version: int, **values: Any) -> Any:
+        """The answer; None if the connection is closed without one."""
+        header = RequestHeader(API_KEYS[api], version, 1, "client")
+        answered = self._frame(write_request(header, fill(request_schema(api, version), values)))
+        return None if answered is None else read_response(api, version, answered)
 
-    def _code(self, answer: dict[str, Any]) -> str:
-        return answer["error_code"].name if "error_code" in answer else "none"
+    def _frame(self, frame: bytes) -> bytes | None:
+        connection: Any = SimpleNamespace(session=self.session, drain=lambda: self.drained.append(None))
+        try:
+            return now(self.dispatch(connection, frame))
+        except MalformedFrame:
+            self.drained.append(None)
+            return None
+
+    @invariant()
+    def it_is_closed_after_an_error(self) -> None:
+        assert bool(self.drained) == self.over
 
     @precondition(lambda self: not self.over)
     @rule(mechanism=st.sampled_from((*MECHANISMS, *MECHANISMS, "GSSAPI", "plain", "")), version=st.integers(0, 1))
@@ -93,37 +116,60 @@ class LoginMachine(RuleBasedStateMachine):
     def _shake_hands(self, mechanism: str, version: int) -> None:
         answer = self._ask("sasl_handshake", version, mechanism=mechanism)
         if self.mechanism is not None or self.principal != ANONYMOUS:
-            assert self._code(answer) == "illegal_sasl_state"
-        elif mechanism not in self.mechanisms:
-            assert self._code(answer) == "unsupported_sasl_mechanism"
+            assert (answer.error_code, answer.mechanisms) == (Code.illegal_sasl_state, ())
+            self.over = self.principal == ANONYMOUS
+            return
+        assert answer.mechanisms == self.mechanisms
+        if mechanism not in self.mechanisms:
+            assert answer.error_code == Code.unsupported_sasl_mechanism
+            self.over = True
         else:
-            assert self._code(answer) == "none"
+            assert answer.error_code == Code.none
             self.mechanism = mechanism
-        assert tuple(answer["mechanisms"]) == self.mechanisms
 
-    def _send(self, message: bytes, *, succeeds: bool, done: str | None = None) -> bytes:
-        """A message of the exchange: its answer, if it is a good one."""
+    def _send(self, message: bytes, *, succeeds: bool, done: str | None = None, answers: bool = True) -> bytes:
+        """A message of the exchange: its answer, if it is a good one. ``answers``: Kafka answers a bad one."""
         if self.session.bare:
-            if succeeds:
-                answered = bare_message(self.session, message)
-            else:
-                with pytest.raises(MalformedFrame):
-                    bare_message(self.session, message)
-                answered = b""
+            answered = self._frame(message)
+            assert (answered is not None) == succeeds
         else:
             answer = self._ask("sasl_authenticate", 2, auth_bytes=message)
-            assert self._code(answer) == ("none" if succeeds else "sasl_authentication_failed")
-            answered = answer["auth_bytes"]
+            assert (answer is not None) == (succeeds or answers)
+            if answer is not None:
+                assert answer.error_code == (Code.none if succeeds else Code.sasl_authentication_failed)
+            answered = answer.auth_bytes if succeeds else b""
         self.over = not succeeds
         if done is not None and succeeds:
             self.principal, self.mechanism, self.client = f"User:{done}", None, None
-        return answered
+        return answered or b""
 
     @precondition(lambda self: not self.over and self.mechanism is None)
     @rule()
     def authenticate_out_of_turn(self) -> None:
         answer = self._ask("sasl_authenticate", 2, auth_bytes=b"\0a\0b")
-        assert self._code(answer) == "illegal_sasl_state"
+        self.over = self.principal == ANONYMOUS
+        assert answer is None if self.over else answer.error_code == Code.illegal_sasl_state
+
+    @precondition(lambda self: not self.over and self.principal == ANONYMOUS and not self.session.bare)
+    @rule(version=st.integers(0, 2))
+    def ask_for_versions(self, version: int) -> None:
+        answer = self._ask("api_versions", version)
+        if self.mechanism is not None:
+            assert answer.error_code == Code.illegal_sasl_state
+            self.over = True
+        elif self.versions_known:
+            assert answer is None
+            self.over = True
+        else:
+            assert answer.error_code == Code.none
+            self.versions_known = True
+
+    @precondition(lambda self: not self.over and self.principal == ANONYMOUS and not self.session.bare)
+    @rule()
+    def ask_for_something_else(self) -> None:
+        answer = self._ask("heartbeat", 4, group_id="g", generation_id=1, member_id="m")
+        self.over = True
+        assert answer is None if self.mechanism is None else answer.error_code == Code.illegal_sasl_state
 
     def _begun(self, mechanism: str, version: int) -> None:
         """On a new connection, unless an exchange of the mechanism waits for its first message."""
@@ -193,7 +239,7 @@ class LoginMachine(RuleBasedStateMachine):
         password = other if wrong == "password" else self.users.get(said, "")
         client = ScramClient(mechanism, said, password, nonce, authzid=actor, flag=flag)
         message = client.first()
-        good = said in self.users and actor in (None, said)
+        good = said in self.users and said.isascii() and flag == "n" and (actor is None or saslname(actor) == said)
         if wrong == "escape":
             message = message.replace(b"n=" + saslname(said).encode(), b"n=" + saslname(said).encode() + b"=2D")
             good = False
@@ -234,7 +280,7 @@ class LoginMachine(RuleBasedStateMachine):
         elif wrong == "first":
             message = client.first()
         good = wrong is None and self.right
-        answered = self._send(message, succeeds=good, done=self.name)
+        answered = self._send(message, succeeds=good, done=self.name, answers=wrong != "short")
         if good:
             assert client.is_server(answered)
 
@@ -266,10 +312,17 @@ def test_every_name_logs_in_for_itself_alone(name: str) -> None:
     with pytest.raises(LoginRefused, match="authorization id"):
         users.begin("PLAIN").step(f"other\0{name}\0p=,x".encode())
     for mechanism in DIGESTS:
-        client, exchange = ScramClient(mechanism, name, "p=,x", "n", authzid=name), users.begin(mechanism)
+        client, exchange = ScramClient(mechanism, name, "p=,x", "n"), users.begin(mechanism)
+        if not name.isascii():
+            with pytest.raises(LoginRefused, match="no SCRAM message"):
+                exchange.step(client.first())
+            continue
         server_first, _ = exchange.step(client.first())
         server_final, done = exchange.step(client.final(server_first))
         assert client.is_server(server_final)
         assert done == name
+        itself, other = (ScramClient(mechanism, name, "p=,x", "n", authzid=each).first() for each in (name, "other"))
         with pytest.raises(LoginRefused, match="authorization id"):
-            users.begin(mechanism).step(ScramClient(mechanism, name, "p=,x", "n", authzid="other").first())
+            users.begin(mechanism).step(other)
+        if saslname(name) == name:
+            assert users.begin(mechanism).step(itself)[1] is None

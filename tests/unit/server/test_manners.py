@@ -199,6 +199,8 @@ def test_nothing_is_answered_before_a_log_in() -> None:
             told = await wrong.ask("sasl_handshake", 1, mechanism="GSSAPI")
             assert told.error_code == Code.unsupported_sasl_mechanism
             assert told.mechanisms == ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+            assert await wrong.closed()
+            wrong = await Client.to(ready.listen)
             await wrong.ask("sasl_handshake", 1, mechanism="PLAIN")
             refused = await wrong.ask("sasl_authenticate", 2, auth_bytes=plain("alice", "guess"))
             assert refused.error_code == Code.sasl_authentication_failed
@@ -234,7 +236,7 @@ def test_who_does_not_log_in_is_dropped() -> None:
         async with running(users=Users({"alice": "secret"}), limits=limits) as ready:
             idler = await Client.to(ready.listen)
             for _ in range(2):
-                await idler.ask("api_versions", 0)
+                await idler.ask("api_versions", 3, client_software_name="", client_software_version="")
             assert await idler.closed()
 
     play(session())

@@ -93,8 +93,7 @@ FAULTS = (
         (
             Replacement(
                 SASL, "Scram._finish",
-                'if _attributes(without_proof)["r"] != self._nonce:',
-                'if not self._nonce.startswith(_attributes(without_proof)["r"]):',
+                'if found["nonce"] != self._nonce:', 'if not self._nonce.startswith(found["nonce"]):',
             ),
         ),
     ),

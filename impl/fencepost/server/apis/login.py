@@ -13,15 +13,18 @@ from .call import Call
 
 
 async def handshake(call: Call, request: Any) -> Any:
-    """Begins an exchange, if the mechanism is one that is configured."""
+    """Begins an exchange, if the mechanism is one that is configured. After an error the connection is closed, unless
+    the client has logged in before."""
     users = call.node.users
     if users is None:
         return {"error_code": Code.illegal_sasl_state}
     if call.session.logged_in or call.session.exchange is not None:
-        return {"error_code": Code.illegal_sasl_state, "mechanisms": users.mechanisms}
+        call.session.refused = not call.session.logged_in
+        return {"error_code": Code.illegal_sasl_state}
     try:
         call.session.exchange = users.begin(str(request.mechanism))
     except BadMechanism:
+        call.session.refused = True
         return {"error_code": Code.unsupported_sasl_mechanism, "mechanisms": users.mechanisms}
     call.session.bare = call.version == 0
     return {"mechanisms": users.mechanisms}
@@ -46,10 +49,10 @@ def _done(session: Session, name: str | None) -> None:
 
 
 async def authenticate(call: Call, request: Any) -> Any:
-    """A message of the exchange."""
+    """A message of the exchange. Raises ``MalformedFrame`` for what Kafka gives no answer to."""
     session = call.session
     if session.exchange is None:
-        return {"error_code": Code.illegal_sasl_state, "error_message": "SaslHandshake comes first", "auth_bytes": b""}
+        return {"error_code": Code.illegal_sasl_state, "error_message": "no log-in is under way", "auth_bytes": b""}
     try:
         answer, name = session.exchange.step(bytes(request.auth_bytes))
     except LoginRefused as refused:

@@ -38,6 +38,7 @@ async def api_versions(call: Call, request: Any) -> Any:
         meant = request.cluster_id, request.node_id
         if meant != (node.options.cluster_id, node.options.node_id):
             return {"error_code": Code.rebootstrap_required}
+    call.session.versions_known = True
     return {
         "api_keys": node.announced,
         "finalized_features_epoch": 0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import os
@@ -12,13 +11,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ..wire.frames import MalformedFrame
 from .session import Exchange, LoginRefused
 
 _REFUSED: Final = "Authentication failed: Invalid username or password"
 _SCRAM: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS: Final = ("PLAIN", *_SCRAM)
-#: a name as RFC 5802 escapes it (section 5.1)
-_SASLNAME: Final = re.compile("(?:[^=,]|=2C|=3D)+", re.DOTALL)
+_NO_SCRAM: Final = "Authentication failed: no SCRAM message"
+# What RFC 5802 (section 7) calls saslname, value, printable and base64. Kafka takes ASCII alone.
+_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
+_NONCE: Final = r"[\x21-\x2b\x2d-\x7e]+"
+_BASE64: Final = r"(?:[A-Za-z0-9/+]{4})*(?:[A-Za-z0-9/+]{3}=|[A-Za-z0-9/+]{2}==)?"
+_EXTENSIONS: Final = rf"(?:,[A-Za-z]+={_VALUE})*"
+#: ``bare`` is what is signed: Kafka leaves out the reserved ``m=``, and the extensions of the final message
+_CLIENT_FIRST: Final = re.compile(
+    rf"n,(?:a=(?P<behalf>{_NAME}))?,(?:m={_VALUE},)?"
+    rf"(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS}))"
+)
+_CLIENT_FINAL: Final = re.compile(rf"(?P<bare>c={_BASE64},r=(?P<nonce>{_NONCE})){_EXTENSIONS},p=(?P<proof>{_BASE64})")
 #: as Kafka's least
 ITERATIONS: Final = 4096
 
@@ -132,43 +143,44 @@ class Scram:
         self._known: Credential | None = None
 
     def step(self, message: bytes) -> tuple[bytes, str | None]:
-        """The next message, and at the end the name of the user."""
+        """The next message, and at the end the name of the user. Raises ``MalformedFrame`` for a proof of another
+        length."""
         try:
-            text = message.decode()
-            return self._begin(text) if not self._first else self._finish(text)
-        except (ValueError, KeyError, binascii.Error):
-            raise LoginRefused("Authentication failed: no SCRAM message") from None
+            text = message.decode("ascii")
+        except UnicodeDecodeError:
+            raise LoginRefused(_NO_SCRAM) from None
+        return self._begin(text) if not self._first else self._finish(text)
 
     def _begin(self, text: str) -> tuple[bytes, None]:
-        flag, behalf, self._bare = text.split(",", 2)
-        if flag not in ("n", "y"):
-            raise ValueError("channel binding is not supported")
-        values = _attributes(self._bare)
-        if not _SASLNAME.fullmatch(values["n"]):
-            raise ValueError("a comma or an equals sign of the name is not escaped")
-        self._name = values["n"].replace("=2C", ",").replace("=3D", "=")
-        if behalf not in ("", f"a={values['n']}"):
+        found = _CLIENT_FIRST.fullmatch(text)
+        if found is None:
+            raise LoginRefused(_NO_SCRAM)
+        self._bare = found["bare"]
+        self._name = found["name"].replace("=2C", ",").replace("=3D", "=")
+        self._known = None if _has_token(found["extensions"]) else self._users.credential(self._mechanism, self._name)
+        if self._known is None:
+            raise LoginRefused("Authentication failed: Invalid user credentials")
+        if found["behalf"] not in (None, self._name):  # Kafka does not undo the escapes of this one
             raise LoginRefused(
                 "Authentication failed: Client requested an authorization id that is different from username"
             )
-        self._known = self._users.credential(self._mechanism, self._name)
-        if self._known is None:
-            raise LoginRefused("Authentication failed: Invalid user credentials")
-        self._nonce = values["r"] + base64.b64encode(os.urandom(24)).decode().replace(",", "")
+        self._nonce = found["nonce"] + base64.b64encode(os.urandom(24)).decode()
         salt = base64.b64encode(self._known.salt).decode()
         self._first = f"r={self._nonce},s={salt},i={self._known.iterations}"
         return self._first.encode(), None
 
     def _finish(self, text: str) -> tuple[bytes, str]:
         assert self._known is not None
-        without_proof, _, proof = text.rpartition(",p=")
-        if _attributes(without_proof)["r"] != self._nonce:
-            raise ValueError("another nonce")
-        signed = f"{self._bare},{self._first},{without_proof}".encode()
+        found = _CLIENT_FINAL.fullmatch(text)
+        if found is None:
+            raise LoginRefused(_NO_SCRAM)
+        if found["nonce"] != self._nonce:
+            raise LoginRefused("Authentication failed: Invalid user credentials")
+        signed = f"{self._bare},{self._first},{found['bare']}".encode()
         signature = hmac.digest(self._known.stored_key, signed, self._digest)
-        given = base64.b64decode(proof, validate=True)
+        given = base64.b64decode(found["proof"])
         if len(given) != len(signature):
-            raise ValueError("a proof of another length")
+            raise MalformedFrame(f"a proof of {len(given)} bytes for {self._mechanism}")
         client_key = bytes(one ^ other for one, other in zip(given, signature, strict=True))
         if not hmac.compare_digest(hashlib.new(self._digest, client_key).digest(), self._known.stored_key):
             raise LoginRefused("Authentication failed: Invalid user credentials")
@@ -176,5 +188,7 @@ class Scram:
         return b"v=" + base64.b64encode(verifier), self._name
 
 
-def _attributes(text: str) -> dict[str, str]:
-    return {part[0]: part[2:] for part in text.split(",") if part[1:2] == "="}
+def _has_token(extensions: str) -> bool:
+    """Whether the user is a delegation token, which nobody has here."""
+    said = dict(part.split("=", 1) for part in extensions.split(",")[1:])
+    return said.get("tokenauth", "").lower() == "true"

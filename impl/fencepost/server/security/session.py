@@ -15,7 +15,7 @@ class Exchange(Protocol):
 
     def step(self, message: bytes) -> tuple[bytes, str | None]:
         """The answer to a message, and the name of the user once the exchange has succeeded. Raises
-        ``LoginRefused``."""
+        ``LoginRefused``, and ``MalformedFrame`` for what Kafka gives no answer to."""
 
 
 class LoginRefused(Exception):
@@ -25,7 +25,8 @@ class LoginRefused(Exception):
 @dataclass(slots=True, eq=False)
 class Session:
     """``exchange``: the SASL exchange that was begun. ``local``: where the client came in. ``bare``: messages of the
-    exchange come without a header, as after SaslHandshake v0."""
+    exchange come without a header, as after SaslHandshake v0. ``refused``: the connection is closed once that is
+    answered. ``versions_known``: ApiVersions was answered."""
 
     peer_host: str
     connected_at: float
@@ -33,6 +34,7 @@ class Session:
     principal: str = ANONYMOUS
     logged_in: bool = False
     refused: bool = False
+    versions_known: bool = False
     bare: bool = False
     exchange: Exchange | None = None
     client_software: str = ""
