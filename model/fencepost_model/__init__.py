@@ -5,4 +5,4 @@ It needs the packages of the extra ``model``.
 
 from fencepost.extras import require
 
-require("fencepost_model", "model", "transitions", "numpy")
+require("fencepost_model", "model", "transitions")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.kafka_names import BROKER_NAMES, CONSTANTS, text_of
 from fencepost.protocol.settings import Settings
-from fencepost.server.settings import BROKER_NAMES, CONSTANTS, text_of
 
 #: Kafka's coordinator classes take this separately from the settings.
 _APART = "consumer_protocol_enabled"

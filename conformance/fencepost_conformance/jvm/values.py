@@ -25,9 +25,9 @@ from fencepost.protocol.embedded import (
     encode_assignment,
     encode_subscription,
 )
+from fencepost.protocol.kafka_names import BROKER_NAMES, text_of, value_of
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import Settings
-from fencepost.server.settings import BROKER_NAMES, text_of, value_of
 
 from .. import repository
 from ..console import CannotRun

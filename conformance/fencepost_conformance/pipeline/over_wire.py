@@ -13,9 +13,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Final
 
+from fencepost.protocol.kafka_names import BROKER_NAMES
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.settings import Settings
-from fencepost.server.settings import BROKER_NAMES
 from fencepost.server.wire.frames import MalformedFrame
 
 from ..addresses import Address

@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from fencepost.server.settings import FIELDS, value_of
+from fencepost.protocol.kafka_names import FIELDS, value_of
 from fencepost.server.wire.frames import MalformedFrame, NoAnswer
 from fencepost.work.link import Unsupported
 

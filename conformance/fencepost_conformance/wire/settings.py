@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from fencepost.protocol.kafka_names import BROKER_NAMES, FIELDS, text_of, value_of
 from fencepost.protocol.settings import ORDERED, MigrationPolicy, Settings
-from fencepost.server.settings import BROKER_NAMES, FIELDS, text_of, value_of
 
 from ..console import CannotRun
 from ..nearest import unknown

@@ -11,6 +11,7 @@ from fencepost.aio.coordinator import wall_clock_ms
 from fencepost.host.lookup import Endpoint
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic as TopicImage
+from fencepost.protocol.kafka_names import group_config
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest, WriteTxnMarkerResponse
 from fencepost.protocol.settings import Settings
 from fencepost.store import AppendError, Change, DropBatches, Put, PutBatch, SharedStore, StoreError
@@ -24,7 +25,6 @@ from .options import Address, Options
 from .security.acl import Acl
 from .security.sasl import Users
 from .security.session import Session
-from .settings import group_config
 from .transactions.coordinator import COORDINATOR_EPOCH, Transactions
 from .transactions.state import Transaction
 

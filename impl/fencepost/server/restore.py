@@ -10,12 +10,12 @@ from fencepost.codec.errors import CodecError
 from fencepost.codec.layout import NEWEST
 from fencepost.codec.markers import read_marker_key
 from fencepost.codec.reading import Reader
+from fencepost.protocol.kafka_names import group_config
 from fencepost.store import StoreError
 
 from .data.batches import HEADER_BYTES, Batch, CorruptBatch, OldBatch, batches
 from .data.search import varint
 from .node import GROUP_CONFIG_KIND, TOPIC_KIND, Node
-from .settings import group_config
 from .transactions.coordinator import IDS_KIND, KIND
 
 #: as many bytes of batches are read at once

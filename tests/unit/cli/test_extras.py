@@ -166,7 +166,7 @@ NEEDED = "needs the Python package {!r}, which is not installed; install it with
         ),
         (["crc32c"], dict.fromkeys(("fencepost.remote", "fencepost.server"), NEEDED.format("crc32c", "serve"))),
         # kio imports hypothesis where it is installed, which takes numpy for installed in this case
-        (["numpy", "hypothesis"], {"fencepost_model": NEEDED.format("numpy", "model")}),
+        (["numpy", "hypothesis"], {"fencepost_model.explore": NEEDED.format("numpy", "model")}),
         (["psycopg", "xxhash", "re2"], {}),
     ],
 )

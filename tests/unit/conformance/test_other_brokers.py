@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from fencepost.protocol.kafka_names import value_of
 from fencepost.protocol.settings import Settings
-from fencepost.server.settings import value_of
 from fencepost.sharding import partition_for
 from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main

@@ -16,8 +16,8 @@ from kio.schema.metadata.v9.response import MetadataResponseBroker
 from kio.schema.types import BrokerId
 from kio.static.primitive import i8, i16, i32, i32Timedelta
 
+from fencepost.protocol.kafka_names import broker_rows
 from fencepost.protocol.settings import Settings
-from fencepost.server.settings import broker_rows
 from fencepost.server.wire.frames import (
     API_KEYS,
     MalformedFrame,

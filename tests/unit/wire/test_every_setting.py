@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from fencepost.protocol.kafka_names import BROKER_NAMES, CONSTANTS, broker_rows, text_of, value_of
 from fencepost.protocol.settings import Settings
-from fencepost.server.settings import BROKER_NAMES, CONSTANTS, broker_rows, text_of, value_of
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.trace import WireTrace, read_traces
 from fencepost_conformance.wire.settings import changed, fitting, given, settle

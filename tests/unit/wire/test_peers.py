@@ -23,6 +23,7 @@ from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.pipeline import asking, over_wire
 from fencepost_conformance.pipeline.connection import Connection, Notes
 from fencepost_conformance.pipeline.job import Job, TraceOutcome
+from fencepost_conformance.pipeline.stage import Played
 from fencepost_conformance.pipeline.summary import Summary
 from fencepost_conformance.record.output import Output
 from fencepost_conformance.record.run import record
@@ -131,12 +132,12 @@ def test_a_broker_that_goes_away_costs_nothing_of_what_was_done(monkeypatch: pyt
     assert isinstance(trace, WireTrace)
     played: list[int] = []
 
-    async def play(_target: object, seed: int, *_: object, **__: object) -> tuple[WireTrace, str]:
+    async def play(_target: object, seed: int, *_: object, **__: object) -> Played:
         await asyncio.sleep(0.2 * seed)
         played.append(seed)
         if seed == 2:
             raise ConnectionRefusedError(111, "Connection refused")
-        return trace, ""
+        return Played(trace)
 
     def everything(*_: object) -> asking.Offer:
         return asking.Offer({key: VERSIONS[kind] for key, kind in asking.CLIENTS[GroupProtocol.CLASSIC].items()}, {}, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.server.settings import BROKER_NAMES
+from fencepost.protocol.kafka_names import BROKER_NAMES
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun

@@ -121,7 +121,7 @@ FAULTS = (
         "greatest-group-setting-refused", Area.CONFIGURATION,
         "a group setting that equals the broker's maximum is refused",
         "IncrementalAlterConfigs g consumer.session.timeout.ms = group.consumer.max.session.timeout.ms: it must be set",
-        (Replacement("server/settings.py", "group_config", "if value > most:", "if value >= most:"),),
+        (Replacement("protocol/kafka_names.py", "group_config", "if value > most:", "if value >= most:"),),
     ),
     Fault(
         "session-below-the-default-heartbeat", Area.CONFIGURATION,
@@ -130,7 +130,7 @@ FAULTS = (
         "answer INVALID_CONFIG",
         (
             Replacement(
-                "server/settings.py", "group_config",
+                "protocol/kafka_names.py", "group_config",
                 'values.get("consumer_heartbeat_interval_ms", settings.group_consumer_heartbeat_interval_ms)',
                 'values.get("consumer_heartbeat_interval_ms", 0)',
             ),

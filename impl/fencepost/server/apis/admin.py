@@ -7,12 +7,12 @@ from uuid import uuid4
 
 from kio.schema.errors import ErrorCode as Code
 
+from fencepost.protocol.kafka_names import GROUP_SETTINGS, broker_rows, group_config, group_rows
 from fencepost.protocol.settings import Settings
 
 from ..data.producers import Refused
 from ..data.topics import Topic, name_fault
 from ..security.acl import Operation, Resource
-from ..settings import GROUP_SETTINGS, broker_rows, group_config, group_rows
 from .call import Call, rows, uuid_bytes
 from .metadata import cluster_right
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from fencepost.protocol.settings import MigrationPolicy, Settings
+from .settings import MigrationPolicy, Settings
 
 if TYPE_CHECKING:
-    from fencepost.protocol.events import GroupConfig
+    from .events import GroupConfig
 
 #: Field of ``Settings`` -> Kafka's name (G-CFG-01…04, 06, 10…14, 20…22, 25, 30, 31, 33): all but Kafka's constants.
 BROKER_NAMES: Final = {
@@ -122,7 +122,7 @@ def group_rows(settings: Settings) -> Iterator[tuple[str, str]]:
 def group_config(settings: Settings, given: Mapping[str, str]) -> GroupConfig | None:
     """A group's own settings; None if there are none. Raises ``ValueError`` for what is no number, or out of bounds."""
     # the command line reads the names above before it needs any event
-    from fencepost.protocol.events import GroupConfig  # noqa: PLC0415
+    from .events import GroupConfig  # noqa: PLC0415
 
     values: dict[str, int] = {}
     for name, text in given.items():
