@@ -84,7 +84,7 @@ def why(target: str, path: Path | None) -> str:
 
 
 def is_told_what_is_wrong(target: str, keys: Path) -> None:
-    assert "refuses the login of alice" in why(target, config(keys, "SCRAM-SHA-512", sasl_password="wrong"))
+    assert "rejects the login of alice" in why(target, config(keys, "SCRAM-SHA-512", sasl_password="wrong"))
     assert "is not trusted" in why(target, config(keys, ssl_truststore_location=str(keys / "other.pem")))
     assert "a certificate (--client-config)" in why(target, config(keys, ssl_keystore_location=None))
     assert "wants a log-in (--client-config)" in why(target, config(keys, security_protocol="SSL"))
