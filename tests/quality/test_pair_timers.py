@@ -110,7 +110,7 @@ def test_a_timer_that_only_the_member_has_is_fired() -> None:
     lonely = pair()
     lonely.alarms = replace(lonely.alarms, running={"heartbeat": None})
     due = next(each for each in lonely.inputs() if each.what == "heartbeat due")
-    with pytest.raises(Disagreement, match="only one side lets the heartbeat timer run out"):
+    with pytest.raises(Disagreement, match="only one side lets the heartbeat timer expire"):
         lonely.after(due)
 
 

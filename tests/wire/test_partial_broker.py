@@ -74,7 +74,7 @@ def test_all_protocols_judge_what_there_is_and_name_what_is_left_out(
     offered = {key: bounds for key, bounds in served[1].items() if key not in (68, 69)}
     status, out, err = judged(served, offered, "all", capsys)
     assert status == 0, (out, err)
-    assert "consumer groups: left out: " in out
+    assert "consumer groups: skipped: " in out
     assert "does not offer ConsumerGroupHeartbeat, which --protocol mixed needs" in out
 
 

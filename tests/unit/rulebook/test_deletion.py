@@ -34,7 +34,7 @@ CLASSIC = Path(fencepost.__file__).parent / "coordinator" / "classic"
 PLANTED = {
     "P-DECIDES-01": "with_element(group.pending_join, member_id)  # C-JOIN-34",
     "P-NEVER-01": "raise InternalError  # C-JOIN-38c",  # in a function that runs; the line does not
-    "P-CITED-01": "Capacity, then protocols, then identity",  # the docstring of a function with branches
+    "P-CITED-01": "Check capacity, then protocols, then identity",  # the docstring of a function with branches
     "C-JOIN-56": "Whether the group has room",  # likewise; and it cannot occur
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode as Code
 
 from ..security.sasl import BadMechanism
-from ..security.session import LoginRefused, Session
+from ..security.session import LoginRefused, LoginUnanswered, Session
 from ..wire.frames import MalformedFrame
 from .call import Call
 
@@ -55,6 +55,8 @@ async def authenticate(call: Call, request: Any) -> Any:
         return {"error_code": Code.illegal_sasl_state, "error_message": "no log-in is under way", "auth_bytes": b""}
     try:
         answer, name = session.exchange.step(bytes(request.auth_bytes))
+    except LoginUnanswered as refused:
+        raise MalformedFrame(str(refused)) from None
     except LoginRefused as refused:
         session.exchange = None
         session.refused = True

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..wire.frames import MalformedFrame
-from .session import Exchange, LoginRefused
+from .session import Exchange, LoginRefused, LoginUnanswered
 
 _REFUSED: Final = "Authentication failed: Invalid username or password"
 _SCRAM: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -143,7 +142,7 @@ class Scram:
         self._known: Credential | None = None
 
     def step(self, message: bytes) -> tuple[bytes, str | None]:
-        """The next message, and at the end the name of the user. Raises ``MalformedFrame`` for a proof of another
+        """The next message, and at the end the name of the user. Raises ``LoginUnanswered`` for a proof of another
         length."""
         try:
             text = message.decode("ascii")
@@ -180,7 +179,7 @@ class Scram:
         signature = hmac.digest(self._known.stored_key, signed, self._digest)
         given = base64.b64decode(found["proof"])
         if len(given) != len(signature):
-            raise MalformedFrame(f"a proof of {len(given)} bytes for {self._mechanism}")
+            raise LoginUnanswered(f"a proof of {len(given)} bytes for {self._mechanism}")
         client_key = bytes(one ^ other for one, other in zip(given, signature, strict=True))
         if not hmac.compare_digest(hashlib.new(self._digest, client_key).digest(), self._known.stored_key):
             raise LoginRefused("Authentication failed: Invalid user credentials")

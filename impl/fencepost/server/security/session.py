@@ -22,6 +22,10 @@ class LoginRefused(Exception):
     """The user is not known, or has said something else than what is known of him."""
 
 
+class LoginUnanswered(LoginRefused):
+    """Kafka closes the connection without an answer."""
+
+
 @dataclass(slots=True, eq=False)
 class Session:
     """``exchange``: the SASL exchange that was begun. ``local``: where the client came in. ``bare``: messages of the
