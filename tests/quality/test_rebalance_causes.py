@@ -195,4 +195,5 @@ def test_each_rebalance_has_one_cause_that_fits(profile: Profile, seeds: range, 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
 def test_each_rebalance_has_one_cause_that_fits_in_many_traces(profile: Profile) -> None:
     met = sum((check(range(100, 250), profile, protocol) for protocol in GroupProtocol), Counter())
-    assert set(met) == set(RebalanceReason)
+    silent = {R.ASSIGNOR_CHANGED} if profile.old_vote_keeps_epoch else set()  # V-121
+    assert set(met) == set(RebalanceReason) - silent
