@@ -41,7 +41,7 @@ _PREFIXES: Final = {
     "Group": (f"{OWN}g", f"{OWN}g1", f"{OWN}"),
     "TransactionalId": (f"{OWN}x", f"{OWN}x1", f"{OWN}"),
 }
-#: operations that an API asks for, more often than those that nobody asks for
+#: operations that an API asks for, more often than those that no API asks for
 _USUAL: Final = {
     "Topic": ("Read", "Write", "Create", "Delete", "Alter", "Describe", "DescribeConfigs", "AlterConfigs"),
     "Group": ("Read", "Read", "Describe", "Delete", "DescribeConfigs", "AlterConfigs"),
@@ -173,7 +173,7 @@ def _surveys(world: World) -> Iterator[Move]:
 
 
 def _sent(rng: Random, plain: Script, names: Sequence[str]) -> Script:
-    """Who sends each request: the same for some time, and the superuser at first."""
+    """The sender of each request: the same one for some time, and the superuser at first."""
     found: list[Move] = []
     user = ROOT
     world = World(rng)

@@ -9,13 +9,13 @@ The kinds lean on the answer that was seen, and on the group as it is:
 * JoinGroups into the phase that is running, answered NONE with the generation it leads to. The order of the first one
   decides the leader, so they commute only once there is a leader. One that takes the place of a static member, or whose
   instance id another request under way has too, commutes with nothing.
-* JoinGroups into the phase that is running that nobody saw an answer of, of dynamic members that are known: mostly
+* unanswered JoinGroups of known dynamic members into the phase that is running: mostly
   another JoinGroup of the member takes their place (C-JOIN-59).
 * SyncGroups of followers in the current generation, answered NONE: parked, or answered from the store.
-* Heartbeats answered NONE, or REBALANCE_IN_PROGRESS: they change nothing but the session of their own member.
-* JoinGroups that are given a member id: each adds an id of its own.
+* Heartbeats answered NONE, or REBALANCE_IN_PROGRESS: they change nothing but the session of the sender.
+* JoinGroups that are given a member id: each adds another id.
 
-What keeps this from being exact is a timer that runs out between two requests of one kind and concerns one of their
+This is not exact if a timer runs out between two requests of one kind and concerns one of their
 members. A trace that is refused is therefore looked at once more without it, within ``Limits.second_look`` steps.
 """
 

@@ -1,4 +1,4 @@
-"""What the checker says about a trace."""
+"""The verdict of the checker about a trace."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Refusal:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, in one sentence with both values and the rules."""
+        """The fault, in one sentence with both values and the rules."""
         if self.difference is not None:
             return self.difference.sentence(self.rules)
         cited = f" ({', '.join(self.rules)})" if self.rules else ""
@@ -63,12 +63,12 @@ class Refusal:
 
     @property
     def kind(self) -> str:
-        """What refusals of the same cause have in common: the API, the field, and of errors both values."""
+        """The key of refusals with the same cause: the API, the field, and both values of errors."""
         return self.difference.kind if self.difference is not None else f"rules {', '.join(self.rules)}"
 
     @property
     def hint(self) -> str:
-        """What the refusal may come from instead of the broker; empty if nothing is known."""
+        """A cause of the refusal other than the broker; empty if none is known."""
         return "" if self.instead is None else str(self.instead)
 
 

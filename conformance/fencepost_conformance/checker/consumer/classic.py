@@ -41,7 +41,7 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
             known.unseen(op, answer.member_id or body.member_id, body.group_instance_id, body.session_timeout_ms)
         return
     member_id = answer.member_id
-    if answer.leader:  # nobody leads in a consumer group (X-JOIN-15)
+    if answer.leader:  # a consumer group has no leader (X-JOIN-15)
         known.no_consumer_group(op)
     known.epochs.ceiling = max(known.epochs.ceiling, answer.generation_id)
     contested = False
@@ -138,7 +138,7 @@ def _may_downgrade(known: Knowledge, body: JoinGroupRequest) -> bool:
 
 def _may_revoke(known: Knowledge, body: JoinGroupRequest) -> bool:
     """It says that it owns something, so it may have to give that up first (X-JOIN-17); or that it owns nothing, at a
-    generation of before, which confirms nothing (M-REC-18)."""
+    previous generation, which confirms nothing (M-REC-18)."""
     said = _said(body)
     late = bool(body.member_id) and not known.profile.fault_join_generation_ignored
     return said is None or bool(said.owned_partitions) or (late and said.generation_id != NO_GENERATION)
@@ -153,7 +153,7 @@ def _said(body: JoinGroupRequest) -> Subscription | None:
 
 
 def _in_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
-    """What it says of itself is certainly so, or Kafka takes it at its word whatever it says (X-JOIN-06, X-JOIN-12)."""
+    """The claims of the JoinGroup are certainly true, or Kafka accepts any claim (X-JOIN-06, X-JOIN-12)."""
     said, member, before = _said(body), known.members.get(body.member_id), known.before[op.id]
     if known.profile.fault_join_generation_ignored or not body.member_id:
         return True
@@ -179,7 +179,7 @@ def _out_of_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
 
 def _may_be_gone(known: Knowledge, body: JoinGroupRequest) -> bool:
     """A static member that names itself may be gone; one that has no id is let in, but for an instance id that stays
-    with a member of before (X-JOIN-07, X-JOIN-08, M-STATIC-13)."""
+    with a previous member (X-JOIN-07, X-JOIN-08, M-STATIC-13)."""
     return bool(body.member_id) or known.profile.fault_relabelled_instance_stays
 
 
@@ -301,7 +301,7 @@ def _stay(known: Knowledge, op: Op, member: Member, *, ended: bool = False) -> N
 
 
 def leave(known: Knowledge, op: Op, body: LeaveGroupRequest, answer: LeaveGroupResponse) -> None:
-    """X-LEAVE-01: whoever is known may be removed, of either protocol."""
+    """X-LEAVE-01: LeaveGroup may remove any known member, of either protocol."""
     surely, before = known.surely_consumer(op), known.before[op.id]
     codes = [row.error_code for row in answer.members] or [answer.error_code]
     for row, error in zip(body.members, codes, strict=False):

@@ -62,8 +62,8 @@ class Knowledge:
     #: Since this line the group has certainly spoken the consumer protocol: some member of that protocol was there.
     consumer_from: int = NOWHERE
     deleted_from: int = NOWHERE  #: since this line there has certainly been no group, of any kind
-    classic_seen: bool = False  #: somebody sent a JoinGroup, so the group can have been a classic one
-    unreadable: bool = False  #: somebody has offered a protocol whose metadata cannot be read
+    classic_seen: bool = False  #: a client sent a JoinGroup, so the group can have been a classic one
+    unreadable: bool = False  #: a member has offered a protocol whose metadata cannot be read
     _pillars: frozenset[str] = frozenset()
 
     def move_to(self, now: int, line: int) -> None:
@@ -89,7 +89,7 @@ class Knowledge:
                 self.epochs.may_bump()  # M-EPOCH-04
 
     def unseen(self, op: Op, member_id: str, instance: str | None, session_ms: int) -> None:
-        """Somebody may be in the group of whom no answer has told; without an id, under one that nobody else has."""
+        """A member that no answer has shown may be in the group; without an id, under an id of no other member."""
         name = member_id or f"unseen-{op.id}"
         member = self.members.setdefault(name, Member(name, classic=True))
         member.presence, member.exact, member.classic = Presence.PERHAPS, False, True
@@ -103,7 +103,7 @@ class Knowledge:
         member.heard(op, self.now, self.line, self.limits.slack_ms)
 
     def relabelled(self) -> bool:
-        """Some instance id may stay with who gave it up, also when that one is gone (M-STATIC-13)."""
+        """Some instance id may stay with the member that gave it up, also when that member is gone (M-STATIC-13)."""
         stays = self.profile.fault_relabelled_instance_stays
         return stays and any(member.formers for member in self.members.values())
 
@@ -158,7 +158,7 @@ class Knowledge:
         return silent and may_end(op, member) and not any(may_end(other, member) for other in before.rivals)
 
     def after(self, op: Op, member: Member) -> Presence:
-        """What the answer to a request of a member shows: it was there, but an overlapping request may have removed it
+        """Learn from the answer to a member's request: it was there, but an overlapping request may have removed it
         since, or converted it to the other protocol."""
         ended = any(may_end(other, member) for other in self.before[op.id].rivals)
         return Presence.PERHAPS if ended or self.may_convert(op, member.member_id) else Presence.IN

@@ -26,7 +26,7 @@ from .members import Member, Partition, Presence, partitions
 from .validity import invalid
 from .wrong import Wrong, differs
 
-#: The host's authorizer is not seen: whoever is refused, is refused (M-VAL-02).
+#: The checker does not know the rights of callers, so it accepts these errors (M-VAL-02).
 _DENIED: Final = frozenset({E.GROUP_AUTHORIZATION_FAILED, E.TOPIC_AUTHORIZATION_FAILED})
 
 
@@ -84,7 +84,7 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
     elif error is E.UNRELEASED_INSTANCE_ID:
         holders = list(known.holders(body.instance_id or "", op.line))
         holders = [each for each in holders if not (before.newcomer and before.alone and each is member)]
-        # whoever has a place of its own takes no other (M-STATIC-15)
+        # a member of the group does not replace another one (M-STATIC-15)
         placed = not (before.newcomer or known.profile.fault_replacement_merges_members)
         free = (
             not known.contested(op, body.instance_id or "")
@@ -269,7 +269,7 @@ def _joined(
     if not holders:
         fresh.names, fresh.exact, believed = frozenset(), True, True
     elif len(holders) == 1 and _is_replaced(known, holders[0]):
-        # M-STATIC-03: it goes on with what its predecessor had, and the partitions never came free.
+        # M-STATIC-03: it continues with the partitions of its predecessor, which never came free.
         predecessor = holders[0]
         fresh.exact, fresh.held = predecessor.exact, dict(predecessor.held)
         fresh.names, fresh.regex, fresh.regex_known = predecessor.names, predecessor.regex, predecessor.regex_known
@@ -310,7 +310,7 @@ def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def _subscribed(known: Knowledge, op: Op, member: Member, given: frozenset[Partition]) -> None:
-    """What it is given are existing partitions of what it subscribes to (next(x, A) of 7.6)."""
+    """Check that the assignment has only existing partitions of subscribed topics (next(x, A) of 7.6)."""
     if member.names is None or not member.regex_known or known.profile.old_whole_target:
         return
     if not known.deletions_settled(op.sent_ms):
@@ -361,7 +361,7 @@ def _reconciled(  # noqa: PLR0917
     pruned = False
     prunes = changed and not known.profile.old_whole_target
     advances = bool(member.revoking) and not waiting and known.profile.old_revocation_advances_epoch
-    stays = member.epoch + advances  # where it gives up what is to be given up
+    stays = member.epoch + advances  # the epoch at which it revokes
     if waiting:
         if epoch != member.epoch or gain or (drop and not prunes):
             raise Wrong(
@@ -413,7 +413,7 @@ def _far(known: Knowledge, member: Member) -> int:
 def _learn(
     member: Member, epoch: int, given: frozenset[Partition] | None, *, exact: bool, far: int, owes: bool
 ) -> None:
-    """What an answer tells of a member of which not all was known: A only if it is told, and never R.
+    """Learn from an answer to a member that was not fully known: A only if the answer has it, and never R.
 
     So if it may owe a revocation (``owes``), it is not known exactly before its epoch has moved, by which R is empty
     (``far``). Answers to requests that overlap come in any order, so the highest epoch that one told counts.

@@ -1,4 +1,4 @@
-"""What a wire trace says about offsets, line by line: requests with their answers, bodies as the recorder writes
+"""The requests of a wire trace about offsets, line by line: requests with their answers, bodies as the recorder writes
 them."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Exchange:
 
 
 def exchanges(trace: WireTrace) -> list[Exchange]:
-    """All that concerns offsets, in the order of the requests. What could not be decoded counts as not answered."""
+    """Everything about offsets, in the order of the requests. An answer that could not be decoded counts as missing."""
     found: list[Exchange] = []
     asked: dict[tuple[int, int], Exchange] = {}
     for number, line in enumerate(trace.lines, 1):
@@ -84,7 +84,7 @@ def exchanges(trace: WireTrace) -> list[Exchange]:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a commit, plain or within a transaction, says of one partition; ``topic_id`` None: it calls it by name."""
+    """One partition of a commit, plain or within a transaction; ``topic_id`` None: the commit names the topic."""
 
     place: Place
     topic_id: str | None
@@ -92,7 +92,7 @@ class Committed:
 
 
 def committed(each: Exchange, names: Names) -> Iterator[Committed]:
-    """What a commit, plain or within a transaction, is about."""
+    """A commit, plain or within a transaction."""
     for topic in each.ask.get("topics") or ():
         for row in topic.get("partitions") or ():
             epoch = row.get("committed_leader_epoch", -1)
@@ -147,7 +147,7 @@ def missing(trace: WireTrace) -> dict[str, list[tuple[int, int]]]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a fetch asked of one group and was told; ``places`` None: all. Rows that are errors have the code.
+    """A fetch of one group and its answer; ``places`` None: all partitions. Rows that are errors have the code.
     ``topic_ids``: the places that it called by a topic id."""
 
     group_id: str
