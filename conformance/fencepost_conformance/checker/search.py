@@ -97,7 +97,8 @@ class Config(NamedTuple):
     ``under_way``: ids of requests sent and not taken up. ``given``: ids of requests whose answer the model has given
     and that is not seen yet. ``after``: the hidden step made last was not earlier than this. ``logged``: the last
     record of the group, if there is one. ``away``: the coordinator is lost, and not loaded again. ``look_from``: the
-    earliest time of the next look for expired offsets, once one has deleted the group; 0 before that.
+    earliest time of the next look for expired offsets, once one has deleted the group; 0 before that. ``unwritten``: a
+    commit that stored nothing has created the group, so lists and descriptions may not see it yet (O-COMMIT-39).
     """
 
     state: GroupState
@@ -108,6 +109,7 @@ class Config(NamedTuple):
     logged: tuple[Record, ...] = ()
     away: bool = False
     look_from: int = 0
+    unwritten: bool = False
 
 
 class Exhausted(Exception):
@@ -228,9 +230,10 @@ class Search:
             self.furthest = max(self.furthest, at)
             if at == len(self.events):
                 return True
-            state, clocks, under_way, given, after, logged, away, look_from = config
+            state, clocks, under_way, given, after, logged, away, look_from, unwritten = config
             # Nothing is taken back here (``written``), and the log is read only by a coordinator that was lost.
-            place = at, state._replace(written=None), under_way, given, logged if self.moves else (), away, look_from
+            logged = logged if self.moves else ()
+            place = at, state._replace(written=None), under_way, given, logged, away, look_from, unwritten
             if been.before(place, after, clocks):
                 continue
             stack.append(self._hidden(at, config))
@@ -238,7 +241,7 @@ class Search:
 
     def _pass(self, at: int, config: Config) -> tuple[int, Config]:
         """Go over events that need no hidden step."""
-        state, clocks, under_way, given, after, logged, away, look_from = config
+        _, clocks, under_way, given, *_ = config
         moved = False
         while at < len(self.events):
             event = self.events[at]
@@ -252,7 +255,7 @@ class Search:
                 break
             at += 1
             moved = True
-        return at, Config(state, clocks, under_way, given, after, logged, away, look_from) if moved else config
+        return at, config._replace(under_way=under_way, given=given) if moved else config
 
     def _overdue(self, clocks: tuple[Clock, ...], now: int) -> Clock | None:
         late = [clock for clock in clocks if clock.latest + self.limits.slack_ms < now]
@@ -457,7 +460,7 @@ class Search:
                 if not stored and not self.model.profile.fault_refused_commit_leaves_group:  # O-COMMIT-39
                     yield at, let_in
                     continue
-                yield at, let_in._replace(state=config.state._replace(group=Group()))
+                yield at, let_in._replace(state=config.state._replace(group=Group()), unwritten=not stored)
             elif rule == "O-COMMIT-28":  # the same as a heartbeat does to the session
                 beat = HeartbeatRequest(
                     commit.group_id,
@@ -492,9 +495,13 @@ class Search:
             rules = ("C-ADM-02",) if group is None else ("C-ADM-03", "C-ADM-12")
         if op.id == self.probe:
             self.answers.setdefault(told, rules)
-        elif seen_ is None or seen_ == told or (config.state.undurable and not self.scala and seen_ == absent):  # D-10
+        elif seen_ in (None, told) or (self._may_be_unseen(config) and seen_ == absent):
             self.decided = rules[:1]
             yield at, config._replace(given=self._given(config.given, op.id))
+
+    def _may_be_unseen(self, config: Config) -> bool:
+        """Whether a read at the committed offset may not see the group (D-10, O-COMMIT-39)."""
+        return bool(config.unwritten or config.state.undurable) and not self.scala
 
     def _given(self, given: frozenset[int], number: int) -> frozenset[int]:
         return given | {number} if number in self.known else given
@@ -528,7 +535,16 @@ class Search:
                 self.decided = result.rules
                 written = tuple(each for each in result.output.records if isinstance(each.key, GroupMetadataKey))
                 logged = written[-1:] or config.logged
-                yield at, config._replace(state=result.state, clocks=clocks, given=given, logged=logged)
+                yield (
+                    at,
+                    config._replace(
+                        state=result.state,
+                        clocks=clocks,
+                        given=given,
+                        logged=logged,
+                        unwritten=config.unwritten and group is not None and not result.output.records,
+                    ),
+                )
 
     def _agrees(self, number: int, body: ResponseBody, now: int) -> bool:
         known = self.known.get(number)

@@ -367,3 +367,35 @@ def test_a_join_that_changes_nothing_keeps_the_timeouts_of_the_one_before() -> N
     assert verdict(trace).outcome == "accepted"
     (refusal,) = verdict(without(trace, 11, 1)).refusals  # the JoinGroup with the timeout of 0
     assert "X-HB-01" in refusal.rules
+
+
+def test_a_group_without_a_record_need_not_be_listed() -> None:
+    """O-COMMIT-39: a commit that stores nothing creates the group, which lists show once a record is replicated."""
+    trace = kept("listed-after-a-record")
+    assert verdict(trace).outcome == "accepted"
+    last = trace.lines[-1]
+    wrong = edited(trace, lambda line: body_with(line, '"error_code": 0', '"error_code": 69') if line is last else line)
+    (refusal,) = verdict(wrong).refusals
+    assert "C-ADM-09" in refusal.rules
+
+
+def test_a_leave_whose_downgrade_fails_keeps_its_member() -> None:
+    """X-DOWN-09: the static member is still there, so its instance id fences another one."""
+    trace = kept("leave-whose-downgrade-fails")
+    assert verdict(trace).outcome == "accepted"
+    left = edited(trace, lambda line: left_for_good(line) if line.at_ms == 2120 else line)
+    (refusal,) = verdict(left).refusals
+    assert refusal.rules == ("M-STATIC-05",)
+
+
+def left_for_good(line: WireLine) -> WireLine:
+    """The answer to a leave that succeeded."""
+    assert isinstance(line, ReceivedLine)
+    body = {
+        **line.body,
+        "error_code": 0,
+        "error_message": None,
+        "member_id": "wtywKXgPTeC2yeQLTGXxiQ",
+        "member_epoch": -1,
+    }
+    return line.model_copy(update={"body": body})

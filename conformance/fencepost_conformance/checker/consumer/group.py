@@ -203,11 +203,16 @@ class Knowledge:
         if member is None:
             return True
         timed = not member.classic or self.consumer_from <= member.until_line
-        if self.unreadable and self.profile.fault_downgrade_reads_unread_metadata:
+        if self.downgrade_may_fail():
             # the end of the last member of KIP-848 fails with its downgrade, and is not tried again (X-DOWN-09)
             rest = [each for each in self.members.values() if each is not member and not each.classic]
             timed = timed and any(each.in_from <= member.until_line for each in rest)
         return member.surely_out(self.now, self.limits, timed=timed)
+
+    def downgrade_may_fail(self) -> bool:
+        """Metadata that cannot be read may make a downgrade fail: the leave is answered GROUP_ID_NOT_FOUND, and its
+        member stays (X-DOWN-09)."""
+        return self.unreadable and self.profile.fault_downgrade_reads_unread_metadata
 
     def surely_consumer(self, op: Op) -> bool:
         """The group spoke the consumer protocol all the time from the sending of this request until now."""

@@ -103,7 +103,8 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
     elif error is E.GROUP_ID_NOT_FOUND:
         if known.surely_consumer(op):
             raise Wrong(op, "NONE" if inside else "UNKNOWN_MEMBER_ID", "M-VAL-20", "M-VAL-24")
-        known.no_consumer_group(op)
+        if not (epoch == LEAVE_EPOCH and known.downgrade_may_fail()):
+            known.no_consumer_group(op)
     elif error is E.INVALID_REGULAR_EXPRESSION:
         if not body.subscribed_topic_regex:
             raise Wrong(op, "NONE", "M-VAL-08")
