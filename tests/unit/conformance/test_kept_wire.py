@@ -373,10 +373,11 @@ def test_a_group_without_a_record_need_not_be_listed() -> None:
     """O-COMMIT-39: a commit that stores nothing creates the group, which lists show once a record is replicated."""
     trace = kept("listed-after-a-record")
     assert verdict(trace).outcome == "accepted"
-    last = trace.lines[-1]
-    wrong = edited(trace, lambda line: body_with(line, '"error_code": 0', '"error_code": 69') if line is last else line)
-    (refusal,) = verdict(wrong).refusals
-    assert "C-ADM-09" in refusal.rules
+    commit, answer, *later = trace.lines
+    stored = [body_with(commit, "m" * 4_097, "m"), body_with(answer, '"error_code": 12', '"error_code": 0')]
+    late = [line.model_copy(update={"at_ms": line.at_ms + 5_000}) for line in later]
+    (refusal,) = verdict(replace(trace, lines=(*stored, *late), numbers=())).refusals
+    assert "C-ADM-05" in refusal.rules
 
 
 def test_a_leave_whose_downgrade_fails_keeps_its_member() -> None:
