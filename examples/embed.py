@@ -8,7 +8,7 @@ import json
 
 from fencepost import (
     ErrorCode,
-    GroupCoordinator,
+    GroupBroker,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupMember,
@@ -23,7 +23,7 @@ from fencepost import (
 GROUP, KIND, PLAN = "orders", "workers", (Protocol("even", b""),)
 
 
-async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> None:
+async def work(groups: GroupBroker, name: str, leaving: asyncio.Event) -> None:
     member = ""
     while not leaving.is_set():
         asked = JoinGroupRequest(
@@ -63,7 +63,7 @@ async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> N
 
 
 async def main() -> None:
-    async with GroupCoordinator(MemoryStore(), Settings(group_initial_rebalance_delay_ms=100)) as groups:
+    async with GroupBroker(MemoryStore(), Settings(group_initial_rebalance_delay_ms=100)) as groups:
         leaving = {name: asyncio.Event() for name in ("ada", "bob", "cyd")}
         workers = [asyncio.create_task(work(groups, *each)) for each in leaving.items()]
         for name in ("cyd", "bob", "ada"):

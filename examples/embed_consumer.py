@@ -9,7 +9,7 @@ from fencepost import (
     LEAVE_EPOCH,
     ConsumerGroupHeartbeatRequest,
     ErrorCode,
-    GroupCoordinator,
+    GroupBroker,
     MemoryStore,
     Settings,
     Topic,
@@ -24,7 +24,7 @@ QUICK = Settings(
 )
 
 
-async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> None:
+async def work(groups: GroupBroker, name: str, leaving: asyncio.Event) -> None:
     epoch, owned = 0, tuple[TopicPartitions, ...]()
     while not leaving.is_set():
         answer = await groups.consumer_heartbeat(
@@ -50,7 +50,7 @@ async def work(groups: GroupCoordinator, name: str, leaving: asyncio.Event) -> N
 
 
 async def main() -> None:
-    async with GroupCoordinator(MemoryStore(), QUICK) as groups:
+    async with GroupBroker(MemoryStore(), QUICK) as groups:
         groups.set_topics([TOPIC])
         leaving = {name: asyncio.Event() for name in ("ada", "bob", "cyd")}
         workers = [asyncio.create_task(work(groups, *each)) for each in leaving.items()]

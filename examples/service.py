@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from fencepost import (
     ConsumerGroupHeartbeatRequest,
     ErrorCode,
-    GroupCoordinator,
+    GroupBroker,
     MemoryStore,
     MisuseError,
     Settings,
@@ -40,7 +40,7 @@ QUICK = Settings(
     group_consumer_min_session_timeout_ms=200,
     group_consumer_assignment_interval_ms=0,
 )
-groups = GroupCoordinator(MemoryStore(), QUICK)
+groups = GroupBroker(MemoryStore(), QUICK)
 
 
 class Says(BaseModel):

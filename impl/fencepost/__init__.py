@@ -5,7 +5,7 @@ This module has all names for a program that embeds the coordinator or a member:
     from fencepost import INTENDED, RandomChoices, Settings, initial_state, step
 
 ``step`` and ``initial_state`` are the coordinator; ``member_step`` and ``consumer_member_step`` are the members of
-classic and of consumer groups; ``GroupCoordinator`` is a coordinator in an asyncio program. Wrong use raises
+classic and of consumer groups; ``GroupBroker`` hosts coordinators in an asyncio program. Wrong use raises
 ``MisuseError``. ``rules["C-JOIN-43"]`` is the text of a rule that an error, a trace or a source line cites.
 
 A name is imported on first use: a program that uses only the protocol classes does not load the coordinator.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from . import host, log
-    from .aio import GroupBroker, GroupCoordinator, RandomChoices, Started, Stopped
+    from .aio import GroupBroker, RandomChoices, Started, Stopped
     from .coordinator import (
         CoordinatorState,
         consumer_view,
@@ -255,8 +255,6 @@ if TYPE_CHECKING:
         AppendError,
         MemoryStore,
         PostgresStore,
-        SharedMemoryStore,
-        SharedStore,
         SQLiteStore,
         Store,
         StoreError,
@@ -266,7 +264,7 @@ if TYPE_CHECKING:
 #: module of each name; ``step:member_step`` is ``step`` there and ``member_step`` here; names of "" are modules
 _HOMES: Final = {
     "": "host log",
-    "aio": "GroupBroker GroupCoordinator RandomChoices Started Stopped",
+    "aio": "GroupBroker RandomChoices Started Stopped",
     "coordinator": """
         CoordinatorState consumer_view consumer_views initial_state offsets_view replay step view views
     """,
@@ -344,7 +342,7 @@ _HOMES: Final = {
     "rulebook": "Rule rules",
     "reader": "Reader ReaderSettings step:reader_step",
     "sharding": "partition_for",
-    "store": "AppendError MemoryStore PostgresStore SQLiteStore SharedMemoryStore SharedStore Store StoreError",
+    "store": "AppendError MemoryStore PostgresStore SQLiteStore Store StoreError",
     "work": "CommitFailed Share ShareLost Worker WorkerFailed",
 }
 _WHERE: Final = {
@@ -435,7 +433,6 @@ __all__ = [
     "GroupBroker",
     "GroupConfig",
     "GroupConfigChanged",
-    "GroupCoordinator",
     "GroupMetadataKey",
     "GroupMetadataMember",
     "GroupMetadataValue",
@@ -535,8 +532,6 @@ __all__ = [
     "Settings",
     "Share",
     "ShareLost",
-    "SharedMemoryStore",
-    "SharedStore",
     "StandardFunctions",
     "Started",
     "StickyAssignor",

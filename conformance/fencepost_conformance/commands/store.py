@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from fencepost.store.base import StoreError
 from fencepost.store.checking import Checked, check_file, stores_in
-from fencepost.store.shared import StoreError
 
 from ..console import CannotRun, Result, finish
 from ..counting import counted

@@ -99,6 +99,6 @@ FAULTS = (
     Mutant(
         "batch-at-the-low-watermark-dropped", Side.STORE, ("F-SURV-01",), "",
         "a batch that begins where the log begins is dropped from memory",
-        (Replacement("store/shared_memory.py", "SharedMemoryStore._drop", "base >= below", "base > below"),),
+        (Replacement("store/memory.py", "MemoryStore._drop", "base >= below", "base > below"),),
     ),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
-from fencepost.store import AppendError, DropBatches, PutBatch, SharedMemoryStore, SharedStore, SQLiteStore, sql
+from fencepost.store import AppendError, DropBatches, MemoryStore, PutBatch, SQLiteStore, Store, sql
 
 from ..simulate.broken import demand
 
@@ -44,7 +44,7 @@ async def _told(asked: Awaitable[Any]) -> Any:
         return type(failure)
 
 
-async def _play(rng: Random, one: SharedStore, other: SharedStore) -> None:
+async def _play(rng: Random, one: Store, other: Store) -> None:
     stores = (one, other)
     for store in stores:
         await store.open()
@@ -101,7 +101,7 @@ def check_stores(seed: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         sql.BATCHES, sql.CHUNK = 2, 2  # type: ignore[misc]  # so that a few records fill several pages
         try:
-            asyncio.run(_play(rng, SharedMemoryStore(1), SQLiteStore(Path(folder) / "groups.db", 1)))
+            asyncio.run(_play(rng, MemoryStore(1), SQLiteStore(Path(folder) / "groups.db", 1)))
         finally:
             sql.BATCHES, sql.CHUNK = pages, chunks  # type: ignore[misc]
     return STEPS

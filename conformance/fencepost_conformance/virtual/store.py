@@ -1,4 +1,4 @@
-"""A store that is slow and fails, within what ``SharedStore`` allows."""
+"""A store that is slow and fails, within what ``Store`` allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from random import Random
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
-from fencepost.store import AppendError, InDoubt, SharedMemoryStore, StoreError
+from fencepost.store import AppendError, InDoubt, MemoryStore, StoreError
 
 #: of a commit: group, topic, partition, offset
 Committed = tuple[str, str, int, int]
@@ -36,7 +36,7 @@ class _Append:
     done: asyncio.Future[None]
 
 
-class FaultyStore(SharedMemoryStore):
+class FaultyStore(MemoryStore):
     """Lands the appends of each partition in order, each after its own delay. While ``calm`` is set nothing fails.
 
     ``log`` has every offset that was ever durable, by partition of the offsets topic and in the order of that log;

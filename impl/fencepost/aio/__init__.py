@@ -1,9 +1,7 @@
-"""Coordinators in an asyncio program: awaitable requests, real timers, a store. ``GroupBroker`` hosts many of them over
-one store, ``GroupCoordinator`` one."""
+"""Coordinators in an asyncio program: awaitable requests, real timers, a store."""
 
-from .broker import GroupBroker
+from .broker import GroupBroker, Started, Stopped
 from .choices import RandomChoices
-from .coordinator import GroupCoordinator, Started, Stopped
 from .engine import Counts
 
-__all__ = ["Counts", "GroupBroker", "GroupCoordinator", "RandomChoices", "Started", "Stopped"]
+__all__ = ["Counts", "GroupBroker", "RandomChoices", "Started", "Stopped"]

@@ -1,18 +1,19 @@
-"""A broker of many coordinators in an asyncio program, over one store."""
+"""Coordinators in an asyncio program, over one store."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from fencepost import host
-from fencepost.coordinator import consumer_view, consumer_views, offsets_view, view, views
+from fencepost.coordinator import consumer_view, consumer_views, initial_state, offsets_view, view, views
 from fencepost.host.broker import HostEvent
 from fencepost.protocol import messages as m
 from fencepost.protocol.choices import Choices, Functions
 from fencepost.protocol.consumer_view import ConsumerGroupView
-from fencepost.protocol.errors import IllegalEvent
+from fencepost.protocol.errors import IllegalEvent, MisuseError
 from fencepost.protocol.events import Event, GroupConfig, GroupConfigChanged, Request, Topic, TopicsChanged
 from fencepost.protocol.misuse import expect_methods
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest
@@ -23,32 +24,56 @@ from fencepost.protocol.settings import Settings
 from fencepost.protocol.shapes import fault
 from fencepost.protocol.view import GroupView
 from fencepost.sharding import partition_for
-from fencepost.store import SharedStore
+from fencepost.store import Store
 
 from .calls import Calls
 from .choices import RandomChoices
-from .coordinator import Started, Stopped, wall_clock_ms
 from .engine import Counts, Engine, Watcher
 
 #: The newest version of WriteTxnMarkers.
 _MARKERS: Final = m.VERSIONS[WriteTxnMarkerRequest][1]
 
 
-class GroupBroker(Calls):
-    """Hosts groups in the running event loop, over a store that keeps them. Use as ``async with GroupBroker(store) as
-    groups``: it opens the store, is elected leader of all its partitions (of each the epoch grows by one), loads them
-    and serves. The store is left open to its owner.
+class Stopped(MisuseError):
+    """The broker was stopped, or never started."""
 
-    ``topics``: those there are at the start; ``set_topics`` tells of others. ``clock`` gives milliseconds and ends up
-    in records; it need not be steady, timers run by the loop's own clock. ``functions`` are those of the standard
-    library if not given.
+    def __init__(self) -> None:
+        super().__init__(
+            "the broker is not running: it was stopped, or never started; send requests within "
+            "'async with GroupBroker(store) as groups', or between start() and stop()"
+        )
+
+
+class Started(MisuseError, RuntimeError):
+    """The broker is running already."""
+
+    def __init__(self) -> None:
+        super().__init__("the broker is running already: 'async with' starts it; call start() again only after stop()")
+
+
+def wall_clock_ms() -> int:
+    """Return milliseconds since 1970, as Kafka stamps its records."""
+    return time.time_ns() // 1_000_000
+
+
+class GroupBroker(Calls):
+    """Hosts groups in the running event loop, over a store that keeps them. Use it as ``async with
+    GroupBroker(MemoryStore()) as groups``. It opens the store, becomes leader of all its partitions (the epoch of each
+    grows by one), loads them and serves. The owner of the store closes it.
+
+    The store decides the number of partitions, one by default. Each has a coordinator of its own, so a failed append
+    delays only the groups of its partition.
+
+    ``topics``: the topics at the start; ``set_topics`` changes them. ``clock`` gives milliseconds, which are written to
+    records. It may jump: timers use the clock of the event loop. ``functions``: those of the standard library by
+    default.
     """
 
     gone = Stopped
 
     def __init__(
         self,
-        store: SharedStore,
+        store: Store,
         settings: Settings | None = None,
         profile: Profile = INTENDED,
         *,
@@ -57,7 +82,10 @@ class GroupBroker(Calls):
         functions: Functions | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        expect_methods(SharedStore, store, "store", "SharedMemoryStore() is one that lasts as long as the process")
+        expect_methods(Store, store, "store", "MemoryStore() is one that lasts as long as the process")
+        initial_state(
+            Settings() if settings is None else settings, profile, functions=functions
+        )  # reports a mistake here
         self._store = store
         self._settings = Settings() if settings is None else settings
         self._profile = profile

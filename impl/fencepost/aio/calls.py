@@ -28,7 +28,7 @@ def _version_by(topics: Iterable[o.OffsetCommitRequestTopic | o.OffsetFetchReque
 
 
 class Calls(ABC):
-    """What can be asked of who hosts groups: one coordinator, or a broker of many."""
+    """The requests of a host of groups: ``GroupBroker``, or a double in tests."""
 
     #: what ``request`` raises when nobody serves
     gone: ClassVar[type[Exception]]

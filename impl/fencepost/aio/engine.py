@@ -39,7 +39,7 @@ from fencepost.protocol.events import (
 )
 from fencepost.protocol.logged import for_load
 from fencepost.protocol.messages import ResponseBody
-from fencepost.store import AppendError, SharedStore, StoreError
+from fencepost.store import AppendError, Store, StoreError
 
 from .led import Alarm, Flight, Led
 
@@ -69,7 +69,7 @@ class Engine:
     """Drives the coordinators of ``broker``, which leads nothing yet, within the running event loop."""
 
     def __init__(
-        self, store: SharedStore, broker: host.Broker, choices: Choices, clock: Callable[[], int], fenced: asyncio.Event
+        self, store: Store, broker: host.Broker, choices: Choices, clock: Callable[[], int], fenced: asyncio.Event
     ) -> None:
         self.broker = broker
         self.led: dict[int, Led] = {}

@@ -7,14 +7,14 @@ import json
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fencepost.aio.coordinator import wall_clock_ms
+from fencepost.aio.broker import wall_clock_ms
 from fencepost.host.lookup import Endpoint
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic as TopicImage
 from fencepost.protocol.kafka_names import group_config
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest, WriteTxnMarkerResponse
 from fencepost.protocol.settings import Settings
-from fencepost.store import AppendError, Change, DropBatches, Put, PutBatch, SharedStore, StoreError
+from fencepost.store import AppendError, Change, DropBatches, Put, PutBatch, Store, StoreError
 
 from .data.batches import marker
 from .data.partition import PartitionLog
@@ -45,7 +45,7 @@ class Node:
         options: Options,
         settings: Settings,
         groups: Groups,
-        store: SharedStore,
+        store: Store,
         *,
         acl: Acl | None = None,
         users: Users | None = None,

@@ -18,7 +18,7 @@ from fencepost.protocol.choices import Functions
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
-from fencepost.store import PostgresLease, PostgresStore, SharedMemoryStore, SharedStore, SQLiteStore
+from fencepost.store import MemoryStore, PostgresLease, PostgresStore, SQLiteStore, Store
 
 from .choices import KafkaChoices
 from .cluster.away import Away
@@ -44,11 +44,13 @@ _log = logging.getLogger(__name__)
 
 #: in the folder that is given
 FILE: Final = "fencepost.db"
+#: The number of partitions of a new offsets topic, as in Kafka.
+OFFSETS_PARTITIONS: Final = 50
 
 
 @asynccontextmanager
 async def hosted(
-    setup: Setup, store: SharedStore, functions: Functions, rebalances: Rebalances | None = None
+    setup: Setup, store: Store, functions: Functions, rebalances: Rebalances | None = None
 ) -> AsyncIterator[GroupBroker]:
     """The coordinators of a server; ``rebalances`` hears of all that they do, their loads included."""
     choices = KafkaChoices(hyphens=not setup.profile.draws_no_hyphens)
@@ -93,15 +95,15 @@ class Ready:
     node: Node
 
 
-def opened(setup: Setup) -> SharedStore:
+def opened(setup: Setup) -> Store:
     """Where everything is kept. Raises ``OSError`` for a folder that cannot be made."""
     partitions = setup.options.offsets_partitions
     if setup.database is not None:
-        return PostgresStore(setup.database, partitions)
+        return PostgresStore(setup.database, partitions, new_partitions=OFFSETS_PARTITIONS)
     if setup.data is None:
-        return SharedMemoryStore(partitions)
+        return MemoryStore(partitions or OFFSETS_PARTITIONS)
     setup.data.mkdir(parents=True, exist_ok=True)
-    return SQLiteStore(setup.data / FILE, partitions, flush=setup.flush)
+    return SQLiteStore(setup.data / FILE, partitions, new_partitions=OFFSETS_PARTITIONS, flush=setup.flush)
 
 
 async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Event | None = None) -> None:
@@ -127,7 +129,7 @@ class Run:
     """One run of a server, on a store that is open."""
 
     setup: Setup
-    store: SharedStore
+    store: Store
     partitions: int
     stack: AsyncExitStack
     metrics: Metrics
@@ -179,7 +181,7 @@ class Run:
         finally:
             await server.stop()
 
-    async def _hosted(self, store: SharedStore) -> GroupBroker:
+    async def _hosted(self, store: Store) -> GroupBroker:
         return await self.stack.enter_async_context(hosted(self.setup, store, KafkaFunctions(), self.rebalances))
 
     def _node(self, groups: Groups, leader_epoch: int = 0) -> Node:

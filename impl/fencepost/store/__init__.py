@@ -1,20 +1,16 @@
-"""Stores for coordinators' records. A ``Store`` is the log of one coordinator. A ``SharedStore`` has the logs of all
-partitions of a broker, and the broker's other data."""
+"""Stores for coordinators' records: the logs of all partitions of a host, and the host's other data."""
 
-from .base import AppendError, Store
+from .base import AppendError, ClosedStore, NotInStore, OtherPartitions, Store, StoreError
 from .checking import Checked, check_file
 from .kept import Change, DropBatches, Kept, Put, PutBatch
 from .lease import NodeInUse, Peer, PostgresLease, Seen
 from .memory import MemoryStore
 from .postgres import PostgresStore
-from .shared import PARTITIONS, ClosedStore, NotInStore, OnePartition, OtherPartitions, SharedStore, StoreError
-from .shared_memory import SharedMemoryStore
 from .sqlite import ForeignFile, LockedStore, NewerFormat, SQLiteStore
 from .tables import DamagedStore
 from .worker import InDoubt
 
 __all__ = [
-    "PARTITIONS",
     "AppendError",
     "Change",
     "Checked",
@@ -29,7 +25,6 @@ __all__ = [
     "NewerFormat",
     "NodeInUse",
     "NotInStore",
-    "OnePartition",
     "OtherPartitions",
     "Peer",
     "PostgresLease",
@@ -38,8 +33,6 @@ __all__ = [
     "PutBatch",
     "SQLiteStore",
     "Seen",
-    "SharedMemoryStore",
-    "SharedStore",
     "Store",
     "StoreError",
     "check_file",

@@ -14,7 +14,7 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
 
 from . import tables
-from .shared import StoreError
+from .base import StoreError
 from .sqlite import SqliteConnection
 from .tables import DamagedStore
 

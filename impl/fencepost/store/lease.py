@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 from uuid import uuid4
 
-from .base import AppendError
+from .base import AppendError, ClosedStore, StoreError
 from .postgres import PostgresConnection
-from .shared import ClosedStore, StoreError
 from .tables import Appends
 from .worker import Worker
 
@@ -61,7 +60,7 @@ class PostgresLease:
     def __init__(self, where: str, node_id: int, seconds: float, *, schema: str = "fencepost") -> None:
         self.node_id = node_id
         self.seconds = seconds
-        self._connection = PostgresConnection(where, None, schema)
+        self._connection = PostgresConnection(where, None, 1, schema)
         self._life = uuid4().hex
         self._worker: Worker | None = None
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from . import tables, upgrade
-from .shared import StoreError, partitions_of
+from .base import StoreError, partitions_of
 from .sql import SqlStore
 from .sqlite import NewerFormat
 from .tables import FORMAT
@@ -28,9 +28,10 @@ _NONE_THERE: Final = ("23", "40", "53")
 class PostgresConnection:
     """A schema of a database. ``where``: a libpq connection string, a URL or ``key=value`` pairs."""
 
-    def __init__(self, where: str, partitions: int | None, schema: str) -> None:
+    def __init__(self, where: str, partitions: int | None, new_partitions: int, schema: str) -> None:
         self._where = where
         self._asked = partitions
+        self._new = new_partitions
         self._schema = schema
         self._session: psycopg.Connection[tuple[Any, ...]] | None = None
 
@@ -66,12 +67,12 @@ class PostgresConnection:
                     "the release that wrote it, or a later one"
                 )
             has = tables.count(self)
-            partitions_of(self._asked, has)
+            partitions_of(self._asked, has, self._new)
             if version == upgrade.OLD:
                 upgrade.upgrade(self, *_TYPES)
                 self.run("UPDATE format SET version = ?", (FORMAT,))
         else:
-            has = partitions_of(self._asked, None)
+            has = partitions_of(self._asked, None, self._new)
             self.run("CREATE TABLE format (version INTEGER NOT NULL)")
             self.run("INSERT INTO format VALUES (?)", (FORMAT,))
             tables.make(self, has, *_TYPES)
@@ -149,11 +150,13 @@ def _of(statement: str) -> bytes:
 
 
 class PostgresStore(SqlStore):
-    """Logs of many partitions in a schema of a PostgreSQL database that several hosts share. Each partition is written
+    """Logs in a schema of a PostgreSQL database that several hosts share. Each partition is written
     by the host that was last elected its leader; the others are fenced.
 
-    ``where``: a libpq connection string, a URL or ``key=value`` pairs. ``partitions``: for a new store, 50 by default;
-    an existing store keeps its number. ``schema``: created if it is missing."""
+    ``where``: a libpq connection string, a URL or ``key=value`` pairs. ``partitions``: the number that the store must
+    have; None: any, and ``new_partitions`` in a new store. ``schema``: created if it is missing."""
 
-    def __init__(self, where: str, partitions: int | None = None, *, schema: str = "fencepost") -> None:
-        super().__init__(PostgresConnection(where, partitions, schema), f"store {schema}")
+    def __init__(
+        self, where: str, partitions: int | None = None, *, new_partitions: int = 1, schema: str = "fencepost"
+    ) -> None:
+        super().__init__(PostgresConnection(where, partitions, new_partitions, schema), f"store {schema}")

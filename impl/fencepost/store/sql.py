@@ -13,10 +13,9 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 
 from . import tables
-from .base import AppendError
+from .base import AppendError, ClosedStore, require_changes, require_partition, require_place, unfit
 from .kept import Change, Kept
 from .packed import Run, encoded
-from .shared import ClosedStore, require_changes, require_partition, require_place, unfit
 from .tables import Bytes, Statements
 from .worker import Database, Worker
 

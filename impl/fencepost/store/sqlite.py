@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from . import tables, upgrade
-from .shared import StoreError, partitions_of
+from .base import StoreError, partitions_of
 from .sql import SqlStore
 from .tables import FORMAT, DamagedStore
 
@@ -42,10 +42,11 @@ class SqliteConnection:
     """A file that no other process may open at the same time. A commit is durable when it returns. Without ``flush`` it
     is then in the operating system's cache, which writes it to the disk later."""
 
-    def __init__(self, path: Path, partitions: int | None, *, flush: bool = True) -> None:
+    def __init__(self, path: Path, partitions: int | None, new_partitions: int = 1, *, flush: bool = True) -> None:
         self._path = path
         self._flush = flush
         self._asked = partitions
+        self._new = new_partitions
         self._file: sqlite3.Connection | None = None
 
     def open(self) -> int:
@@ -73,11 +74,11 @@ class SqliteConnection:
         self.run("BEGIN EXCLUSIVE")
         if self._look():
             has = tables.count(self)
-            partitions_of(self._asked, has)
+            partitions_of(self._asked, has, self._new)
             if self.rows("PRAGMA user_version") == [(upgrade.OLD,)]:
                 upgrade.upgrade(self, *_TYPES)
         else:
-            has = partitions_of(self._asked, None)
+            has = partitions_of(self._asked, None, self._new)
             tables.make(self, has, *_TYPES)
             self.run(f"PRAGMA application_id = {APPLICATION}")
         self.run(f"PRAGMA user_version = {FORMAT}")
@@ -184,12 +185,16 @@ def _code(failure: Exception) -> int:
 
 
 class SQLiteStore(SqlStore):
-    """Logs of many partitions in one file, which one process can have open at a time. Acknowledged data is durable: it
+    """Logs in one file, which one process can have open at a time. Acknowledged data is durable: it
     survives when the process is killed, and when the machine fails, if its disk keeps what it has confirmed.
 
-    ``partitions``: for a new file, 50 by default; an existing one keeps its number. Without ``flush`` data survives
-    only the process, as with Kafka, and not the machine: nothing waits for the disk."""
+    ``partitions``: the number that the file must have; None: any, and ``new_partitions`` in a new file. Without
+    ``flush`` data survives only the process, as with Kafka, and not the machine: nothing waits for the disk."""
 
-    def __init__(self, path: str | Path, partitions: int | None = None, *, flush: bool = True) -> None:
+    def __init__(
+        self, path: str | Path, partitions: int | None = None, *, new_partitions: int = 1, flush: bool = True
+    ) -> None:
         self.path = Path(path)
-        super().__init__(SqliteConnection(self.path, partitions, flush=flush), f"store {self.path.name}")
+        super().__init__(
+            SqliteConnection(self.path, partitions, new_partitions, flush=flush), f"store {self.path.name}"
+        )

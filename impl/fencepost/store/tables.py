@@ -17,9 +17,9 @@ from fencepost.protocol.logged import Logged
 from fencepost.protocol.offset_records import ControlKey, Producer
 
 from . import packed
+from .base import StoreError
 from .kept import Change, DropBatches, Kept, Put, PutBatch
 from .packed import CODEC, PLAIN, Header, Pair, Run
-from .shared import StoreError
 
 #: Version of the format; a newer one is not read.
 FORMAT: Final = 2

@@ -13,8 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 from fencepost.log import FencedEpoch
 from fencepost.protocol.errors import ErrorCode
 
-from .base import AppendError
-from .shared import ClosedStore, StoreError
+from .base import AppendError, ClosedStore, StoreError
 
 #: Largest number of jobs in one transaction.
 TOGETHER: Final = 1_000

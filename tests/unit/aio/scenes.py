@@ -13,13 +13,13 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
-from fencepost.store import SharedMemoryStore, SharedStore
+from fencepost.store import MemoryStore, Store
 
 QUICK = Settings(group_min_session_timeout_ms=10, group_initial_rebalance_delay_ms=20)
 TOPIC = Topic("t", bytes(15) + b"\1", 4)
 
 
-class SlowStore(SharedMemoryStore):
+class SlowStore(MemoryStore):
     """Appends are durable, or fail, when the test says so: ``land``. As a store must, it fails what was asked for
     before a failure was told."""
 
@@ -47,9 +47,9 @@ class SlowStore(SharedMemoryStore):
             await asyncio.sleep(0)
 
 
-def play(scene: Callable[[GroupBroker], Awaitable[None]], store: SharedStore | None = None, **options: Any) -> None:
+def play(scene: Callable[[GroupBroker], Awaitable[None]], store: Store | None = None, **options: Any) -> None:
     async def main() -> None:
-        given = SharedMemoryStore(4) if store is None else store
+        given = MemoryStore(4) if store is None else store
         async with asyncio.timeout(30), GroupBroker(given, QUICK, topics=[TOPIC], **options) as groups:
             await scene(groups)
 

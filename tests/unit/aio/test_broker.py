@@ -26,7 +26,7 @@ from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import Appended, AppendFailed, GroupConfig, Load, Request, Topic
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
-from fencepost.store import AppendError, SharedMemoryStore, StoreError
+from fencepost.store import AppendError, MemoryStore, StoreError
 
 from .scenes import QUICK, TOPIC, SlowStore, commit, committed, join, member, offsets, play
 
@@ -34,7 +34,7 @@ GROUPS = tuple(f"group {number}" for number in range(12))
 
 
 def test_groups_of_many_partitions_are_served_and_loaded_again() -> None:
-    store = SharedMemoryStore(4)
+    store = MemoryStore(4)
 
     async def first(groups: GroupBroker) -> None:
         assert groups.partitions == 4
@@ -61,7 +61,7 @@ def test_groups_of_many_partitions_are_served_and_loaded_again() -> None:
 
 
 def test_each_start_is_a_new_leader_epoch() -> None:
-    store, epochs = SharedMemoryStore(4), []
+    store, epochs = MemoryStore(4), []
 
     async def scene(groups: GroupBroker) -> None:
         epochs.append(await store.lead(0))
@@ -137,7 +137,7 @@ def test_answers_wait_for_the_log_and_others_go_on() -> None:
 def test_a_watcher_that_is_given_before_the_start_sees_the_loads() -> None:
     async def scene() -> None:
         seen = []
-        groups = GroupBroker(SharedMemoryStore(3))
+        groups = GroupBroker(MemoryStore(3))
         groups.watch(lambda event, served: seen.append(event))
         async with groups:
             loads = [each.partition for each in seen if isinstance(each, OnPartition) and isinstance(each.event, Load)]
@@ -350,7 +350,7 @@ def test_what_a_landed_append_leads_to_does_not_go_behind_one_that_has_failed(mo
         asked = [groups.submit(commit("g", each), version=9) for each in (2, 3)]
         (partition, records, epoch, first), (_, _, _, second) = store.asked
         store.asked.clear()
-        await SharedMemoryStore.append(store, partition, records, leader_epoch=epoch)
+        await MemoryStore.append(store, partition, records, leader_epoch=epoch)
         first.set_result(None)
         second.set_exception(OSError("the disk is gone"))
         monkeypatch.setattr(hosted, "step", step)
@@ -369,7 +369,7 @@ def test_what_a_landed_append_leads_to_does_not_go_behind_one_that_has_failed(mo
     play(scene, store)
 
 
-class Compacted(SharedMemoryStore):
+class Compacted(MemoryStore):
     """Is to be compacted as ``wanted`` says; ``began`` counts, and each takes until it is told to end, or fails."""
 
     def __init__(self) -> None:
@@ -451,7 +451,7 @@ def test_a_partition_that_cannot_be_loaded_is_tried_again(monkeypatch: pytest.Mo
 
 
 def test_who_is_fenced_by_the_store_gives_the_partition_up() -> None:
-    store = SharedMemoryStore(4)
+    store = MemoryStore(4)
 
     async def scene(old: GroupBroker) -> None:
         assert await committed(old, "g", 1) is ErrorCode.NONE
@@ -511,7 +511,7 @@ def test_a_drain_answers_what_is_durable_and_sends_the_others_away() -> None:
 
 
 def test_a_log_is_compacted_while_it_is_written() -> None:
-    store = SharedMemoryStore(1)
+    store = MemoryStore(1)
 
     async def scene(groups: GroupBroker) -> None:
         for number in range(3_000):
@@ -530,7 +530,7 @@ async def _last(groups: GroupBroker) -> None:
     assert offsets(groups, "g") == [2_999]
 
 
-class LoadedLate(SharedMemoryStore):
+class LoadedLate(MemoryStore):
     """Elects, and then waits with the load until ``may_load`` is set."""
 
     def __init__(self) -> None:
@@ -574,7 +574,7 @@ def test_misuse_is_named() -> None:
     async def main() -> None:
         with pytest.raises(TypeError, match="store has no methods"):
             GroupBroker(object())  # type: ignore[arg-type]
-        groups = GroupBroker(SharedMemoryStore(2))
+        groups = GroupBroker(MemoryStore(2))
         with pytest.raises(Stopped):
             await groups.request(m.ListGroupsRequest())
         await groups.start()
@@ -602,7 +602,7 @@ def test_misuse_is_named() -> None:
 
 def test_a_log_that_makes_no_sense_is_not_served() -> None:
     """The target is gone while a member has one (F-REPLAY-10)."""
-    store = SharedMemoryStore(4)
+    store = MemoryStore(4)
 
     async def main() -> None:
         await store.open()

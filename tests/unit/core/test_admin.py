@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fencepost import GroupBroker, SharedMemoryStore, coordinator
+from fencepost import GroupBroker, MemoryStore, coordinator
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
@@ -159,7 +159,7 @@ def test_a_description_says_why_there_is_none() -> None:
     """In Kafka's words: a tool that knows one kind of groups learns that the group is there, and of the other kind."""
 
     async def story() -> None:
-        async with GroupBroker(SharedMemoryStore(2), topics=[Topic("t", bytes(15) + b"\1", 1)]) as groups:
+        async with GroupBroker(MemoryStore(2), topics=[Topic("t", bytes(15) + b"\1", 1)]) as groups:
             beat = c.ConsumerGroupHeartbeatRequest(
                 "new", member_id="m", member_epoch=0, rebalance_timeout_ms=1_000, subscribed_topic_names=("t",),
                 topic_partitions=(),

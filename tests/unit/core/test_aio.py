@@ -7,19 +7,17 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from fencepost.aio import GroupCoordinator, Stopped
+from fencepost.aio import GroupBroker, Stopped
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Appended, Event, Outcome, Request, Topic
-from fencepost.protocol.records import Record
+from fencepost.protocol.events import Topic
 from fencepost.protocol.settings import Settings
-from fencepost.protocol.view import GroupState
 from fencepost.store import MemoryStore
 
 ROOT = Path(__file__).parents[3]
@@ -49,15 +47,15 @@ def sync(member: str, generation: int, share: bytes) -> m.SyncGroupRequest:
     )
 
 
-def play(scene: Callable[[GroupCoordinator], Awaitable[None]], store: MemoryStore | None = None) -> None:
+def play(scene: Callable[[GroupBroker], Awaitable[None]], store: MemoryStore | None = None) -> None:
     async def main() -> None:
-        async with asyncio.timeout(30), GroupCoordinator(store or MemoryStore(), QUICK) as groups:
+        async with asyncio.timeout(30), GroupBroker(store or MemoryStore(), QUICK) as groups:
             await scene(groups)
 
     asyncio.run(main())
 
 
-async def member(groups: GroupCoordinator, share: bytes = b"all") -> str:
+async def member(groups: GroupBroker, share: bytes = b"all") -> str:
     """One member in generation 1, Stable."""
     joined = await groups.join(join((await groups.join(join())).member_id))
     assert joined.generation_id == 1
@@ -67,7 +65,7 @@ async def member(groups: GroupCoordinator, share: bytes = b"all") -> str:
 
 
 def test_a_member_joins_syncs_heartbeats_and_leaves() -> None:
-    async def scene(groups: GroupCoordinator) -> None:
+    async def scene(groups: GroupBroker) -> None:
         name = await member(groups)
         assert (
             await groups.heartbeat(m.HeartbeatRequest("g", generation_id=1, member_id=name))
@@ -87,14 +85,14 @@ def test_a_member_joins_syncs_heartbeats_and_leaves() -> None:
 def test_timers_run_by_the_clock_of_the_loop_whatever_the_other_clock_does() -> None:
     async def main() -> None:
         times = [5_000, 90, *[7] * 1_000]
-        async with asyncio.timeout(30), GroupCoordinator(MemoryStore(), QUICK, clock=lambda: times.pop(0)) as groups:
+        async with asyncio.timeout(30), GroupBroker(MemoryStore(), QUICK, clock=lambda: times.pop(0)) as groups:
             await member(groups)
 
     asyncio.run(main())
 
 
 def test_a_session_expires_by_itself() -> None:
-    async def scene(groups: GroupCoordinator) -> None:
+    async def scene(groups: GroupBroker) -> None:
         given = await groups.join(join(session=15))
         view = groups.view("g")
         while view is not None and view.pending_join:
@@ -109,7 +107,7 @@ def test_a_session_expires_by_itself() -> None:
 def test_a_failed_append_is_an_error_and_changes_nothing() -> None:
     store = MemoryStore()
 
-    async def scene(groups: GroupCoordinator) -> None:
+    async def scene(groups: GroupBroker) -> None:
         name = await member(groups)
         store.failing = ErrorCode.KAFKA_STORAGE_ERROR
         back = await groups.leave(m.LeaveGroupRequest("g", (m.LeaveGroupMember(name),)))
@@ -124,69 +122,10 @@ def test_a_failed_append_is_an_error_and_changes_nothing() -> None:
     play(scene, store)
 
 
-class Torn(MemoryStore):
-    """Fails once without telling how."""
-
-    torn = False
-
-    async def append(self, records: Sequence[Record]) -> None:
-        if self.torn:
-            self.torn = False
-            raise OSError("the disk is gone")
-        await super().append(records)
-
-
-def test_a_store_that_breaks_is_loaded_again() -> None:
-    store = Torn()
-
-    async def scene(groups: GroupCoordinator) -> None:
-        name = await member(groups)
-        store.torn = True
-        returned = await groups.leave(m.LeaveGroupRequest("g", (m.LeaveGroupMember(name),)))
-        assert returned.error_code is ErrorCode.NOT_COORDINATOR
-        view = groups.view("g")
-        assert view is not None
-        assert (view.state, view.generation_id) == (GroupState.STABLE, 1)
-        assert (
-            await groups.heartbeat(m.HeartbeatRequest("g", generation_id=1, member_id=name))
-        ).error_code is ErrorCode.NONE
-
-    play(scene, store)
-
-
-class Gone(Torn):
-    """Cannot be read again after that."""
-
-    loads = 0
-
-    async def load(self) -> Sequence[Record]:
-        self.loads += 1
-        if self.loads > 1:
-            raise OSError("the disk is still gone")
-        return await super().load()
-
-
-def test_a_store_that_stays_broken_ends_the_service_and_says_so() -> None:
-    store = Gone()
-
-    async def scene(groups: GroupCoordinator) -> None:
-        name = await member(groups)
-        store.torn = True
-        left = await groups.leave(m.LeaveGroupRequest("g", (m.LeaveGroupMember(name),)))
-        assert left.error_code is ErrorCode.NOT_COORDINATOR
-        with pytest.raises(Stopped):
-            await groups.heartbeat(m.HeartbeatRequest("g", generation_id=1, member_id=name))
-        with pytest.raises(Stopped):
-            groups.set_topics(())
-
-    with pytest.raises(OSError, match="the disk is still gone"):
-        play(scene, store)
-
-
 def test_a_timer_that_was_set_again_while_it_waited_its_turn_does_not_fire() -> None:
     """F-RT-17: the heartbeat is handled first, though the session timer is due when it is."""
 
-    async def scene(groups: GroupCoordinator) -> None:
+    async def scene(groups: GroupBroker) -> None:
         given = (await groups.join(join(session=200))).member_id
         joined = await groups.join(join(given, session=200))
         await groups.sync(sync(joined.member_id, 1, b"all"))
@@ -203,9 +142,9 @@ def test_a_timer_that_was_set_again_while_it_waited_its_turn_does_not_fire() -> 
 
 def test_it_starts_once_and_stops_as_often_as_asked() -> None:
     async def main() -> None:
-        groups = GroupCoordinator(MemoryStore())
+        groups = GroupBroker(MemoryStore())
         await groups.start()
-        with pytest.raises(RuntimeError, match="serves already"):
+        with pytest.raises(RuntimeError, match="running already"):
             await groups.start()
         await groups.stop()
         await groups.stop()
@@ -217,10 +156,10 @@ def test_a_new_coordinator_goes_on_from_the_store() -> None:
     store = MemoryStore()
     names = []
 
-    async def first(groups: GroupCoordinator) -> None:
+    async def first(groups: GroupBroker) -> None:
         names.append(await member(groups, b"mine"))
 
-    async def second(groups: GroupCoordinator) -> None:
+    async def second(groups: GroupBroker) -> None:
         (name,) = names
         assert (
             await groups.heartbeat(m.HeartbeatRequest("g", generation_id=1, member_id=name))
@@ -233,7 +172,7 @@ def test_a_new_coordinator_goes_on_from_the_store() -> None:
 
 def test_stopping_answers_who_waits() -> None:
     async def main() -> None:
-        groups = GroupCoordinator(MemoryStore(), Settings(group_initial_rebalance_delay_ms=60_000))
+        groups = GroupBroker(MemoryStore(), Settings(group_initial_rebalance_delay_ms=60_000))
         with pytest.raises(Stopped):
             await groups.join(join())
         await groups.start()
@@ -250,7 +189,7 @@ def test_stopping_answers_who_waits() -> None:
 
 
 def test_a_wait_can_be_cancelled_and_a_bad_version_hurts_nobody_else() -> None:
-    async def scene(groups: GroupCoordinator) -> None:
+    async def scene(groups: GroupBroker) -> None:
         given = await groups.join(join())
         waiting = asyncio.create_task(groups.join(join(given.member_id)))
         await asyncio.sleep(0)
@@ -279,7 +218,7 @@ def test_offsets_are_committed_and_fetched() -> None:
     """By name or by id; of a fetch for all the names come."""
     topic_id = bytes(15) + b"\x01"
 
-    async def scene(groups: GroupCoordinator) -> None:
+    async def scene(groups: GroupBroker) -> None:
         groups.set_topics((Topic("t", topic_id, 2),))
         for number, named in enumerate(({"name": "t"}, {"topic_id": topic_id})):
             parts = (o.OffsetCommitRequestPartition(number, committed_offset=7),)
@@ -298,7 +237,7 @@ def test_offsets_are_committed_and_fetched() -> None:
         assert refused.topics[0].partitions[0].error_code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         everything = await groups.fetch_offsets(o.OffsetFetchRequest((o.OffsetFetchRequestGroup("g"),)))
         assert [(each.name, len(each.partitions)) for each in everything.groups[0].topics] == [("t", 2)]
-        assert [row.offset for row in groups.offsets_view().committed] == [7, 7]
+        assert [row.offset for row in groups.offsets_view("g").committed] == [7, 7]
 
     play(scene)
 
@@ -306,7 +245,7 @@ def test_offsets_are_committed_and_fetched() -> None:
 def test_an_answer_that_nobody_waits_for_holds_up_no_other() -> None:
     """Two members wait in one rebalance, and the first does not wait any more."""
 
-    async def scene(groups: GroupCoordinator) -> None:
+    async def scene(groups: GroupBroker) -> None:
         ids = [(await groups.join(join())).member_id for _ in range(2)]
         first = asyncio.ensure_future(groups.join(join(ids[0])))
         await asyncio.sleep(0.001)
@@ -315,140 +254,3 @@ def test_an_answer_that_nobody_waits_for_holds_up_no_other() -> None:
         assert second.error_code is ErrorCode.NONE
 
     play(scene)
-
-
-def test_a_timer_that_is_set_again_is_not_left_running() -> None:
-    """Each heartbeat sets the session's timer again; what was set before is cancelled."""
-
-    async def scene(groups: GroupCoordinator) -> None:
-        name = await member(groups)
-        handles = [each.handle for each in groups._alarms.values()]
-        beat = m.HeartbeatRequest("g", generation_id=1, member_id=name)
-        assert (await groups.heartbeat(beat)).error_code is ErrorCode.NONE
-        now = [each.handle for each in groups._alarms.values()]
-        assert [each for each in handles if each not in now and not each.cancelled()] == []
-
-    play(scene)
-
-
-class Doomed(MemoryStore):
-    """Fails for good, once the test says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fail = asyncio.Event()
-
-    async def append(self, records: Sequence[Record]) -> None:
-        await self.fail.wait()
-        raise OSError("the disk is gone")
-
-    async def load(self) -> Sequence[Record]:
-        if self.fail.is_set():
-            raise OSError("the disk is gone")
-        return await super().load()
-
-
-def test_who_asked_while_the_store_failed_for_good_is_told_that_nobody_serves() -> None:
-    """Behind the write that fails there wait two requests, of which one is cancelled, and news of topics."""
-
-    async def main() -> None:
-        store, topics = Doomed(), (Topic("t", bytes(15) + b"\1", 4),)
-        groups = GroupCoordinator(store, QUICK)
-        with pytest.raises(Stopped):
-            groups.set_topics(topics)
-        await groups.start()
-        groups.set_topics(topics)
-        rows = (o.OffsetCommitRequestPartition(0, committed_offset=1),)
-        body = o.OffsetCommitRequest("g", topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
-        writing = asyncio.ensure_future(groups.request(body, version=9))
-        asked = [asyncio.ensure_future(groups.list_groups(m.ListGroupsRequest())) for _ in range(2)]
-        await asyncio.sleep(0.01)
-        groups.set_topics(topics)
-        asked[0].cancel()
-        store.fail.set()
-        with pytest.raises(Stopped):
-            await asyncio.wait_for(asked[1], 60)
-        assert (await writing).topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
-        with pytest.raises(Stopped):
-            await asyncio.wait_for(groups.list_groups(m.ListGroupsRequest()), 60)
-        with pytest.raises(Stopped):
-            groups.set_topics([])
-        with pytest.raises(OSError, match="the disk is gone"):
-            await groups.stop()
-
-    asyncio.run(main())
-
-
-class HeldStore(MemoryStore):
-    """Appends wait for the test, once ``gate`` is closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    async def append(self, records: Sequence[Record]) -> None:
-        await self.gate.wait()
-        await super().append(records)
-
-
-def commit(offset: int) -> o.OffsetCommitRequest:
-    rows = (o.OffsetCommitRequestPartition(0, committed_offset=offset),)
-    return o.OffsetCommitRequest("other", topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
-
-
-def test_a_heartbeat_ahead_of_a_timer_in_the_queue_keeps_the_member(caplog: pytest.LogCaptureFixture) -> None:
-    store = HeldStore()
-
-    async def scene(groups: GroupCoordinator) -> None:
-        given = await groups.join(join(session=500))
-        joined = await groups.join(join(given.member_id, session=500))
-        await groups.sync(sync(joined.member_id, 1, b"all"))
-        groups.set_topics([Topic("t", bytes(15) + b"\1", 4)])
-        await asyncio.sleep(0)
-        store.gate.clear()
-        landing = asyncio.ensure_future(groups.request(commit(1), version=9))
-        await asyncio.sleep(0)
-        beat = m.HeartbeatRequest("g", generation_id=1, member_id=joined.member_id)
-        beating = asyncio.ensure_future(groups.request(beat))
-        await asyncio.sleep(0.7)  # the session ends meanwhile
-        store.gate.set()
-        await landing
-        assert (await beating).error_code is ErrorCode.NONE  # type: ignore[union-attr]
-        for _ in range(10):
-            await asyncio.sleep(0)
-        group = groups.view("g")
-        assert group is not None
-        assert len(group.members) == 1
-        while (group := groups.view("g")) is not None and group.members:
-            await asyncio.sleep(0.02)  # silent from now on, it goes when the new timer ends
-
-    play(scene, store)
-    assert "could not handle" not in caplog.text
-
-
-def test_records_that_a_durable_append_leads_to_are_written_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core may answer an append with further records (C-ADM-09). Here a request that comes then makes them."""
-    store = MemoryStore()
-    feed = GroupCoordinator._feed
-    further = [commit(2)]
-
-    def fed(self: GroupCoordinator, event: Event) -> Outcome:
-        outcome = feed(self, event)
-        if not isinstance(event, Appended) or not further:
-            return outcome
-        self._ids += 1
-        self._asked[self._ids] = asyncio.get_running_loop().create_future()
-        body = further.pop()
-        return feed(self, Request(event.at_ms, id=self._ids, version=9, client_id="", client_host="", body=body))
-
-    monkeypatch.setattr(GroupCoordinator, "_feed", fed)
-
-    async def scene(groups: GroupCoordinator) -> None:
-        groups.set_topics([Topic("t", bytes(15) + b"\1", 4)])
-        await groups.request(commit(1), version=9)
-        while not groups._inbox.empty() or groups._asked:
-            await asyncio.sleep(0)
-        assert [record.value.offset for record in await store.load()] == [1, 2]  # type: ignore[union-attr]
-
-    play(scene, store)

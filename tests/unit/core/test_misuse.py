@@ -27,11 +27,11 @@ def beat(**wrong: Any) -> f.Request:
     return request(f.HeartbeatRequest("g", **{"generation_id": 1, "member_id": "m", **wrong}))
 
 
-def within(ask: Callable[[f.GroupCoordinator], Awaitable[object] | None]) -> Callable[[], None]:
+def within(ask: Callable[[f.GroupBroker], Awaitable[object] | None]) -> Callable[[], None]:
     """Ask a coordinator that serves."""
 
     async def run() -> None:
-        async with f.GroupCoordinator(f.MemoryStore()) as groups:
+        async with f.GroupBroker(f.MemoryStore()) as groups:
             answer = ask(groups)
             if answer is not None:
                 await answer
@@ -40,7 +40,7 @@ def within(ask: Callable[[f.GroupCoordinator], Awaitable[object] | None]) -> Cal
 
 
 async def _after() -> None:
-    async with f.GroupCoordinator(f.MemoryStore()) as groups:
+    async with f.GroupBroker(f.MemoryStore()) as groups:
         pass
     await groups.heartbeat(BEAT)
 
@@ -90,8 +90,8 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
         f.IllegalEvent,
         r"generation_id must be an integer of 32 bits, from -2147483648 to 2147483647 \(got 2147483648\)",
     ),
-    "store": (lambda: f.GroupCoordinator("log.db"), f.WrongType, r"store has no methods load, append.*MemoryStore\(\)"),  # type: ignore[arg-type]
-    "store-class": (lambda: f.GroupCoordinator(f.MemoryStore), f.WrongType, "not the class MemoryStore itself"),  # type: ignore[arg-type]
+    "store": (lambda: f.GroupBroker("log.db"), f.WrongType, r"store has no methods open, close.*MemoryStore\(\)"),  # type: ignore[arg-type]
+    "store-class": (lambda: f.GroupBroker(f.MemoryStore), f.WrongType, "not the class MemoryStore itself"),  # type: ignore[arg-type]
     "member-none": (lambda: f.member_step(None, f.Poll(0)), f.WrongType, "member must be a Member.*start with Member"),  # type: ignore[arg-type]
     "member-of-the-other-kind": (lambda: f.consumer_member_step(MEMBER, f.Poll(0)), f.WrongType, "be a ConsumerMember"),  # type: ignore[arg-type]
     "member-event-text": (lambda: f.member_step(MEMBER, "poll"), f.IllegalEvent, "str is not a member event"),  # type: ignore[arg-type]
@@ -110,15 +110,14 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
         f.BadSettings,
         r"heartbeat_interval_ms must be less than session_timeout_ms \(got 3000 and 3000\)",
     ),
-    "aio-settings": (lambda: f.GroupCoordinator(f.MemoryStore(), {}), f.WrongType, "settings must be"),  # type: ignore[arg-type]
-    "aio-after-stop": (lambda: asyncio.run(_after()), f.Stopped, "async with GroupCoordinator"),
+    "aio-settings": (lambda: f.GroupBroker(f.MemoryStore(), {}), f.WrongType, "settings must be"),  # type: ignore[arg-type]
+    "aio-after-stop": (lambda: asyncio.run(_after()), f.Stopped, "async with GroupBroker"),
     "aio-not-started": (
-        lambda: asyncio.run(f.GroupCoordinator(f.MemoryStore()).heartbeat(BEAT)),
+        lambda: asyncio.run(f.GroupBroker(f.MemoryStore()).heartbeat(BEAT)),
         f.Stopped,
         "never started",
     ),
-    "aio-topics-not-started": (lambda: f.GroupCoordinator(f.MemoryStore()).set_topics([]), f.Stopped, "nobody serves"),
-    "aio-twice": (within(lambda groups: groups.start()), f.Started, "serves already"),
+    "aio-twice": (within(lambda groups: groups.start()), f.Started, "running already"),
     "aio-body": (within(lambda groups: groups.request("x")), f.IllegalEvent, "str is no request; those that are:"),  # type: ignore[arg-type]
     "aio-other-call": (within(lambda groups: groups.leave(BEAT)), f.IllegalEvent, "takes a LeaveGroupRequest, not a H"),  # type: ignore[arg-type]
     "aio-version": (

@@ -28,7 +28,7 @@ from fencepost.server.run import Setup, hosted
 from fencepost.server.security.session import Session
 from fencepost.server.server import Server
 from fencepost.server.wire.frames import MalformedFrame, framed
-from fencepost.store import SharedMemoryStore
+from fencepost.store import MemoryStore
 
 from .frames_of import PLAIN, bad_frames
 
@@ -40,7 +40,7 @@ _HEARTBEAT = b"\x00\x0c\x00\x00\x00\x00\x00\x07\xff\xff\x00\x01g\x00\x00\x00\x01
 @asynccontextmanager
 async def node(**options: Any) -> AsyncIterator[Node]:
     setup = Setup(options=Options(offsets_partitions=1, **options), settings=Settings(), profile=INTENDED)
-    store = SharedMemoryStore(1)
+    store = MemoryStore(1)
     async with hosted(setup, store, KafkaFunctions()) as groups:
         made = Node(setup.options, setup.settings, groups, store)
         made.serve_topics()

@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode as Code
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.server.options import Limits
-from fencepost.store import PutBatch, SharedMemoryStore
+from fencepost.store import MemoryStore, PutBatch
 
 from .served import Client, play, running
 from .test_partition import batch
@@ -20,7 +20,7 @@ def test_what_cannot_be_kept_is_not_acknowledged_and_not_read() -> None:
     async def session() -> None:
         async with running(topics={"t": 1}) as ready:
             store: Any = ready.node.store
-            assert isinstance(store, SharedMemoryStore)
+            assert isinstance(store, MemoryStore)
             client = await Client.to(ready.listen)
 
             async def write(sequence: int) -> Any:

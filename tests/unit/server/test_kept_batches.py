@@ -17,7 +17,7 @@ from fencepost.server.data.partition import PartitionLog
 from fencepost.server.data.search import first_since, newest
 from fencepost.server.data.tail import Budget
 from fencepost.server.options import Limits
-from fencepost.store import DropBatches, PutBatch, SharedMemoryStore
+from fencepost.store import DropBatches, MemoryStore, PutBatch
 
 from .served import Client, play, running
 from .test_partition import batch
@@ -37,7 +37,7 @@ def timed(made: Batch, at_ms: int) -> Batch:
 class Pair:
     """One log that has all in memory, and one that has next to nothing there, fed alike."""
 
-    def __init__(self, store: SharedMemoryStore) -> None:
+    def __init__(self, store: MemoryStore) -> None:
         self.store = store
         self.whole = PartitionLog(0)
         self.budget = Budget(2_500)
@@ -103,7 +103,7 @@ def test_a_log_of_which_little_is_in_memory_is_read_as_one_that_is_there_as_a_wh
 
     async def session() -> None:
         nonlocal read, largest
-        async with SharedMemoryStore(1) as store:
+        async with MemoryStore(1) as store:
             pair = Pair(store)
             open_ones: dict[int, int] = {}
             for _ in range(160):

@@ -23,7 +23,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.server.data.producers import Refused
 from fencepost.server.transactions.coordinator import IDS_KIND, KIND, Transactions
 from fencepost.server.transactions.state import State, Transaction
-from fencepost.store import AppendError, Put, SharedMemoryStore
+from fencepost.store import AppendError, MemoryStore, Put
 
 from .transaction_model import LAST, LONGEST_MS, NONE, Coordinator, Error
 
@@ -41,7 +41,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.loop = async_solipsism.EventLoop()
         self.loop.set_exception_handler(lambda _, context: self.wrong.append(context))
         self.wrong: list[Any] = []
-        self.store = SharedMemoryStore(1)
+        self.store = MemoryStore(1)
         self.loop.run_until_complete(self.store.open())
         self.model = Coordinator()
         self.stuck = False

@@ -12,41 +12,35 @@ from typing import TypeAlias
 import pytest
 
 from fencepost import log
-from fencepost.aio import GroupCoordinator
 from fencepost.coordinator import initial_state, offsets_view, replay, views
 from fencepost.log import FencedEpoch
-from fencepost.protocol import offset_messages as o
-from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import Topic
 from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue, Producer
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.shapes import bounds
 from fencepost.store import (
-    PARTITIONS,
     AppendError,
     Change,
     ClosedStore,
     DropBatches,
+    MemoryStore,
     NotInStore,
-    OnePartition,
     PostgresStore,
     Put,
     PutBatch,
-    SharedMemoryStore,
-    SharedStore,
     SQLiteStore,
+    Store,
 )
 
 #: Opens the same store again and again.
-Stores: TypeAlias = Callable[[], SharedStore]
+Stores: TypeAlias = Callable[[], Store]
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
     if request.param == "memory":
-        only = SharedMemoryStore(3)
+        only = MemoryStore(3)
         return lambda: only
     if request.param == "sqlite":
         return lambda: SQLiteStore(tmp_path / "groups.db", 3)
@@ -54,7 +48,7 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
     return lambda: PostgresStore(where, 3, schema=f"of {tmp_path.name}")
 
 
-def run(scene: Callable[[SharedStore], Awaitable[None]], store: SharedStore) -> None:
+def run(scene: Callable[[Store], Awaitable[None]], store: Store) -> None:
     async def main() -> None:
         assert await store.open() == 3
         try:
@@ -102,7 +96,7 @@ GROUP = Record(
 def test_what_was_appended_is_loaded_by_partition_and_in_order(stores: Stores) -> None:
     written: dict[int, list[Record]] = {0: [], 1: [], 2: []}
 
-    async def first(store: SharedStore) -> None:
+    async def first(store: Store) -> None:
         epochs = [await store.lead(partition) for partition in range(3)]
         assert epochs == [1, 1, 1]
         asked = []
@@ -116,7 +110,7 @@ def test_what_was_appended_is_loaded_by_partition_and_in_order(stores: Stores) -
         await store.append(0, ends, leader_epoch=1)
         assert all(each.done() for each in asked)
 
-    async def second(store: SharedStore) -> None:
+    async def second(store: Store) -> None:
         for partition, records in written.items():
             assert list(await store.load(partition)) == records
 
@@ -126,7 +120,7 @@ def test_what_was_appended_is_loaded_by_partition_and_in_order(stores: Stores) -
 
 
 def test_an_old_leader_appends_nothing(stores: Stores) -> None:
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         old = await store.lead(1)
         await store.append(1, [offset(1, 1)], leader_epoch=old)
         new = await store.lead(1)
@@ -180,7 +174,7 @@ def test_a_compaction_takes_from_the_same_batch_again_and_again(
     random = Random(7)
     whole = [offset(random.randrange(9), random.choice([None, 1, 2])) for _ in range(60)]
 
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         epoch = await store.lead(0)
         for more in range(3):
             await store.append(0, whole, leader_epoch=epoch)
@@ -202,7 +196,7 @@ def test_a_compacted_log_gives_what_the_whole_one_gives(
     random = Random(f"compaction {seed}")
     whole: list[Record] = []
 
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         epoch = await store.lead(2)
         more = _traffic(random)
         assert not store.due(2)
@@ -229,14 +223,14 @@ def test_a_compacted_log_gives_what_the_whole_one_gives(
     run(lambda store: _loads(store, whole), stores())
 
 
-async def _loads(store: SharedStore, whole: Sequence[Record]) -> None:
+async def _loads(store: Store, whole: Sequence[Record]) -> None:
     assert _outcome(await store.load(2)) == _outcome(whole)
 
 
 def test_what_is_kept_beside_is_there_again(stores: Stores) -> None:
     topic, other = bytes(15) + b"\1", bytes(15) + b"\2"
 
-    async def first(store: SharedStore) -> None:
+    async def first(store: Store) -> None:
         assert (await store.kept()).values == {}
         assert list(await store.batches(topic, 0, 0, 99)) == []
         await store.write([Put("topic", "t", "ä"), Put("topic", "u", "2"), Put("id", "", "7")])
@@ -249,7 +243,7 @@ def test_what_is_kept_beside_is_there_again(stores: Stores) -> None:
             store.write([PutBatch(topic, 0, 300, b"new")]),
         )
 
-    async def second(store: SharedStore) -> None:
+    async def second(store: Store) -> None:
         kept = await store.kept()
         assert kept.values == {"topic": {"t": "b"}, "id": {"": "7"}}
         assert list(await store.batches(topic, 0, 0, 99)) == [b"5", b"new"]
@@ -264,7 +258,7 @@ def test_batches_are_read_from_an_offset_on(stores: Stores) -> None:
     topic = bytes(15) + b"\1"
     texts = {0: b"0000", 5: b"5555", 300: b"33", 301: b"4444"}
 
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         await store.write([PutBatch(topic, 0, base, texts[base]) for base in (5, 301, 300)])
         await store.write([PutBatch(topic, 0, 0, texts[0]), PutBatch(topic, 1, 2, b"of another")])
 
@@ -302,33 +296,17 @@ def test_one_that_is_closed_says_so(stores: Stores) -> None:
     asyncio.run(main())
 
 
-def test_one_partition_is_the_store_of_one_coordinator(stores: Stores) -> None:
-    rows = (o.OffsetCommitRequestPartition(0, committed_offset=7),)
-    asks = o.OffsetCommitRequest("g", topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
-
-    async def main(*, begins: bool) -> None:
-        store = stores()
-        async with GroupCoordinator(OnePartition(store, 1)) as groups:
-            groups.set_topics([Topic("t", bytes(15) + b"\1", 1)])
-            if begins:
-                answer = await groups.commit_offsets(asks)
-                assert answer.topics[0].partitions[0].error_code is ErrorCode.NONE
-            assert [row.offset for row in groups.offsets_view().committed] == [7]
-        await store.close()
-
-    asyncio.run(main(begins=True))
-    asyncio.run(main(begins=False))
-
-
-def test_a_store_has_fifty_partitions_if_nobody_says_otherwise(tmp_path: Path) -> None:
-    for made in (SharedMemoryStore(), SQLiteStore(tmp_path / "fifty.db")):
-        assert asyncio.run(_opened(made)) == PARTITIONS == 50
-    for wrong in (SharedMemoryStore, lambda count: SQLiteStore(tmp_path / "none.db", count)):
+def test_a_new_store_has_one_partition_by_default(tmp_path: Path) -> None:
+    for made in (MemoryStore(), SQLiteStore(tmp_path / "new.db")):
+        assert asyncio.run(_opened(made)) == 1
+    assert asyncio.run(_opened(SQLiteStore(tmp_path / "fifty.db", new_partitions=50))) == 50
+    assert asyncio.run(_opened(SQLiteStore(tmp_path / "fifty.db"))) == 50
+    for wrong in (MemoryStore, lambda count: SQLiteStore(tmp_path / "none.db", count)):
         with pytest.raises(ValueError, match="partitions must be >= 1"):
             asyncio.run(_opened(wrong(0)))
 
 
-async def _opened(store: SharedStore) -> int:
+async def _opened(store: Store) -> int:
     try:
         return await store.open()
     finally:
@@ -338,7 +316,7 @@ async def _opened(store: SharedStore) -> int:
 def test_a_record_that_has_no_bytes_is_refused_in_its_turn(tmp_path: Path) -> None:
     """And what was asked for behind it too: there are no gaps."""
 
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         epoch = await store.lead(0)
         long = Record(OffsetCommitKey("g" * 40_000, "t", 0), None)
         asked = [store.append(0, records, leader_epoch=epoch) for records in ([offset(1, 1)], [long], [offset(1, 2)])]
@@ -359,7 +337,7 @@ _PUT, _DROP = PutBatch(bytes(16), 0, 0, b"data"), DropBatches(bytes(16), 0, 1)
 def test_a_number_that_does_not_fit_is_refused_alike(stores: Stores) -> None:
     """The append fails with value and bound, and the next one is written."""
 
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         epoch = await store.lead(0)
         with pytest.raises(AppendError, match=r"offset must be an integer of 64 bits, .* \(got 9223372036854775808\)"):
             await store.append(0, [_WIDE], leader_epoch=epoch)
@@ -371,7 +349,7 @@ def test_a_number_that_does_not_fit_is_refused_alike(stores: Stores) -> None:
 
 @pytest.mark.parametrize("number", [-1, 3, 2**31])
 def test_a_partition_that_is_not_there_is_refused_alike(stores: Stores, number: int) -> None:
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         told = rf"partition must be from 0 to 2 \(got {number}\)"
         for call in (store.lead, store.load, store.compact):
             with pytest.raises(NotInStore, match=told):
@@ -389,7 +367,7 @@ def test_the_place_of_a_batch_has_bounds(stores: Stores, change: Change, name: s
         return
     most = bounds(name)[1]
 
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         await store.lead(0)
         for number in (-1, most + 1):
             with pytest.raises(NotInStore, match=rf"{most}.* \(got {number}\)"):
@@ -405,7 +383,7 @@ def test_the_place_of_a_batch_has_bounds(stores: Stores, change: Change, name: s
 def test_an_epoch_that_nobody_was_given_is_fenced(stores: Stores) -> None:
     """F-CONS-07: also one above the newest."""
 
-    async def scene(store: SharedStore) -> None:
+    async def scene(store: Store) -> None:
         epoch = await store.lead(0)
         for other in (epoch - 1, epoch + 1, 2**31 - 1):
             with pytest.raises(FencedEpoch):

@@ -8,35 +8,35 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from fencepost.protocol.records import Record
-from fencepost.store import SharedMemoryStore
+from fencepost.store import MemoryStore
 
 from . import test_contract as contract
 
 Promise = Callable[[contract.Stores], None]
 
 
-class Forgets(SharedMemoryStore):
+class Forgets(MemoryStore):
     """The last record of a load is missing."""
 
     async def load(self, partition: int) -> Sequence[Record]:
         return (await super().load(partition))[:-1]
 
 
-class Reorders(SharedMemoryStore):
+class Reorders(MemoryStore):
     """Records come back in another order."""
 
     async def load(self, partition: int) -> Sequence[Record]:
         return (await super().load(partition))[::-1]
 
 
-class Mixes(SharedMemoryStore):
+class Mixes(MemoryStore):
     """Partitions 0 and 1 change places when they are loaded."""
 
     async def load(self, partition: int) -> Sequence[Record]:
         return await super().load(partition if partition > 1 else 1 - partition)
 
 
-class TakesAll(SharedMemoryStore):
+class TakesAll(MemoryStore):
     """A leader of before may append."""
 
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
@@ -52,8 +52,8 @@ class TakesAll(SharedMemoryStore):
         (TakesAll, contract.test_an_old_leader_appends_nothing),
     ],
 )
-def test_a_store_that_breaks_a_promise_is_found(kind: type[SharedMemoryStore], promise: Promise) -> None:
-    sound, broken = SharedMemoryStore(3), kind(3)
+def test_a_store_that_breaks_a_promise_is_found(kind: type[MemoryStore], promise: Promise) -> None:
+    sound, broken = MemoryStore(3), kind(3)
     promise(lambda: sound)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         promise(lambda: broken)

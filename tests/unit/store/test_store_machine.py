@@ -33,11 +33,11 @@ from fencepost.store import (
     DamagedStore,
     DropBatches,
     InDoubt,
+    MemoryStore,
     Put,
     PutBatch,
-    SharedMemoryStore,
-    SharedStore,
     SQLiteStore,
+    Store,
 )
 from fencepost.store.checking import check_file
 from fencepost_model.offsets.promises import pending, worth
@@ -149,8 +149,8 @@ class Faults:
 class StoreMachine(RuleBasedStateMachine):
     """Of a store in memory; ``SqliteMachine`` of one in a file."""
 
-    def new(self) -> SharedStore:
-        return SharedMemoryStore(PARTITIONS)
+    def new(self) -> Store:
+        return MemoryStore(PARTITIONS)
 
     @initialize()
     def begin(self) -> None:
@@ -265,13 +265,13 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         self._do(self.store.close())
-        if not isinstance(self.store, SharedMemoryStore):
+        if not isinstance(self.store, MemoryStore):
             self.store = self.new()
         assert self._do(self.store.open()) == PARTITIONS
 
     # reads
 
-    def _is(self, store: SharedStore, model: Model) -> bool:
+    def _is(self, store: Store, model: Model) -> bool:
         for partition, log in enumerate(model.logs):
             loaded = list(self._do(store.load(partition)))
             if (self.exact[partition] and loaded != log) or known(loaded) != known(log):
@@ -312,7 +312,7 @@ class SqliteMachine(StoreMachine):
 
     together = True
 
-    def new(self) -> SharedStore:
+    def new(self) -> Store:
         store = SQLiteStore(self.folder / "store", PARTITIONS, flush=False)
         self.faults = Faults(store._connection)
         return store

@@ -12,7 +12,7 @@ import pytest
 
 from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue, Producer
 from fencepost.protocol.records import Record
-from fencepost.store import DamagedStore, PostgresStore, SharedStore, SQLiteStore
+from fencepost.store import DamagedStore, PostgresStore, SQLiteStore, Store
 
 from .postgres import Postgres
 
@@ -44,7 +44,7 @@ RECORDS = [
     (0, 8, 2, None, None, 0, f"{_KEY}06", f"{_VALUE}1ffffffff0278000000000000000100", 2076888636),
     (1, 0, 1, None, None, 0, f"{_KEY}07", f"{_VALUE}1ffffffff0278000000000000000100", 669107563),
 ]
-Open = Callable[[Sequence[tuple[Any, ...]]], SharedStore]
+Open = Callable[[Sequence[tuple[Any, ...]]], Store]
 
 
 def offset(partition: int, value: int, producer: Producer | None = None) -> Record:
@@ -72,7 +72,7 @@ def rows(records: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def of_format_1(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    def in_file(records: Sequence[tuple[Any, ...]]) -> SharedStore:
+    def in_file(records: Sequence[tuple[Any, ...]]) -> Store:
         path = tmp_path / "old.db"
         path.unlink(missing_ok=True)
         with sqlite3.connect(path) as file:
@@ -85,7 +85,7 @@ def of_format_1(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
         file.close()
         return SQLiteStore(path)
 
-    def in_database(records: Sequence[tuple[Any, ...]]) -> SharedStore:
+    def in_database(records: Sequence[tuple[Any, ...]]) -> Store:
         import psycopg  # noqa: PLC0415  # may be missing
 
         with psycopg.connect(postgres.where, autocommit=True) as session:
@@ -129,7 +129,7 @@ def test_a_record_that_was_changed_is_found(of_format_1: Open) -> None:
         changed = [*RECORDS]
         changed[place] = (*changed[place][:8], changed[place][8] ^ 1)
 
-        async def main(store: SharedStore) -> None:
+        async def main(store: Store) -> None:
             await store.open()
 
         number, offset = RECORDS[place][:2]

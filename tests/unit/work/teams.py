@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 
-from fencepost import GroupBroker, Settings, SharedMemoryStore, Topic
+from fencepost import GroupBroker, MemoryStore, Settings, Topic
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.work import Share, ShareLost, Worker
 
@@ -26,7 +26,7 @@ CLASSIC = {"session_timeout_ms": 600, "heartbeat_interval_ms": 100}
 
 def broker() -> GroupBroker:
     """A new one, quick, with the topic of the orders."""
-    return GroupBroker(SharedMemoryStore(4), QUICK, topics=[ORDERS])
+    return GroupBroker(MemoryStore(4), QUICK, topics=[ORDERS])
 
 
 class Team:

@@ -15,7 +15,7 @@ from fencepost.member.consumer import ConsumerSettings
 from fencepost.protocol.events import Topic
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import BadSettings
-from fencepost.store import SharedMemoryStore, SharedStore, SQLiteStore
+from fencepost.store import MemoryStore, SQLiteStore, Store
 from fencepost.work.share import Share
 
 HERE, THERE = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -56,7 +56,7 @@ def test_an_offset_is_an_integer(wrong: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_the_greatest_and_the_least_are_kept_alike(kind: str, tmp_path: Path) -> None:
-    async def main(store: SharedStore) -> None:
+    async def main(store: Store) -> None:
         async with GroupBroker(store) as groups:
             groups.set_topics([Topic("orders", bytes(15) + b"\1", 2)])
             async with groups.worker("g", ["orders"]) as worker:
@@ -69,7 +69,7 @@ def test_the_greatest_and_the_least_are_kept_alike(kind: str, tmp_path: Path) ->
                 assert share.held
                 assert await share.committed() == {HERE: GREATEST, THERE: GREATEST - 1}
 
-    store = SharedMemoryStore(1) if kind == "memory" else SQLiteStore(tmp_path / "groups.db", 1)
+    store = MemoryStore(1) if kind == "memory" else SQLiteStore(tmp_path / "groups.db", 1)
     asyncio.run(main(store))
 
 

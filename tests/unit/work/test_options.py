@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fencepost import GroupCoordinator, MemoryStore, SharedMemoryStore
 from fencepost.member.events import Failure, FailureKind
-from fencepost.protocol.errors import ErrorCode, WrongType
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.settings import BadSettings
-from fencepost.store import OnePartition, SQLiteStore
 from fencepost.work import WorkerFailed
 from fencepost.work.worker import Options
 
@@ -155,17 +152,3 @@ def test_the_options_of_each_protocol_are_taken(protocol: str) -> None:
             assert len(await anext(worker)) == 6
 
     asyncio.run(asyncio.wait_for(main(), 30))
-
-
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_coordinator_says_what_to_do_with_a_store_of_many_partitions(kind: str, tmp_path: Path) -> None:
-    store = SharedMemoryStore(1) if kind == "memory" else SQLiteStore(tmp_path / "groups.db", 1)
-    name = type(store).__name__
-    told = (
-        f"store is a {name}, which holds many partitions: write GroupCoordinator(fencepost.store.OnePartition(store)), "
-        "or GroupBroker(store) for all of them"
-    )
-    with pytest.raises(WrongType, match=re.escape(told)):
-        GroupCoordinator(store)  # type: ignore[arg-type]
-    GroupCoordinator(OnePartition(store))
-    GroupCoordinator(MemoryStore())

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fencepost import GroupBroker, Settings, SharedMemoryStore, Topic
+from fencepost import GroupBroker, MemoryStore, Settings, Topic
 from fencepost.work import Worker, WorkerFailed
 from fencepost.work.worker import RELEASE_S
 from fencepost_conformance.virtual.loop import run
@@ -61,7 +61,7 @@ def now() -> float:
 
 def broker(*topics: Topic) -> GroupBroker:
     """Its clock is virtual too: an assignment waits for the interval of the coordinator."""
-    return GroupBroker(SharedMemoryStore(4), topics=topics, clock=lambda: int(now() * 1_000))
+    return GroupBroker(MemoryStore(4), topics=topics, clock=lambda: int(now() * 1_000))
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from fencepost import GroupBroker, GroupCoordinator, MemoryStore, SharedMemoryStore, Topic
+from fencepost import GroupBroker, MemoryStore, Topic
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import BadSettings
 from fencepost.work import Share, ShareLost, Worker, WorkerFailed
@@ -176,7 +176,7 @@ def test_a_callback_that_raises_ends_the_worker(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_it_lives_through_a_coordinator_that_is_started_again(protocol: str) -> None:
     async def story() -> Team:
-        store = SharedMemoryStore(4)
+        store = MemoryStore(4)
         groups = GroupBroker(store, QUICK, topics=[ORDERS])
         await groups.start()
         team = Team(groups.worker, protocol)
@@ -213,7 +213,7 @@ def test_an_expression_takes_what_matches_it_also_what_comes_later(protocol: str
 
 def test_one_coordinator_serves_workers_as_well() -> None:
     async def story() -> None:
-        async with GroupCoordinator(MemoryStore(), QUICK) as groups:
+        async with GroupBroker(MemoryStore(), QUICK) as groups:
             groups.set_topics([ORDERS])
             async with groups.worker("team", ["orders"], protocol="classic", **CLASSIC) as worker:  # type: ignore[arg-type]
                 async for share in worker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-ENGINE, COORDINATOR = "aio/engine.py", "aio/coordinator.py"
+ENGINE = "aio/engine.py"
 
 FAULTS = (
     Fault(
@@ -147,43 +147,6 @@ FAULTS = (
                 ENGINE, "Engine.drain",
                 "if self._compacting is not None:\n    await asyncio.wait([self._compacting])",
                 "await asyncio.sleep(0)",
-            ),
-        ),
-    ),
-    Fault(
-        "one-queued-request-answered-at-the-end", Area.AIO,
-        "of the requests that are in the queue when a coordinator ends only the first is answered",
-        "an append fails in an unknown way, and so does the load behind it, while two requests are in the queue: both "
-        "must raise Stopped",
-        (
-            Replacement(
-                COORDINATOR, "GroupCoordinator._run",
-                "while not self._inbox.empty():", "if not self._inbox.empty():",
-            ),
-        ),
-    ),
-    Fault(
-        "further-records-not-written", Area.AIO,
-        "records that an acknowledged append leads to are not handed to the store",
-        "a member waits for an append and leaves meanwhile; the records of the next step must be in the log after a "
-        "restart",
-        (
-            Replacement(
-                COORDINATOR, "GroupCoordinator._append",
-                "records = self._feed(Appended(self._tick(), offset=self._log_end)).records",
-                "self._feed(Appended(self._tick(), offset=self._log_end))\nrecords = ()",
-            ),
-        ),
-    ),
-    Fault(
-        "replaced-timer-fires", Area.AIO,
-        "a timer in the queue fires although it was set again since",
-        "a session ends while an append is under way; the Heartbeat in the queue before it must keep the member",
-        (
-            Replacement(
-                COORDINATOR, "GroupCoordinator._event",
-                "if self._alarms.get(item.key) is not item:\n    return None  # F-RT-17",
-                "if item.key not in self._alarms:\n    return None",
             ),
         ),
     ),

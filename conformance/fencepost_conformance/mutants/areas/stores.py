@@ -106,7 +106,7 @@ FAULTS = (
         "compact(0) and append meanwhile, load(0): the appended records must be there",
         (
             Replacement(
-                "store/shared_memory.py", "SharedMemoryStore.compact",
+                "store/memory.py", "MemoryStore.compact",
                 "log.records[: len(seen)] = kept = await", "log.records[:] = kept = await",
             ),
         ),
@@ -161,7 +161,7 @@ FAULTS = (
         "write batches to t-0 and t-1, DropBatches of t-0 below 10: batches of t-1 must stay",
         (
             Replacement(
-                "store/shared_memory.py", "SharedMemoryStore.write",
+                "store/memory.py", "MemoryStore.write",
                 "if topic_id == change.topic_id and change.partition in (None, partition):",
                 "if topic_id == change.topic_id:",
             ),

@@ -11,7 +11,7 @@ from typing import Final
 from fencepost.aio import GroupBroker
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
-from fencepost.store import AppendError, SharedStore
+from fencepost.store import AppendError, Store
 
 from ..dispatch import Dispatch
 from ..net.connection import Connection
@@ -112,7 +112,7 @@ class Hostile:
 class FailingStore:
     """A store whose appends fail as a plan says; for the rest it is the store that it is made of."""
 
-    def __init__(self, store: SharedStore, plan: Plan) -> None:
+    def __init__(self, store: Store, plan: Plan) -> None:
         self.failed = 0
         self._store = store
         self._failing: dict[int, AppendError] = {}

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.store import AppendError, Change, Put, SharedStore, StoreError
+from fencepost.store import AppendError, Change, Put, Store, StoreError
 
 from ..data.producers import Refused
 from .state import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, State, Transaction
@@ -42,7 +42,7 @@ Mark: TypeAlias = Callable[[Transaction, bool], Awaitable[None]]
 class Transactions:
     """``mark`` writes markers; ``now`` gives milliseconds."""
 
-    def __init__(self, store: SharedStore, mark: Mark, now: Callable[[], int]) -> None:
+    def __init__(self, store: Store, mark: Mark, now: Callable[[], int]) -> None:
         self.known: dict[str, Transaction] = {}
         self._store = store
         self._mark = mark
