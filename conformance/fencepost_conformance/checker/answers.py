@@ -1,7 +1,7 @@
-"""Answers as they can be compared: without what a version does not carry, and without what has no order.
+"""Answers in a form in which they can be compared: only the fields of the API version, and lists in a fixed order.
 
-The coordinator's answers are full; on the wire a version drops the fields it does not have (G-WIRE-01…04). Null and
-empty protocol names are one (G-WIRE-20). The members list has the order of a hash map (G-DATA-04).
+The coordinator's answers are full; on the wire, a version drops the fields that it does not have (G-WIRE-01…04). Null
+and empty protocol names mean the same (G-WIRE-20). The members list has the order of a hash map (G-DATA-04).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 
-#: The version of each API from which on a field travels (G-WIRE-01…04).
+#: The first version of each API that carries a field (G-WIRE-01…04).
 JOIN_INSTANCE_ID: Final = 5
 JOIN_PROTOCOL_TYPE: Final = 7
 JOIN_SKIP_ASSIGNMENT: Final = 9
@@ -39,7 +39,7 @@ def _join(version: int, body: JoinGroupResponse) -> JoinGroupResponse:
 
 
 def seen(version: int, body: ResponseBody) -> ResponseBody:
-    """The answer as a client that uses this version sees it, in one form of all that mean the same."""
+    """The answer as a client that uses this version sees it, normalized."""
     if isinstance(body, JoinGroupResponse):
         return _join(version, body)
     if isinstance(body, SyncGroupResponse):

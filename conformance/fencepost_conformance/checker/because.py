@@ -1,4 +1,4 @@
-"""Why an answer was expected, in a clause, for refusals."""
+"""Clauses for refusals: why the checker expected another answer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _RULES: Final = {
     "X-JOIN-15": "members of the classic protocol have no leader in a consumer group",
     "X-SYNC-06": "the answer repeats the protocol of the request",
 }
-#: By the field, if no rule tells more.
+#: By the field, if no rule has a clause.
 _FIELDS: Final = {
     "heartbeat_interval_ms": "the settings say so",
     "assignment": "the leader assigned it",

@@ -1,8 +1,8 @@
-"""Where a search has been: places that it need not look at again.
+"""The places that a search has visited and need not visit again.
 
-A search comes to one state of the group on many ways, and each way has other bounds of the deadlines. The wider bounds
-allow all that the narrower ones do: a timer may run out earlier, and must run out later. So a place is known if the
-search has been in the same state with bounds that are at least as wide.
+A search reaches the same state of the group by many paths, and each path gives the deadlines of timers other bounds.
+Wider bounds allow all that narrower ones do: the timer may fire earlier, and must fire only later. So the search skips
+a place if it has visited the same state with bounds that are at least as wide.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Clock(NamedTuple):
 
 
 class Been:
-    """Places of one search: a state with anything that can be compared, and its times."""
+    """The visited places of one search: states, as values that can be compared, with their times."""
 
     def __init__(self) -> None:
         self._times: dict[Hashable, list[tuple[int, tuple[Clock, ...]]]] = {}
 
     def before(self, state: Hashable, after: int, clocks: tuple[Clock, ...]) -> bool:
-        """True if the search need not look at this place again; it is remembered otherwise.
+        """Whether the search has visited this place; if not, remember it.
 
-        ``after``: the next step is not earlier. ``clocks``: the armed timers, which the state decides, in their order.
+        ``after``: the earliest time of the next step. ``clocks``: the armed timers, in the order that the state gives.
         """
         known = self._times.setdefault(state, [])
         if any(then <= after and _as_wide(others, clocks) for then, others in known):

@@ -47,7 +47,7 @@ _OF_KNOWN_MEMBERS = (
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.FENCED_MEMBER_EPOCH,
 )
-#: By which a request that is parked waits on: for all members and pending ids, or the initial delay; for the leader.
+#: What ends a wait: all members and pending ids have joined or the initial delay is over; the leader has synced.
 _WAITS_BY: dict[type, tuple[str, ...]] = {
     JoinGroupRequest: ("C-JOIN-41", "C-JOIN-43", "C-ST-23"),
     SyncGroupRequest: ("C-SYNC-16",),
@@ -59,9 +59,9 @@ _SHOWN = 8
 def _alive_before(history: History, *, scala: bool) -> tuple[Event | None, Event | None]:
     """The first answer that shows that the group existed before the trace began, and the first that may show it.
 
-    A member id that no answer of the trace handed out and that the coordinator knows was handed out earlier. Only the
-    first answer of a coordinator that has loaded is asked: later ones are the checker's to judge. A Heartbeat that is
-    answered NONE before that speaks of such a member, or of a coordinator that loads (C-HB-03).
+    If the coordinator knows a member id that no answer of the trace gave out, it gave it out before the trace. Only the
+    first answer of a coordinator that has loaded counts here; the checker judges later ones. A Heartbeat that was
+    answered NONE before that shows such a member, or a coordinator that is loading (C-HB-03).
     """
     may_show: Event | None = None
     consumer = False
@@ -87,15 +87,15 @@ def _alive_before(history: History, *, scala: bool) -> tuple[Event | None, Event
 
 
 def _brings_its_id(op: Op) -> bool:
-    """Whether a new member joins under an id of its own (M-VAL-09)."""
+    """Whether a new member joins under an id that it has generated itself (M-VAL-09)."""
     return isinstance(op.body, ConsumerGroupHeartbeatRequest) and op.body.member_epoch == JOIN_EPOCH
 
 
 def _first_impossible(part: Callable[..., Search], furthest: int, last: int) -> tuple[int, bool]:
     """The position of the first event such that the events up to it have no explanation; and whether that is certain.
 
-    The search compares answers ahead of their time, so where it got stuck (``furthest``) is at most that position: an
-    answer given there may have been wrong only for what was seen later. Where a search of a ``part`` takes too long,
+    The search compares answers before the trace shows them. So it may get stuck (``furthest``) before that position:
+    an answer that it gave there may be wrong only because of later events. If a search of a ``part`` takes too long,
     that part counts as not explained. ``last``: the position of the last event.
     """
     certain = True
@@ -125,7 +125,7 @@ def _first_impossible(part: Callable[..., Search], furthest: int, last: int) -> 
 
 
 def _refusal(history: History, at: int, part: Callable[..., Search]) -> Refusal:
-    """What is wrong with the event at this position; ``part`` makes a search of the events up to a position."""
+    """The refusal of the event at this position; ``part`` makes a search of the events up to a position."""
     event = history.events[at]
     op = event.op
     rules: dict[str, None] = {}
@@ -150,7 +150,7 @@ def _refusal(history: History, at: int, part: Callable[..., Search]) -> Refusal:
 
 
 def _explained_after_all(whole: Callable[..., Search], limits: Limits) -> bool:
-    """The second look: every order of requests, as far as the limit reaches."""
+    """Whether a second search, which tries every order of requests up to its limit of steps, explains the trace."""
     try:
         return whole(replace(limits, steps=limits.second_look), reduced=False).run()
     except Exhausted:
@@ -160,8 +160,8 @@ def _explained_after_all(whole: Callable[..., Search], limits: Limits) -> bool:
 def check_history(history: History, settings: Settings, profile: Profile, limits: Limits) -> tuple[Refusal | None, int]:
     """A refusal or None, and the number of model steps. Raises Exhausted.
 
-    Looks for expired offsets are rare. So deletions of the empty group (O-EXP-20) are tried only for a trace that has
-    no explanation without one.
+    The coordinator rarely looks for expired offsets. So the search tries deletions of the empty group (O-EXP-20) only
+    if the trace has no explanation without one.
     """
     whole = partial(Search, history, settings, profile)
     search = whole(limits)
@@ -185,7 +185,7 @@ def check_history(history: History, settings: Settings, profile: Profile, limits
 def check_consumer_history(
     history: History, topics: list[TopicEvent], settings: Settings, profile: Profile, limits: Limits
 ) -> tuple[Refusal | None, int]:
-    """As ``check_history``, of a group in which somebody speaks the consumer protocol (KIP-848)."""
+    """As ``check_history``, for a group in which some member speaks the consumer protocol (KIP-848)."""
     begins = first_consumer_event(history)
     assert begins is not None
     steps = 0
@@ -208,7 +208,7 @@ def check_consumer_history(
 
 
 def _turned_away(history: History) -> bool:
-    """Whether every answer says that the broker is not the coordinator, so that none tells anything of the group."""
+    """Whether every answer says that the broker is not the coordinator, so that none says anything about the group."""
     answers = [event.op.answer for event in history.events if event.answered]
     return bool(answers) and all(map(is_absent, answers))
 
@@ -216,14 +216,14 @@ def _turned_away(history: History) -> bool:
 def _check_group(
     history: History, topics: list[TopicEvent], profile: Profile, settings: Settings, limits: Limits
 ) -> tuple[Refusal | None, int]:
-    """As ``check_history`` or ``check_consumer_history``, whichever the group calls for."""
+    """As ``check_history`` or ``check_consumer_history``, depending on the protocols of the group."""
     if first_consumer_event(history) is None:
         return check_history(history, settings, profile, limits)
     return check_consumer_history(history, topics, settings, profile, limits)
 
 
 def _brief(limits: Limits) -> Limits:
-    """For looks at a group that was refused already."""
+    """Limits for further searches of a group that was refused already."""
     return replace(limits, steps=limits.detail)
 
 
@@ -238,7 +238,7 @@ def _instead(
         try:
             found, _ = check(other)
         except Exhausted:
-            return 0  # not known to be any better
+            return 0  # the search gave up: these settings are not known to be better
         return None if found is None else found.line
 
     return instead(history, refusal.line, settings, assumed, refused_at) if assumed else None
@@ -266,7 +266,7 @@ def _first(
 def _first_wrong_offset(
     trace: WireTrace, group_id: str, settings: Settings, limits: Limits, *, scala: bool
 ) -> tuple[Refusal | None, int]:
-    """As ``check_history``, of the offsets that were fetched."""
+    """As ``check_history``, for the offsets that were fetched."""
     return next(wrong_offsets(trace, [group_id], settings, limits, scala=scala), None), 0
 
 
@@ -281,7 +281,7 @@ def check_trace(
     """The verdict about one wire trace; ``profile`` replaces the one that the trace names, ``given`` (by field) the
     settings in its header.
 
-    Lines are those of the file; of a trace that comes from no file, those after its header, counted from 1.
+    Line numbers count the lines of the file. For a trace without a file, they count from 1 after the header.
     """
     limits, profile, given = limits or Limits(), profile or trace.profile, given or {}
     try:
@@ -382,7 +382,7 @@ def check_file(
     profile: Profile | None = None,
     given: Mapping[str, Setting] | None = None,
 ) -> Iterator[Verdict]:
-    """The verdict about each trace of a file. Never raises for what the file holds, or for a file that is not there."""
+    """The verdict about each trace of a file. Never raises, whatever the file contains or if it does not exist."""
     try:
         with path.open("rb") as stream:
             yield from check_stream(str(path), stream, limits, profile, given)
@@ -397,7 +397,7 @@ def check_stream(
     profile: Profile | None = None,
     given: Mapping[str, Setting] | None = None,
 ) -> Iterator[Verdict]:
-    """The verdict about each trace in the bytes of the file at ``path``. Never raises for what they hold."""
+    """The verdict about each trace in the bytes of the file at ``path``. Never raises, whatever they contain."""
     for trace in read_stream(path, stream):
         if isinstance(trace, BrokenTrace):
             yield Verdict(path, "", "broken", trace.line, trace.reason)
@@ -415,7 +415,7 @@ def _without_raising(
     profile: Profile | None,
     given: Mapping[str, Setting] | None,
 ) -> Verdict:
-    """As ``check_trace``; a trace on which the checker itself fails is broken, and the traces after it are judged."""
+    """As ``check_trace``. A trace on which the checker itself fails is broken; the traces after it are still judged."""
     try:
         return check_trace(trace, path, limits=limits, profile=profile, given=given)
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Offset commits, plain and within transactions, as far as they touch the group (O-COMMIT-20…28, O-TXN-03, O-TXN-04).
+"""How offset commits, plain and in transactions, depend on the group (O-COMMIT-20…28, O-TXN-03, O-TXN-04).
 
-Offsets themselves are not checked here. A commit is checked against the state of the group. One that is accepted
-re-arms the member's session timer, unless it belongs to a transaction (O-TXN-06).
+This module checks a commit against the state of the group, and not the offsets. An accepted commit re-arms the
+member's session timer, unless it belongs to a transaction (O-TXN-06).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from fencepost_model.machines import COMPLETING, DEAD, EMPTY
 
 OFFSET_COMMIT, TXN_OFFSET_COMMIT = 8, 28
 COMMITS: Final = frozenset((OFFSET_COMMIT, TXN_OFFSET_COMMIT))
-#: From this version on a missing group is told as such (O-COMMIT-21, 22).
+#: The first version of OffsetCommit that answers GROUP_ID_NOT_FOUND for a missing group (O-COMMIT-21, 22).
 _GROUP_ID_NOT_FOUND_VERSION: Final = 9
-#: From this version on TxnOffsetCommit tells that the coordinator is loading (O-TXN-02).
+#: The first version of TxnOffsetCommit that answers COORDINATOR_LOAD_IN_PROGRESS (O-TXN-02).
 _TXN_LOADING_VERSION: Final = 2
-#: As ``_GROUP_ID_NOT_FOUND_VERSION``, of TxnOffsetCommit (O-TXN-16).
+#: As ``_GROUP_ID_NOT_FOUND_VERSION``, for TxnOffsetCommit (O-TXN-16).
 _TXN_GROUP_ID_NOT_FOUND_VERSION: Final = 6
 #: Errors of partitions that the broker finds before it asks the group (O-COMMIT-02…04, O-TXN-01).
 _BEFORE_THE_GROUP: Final[frozenset[int]] = frozenset(
@@ -30,9 +30,9 @@ _BEFORE_THE_GROUP: Final[frozenset[int]] = frozenset(
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     }
 )
-#: Errors of partitions that the group finds once it has let the commit in (O-COMMIT-08, O-COMMIT-09).
+#: Codes of partitions that the coordinator gives once the group has accepted the commit (O-COMMIT-08, O-COMMIT-09).
 _LET_IN: Final[frozenset[int]] = frozenset({ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE})
-#: Errors that speak of the group and then stand in every row; any other is about one partition.
+#: Errors about the whole group, which then stand in every row; any other is about one partition.
 _OF_GROUP: Final[frozenset[int]] = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -53,7 +53,8 @@ _OF_GROUP: Final[frozenset[int]] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Who commits; ``version`` is that of the API. ``topics`` by name, or from v10 on by id, each with partitions."""
+    """One commit, with the member that sends it. ``version`` is that of the API. ``topics``: by name, or from v10 on by
+    id, each with its partitions."""
 
     group_id: str
     generation_id: int
@@ -66,10 +67,10 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class CommitAnswer:
-    """The error that speaks of the group, NONE if the commit was let in.
+    """The error about the group, NONE if the group accepted the commit.
 
-    ``left_out``: partitions whose epoch the group did not look at: those with too long metadata (O-COMMIT-08), and
-    those that never got to it. ``stored``: some partition was written.
+    ``left_out``: partitions whose epoch the group did not check: those with too long metadata (O-COMMIT-08), and those
+    that the broker rejected before. ``stored``: at least one partition was written.
     """
 
     error_code: ErrorCode
@@ -78,7 +79,8 @@ class CommitAnswer:
 
 
 def read_commit(version: int, body: Mapping[str, Any], *, transactional: bool = False) -> Commit | None:
-    """None if the body is not one that the recorder writes, or commits nothing: its answer then tells nothing."""
+    """Read the body of a commit. None if it commits nothing, so that its answer says nothing about the group, or if the
+    recorder does not write such a body."""
     if not any(topic.get("partitions") for topic in body.get("topics", ())):
         return None
     group_id = body.get("group_id")
@@ -94,7 +96,7 @@ def read_commit(version: int, body: Mapping[str, Any], *, transactional: bool = 
 
 
 def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:
-    """None if the answer says nothing, or contradicts itself."""
+    """Read the body of an answer to a commit. None if it says nothing about the group, or contradicts itself."""
     codes = _codes(body) - _BEFORE_THE_GROUP
     of_group = codes & _OF_GROUP
     if not codes or (of_group and len(codes) > 1):
@@ -110,11 +112,12 @@ def read_commit_answer(body: Mapping[str, Any]) -> CommitAnswer | None:
 
 
 def left_the_group(commit: Commit, body: Mapping[str, Any], *, scala: bool = False) -> bool:
-    """Whether a commit with this answer never came to the group, or left it as it was: the broker refused every
-    partition before (O-COMMIT-02…04), or the log refused what a transaction wanted to write (O-COMMIT-40, O-TXN-11).
+    """Whether a commit with this answer never reached the group, or left it unchanged. Either the broker rejected every
+    partition before (O-COMMIT-02…04), or the log rejected the records of a transaction (O-COMMIT-40, O-TXN-11).
 
-    The broker has a transaction verified before it writes. If that fails, as while the transaction before it still
-    ends, Kafka answers as if it were loading; the ``scala`` coordinator as if it were not available (D-27)."""
+    The broker lets the transaction coordinator verify a transaction before it writes. If that fails, for example while
+    the previous transaction is still ending, Kafka answers COORDINATOR_LOAD_IN_PROGRESS, and the ``scala`` coordinator
+    COORDINATOR_NOT_AVAILABLE (D-27)."""
     codes = _codes(body)
     unverified = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     if commit.version < _TXN_LOADING_VERSION:
@@ -136,8 +139,8 @@ UNVERIFIED: Final = CommitAnswer(ErrorCode.INVALID_TXN_STATE)
 
 
 def reached_the_group(commit: Commit, body: Mapping[str, Any]) -> bool:
-    """Whether the Scala coordinator has looked for the group of a commit that ``left_the_group``: it does so before
-    the transaction is verified, and makes a group that is missing (D-24)."""
+    """Whether the Scala coordinator has looked up the group of a commit that ``left_the_group``. It does so before the
+    transaction is verified, and creates a missing group (D-24)."""
     return commit.transactional and not _codes(body) <= _BEFORE_THE_GROUP
 
 
@@ -171,7 +174,7 @@ def expected(group: Group | None, commit: Commit, *, scala: bool = False) -> tup
 
 
 def _validate_member(group: Group, commit: Commit) -> ErrorCode | None:
-    """``ClassicGroup.validateMember`` and the test of the generation behind it."""
+    """``ClassicGroup.validateMember``, and the check of the generation that follows it."""
     member_id, instance = commit.member_id, commit.group_instance_id
     holders = [member.member_id for member in group.members if member.instance == instance]
     if instance is not None and not holders:

@@ -1,16 +1,16 @@
 """When the broker of a trace may say that it is not, or not yet, the coordinator of a group.
 
-A broker that starts makes the topic of offsets and loads it; until then it answers NOT_COORDINATOR,
+A broker that starts creates and loads the offsets topic. Until then it answers NOT_COORDINATOR,
 COORDINATOR_LOAD_IN_PROGRESS or COORDINATOR_NOT_AVAILABLE (F-RT-01, F-RT-02). Once it has answered about a group, it is
-the coordinator, and stays so until it stops or another broker takes over. The trace shows both: connections close, or
-FindCoordinator answers with an error or another broker.
+the coordinator until it stops or another broker takes over. The trace shows both: connections close, or FindCoordinator
+answers with an error or another broker.
 
-In a cluster of several brokers a coordinator may move at any time, and mostly no connection closes. So there a broker
-is held to be the coordinator only between two answers that show it, with none between them that shows a move: an
-answer of another broker as the coordinator, a search that names another broker or fails, or a connection that a broker
-closes. A second search that names the same broker counts as the later answer. Before the first such answer and after
-the last one, a broker may say that it is not the coordinator. A coordinator that moves away and back between two
-answers, unseen, would be refused.
+In a cluster of several brokers a coordinator may move at any time, and usually no connection closes. There the checker
+takes a broker for the coordinator only between two answers that show it, if nothing between them shows a move. A move
+is an answer of another broker as the coordinator, a FindCoordinator that names another broker or fails, or a connection
+that a broker closes. A second FindCoordinator that names the same broker counts as the later answer. Before the first
+such answer and after the last one, a broker may say that it is not the coordinator. If a coordinator moves away and
+back between two answers and no line shows it, the checker refuses the trace.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from ..trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLin
 
 #: Answers by which a broker says that it is not, or not yet, the coordinator (F-RT-01, F-RT-02).
 NOT_HERE: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
-#: In the header's provenance: how many brokers the cluster has, and the groups (separated by spaces) whose coordinator
-#: had answered before the trace began.
+#: Keys in the header's provenance: how many brokers the cluster has, and the groups (separated by spaces) whose
+#: coordinator had answered before the trace began.
 NODES: Final = "nodes"
 COORDINATED: Final = "coordinated"
-#: So long a broker may take to start and to load its log.
+#: The longest time that a broker may take to start and to load its log.
 LOADS_MS: Final = 60_000
-#: So long before it closes its connections a broker that stops may have given the group up.
+#: A broker that stops may give up a group at most this long before it closes its connections.
 STOPS_MS: Final = 10_000
 
 _FIND_COORDINATOR: Final = 10
 
 
-#: Errors that only the coordinator gives, once it has loaded.
+#: Errors that only a coordinator that has loaded the group gives.
 _BY_COORDINATOR: Final = frozenset(
     {
         ErrorCode.NONE,
@@ -61,8 +61,8 @@ _BY_COORDINATOR: Final = frozenset(
 def proves(body: object, answer: object, *, scala: bool = False) -> bool:
     """Whether an answer shows that the broker is the coordinator and has loaded the group.
 
-    NONE for a Heartbeat does not: a coordinator that loads answers so too (C-HB-03). Of Scala, neither does
-    REBALANCE_IN_PROGRESS for a SyncGroup (D-01).
+    NONE for a Heartbeat does not show it: a coordinator that is loading answers NONE, too (C-HB-03). In the Scala
+    coordinator, REBALANCE_IN_PROGRESS for a SyncGroup does not show it either (D-01).
     """
     code = getattr(answer, "error_code", None)
     if scala and code is ErrorCode.REBALANCE_IN_PROGRESS and isinstance(body, SyncGroupRequest):
@@ -74,7 +74,7 @@ def proves(body: object, answer: object, *, scala: bool = False) -> bool:
 
 
 def is_absent(answer: object) -> bool:
-    """Whether an answer says that the broker is not the coordinator; one with rows, if each of them says so."""
+    """Whether an answer, or each of its rows, says that the broker is not the coordinator."""
     code = getattr(answer, "error_code", None)
     if code is not None and code is not ErrorCode.NONE:
         return code in NOT_HERE
@@ -86,11 +86,11 @@ def is_absent(answer: object) -> bool:
 class Coordination:
     """The facts that a trace shows about the coordinator of one group.
 
-    ``signs``: line and time of what shows that the coordinator may have been lost, in order. ``proofs``: lines of the
-    requests, and of the answers, by which a broker was the coordinator, with the connection. ``ready``: the header says
-    that it was when the trace began. ``several``: the trace shows, or its header says, that the cluster has several
-    brokers. ``searches``: line of each answer of FindCoordinator, and the broker that it names. ``servers``: the broker
-    at the other end of each connection, where the trace tells it.
+    ``signs``: line and time of each sign that the coordinator may have been lost, in order. ``proofs``: the lines of
+    requests and answers that show a broker as the coordinator, with the connection. ``ready``: the header says that the
+    broker was the coordinator when the trace began. ``several``: the trace shows, or its header says, that the cluster
+    has several brokers. ``searches``: line of each answer to FindCoordinator, and the broker that it names.
+    ``servers``: the broker at the other end of each connection, if the trace shows it.
     """
 
     began_ms: int = 0
@@ -102,9 +102,9 @@ class Coordination:
     servers: Mapping[int, str] = field(default_factory=dict)
 
     def may_be_away(self, sent: int, answered: int, connection: int, *, sent_ms: int, answered_ms: int) -> bool:
-        """Whether the coordinator may have been lost, or not loaded yet, when it took up a request.
+        """Whether the coordinator may have been lost, or not loaded yet, when it processed a request.
 
-        The request stands in line ``sent`` and its answer in line ``answered``; the times are theirs, in ms.
+        ``sent`` and ``answered`` are the lines of the request and its answer; the times are theirs, in ms.
         """
         if self.several:
             return self._may_have_moved(sent, answered, self.servers.get(connection, ""))
@@ -116,7 +116,7 @@ class Coordination:
         )
 
     def _may_have_moved(self, sent: int, answered: int, server: str) -> bool:
-        """Whether this broker of several may not have been the coordinator at some moment between two lines."""
+        """Whether this broker of several may have been another than the coordinator at some time between two lines."""
         here = [(asked, told) for asked, told, by in self.proofs if self.servers.get(by, "") == server]
         elsewhere = [told for _, told, by in self.proofs if self.servers.get(by, "") != server]
         before = max((asked for asked, told in here if told < sent), default=-1)
@@ -159,7 +159,7 @@ def coordinations(trace: WireTrace) -> Mapping[str, Coordination]:
 
 
 def _searches(trace: WireTrace) -> Iterator[tuple[int, int, str, object]]:
-    """Line and time of each answer of FindCoordinator, the group, and the broker that it names; None for an error."""
+    """Line and time of each answer to FindCoordinator, the group, and the broker that it names; None for an error."""
     asked: dict[tuple[int, int], list[str]] = {}
     for number, line in enumerate(trace.lines, 1):
         if not isinstance(line, SentLine | ReceivedLine) or line.api_key != _FIND_COORDINATOR:

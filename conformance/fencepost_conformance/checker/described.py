@@ -1,4 +1,4 @@
-"""DescribeGroups of a classic group: what a description must say where the state of the group is certain."""
+"""The expected DescribeGroups answer for a classic group whose state is certain."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fencepost_model.machines import DEAD, PREPARING, STABLE
 
 from .history import Answer, History
 
-#: From this version on members have instance ids.
+#: The first version in which members have instance ids.
 _INSTANCE_ID: Final = 4
 
 
 def expected(group_id: str, group: Group | None, version: int, *, scala: bool = False) -> DescribeGroupsResponse:
-    """The answer about one group that is in this state (C-ADM-02, C-ADM-03, C-ADM-12). The Scala coordinator shows
-    assignments only of a group that is Stable (D-25)."""
+    """The answer about one group in this state (C-ADM-02, C-ADM-03, C-ADM-12). The Scala coordinator shows assignments
+    only while the group is Stable (D-25)."""
     row = comparable(describe(group_id, group, version), version)
     if scala and row.group_state != STABLE:
         row = replace(row, members=tuple(replace(each, member_assignment=b"") for each in row.members))
@@ -27,12 +27,12 @@ def expected(group_id: str, group: Group | None, version: int, *, scala: bool = 
 
 
 def described(answer: DescribeGroupsResponse, version: int) -> DescribeGroupsResponse:
-    """An answer that was seen, in the form of ``expected``."""
+    """An answer of the trace, in the form of ``expected``."""
     return DescribeGroupsResponse(tuple(comparable(row, version) for row in answer.groups))
 
 
 def comparable(row: DescribedGroup, version: int) -> DescribedGroup:
-    """A description without the hosts of clients and messages, which the trace does not determine."""
+    """A description without client hosts and error messages, which the trace does not determine."""
     members = sorted(row.members, key=lambda member: member.member_id)
     return replace(row, members=tuple(_member(each, version) for each in members), error_message=None)
 
@@ -43,15 +43,15 @@ def _member(row: DescribedMember, version: int) -> DescribedMember:
 
 
 def is_denied(answer: Answer | None) -> bool:
-    """The caller may not describe the group."""
+    """Whether the caller lacks the right to describe the group."""
     rows = answer.groups if isinstance(answer, DescribeGroupsResponse) else ()
     return any(row.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED for row in rows)
 
 
 def lived_before(history: History) -> bool:
-    """The first answer of the trace describes the group as one that exists: it is older than the trace.
+    """Whether the first answer of the trace describes the group as existing, so that it is older than the trace.
 
-    A group that prepares its first rebalance may be that of a JoinGroup under way.
+    A group in PreparingRebalance may be new: a JoinGroup under way may have created it.
     """
     at, first = next(((at, event.op) for at, event in enumerate(history.events) if event.answered), (0, None))
     rows = first.answer.groups if first is not None and isinstance(first.answer, DescribeGroupsResponse) else ()

@@ -13,7 +13,7 @@ from fencepost.protocol.consumer_messages import TopicPartitions
 from .ids import UNSEEN
 
 T = TypeVar("T")
-#: The names of topics by their ids, as far as the trace shows them.
+#: Names of topics by their ids, as far as the trace shows them.
 TopicNames = Mapping[bytes, str]
 #: The field of a difference that concerns the whole answer.
 ANSWER: Final = "answer"
@@ -21,8 +21,9 @@ ANSWER: Final = "answer"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``api`` with its version and ``of`` (the member, instance and connection) name the answer. ``seen`` and
-    ``expected`` are the values of ``field`` in words; ``because`` is a clause that says why, or empty."""
+    """One field of an answer that differs. ``api`` with its version and ``of`` (the member, instance and connection)
+    name the answer. ``seen`` and ``expected`` are the values of ``field`` in words; ``because`` is a clause that says
+    why, or empty."""
 
     api: str
     version: int
@@ -45,13 +46,13 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """The common key of failures with one cause: the API, the field and, of error codes, both values."""
+        """The common key of failures with one cause: the API, the field and, for error codes, both values."""
         values = f" {self.seen} → {self.expected}" if self.field == "error_code" else ""
         return f"{self.api} {self.field}{values}"
 
 
 def closest(seen: object, allowed: Iterable[T]) -> T | None:
-    """Of several answers the one that differs in the fewest fields; of an error, one with that error."""
+    """The one of several answers that differs in the fewest fields; for an error, one with that error."""
 
     def distance(answer: T) -> tuple[bool, int]:
         other = getattr(answer, "error_code", None) is not getattr(seen, "error_code", None)
@@ -61,7 +62,7 @@ def closest(seen: object, allowed: Iterable[T]) -> T | None:
 
 
 def differing(seen: Any, expected: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The fields in which two answers differ, as path, value seen and value expected; rows of lists by their number."""
+    """The fields in which two answers differ: path, seen value, expected value. Rows of lists by their number."""
     if is_dataclass(seen) and type(seen) is type(expected) and not isinstance(seen, TopicPartitions):
         for each in fields(seen):
             name = f"{path}.{each.name}" if path else each.name
@@ -83,7 +84,7 @@ def _rows(value: object) -> bool:
 
 
 def in_words(field: str, value: Any, names: TopicNames) -> str:
-    """A value of an answer: null, quoted strings, errors by name, assignments and subscriptions decoded."""
+    """A value of an answer in words: null, quoted strings, errors by name, assignments and subscriptions decoded."""
     if value is None:
         return "null"
     if isinstance(value, Enum):
@@ -101,7 +102,7 @@ def in_words(field: str, value: Any, names: TopicNames) -> str:
 
 
 def both_in_words(field: str, seen: Any, expected: Any, names: TopicNames) -> tuple[str, str]:
-    """Two values; as they are on the wire if they mean the same."""
+    """Two values in words; if the words are the same, also the bytes on the wire."""
     told = in_words(field, seen, names), in_words(field, expected, names)
     if told[0] == told[1] and isinstance(seen, bytes) and isinstance(expected, bytes):
         return f"{told[0]} in bytes {seen.hex()}", f"bytes {expected.hex()}"
@@ -128,7 +129,7 @@ def partitions_text(topics: Iterable[tuple[str, Iterable[int]]]) -> str:
 
 
 def _decoded(field: str, content: bytes) -> str:
-    """Bytes of the consumer protocol, else in hexadecimal."""
+    """Bytes as an assignment or a subscription of the consumer protocol, else in hexadecimal."""
     try:
         if field == "assignment":
             return partitions_of(content) if content else "no bytes"

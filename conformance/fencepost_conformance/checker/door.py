@@ -1,4 +1,4 @@
-"""Requests that are answered before they reach the group, and answers that say nothing about it."""
+"""Answers that do not depend on the group: the broker gives them before a request reaches it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .answers import SYNC_PROTOCOL, seen
 from .coordination import NOT_HERE, is_absent
 from .history import Answer
 
-#: The host's authorizer is not seen: whoever is refused, is refused.
+#: The trace does not show the rights of callers, so the checker accepts this error for every request.
 _DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _DENIED_BY: Final[dict[type, str]] = {
     JoinGroupRequest: "C-JOIN-02",
@@ -63,29 +63,32 @@ def _invalid(settings: Settings, version: int, body: RequestBody) -> tuple[Respo
     return None
 
 
-#: What a coordinator answers a Heartbeat while it loads, whoever asks (C-HB-03).
+#: A coordinator answers every Heartbeat so while it loads (C-HB-03).
 _BEAT_WHILE_LOADING: Final = HeartbeatResponse(ErrorCode.NONE)
 
 
-#: What the Scala coordinator answers a SyncGroup while it loads (D-01).
+#: The Scala coordinator answers every SyncGroup so while it loads (D-01).
 _SYNC_WHILE_LOADING: Final = SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def while_loading(answer: Answer, *, scala: bool = False) -> bool:
-    """May a broker answer this that is not, or not yet, the coordinator (F-RT-01, F-RT-02, C-HB-03, D-01)?"""
+    """Whether a broker that is not, or not yet, the coordinator may give this answer (F-RT-01, F-RT-02, C-HB-03,
+    D-01)."""
     if scala and answer == _SYNC_WHILE_LOADING:
         return True
     return answer == _BEAT_WHILE_LOADING or getattr(answer, "error_code", None) in NOT_HERE
 
 
-#: What a description may say of a group in which nobody speaks the consumer protocol.
+#: The errors that ConsumerGroupDescribe may give for a group without members of the consumer protocol.
 _NOT_DESCRIBED: Final = frozenset(
     {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED}
 )
 
 
 def _no_consumer_group(settings: Settings, body: ConsumerGroupDescribeRequest, answer: Answer | None) -> Answer:
-    """Administrators ask so of every group, to find out which kind it is of."""
+    """The answer to ConsumerGroupDescribe for a group that is not a consumer group.
+
+    Admin clients send it for every group, to find out its type."""
     if not settings.consumer_protocol_enabled:  # G-CFG-29
         return ConsumerGroupDescribeResponse(
             tuple(DescribedConsumerGroup(ErrorCode.UNSUPPORTED_VERSION, group_id=name) for name in body.group_ids)
@@ -110,12 +113,12 @@ def at_the_door(
     scala: bool = False,
     deleting: bool = False,
 ) -> tuple[Answer, str] | None:
-    """The answer that a request gets without touching the group, and the rule; None if it gets to the group.
+    """The answer that a request gets before it reaches the group, and the rule; None if it reaches the group.
 
-    ``answer`` is the one that was seen. It decides what cannot be known otherwise: that a client has no right, or that
-    the broker was not yet the coordinator (only while there is no group, and if it may be ``away``:
-    ``Coordination.may_be_away``). ``loading``: no answer seen so far says that the broker is the coordinator.
-    ``scala``: it is that of Kafka up to 3.9. ``deleting``: a DeleteGroups of this group is under way.
+    ``answer`` is that of the trace. Only it can show that a client lacks a right, or that the broker was not yet the
+    coordinator. The latter is possible only while there is no group, and if the coordinator may be ``away``
+    (``Coordination.may_be_away``). ``loading``: no earlier answer shows that the broker is the coordinator. ``scala``:
+    the coordinator is that of Kafka up to 3.9. ``deleting``: a DeleteGroups of this group is under way.
     """
     error = getattr(answer, "error_code", None)
     denied = error is _DENIED or (

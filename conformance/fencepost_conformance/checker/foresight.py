@@ -1,19 +1,20 @@
-"""What a step must not do because of answers that were seen later.
+"""Rule out steps of the search that later answers of the trace make impossible.
 
-A wrong guess about hidden steps mostly shows only many lines on, and going back from there one choice at a time would
-take forever. But much can be told at once, since two things in a group go one way only:
+A wrong guess about hidden steps often shows only many lines later. To go back from there one choice at a time would
+take too long. But much is known at once, since two things in a group never go back:
 
-* *generations grow* (INV-GEN-01). A request answered NONE or REBALANCE_IN_PROGRESS for generation g is taken up while g
-  is current. If it was answered as in a calm group, it is taken up before the rebalance that ends g begins;
-* *member ids do not come back* (INV-FENCE-02). While a request that names a member is yet to be taken up, and was
-  answered as one of a known member, that member must not go.
+* *Generations grow* (INV-GEN-01). If a request for generation g was answered NONE or REBALANCE_IN_PROGRESS, the
+  coordinator processed it while g was current. If it was answered as in a group without a rebalance, the coordinator
+  processed it before the rebalance that ended g began.
+* *Member ids do not come back* (INV-FENCE-02). If a request was answered as that of a known member, that member must
+  stay until the coordinator has processed the request.
 
-And a JoinGroup that is parked is answered with the next generation, or with an error.
+Also, a parked JoinGroup is answered with the next generation, or with an error.
 
-So a step is a dead end as soon as a request that is still to be taken up has an answer that is out of reach after it.
-A deleted group begins with generation 0 again, and a coordinator that failed inside may have used up a number
-(C-ST-27): nothing is foreseen of groups in whose trace somebody deletes the group or is answered UNKNOWN_SERVER_ERROR.
-A deletion that was refused does not count.
+So a step is a dead end if, after it, a request that the coordinator has not yet processed can no longer get its answer.
+A deleted group starts again with generation 0, and an internal error of the coordinator may have used up a number
+(C-ST-27). So nothing is ruled out in a trace with a deletion of the group or the answer UNKNOWN_SERVER_ERROR. A
+deletion that the coordinator rejected does not count.
 """
 
 from __future__ import annotations
@@ -37,15 +38,16 @@ from fencepost_model.machines import PREPARING
 from .commits import Commit
 from .history import NEVER, Answer, Event, Op
 
-#: Answers that only a known member, or a pending id, gets.
+#: Codes that only a known member, or a pending id, gets.
 _KNOWN: Final = frozenset({ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION})
 
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """``generation``: the group must not be beyond it; ``calm``: nor in the rebalance that ends it.
+    """The state of the group that a request needs for its answer.
 
-    ``member`` must be known. ``joins``: a JoinGroup of a dynamic member, who is in no generation unless it was parked.
+    ``generation``: the group must not be beyond it; ``calm``: nor in the rebalance that ends it. ``member`` must be
+    known. ``joins``: a JoinGroup of a dynamic member, which is in the generation only if its JoinGroup was parked.
     """
 
     generation: int = NEVER
@@ -72,14 +74,14 @@ def _demand(body: object, answer: Answer) -> _Demand | None:
 
 
 def may_delete(op: Op, answer: Answer | None) -> bool:
-    """Is this a deletion of the group that was not refused?"""
+    """Whether this is a deletion of the group that was not rejected."""
     rows = answer.results if isinstance(answer, DeleteGroupsResponse) else ()
     refused = bool(rows) and all(row.error_code is not ErrorCode.NONE for row in rows)
     return isinstance(op.body, DeleteGroupsRequest) and not refused
 
 
 class Foresight:
-    """Over the events of one search; ``known`` are the answers that are to be met."""
+    """The demands of the requests in one search. ``known``: the answers of the trace that the model must give."""
 
     def __init__(self, events: Sequence[Event], known: Mapping[int, Answer], *, blind: bool = False) -> None:
         self._demands: dict[int, _Demand] = {}
@@ -87,10 +89,10 @@ class Foresight:
         deletes = any(may_delete(event.op, known.get(event.op.id)) for event in events)
         failed = any(getattr(answer, "error_code", None) is ErrorCode.UNKNOWN_SERVER_ERROR for answer in known.values())
         self._blind = blind or deletes or failed
-        #: For each position: the least generation demanded by requests sent there or later, of all and of the calm.
+        #: By position: the least generation that requests sent there or later demand; all requests, and the calm ones.
         self._least = [NEVER] * (len(events) + 1)
         self._least_calm = [NEVER] * (len(events) + 1)
-        #: Member -> the last position at which a request is sent that needs it.
+        #: By member: the last position at which a request that needs it is sent.
         self._last: dict[str, int] = {}
         for at in range(len(events) - 1, -1, -1):
             self._least[at], self._least_calm[at] = self._least[at + 1], self._least_calm[at + 1]
@@ -109,7 +111,7 @@ class Foresight:
                 self._last.setdefault(demand.member, at)
 
     def dead_end(self, at: int, under_way: Sequence[int], before: Group | None, after: Group | None) -> bool:
-        """True if, once the group is ``after``, some request under way or sent from position ``at`` on is too late."""
+        """Whether some request under way, or sent from position ``at`` on, is too late once the group is ``after``."""
         if self._blind or after is None or before is after:
             return False
         generation, preparing = after.generation, after.state == PREPARING
@@ -131,7 +133,7 @@ class Foresight:
         return False
 
     def answered_otherwise(self, number: int, after: Group | None) -> bool:
-        """True if this JoinGroup, parked in a rebalance, cannot get the answer that was seen."""
+        """Whether this JoinGroup, parked in a rebalance, cannot get its answer in the trace."""
         seen = self._joins.get(number)
         if seen is None or after is None or after.state != PREPARING or self._blind:
             return False

@@ -1,7 +1,7 @@
-"""What a wire trace says about one group: operations, each with the moments at which it was seen to begin and to end.
+"""The history of one group in a wire trace: its operations, each with the times of its request and its answer.
 
-One request is one operation of each group it names. What the coordinator's messages have as lists over groups
-(DeleteGroups) is cut to the group's own row, so that an operation belongs to one group alone.
+A request is one operation of each group that it names. If a message is a list of groups (DeleteGroups), the operation
+has only the row of its group.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ NEVER: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class OddAnswer:
-    """An answer with error codes that none of the group APIs has. No model gives one."""
+    """An answer with error codes that none of the group APIs has. The model never gives one."""
 
     codes: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A ListGroups, as far as it concerns one group."""
+    """A ListGroups request, as far as it concerns one group."""
 
     group_ids: tuple[str]
     states_filter: tuple[str, ...] = ()
@@ -72,8 +72,8 @@ Answer: TypeAlias = ResponseBody | CommitAnswer | OddAnswer
 class Op:
     """One request about one group.
 
-    ``line`` and ``answer_line`` count the lines of the trace after its header, from 1. ``answer`` is None if none was
-    seen, and then ``closed_ms`` tells when its connection closed (``NEVER`` if it did not).
+    ``line`` and ``answer_line`` count the lines of the trace after its header, from 1. ``answer`` is None if the trace
+    has none; ``closed_ms`` is then the time at which its connection closed (``NEVER`` if it did not).
     """
 
     id: int
@@ -91,7 +91,7 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """``op`` was sent, or (``answered``) its answer was seen."""
+    """The sending of a request, or (``answered``) the arrival of its answer."""
 
     at_ms: int
     line: int
@@ -101,10 +101,10 @@ class Event:
 
 @dataclass(slots=True)
 class History:
-    """A group's events in order; ``foreign`` names what the checker does not cover, and the line where it stands.
-    ``cuts``: lines at which the broker closed a connection, as one that ends does with all. ``coordination``: when the
-    broker may say that it is not the coordinator. ``offsets``: the first and last line of each time in which the group
-    certainly has offsets, or an open transaction."""
+    """A group's events in order. ``foreign``: what the checker does not cover, and its line. ``cuts``: lines at which
+    the broker closed a connection; a broker that stops closes all. ``coordination``: when the broker may say that it is
+    not the coordinator. ``offsets``: the first and last line of each time in which the group certainly has offsets, or
+    an open transaction."""
 
     group_id: str
     events: list[Event] = field(default_factory=list)
@@ -124,7 +124,7 @@ _OF_ONE_GROUP: Final = (
 
 
 def _parts(body: RequestBody | None) -> dict[str, RequestBody]:
-    """The groups that a request is about, each with the request as far as it concerns that group."""
+    """The groups that a request is about, each with its part of the request."""
     if isinstance(body, _OF_ONE_GROUP):
         return {body.group_id: body}
     if isinstance(body, ConsumerGroupDescribeRequest):
@@ -231,7 +231,7 @@ class _Histories:
         self.groups[group_id].events.append(Event(at_ms, number, op, answered=True))
 
     def _forget(self, group_id: str, op: Op) -> None:
-        """The request did nothing to the group."""
+        """Drop a request that did nothing to the group."""
         history = self.groups[group_id]
         history.events = [event for event in history.events if event.op is not op]
 
@@ -245,7 +245,8 @@ class _Histories:
 
 
 def histories(trace: WireTrace, *, scala: bool = False) -> dict[str, History]:
-    """The history of each group that the trace speaks of, in order of appearance; ``scala``: of that coordinator."""
+    """The history of each group in the trace, in order of appearance. ``scala``: the trace is of the Scala
+    coordinator."""
     made = _Histories(trace, scala=scala)
     for number, line in enumerate(trace.lines, 1):
         if isinstance(line, SentLine):
@@ -258,12 +259,13 @@ def histories(trace: WireTrace, *, scala: bool = False) -> dict[str, History]:
 
 
 def _only_described(history: History) -> bool:
-    """Administrators describe groups that live elsewhere, and before the trace: nothing is known of such a group."""
+    """Whether the trace only describes the group. It may be older, or live on another broker: nothing is known of
+    it."""
     return all(isinstance(event.op.body, DescribeGroupsRequest) for event in history.events)
 
 
 def member_ids(answers: Iterable[Answer | None]) -> set[str]:
-    """Every member id that some answer tells."""
+    """Every member id that an answer contains."""
     found: set[str] = set()
     for answer in answers:
         for name in ("member_id", "leader"):

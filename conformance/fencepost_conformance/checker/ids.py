@@ -1,4 +1,4 @@
-"""Which member id did the coordinator make for a request that came without one (G-WIRE-28, NOT-10)?"""
+"""The member ids that the coordinator generated for requests without one (G-WIRE-28, NOT-10)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fencepost_model.classic.state import Group
 
 from .history import Answer, Op, member_ids
 
-#: Part of every id that stands for one that no answer of the trace shows.
+#: Part of every placeholder for an id that no answer of the trace shows.
 UNSEEN: Final = "-unseen-"
 
 
 class NewIds:
-    """From the answers that were seen: mostly the request's own answer tells the id.
+    """The new member ids, from the answers of the trace. Usually the answer to the request itself contains the id.
 
-    If that answer is lost, another may still show it (a members list, the leader), so every id that no request was told
-    directly is a candidate, and so is one that never shows.
+    If that answer is lost, another one may still show the id (a members list, the leader). Then every id that no
+    request got directly is a candidate, and so is an id that no answer shows.
     """
 
     def __init__(self, ops: Iterable[Op], known: Mapping[int, Answer]) -> None:
@@ -29,20 +29,20 @@ class NewIds:
                 isinstance(op.body, JoinGroupRequest)
                 and not op.body.member_id
                 and isinstance(answer, JoinGroupResponse)
-                and answer.member_id  # of errors, too: who waited under that id is told it
+                and answer.member_id  # errors contain the id, too, if the request waited under it
             ):
                 self._told[op.id] = answer.member_id
         self._untold: Collection[str] = sorted(member_ids(known.values()) - set(self._told.values()))
 
     def candidates(self, op: Op, group: Group | None) -> tuple[str, ...]:
-        """The ids that this request may have been given; one, ``""``, if it needs none."""
+        """The ids that the coordinator may have generated for this request; only ``""`` if it needs none."""
         body = op.body
         if not isinstance(body, JoinGroupRequest) or body.member_id:
             return ("",)
         told = self._told.get(op.id)
         if told is not None:
             return (told,)
-        # G-WIRE-28: a made id begins with the instance id or the client id.
+        # a generated id begins with the instance id or the client id (G-WIRE-28)
         prefix = body.group_instance_id or op.client_id
         used = set() if group is None else {member.member_id for member in group.members} | group.pending_join
         shown = [made for made in self._untold if made.startswith(prefix) and made not in used]

@@ -1,8 +1,9 @@
-"""Would other settings explain a refusal? Asked of those that the broker did not tell, so that Kafka's default stands
-for them: nobody is to take the checker's guess for the broker's fault.
+"""Whether other settings would explain a refusal.
 
-The values that are tried are read off the trace, as far as it shows any: how long joins were kept waiting, which
-session timeouts were let in, which heartbeat interval was told, at how many members a group was full.
+If the trace does not show a setting of the broker, the checker assumes Kafka's default. A wrong assumption must not be
+reported as a fault of the broker. So after a refusal the checker tries other values of these settings, as far as the
+trace suggests any: how long joins waited, which session timeouts were accepted, which heartbeat interval the answers
+contain, at how many members a group was full.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ from ..trace.lines import Setting
 from ..wire.settings import changed, fitting, spelled
 from .history import History, Op, member_ids
 
-#: the line of the first impossible event with these settings (lines after the header); None: the group is accepted
+#: Returns the line of the first impossible event with these settings (after the header); None: the group is accepted.
 Check = Callable[[Settings], int | None]
 
-#: settings of which a trace shows only that they are another: values that are used
+#: For settings whose value a trace cannot suggest: common values.
 _SESSIONS: Final = (10_000, 6_000, 30_000, 60_000, 1_000, 120_000, 300_000)
 _INTERVALS: Final = (0, 5_000, 15_000)
 _RETENTIONS: Final = tuple(minutes * 60_000 for minutes in (1_440, 60, 30, 10, 5, 2, 1, 43_200, 525_600))
 _CHECKS: Final = (60_000, 5_000, 1_000, 3_600_000)
-#: joins are kept waiting for a while beyond the delay; delays are mostly set in steps like this
+#: Joins wait a little longer than the delay, so the waits are rounded down to this step.
 _STEP_MS: Final = 100
-#: groups that are full are small in traces
+#: The largest size of a full group that is tried.
 _FULL: Final = 20
-#: so many assumptions may be wrong at once
+#: The most assumptions that are changed together.
 _TOGETHER: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """``settings`` (field and value) with which the refused group would be accepted, or, with a ``line``, would be
-    refused only there."""
+    """Settings that would explain a refusal: with ``settings`` (fields and values) the group is accepted, or, with a
+    ``line``, refused only there."""
 
     settings: tuple[tuple[str, Setting], ...]
     line: int | None = None
@@ -47,11 +48,12 @@ class Instead:
     def __str__(self) -> str:
         told = " and ".join(spelled(field, value) for field, value in self.settings)
         upto = "" if self.line is None else f" up to line {self.line}"
-        return f"would be accepted{upto} with {told}, which the broker did not tell; give it with --setting"
+        return f"would be accepted{upto} with {told}, which the trace does not show; give it with --setting"
 
 
 def instead(history: History, line: int, settings: Settings, assumed: Iterable[str], check: Check) -> Instead | None:
-    """What of the ``assumed`` settings (fields) would explain the refusal at ``line``, or bring the trace further."""
+    """Other values of the ``assumed`` settings (fields) that explain the refusal at ``line``, or move it to a later
+    line; None if there are none."""
     free = frozenset(assumed)
     tried = {field: list(_candidates(field, history, settings)) for field in free}
     best: dict[str, Setting] = {}
@@ -76,7 +78,7 @@ def instead(history: History, line: int, settings: Settings, assumed: Iterable[s
 
 
 def _candidates(field: str, history: History, settings: Settings) -> Iterable[Setting]:
-    """Other values than the one that was assumed, the likeliest first."""
+    """The other values to try for a setting, the likeliest first."""
     ops = [event.op for event in history.events if event.answered]
     found: Iterable[Setting]
     match field:
@@ -109,7 +111,7 @@ def _candidates(field: str, history: History, settings: Settings) -> Iterable[Se
 
 
 def _delays(history: History) -> list[Setting]:
-    """What the joins that were answered with a generation waited at least and at most, in round numbers."""
+    """The shortest and longest wait of the joins that were answered with a generation, rounded down."""
     waits = [
         event.at_ms - event.op.sent_ms
         for event in history.events
@@ -119,7 +121,7 @@ def _delays(history: History) -> list[Setting]:
 
 
 def _sessions(ops: Iterable[Op], *, let_in: bool, pick: Callable[[list[int]], int]) -> list[int]:
-    """The least or most session timeout of those that were let in, or of those that were not."""
+    """The shortest or longest session timeout that was accepted, or that was rejected."""
     found = [
         op.body.session_timeout_ms
         for op in ops
@@ -130,7 +132,7 @@ def _sessions(ops: Iterable[Op], *, let_in: bool, pick: Callable[[list[int]], in
 
 
 def _assignors(ops: Iterable[Op], settings: Settings) -> list[Setting]:
-    """Those that members asked for and got, and without those that they did not get; and the other one first."""
+    """The assignors without those that the broker rejected, plus those that it accepted; in both orders."""
     named: dict[str, bool] = {}
     for op in ops:
         if isinstance(op.body, ConsumerGroupHeartbeatRequest) and op.body.server_assignor is not None:

@@ -1,14 +1,14 @@
 """Whether the broker was too slow for a judgement about time.
 
-A timer, an answer or a request may be late by ``Limits.slack_ms``. A broker that is overloaded, or a machine that is,
-exceeds that, and is then refused for what a faster one would have done right. Requests that no coordinator keeps
-waiting show how slow it was: while they are answered promptly, a session that ends too late is a fault of the broker.
-How long a new topic takes to appear in Metadata shows how long a coordinator may take to learn what topics there are.
+A timer, an answer or a request may be late by ``Limits.slack_ms``. An overloaded broker or machine may be later, and
+would then be refused although only its times are wrong. Requests that a coordinator always answers at once show how
+slow the broker was. While it answers them promptly, a session that ends too late is a fault of the broker. The time
+until a new topic appears in Metadata shows how long a coordinator may take to learn of topics.
 
-So a refusal is looked at once more if such a request took long just before it, or, where it rests on topics, if a topic
-took long to appear at any time. The longest of these times, twice, goes
-on top of the slack: once for what the broker did late, once for an answer that arrived late. If the trace then has an
-explanation, only the time is wrong, and the trace is undecided.
+So the checker looks at a refusal once more in two cases: such a request took long just before it, or the refusal is
+about topics and a topic took long to appear at any time. It then adds the longest of these times twice to the slack:
+once for a late action of the broker, once for a late answer. If that explains the trace, only the time is wrong, and
+the trace is undecided.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _AT_ONCE: Final = {
 }  # fmt: skip
 _METADATA: Final = 3
 _CREATE_TOPICS: Final = 19
-#: rules about partitions that the coordinator knows of
+#: rules about the partitions that the coordinator knows
 _OF_TOPICS: Final = {"A-PROP-01"}
 #: an answer within this time is prompt
 _PROMPT_MS: Final = 1_000
-#: so often the slack is widened, for delays at several places of a trace
+#: how often the slack is widened, for delays at several places of a trace
 _TIMES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """What shows that the broker was slow: a line after the header, what it shows, and by how much it was late."""
+    """Evidence that the broker was slow: a line after the header, what it shows, and by how much it was late."""
 
     line: int
     what: str
     took_ms: int
 
     def sentence(self, group_id: str, slack_ms: int) -> str:
-        """Why the trace is undecided, and what to do; without the line, which stands beside it."""
+        """Why the trace is undecided, and what to do; without the line, which is shown separately."""
         return (
             f"group {group_id!r}: only times are wrong, by more than the {slack_ms} ms that are allowed, and the "
             f"broker was slow: {self.what}; play fewer traces at a time (conform --concurrency), or allow more "
@@ -58,11 +58,10 @@ class Slow:
 def only_late(
     trace: WireTrace, refusal: Refusal, limits: Limits, check: Callable[[Limits], Refusal | None]
 ) -> Refusal | Slow:
-    """The refusal that remains if the broker may have been as late as it was seen to be, or the slow answer by which
-    nothing remains.
+    """The refusal that remains if the broker may be as late as the trace shows; or, if none remains, the slow answer.
 
     Args:
-        refusal: what the group is refused for with ``limits``; its line counts from the header.
+        refusal: the group's refusal with ``limits``; its line counts from the header.
         check: the first refusal of the group with other limits.
     """
     first: Slow | None = None
@@ -87,7 +86,7 @@ def only_late(
 
 def _slowest(trace: WireTrace, refusal: Refusal, limits: Limits) -> Slow | None:
     """The slowest request that was under way within the slack before the refused event; None if all were prompt. The
-    answer that is refused shows nothing about itself."""
+    refused answer itself does not count."""
     since_ms, slowest = refusal.at_ms - limits.slack_ms, None
     under_way: dict[tuple[int, int], tuple[int, SentLine]] = {}
     for number, line in enumerate(trace.lines, 1):
@@ -108,8 +107,8 @@ def _slowest(trace: WireTrace, refusal: Refusal, limits: Limits) -> Slow | None:
 
 
 def _latest_topic(trace: WireTrace, until_ms: int) -> Slow | None:
-    """The topic that took longest from the answer to CreateTopics to a Metadata answer that has it, if an earlier one
-    had it not."""
+    """The topic that took longest from the answer to CreateTopics to the first Metadata answer that contains it, if an
+    earlier Metadata answer lacked it."""
     made: dict[str, int] = {}
     missed: set[str] = set()
     latest: Slow | None = None

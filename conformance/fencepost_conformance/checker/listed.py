@@ -1,8 +1,8 @@
 """Whether the rows of ListGroups fit the filters of its request, the version and each other (C-ADM-04, C-ADM-05).
 
-A row has a state from version 4 on and a type from version 5 on. A filter leaves only rows that it names, whatever the
-case of the letters; spaces around the name of a state do not count. The type, state and protocol type of a row must go
-together. What the history of a group says of its row is judged with that history (``listings``).
+A row has a state from version 4 on and a type from version 5 on. A filter keeps only rows that it names, in upper or
+lower case; spaces around the name of a state do not count. The type, state and protocol type of a row must fit each
+other. ``listings`` compares a row with the history of its group.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .listings import LIST_GROUPS, STATE_VERSION, TYPE_VERSION
 from .verdict import Refusal
 
 _CLASSIC, _CONSUMER = "classic", "consumer"
-#: the states of each type of group; other types, as of share groups, are not judged
+#: the states of each type of group; other types, such as share groups, are not judged
 _STATES: Final = {
     _CLASSIC: (EMPTY, PREPARING, COMPLETING, STABLE, DEAD),
     _CONSUMER: (EMPTY, "Assigning", "Reconciling", STABLE, DEAD),

@@ -1,17 +1,17 @@
 """ListGroups as a part of the history of one group, so that each answer can be compared with it.
 
-The answer becomes an operation of each group in whose history it falls: the group's row, or that it has none. A group
-that is there must be listed with its state, type and protocol type unless a filter leaves it out, and one that is not
-there must not be listed (C-ADM-04, C-ADM-05, C-ADM-08).
+The answer becomes an operation of each group that the trace knows at that time: the group's row, or the fact that it
+has none. A group that exists must be listed with its state, type and protocol type unless a filter excludes it, and
+one that does not exist must not be listed (C-ADM-04, C-ADM-05, C-ADM-08).
 
-Three things are not held against the broker:
+The checker does not judge three cases:
 
-* It may not coordinate the group at that time (``Coordination``).
-* The row is one of a share or streams group, of which the trace tells nothing.
-* The group is not listed, and the caller may lack the right to see it. A caller that has itself been answered about the
-  group on the same connection has that right; so have all callers if the header says so (``LISTS``).
+* The broker may not be the group's coordinator at that time (``Coordination``).
+* The row is of a share or streams group, about which the trace says nothing.
+* The group is not listed, and the caller may lack the right to see it. A caller that has got an answer about the group
+  on the same connection has that right; so have all callers if the header says so (``LISTS``).
 
-A group that is listed twice with the same words counts once: Kafka does so after a deletion that failed (C-ADM-05).
+Two equal rows for one group count once: Kafka lists a group twice after a failed deletion (C-ADM-05).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from ..trace.lines import ReceivedLine, SentLine
 from .history import Event, History, Listing, Op
 
 LIST_GROUPS: Final = 16
-#: From this version on a row has a state, and a request may filter by it; and the same of types.
+#: The first versions in which a row has a state or a type, and a request may filter by it.
 STATE_VERSION: Final = 4
 TYPE_VERSION: Final = 5
-#: In the header's provenance: every client of the trace may list every group.
+#: Key in the header's provenance: every client of the trace may list every group.
 LISTS: Final = "lists"
 ALL: Final = "all"
 
@@ -46,7 +46,7 @@ _DENIED: Final = frozenset({ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPI
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """A ListGroups and its answer without error, with their lines; lines are counted as in ``Op``."""
+    """A ListGroups and its answer without error, with their lines, which are counted as in ``Op``."""
 
     line: int
     answer_line: int
@@ -57,7 +57,7 @@ class _Exchange:
 
 
 def add_listings(trace: WireTrace, groups: Mapping[str, History]) -> None:
-    """Put the answers of ListGroups into the histories of the groups that they speak of."""
+    """Add the answers to ListGroups to the histories of the groups that they concern."""
     sees_all = dict(trace.provenance).get(LISTS) == ALL
     number = count(1 + max((event.op.id for history in groups.values() for event in history.events), default=0))
     exchanges = list(_exchanges(trace))
@@ -75,7 +75,7 @@ def add_listings(trace: WireTrace, groups: Mapping[str, History]) -> None:
 
 
 def expected(group_id: str, group: Group | None, version: int, asked: Listing) -> ListGroupsResponse:
-    """The answer about one classic group that is in this state."""
+    """The answer about one classic group in this state."""
     states = asked.states_filter if version >= STATE_VERSION else ()
     types = asked.types_filter if version >= TYPE_VERSION else ()
     filters = ListGroupsRequest(states_filter=states, types_filter=types)
@@ -110,7 +110,8 @@ def _exchanges(trace: WireTrace) -> Iterator[_Exchange]:
 
 
 def _callers(events: Iterable[Event]) -> frozenset[int]:
-    """The connections on which the group was spoken of without a denial: who may read a group may describe it."""
+    """The connections with an answer about the group that is not a denial: a caller that may read it may describe
+    it."""
     answered = [event.op for event in events if event.answered]
     codes = [(op, getattr(op.answer, "error_code", None)) for op in answered]
     return frozenset(op.connection for op, code in codes if code is not None and code not in _DENIED)

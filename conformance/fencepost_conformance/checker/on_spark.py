@@ -1,4 +1,4 @@
-"""Files of traces, spread over the executors of a Spark session."""
+"""Check files of traces on the executors of a Spark session."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ..trace.lines import Setting
     from .verdict import Verdict
 
-#: files of one job, and bytes of files that the driver sends along with one
+#: The most files of one job, and the most bytes of files that the driver sends with it.
 _FILES, _BYTES = 5_000, 32_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """The verdicts about one file: by its path where the executors see it, else by its name and content."""
+    """Checks one file: by its path if the executors can read it, else by its name and content."""
 
     limits: Limits
     profile: str
@@ -40,13 +40,13 @@ class _Check:
         return list(check_stream(name, io.BytesIO(content), self.limits, profile_named(self.profile), self.given))
 
     def of_row(self, row: Any) -> tuple[str, list[Verdict]]:
-        """As Spark reads a file: the verdicts with its path, since files come in any order."""
+        """The verdicts about a file that Spark has read, with its path, since Spark returns files in any order."""
         return row["path"], self.of((row["path"], bytes(row["content"])))
 
 
 def on_spark(plan: Plan, advance: Callable[[int], None]) -> Iterator[list[Verdict]]:
-    """The verdicts of each file, in the order of the files, then of each URL. ``advance`` is told of files as they are
-    done. Raises CannotRun."""
+    """The verdicts of each file, in the order of the files, then of each URL. Calls ``advance`` with the number of
+    files that are done. Raises CannotRun."""
     check = _Check(plan.limits, plan.profile, dict(plan.given))
     with started(plan.place, needs.FILES) as running:
         if running.cluster:
@@ -63,7 +63,7 @@ def on_spark(plan: Plan, advance: Callable[[int], None]) -> Iterator[list[Verdic
 def _spread(
     running: Running, items: Sequence[Any], check: Callable[[Any], list[Verdict]], advance: Callable[[int], None]
 ) -> list[list[Verdict]]:
-    """One job: what becomes of each item, in order."""
+    """The results of ``check`` for each item, in order, from one Spark job."""
     tasks = min(len(items), running.cores * 4)
     context = running.session.sparkContext
     with told(running.session, len(items), tasks, advance):
@@ -72,7 +72,7 @@ def _spread(
 
 
 def _in_memory(files: Iterable[Path]) -> Iterator[list[tuple[str, bytes]]]:
-    """Files with what they hold, a few at a time: the executors of a cluster do not see this machine's."""
+    """Files with their contents, a few at a time: the executors of a cluster cannot read this machine's files."""
     batch: list[tuple[str, bytes]] = []
     size = 0
     for path in files:
@@ -101,5 +101,5 @@ def _stored(running: Running, url: str, check: _Check, advance: Callable[[int], 
         with told(session, len(wanted), tasks, advance):
             found = dict(contents.map(check.of_row).collect())
         if lost := sorted({*wanted} - {*found}):
-            raise CannotRun(f"{lost[0]} cannot be read by Spark; its name may have a character of a pattern in it")
+            raise CannotRun(f"Spark cannot read {lost[0]}; its name may contain a character of a pattern")
         yield from (found[path] for path in wanted)

@@ -1,22 +1,22 @@
-"""Which requests under way need not be tried in every order.
+"""Requests that the search need not try in every order.
 
-Twenty members that join one generation can be taken up in 20! orders, and on the way to refusing a trace all would be
-looked at. But requests of one *kind*, as named here, commute: taken up in either order they are answered alike and
-leave the same group. So of each kind only the one that was sent first is tried next. Across kinds every order is tried.
+The coordinator can process twenty joins in 20! orders, and the search would try all of them before it refuses a trace.
+But requests of one *kind* commute: in either order they get the same answers and leave the same group. So of each kind
+the search tries only the request that was sent first. It tries every order of requests of different kinds.
 
-The kinds lean on the answer that was seen, and on the group as it is:
+The kind of a request depends on its answer in the trace, and on the present group:
 
-* JoinGroups into the phase that is running, answered NONE with the generation it leads to. The order of the first one
-  decides the leader, so they commute only once there is a leader. One that takes the place of a static member, or whose
-  instance id another request under way has too, commutes with nothing.
-* unanswered JoinGroups of known dynamic members into the phase that is running: mostly
-  another JoinGroup of the member takes their place (C-JOIN-59).
-* SyncGroups of followers in the current generation, answered NONE: parked, or answered from the store.
-* Heartbeats answered NONE, or REBALANCE_IN_PROGRESS: they change nothing but the session of the sender.
-* JoinGroups that are given a member id: each adds another id.
+* JoinGroups in the running rebalance, answered NONE with its generation. The first one decides the leader, so they
+  commute only once there is a leader. A JoinGroup that replaces a static member, or whose instance id another request
+  under way has too, commutes with nothing.
+* Unanswered JoinGroups of known dynamic members in the running rebalance: usually another JoinGroup of the member
+  replaces them (C-JOIN-59).
+* SyncGroups of followers in the current generation, answered NONE: parked, or answered from the stored assignment.
+* Heartbeats answered NONE, or REBALANCE_IN_PROGRESS: they change only the session of the sender.
+* JoinGroups that get a member id: each adds another id.
 
-This is not exact if a timer runs out between two requests of one kind and concerns one of their
-members. A trace that is refused is therefore looked at once more without it, within ``Limits.second_look`` steps.
+This is not exact if a timer of one of the members fires between two requests of one kind. So a refused trace is
+searched once more in all orders, within ``Limits.second_look`` steps.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from .history import Answer, Op
 
 
 def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op], known: Container[int]) -> str | None:
-    """Requests of the same kind commute; None commutes with nothing. ``others`` are under way too. ``known``: the
-    requests whose answer is to be met."""
+    """The kind of a request: those of the same kind commute, None commutes with nothing. ``others`` are under way, too.
+    ``known``: the requests whose answers the model must give."""
     body = op.body
     error = getattr(answer, "error_code", None)
     if isinstance(body, HeartbeatRequest):
@@ -49,7 +49,7 @@ def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op
             return "calm heartbeat"
         return "heartbeat in rebalance" if error is ErrorCode.REBALANCE_IN_PROGRESS else None
     if isinstance(answer, DescribeGroupsResponse | ListGroupsResponse):
-        return f"description {hash(answer)}"  # it changes nothing, so those that say the same commute
+        return f"description {hash(answer)}"  # it changes nothing, so equal ones commute
     if answer is None and isinstance(body, JoinGroupRequest):
         return "join" if group is not None and _goes_unseen(op, body, group, others, known) else None
     if group is None or error is None:
@@ -69,7 +69,7 @@ def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op
 
 
 def _goes_unseen(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[Op], known: Container[int]) -> bool:
-    """The JoinGroup parks a member that is known, and takes the place of no request that was answered (C-JOIN-59)."""
+    """Whether the JoinGroup of a known member is parked without replacing a request that was answered (C-JOIN-59)."""
     if group.state != PREPARING or group.leader is None or body.group_instance_id:
         return False
     parked = [member.join for member in group.members if member.member_id == body.member_id]
@@ -78,10 +78,10 @@ def _goes_unseen(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[
 
 
 def _beside_another(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[Op]) -> bool:
-    """Does another JoinGroup of the same member make a difference?
+    """Whether another JoinGroup of the same member makes the order matter.
 
-    The first one makes a member of a pending id, with its own client id. The last one is parked, with its protocols: of
-    those that are answered alike, which one is not certain; one without an answer goes before one with an answer.
+    The first JoinGroup of a pending id creates the member, with its client id. The last one stays parked, with its
+    protocols. It is not certain which of several answered ones that is. One without an answer comes before one with.
     """
     same = [
         other
@@ -99,7 +99,7 @@ def _beside_another(op: Op, body: JoinGroupRequest, group: Group, others: Sequen
 
 
 def replaced(number: int, before: GroupState, result: Successor) -> set[int]:
-    """The parked requests whose place this one takes, so that they get no answer (C-JOIN-59, C-SYNC-19)."""
+    """The parked requests that this one replaces, so that they get no answer (C-JOIN-59, C-SYNC-19)."""
     group, after = before.group, result.state.group
     if group is None or after is None:
         return set()
@@ -121,12 +121,12 @@ def _contested(op: Op, body: JoinGroupRequest, group: Group, others: Sequence[Op
 
 
 def changes_when_durable(state: GroupState) -> bool:
-    """Does the group change when its records become durable (C-SYNC-21, C-STATIC-03)?"""
+    """Whether the group changes when its records become durable (C-SYNC-21, C-STATIC-03)."""
     return any(isinstance(operation.callback, Assigned | Replaced) for operation in state.operations)
 
 
 def leads(op: Op, answer: Answer | None, group: Group | None) -> bool:
-    """The group has no leader, and this request was answered that its sender is the leader: it came first."""
+    """Whether this request came first: the group has no leader, and the answer makes the sender the leader."""
     if not isinstance(answer, JoinGroupResponse) or (group is not None and group.leader is not None):
         return False
     return bool(answer.leader) and answer.leader == answer.member_id and isinstance(op.body, JoinGroupRequest)

@@ -1,4 +1,4 @@
-"""Which traces to check, how, and one file of them."""
+"""The plan of a check: which traces, on which engine, with which limits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from .check import check_file
 from .search import Limits
 from .verdict import Verdict
 
-#: What a folder is searched for.
+#: The names of trace files in a folder.
 PATTERNS = ("*.jsonl", "*.jsonl.gz")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``profile`` "" takes the one that each trace names; ``workers`` 0 takes one process a core; ``urls``: traces that
-    Spark reads, ``place``: where it is; ``given``: settings (by field) over those of the headers."""
+    """What to check. ``profile``: "" for the one that each trace names. ``workers``: 0 for one process per core.
+    ``urls``: traces that Spark reads. ``place``: the Spark cluster. ``given``: settings (by field) that override those
+    of the headers."""
 
     files: tuple[Path, ...]
     engine: str = "local"
@@ -39,5 +40,5 @@ def check_one(path: Path, limits: Limits, profile: str, given: Mapping[str, Sett
 
 
 def profile_named(name: str) -> Profile | None:
-    """The profile of that name; None, that each trace names its own, for ""."""
+    """The profile of that name; None for "": each trace names its own."""
     return JUDGED[name] if name else None

@@ -2,7 +2,7 @@
 
 The rows of OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete are partitions, those of DescribeGroups,
 ConsumerGroupDescribe, DeleteGroups and OffsetFetch are groups, and those of LeaveGroup are members. An answer with an
-error of its own has no rows. A request that names a thing twice may be answered by one row or by two.
+error at the top has no rows. If a request names a thing twice, the answer may have one row or two.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _RULES: Final = {
     _OFFSET_DELETE: "O-DEL-06",
     _CONSUMER_GROUP_DESCRIBE: "C-ADM-06",
 }
-#: From these versions on OffsetFetch asks for several groups, and LeaveGroup names several members.
+#: The first versions in which OffsetFetch asks for several groups, and LeaveGroup names several members.
 _MANY_GROUPS: Final = 8
 _MANY_MEMBERS: Final = 3
 
@@ -50,8 +50,8 @@ _Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What was asked for and what the rows are about, in words; ``field`` is the list of the answer, ``thing`` the kind
-    of its rows. ``group_id`` None: the rows are groups."""
+    """The things of a request and of the rows of its answer, in words. ``field``: the list of the answer. ``thing``:
+    the kind of its rows. ``group_id`` None: the rows are groups."""
 
     group_id: str | None
     field: str
@@ -61,7 +61,7 @@ class _Rows:
 
 
 def wrong_rows(trace: WireTrace) -> Iterator[Refusal]:
-    """For each answer whose rows do not fit its request, what is missing, doubled or extra."""
+    """For each answer whose rows do not fit its request, the refusal: a missing, doubled or extra row."""
     asked: dict[tuple[int, int], SentLine] = {}
     for number, line in enumerate(trace.lines, 1):
         if not isinstance(line, SentLine | ReceivedLine) or line.api_key not in _RULES or "undecoded" in line.body:
@@ -94,7 +94,7 @@ def _refusal(number: int, line: ReceivedLine, rows: _Rows, key: str, what: str) 
 
 
 def _difference(rows: _Rows) -> tuple[str, str] | None:
-    """The first thing whose rows do not fit, and how."""
+    """The first thing with wrong rows, and what is wrong."""
     for key, times in rows.told.items():
         if key not in rows.asked:
             return key, f"with a row for {key}, which was not asked for"

@@ -1,4 +1,4 @@
-"""Many traces: which files, on which engine."""
+"""Find the files of many traces, and check them on the engine of the plan."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..processes import worker_processes
 from .plan import PATTERNS, Plan, check_one
 from .verdict import Verdict
 
-#: Below this many bytes of files, starting processes costs more than it saves.
+#: For fewer bytes of files than this, starting processes costs more time than it saves.
 _WORTH_PROCESSES = 400_000
 
 
 def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
-    """The files that the names mean: a file, a folder (searched to the bottom), or a pattern. Raises CannotRun."""
+    """The files of each name: a file, a folder (with all folders in it), or a pattern. Raises CannotRun."""
     found: dict[Path, None] = {}
     for name in names:
         path = Path(name)
@@ -52,14 +52,14 @@ def _local(plan: Plan) -> Iterator[list[Verdict]]:
 
 
 def validate_traces(plan: Plan) -> tuple[list[Verdict], float, bool]:
-    """The verdicts in the order of the files, the seconds it took, and whether it was interrupted, so that the verdicts
-    are those of the first files only. Raises CannotRun."""
+    """The verdicts in the order of the files, the seconds that the check took, and whether it was interrupted. After an
+    interruption, the verdicts are those of the first files only. Raises CannotRun."""
     if plan.profile and plan.profile not in JUDGED:
         raise CannotRun(unknown("profile", plan.profile, JUDGED, f"known: {', '.join(sorted(JUDGED))}"))
     if plan.engine not in ("local", "spark"):
         raise CannotRun(unknown("engine", plan.engine, ("local", "spark"), "known: local, spark"))
     if plan.urls and plan.engine != "spark":
-        raise CannotRun(f"{plan.urls[0]} is for Spark to read: --engine spark")
+        raise CannotRun(f"{plan.urls[0]}: only Spark reads URLs; add --engine spark")
     began = time.perf_counter()
     verdicts: list[Verdict] = []
     with progress("validating", len(plan.files) if not plan.urls else None) as meter, interruptible() as cut:

@@ -1,37 +1,36 @@
-"""The search for a run of the model that looks like the recorded one.
+"""Search for a run of the model that explains a recorded trace.
 
-What is known of a request is when it was sent and when its answer was seen; the coordinator took it up at some moment
-between the two. Timers and the replication of records are not seen at all. So between two lines of the trace the model
-may take *hidden steps*: take up a request that is under way, let a timer run out, let a record become durable. The
-trace is accepted if some choice of hidden steps makes the model give exactly the answers that were seen.
+A trace shows when a request was sent and when its answer arrived; the coordinator processed it at some time between the
+two. The trace does not show timers and the replication of records. So between two lines of the trace the model may take
+*hidden steps*: process a request that is under way, fire a timer, make a record durable. The trace is accepted if some
+choice of hidden steps makes the model give exactly the answers of the trace.
 
-*Only when needed.* Hidden steps may always be put off until just before the next answer that was seen: nothing but an
-answer can tell whether they have happened, and sending a request only adds to what can happen. So the search moves
-along the lines; a request that is sent joins those under way, and only at an answer that the model has not yet given
-are hidden steps tried, until one gives it. Of all orders of independent steps only those that end in that answer are
-looked at.
+*Only when needed.* A hidden step can always wait until just before the next answer of the trace: only an answer can
+show whether the step has happened, and sending a request only adds possible steps. So the search moves along the lines
+and adds each sent request to those under way. Only at an answer that the model has not yet given does it try hidden
+steps, until one gives that answer. Of all orders of independent steps it tries only those that end in that answer.
 
-*Most likely first, and never twice.* The search goes deep first. Hidden steps are tried in the order of the earliest
-time that each can have: a request when it was sent, a timer at its earliest deadline. A trace that a real broker wrote
-is mostly accepted without going back. What was tried is remembered (``been``), so that a trace that no run explains is
-refused after finitely many steps. Requests that commute are tried in one order only (``order``), and requests that
+*Most likely first, and never twice.* The search goes deep first. It tries hidden steps in the order of the earliest
+time that each can have: for a request, when it was sent; for a timer, its earliest deadline. The trace of a real broker
+is usually accepted without going back. The search remembers what it tried (``been``), so it refuses a trace that no run
+explains after finitely many steps. It tries requests that commute in one order only (``order``), and requests that
 change nothing at one place only (``settled``).
 
-*What is known later.* Each answer that the model gives is compared at once with the one that was seen, even if it is
-seen many lines later; a wrong one ends that branch. So does a step after which some later answer is out of reach
+*Later answers.* The search compares each answer of the model at once with that of the trace, even if the trace shows
+it many lines later. A wrong one ends that branch. A step after which some later answer is impossible ends it, too
 (``foresight``).
 
-*A coordinator that goes and comes.* Where an answer says that the broker is not the coordinator (any more), or the
-broker has closed connections, the group may have been lost and read from the log again, with what its last record
-says (F-SURV-02, F-SURV-03). Those are two hidden steps more, tried there only.
+*Change of coordinator.* If an answer says that the broker is not, or no longer, the coordinator, or if the broker has
+closed connections, the coordinator may have lost the group and loaded it again with its last record (F-SURV-02,
+F-SURV-03). Those are two more hidden steps, tried only there.
 
-*Empty groups.* A look for expired offsets deletes a group that is Empty and has no offset and no open transaction
-(O-EXP-20, O-EXP-21). Nothing shows when the coordinator looks, only how often. So a deletion is a hidden step of a
-search of its own, made only for a trace that has no explanation without one (``deletions_upto``).
+*Empty groups.* A check for expired offsets deletes a group that is Empty and has no offset and no open transaction
+(O-EXP-20, O-EXP-21). The trace does not show when the coordinator checks; only the interval is known. So a deletion is
+a hidden step of a second search, made only for a trace that has no explanation without one (``deletions_upto``).
 
-*Time.* Each armed timer has an earliest and a latest deadline, since the moment when it was armed is known only to lie
-between two lines. It may run out when the earliest could have passed, and the search cannot go beyond a line by whose
-time the latest has passed for longer than ``slack_ms``. ``tolerance_ms`` is for clocks that differ a little.
+*Time.* The trace shows only between which two lines a timer was armed, so each armed timer has an earliest and a latest
+deadline. It may fire once the earliest may have passed. The search cannot go beyond a line that is more than
+``slack_ms`` later than the latest. ``tolerance_ms`` is for clocks that differ a little.
 """
 
 from __future__ import annotations
@@ -70,18 +69,19 @@ from .listings import expected as expected_listing
 from .order import changes_when_durable, kind, leads, replaced
 from .settled import Settles, idle_timers, settled
 
-#: The id of requests that the checker itself puts in, for what a commit does to a member's session.
+#: The id of a request that the checker itself adds: a commit affects a member's session like a heartbeat.
 _INTERNAL: Final = -2
-#: What the Scala coordinator answers about a group that is being deleted (D-11).
+#: The Scala coordinator's answer about a group that is being deleted (D-11).
 _DELETED: Final = CommitAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``slack_ms``: how late a timer, an answer or a request that was sent may be.
+    """``slack_ms``: how late a timer, an answer or a sent request may be. ``tolerance_ms``: by how much clocks may
+    differ.
 
-    ``steps``: how many steps of the model the search of one group may cost; ``second_look``: how many more before it is
-    refused; ``detail``: how many each search may cost that finds out where and why it is refused.
+    ``steps``: the most steps of the model that the search of one group may take. ``second_look``: how many more it may
+    take before the group is refused. ``detail``: how many each search for the place and cause of a refusal may take.
     """
 
     tolerance_ms: int = 20
@@ -92,13 +92,14 @@ class Limits:
 
 
 class Config(NamedTuple):
-    """Where the search stands: the model's state, and what it cannot know.
+    """The position of a search: the model's state, and what surrounds it.
 
-    ``under_way``: ids of requests sent and not taken up. ``given``: ids of requests whose answer the model has given
-    and that is not seen yet. ``after``: the hidden step made last was not earlier than this. ``logged``: the last
-    record of the group, if there is one. ``away``: the coordinator is lost, and not loaded again. ``look_from``: the
-    earliest time of the next look for expired offsets, once one has deleted the group; 0 before that. ``unwritten``: a
-    commit that stored nothing has created the group, so lists and descriptions may not see it yet (O-COMMIT-39).
+    ``under_way``: ids of requests that were sent and not yet processed. ``given``: ids of requests that the model has
+    answered before the trace shows the answer. ``after``: the last hidden step was not earlier than this. ``logged``:
+    the last record of the group, if there is one. ``away``: the coordinator is lost, and not loaded again.
+    ``look_from``: the earliest time of the next check for expired offsets, once one has deleted the group; 0 before.
+    ``unwritten``: a commit that stored nothing has created the group, so lists and descriptions may not contain it yet
+    (O-COMMIT-39).
     """
 
     state: GroupState
@@ -113,17 +114,16 @@ class Config(NamedTuple):
 
 
 class Exhausted(Exception):
-    """The search was given up; the trace is neither accepted nor refused."""
+    """The search took too many steps; the trace is neither accepted nor refused."""
 
 
 class Search:
     """One search over the events of one group, the first ``upto`` of them.
 
-    With ``probe`` the answer of the last event is not compared; ``answers`` collects what the model could have said
-    there instead, with the rules that decided. ``reduced``: not every order of requests is tried
-    (``order``), and what is known later is looked at (``foresight``). ``deletions_upto``: the position of the first
-    event that has no explanation without a deletion of the empty group (O-EXP-20), so that one came before it; None:
-    there is no such deletion.
+    With ``probe`` the search does not compare the answer of the last event; ``answers`` collects the possible answers
+    of the model instead, with the rules that decided. ``reduced``: do not try every order of requests (``order``), and
+    use later answers (``foresight``). ``deletions_upto``: the position of the first event that has no explanation
+    without a deletion of the empty group (O-EXP-20), so that a deletion came before it; None: no deletions.
     """
 
     def __init__(
@@ -146,14 +146,14 @@ class Search:
         self.probe = self.events[-1].op.id if probe else 0
         self.answers: dict[Answer, tuple[str, ...]] = {}
         self.furthest = 0
-        self.deletable = False  #: the group may have been one that a look for expired offsets deletes
+        self.deletable = False  #: in some visited state, a check for expired offsets could have deleted the group
         self._deletions_upto = NEVER if deletions_upto is None else deletions_upto
         self._deletes = deletions_upto is not None
-        self.decided: tuple[str, ...] = ()  #: the rules of the hidden step that was yielded last
-        self.trail: list[tuple[str, ...]] = []  #: those of each hidden step from the start to where the walk is
+        self.decided: tuple[str, ...] = ()  #: the rules of the last hidden step
+        self.trail: list[tuple[str, ...]] = []  #: the rules of each hidden step from the start to the present position
         self.steps = 0
         last_line = self.events[-1].line if self.events else 0
-        #: The answers that are to be met: those seen within the part of the trace that is looked at.
+        #: The answers that the model must give: those in the searched part of the trace.
         self.known: dict[int, Answer] = {
             op.id: op.answer
             for op in self.ops.values()
@@ -181,7 +181,7 @@ class Search:
         self._settles = Settles(self.ops.values(), self.known, scala=self.scala, deleted=self._deletes)
         blind = self.scala or not reduced  # generations restart: D-26
         again_ms = self.events[0].at_ms + self._interval_ms if self.events else 0
-        # Before the first deletion only what was seen until then counts; after the last one all that comes.
+        # before the first deletion only the answers until then count; after the last one all later ones
         twice = self._deletes and self.events[-1].at_ms >= again_ms - limits.tolerance_ms
         self.foresight = Foresight(self.events, self.known, blind=blind or twice)
         self._foresight_before = self.foresight
@@ -192,7 +192,7 @@ class Search:
             self._foresight_before = Foresight(early, known, blind=blind)
 
     def _moves(self, cuts: Sequence[int]) -> frozenset[int]:
-        """The events by which the coordinator may have been lost since the event before."""
+        """The events before which the coordinator may have been lost, since the previous event."""
         found = set()
         line = 0
         for number, event in enumerate(self.events):
@@ -212,8 +212,8 @@ class Search:
     # ---- the walk -----------------------------------------------------------------------------------------------
 
     def run(self) -> bool:
-        """True if some run explains all events. ``furthest`` is then the number of events, else that of the event
-        that no run got past (from 0). Raises Exhausted."""
+        """Whether some run explains all events. ``furthest`` is then the number of events; otherwise it is the position
+        (from 0) of the event that no run got past. Raises Exhausted."""
         start = Config(self.model.initial(), (), (), frozenset(), 0)
         been = Been()
         stack: list[Iterator[tuple[int, Config]]] = [iter([(0, start)])]
@@ -240,7 +240,7 @@ class Search:
         return False
 
     def _pass(self, at: int, config: Config) -> tuple[int, Config]:
-        """Go over events that need no hidden step."""
+        """Move over events that need no hidden step."""
         _, clocks, under_way, given, *_ = config
         moved = False
         while at < len(self.events):
@@ -286,8 +286,8 @@ class Search:
         if config.state.undurable:
             yield from self._take(at, config, self._step(config.state, Durable(1)))
             if self.reduced and not changes_when_durable(config.state):
-                return  # whoever waits for it gets the same answer at any time: at once is as good
-        # In the order of the times at which they could happen at the earliest: that is how it mostly was.
+                return  # requests that wait for it get the same answer at any time
+        # in the order of the earliest time of each step, which is usually the real order
         next_: list[tuple[int, int, Op | Clock]] = [
             (self._early(op, config.state.group), number, op) for number, op in enumerate(ready)
         ]
@@ -297,7 +297,7 @@ class Search:
             if clock is not late and clock.earliest - self.limits.tolerance_ms <= event.at_ms
         ]
         kinds = self._kinds(ready, config.state.group)
-        tried: set[str] = set()  # of those that commute only the oldest is taken up that can be
+        tried: set[str] = set()  # of commuting requests only the oldest possible one is tried
         for _, _, step in sorted(next_, key=lambda row: row[:2]):
             if not isinstance(step, Op):
                 yield from self._fire(at, config, step)
@@ -308,29 +308,32 @@ class Search:
         if _is_empty(config.state.group) and not self._holds_offsets(event.line):
             yield from self._delete_empty(at, config)
         for op in ready:
-            if op.closed_ms < event.at_ms - self.limits.slack_ms:  # its connection is gone: it may never have been read
+            if op.closed_ms < event.at_ms - self.limits.slack_ms:  # the connection is closed: perhaps never read
                 yield at, config._replace(under_way=_without(config.under_way, op.id))
 
     def _kinds(self, ready: Sequence[Op], group: Group | None) -> dict[int, str]:
-        """The kind of each request that may be taken up next; one that commutes with none has a kind of its own."""
+        """The kind of each request that may be processed next; one that commutes with none is the only one of its
+        kind."""
         few = not self.reduced or len(ready) < 2 or (self._deletes and _is_empty(group))
         kinds = {op.id: None if few else kind(op, op.answer, group, ready, self.known) for op in ready}
         return {number: name or f"request {number}" for number, name in kinds.items()}
 
     def _early(self, op: Op, group: Group | None) -> int:
-        """When a request is tried: when it was sent, but before all others if its answer says that it came first."""
+        """The order in which requests are tried: by the time of sending, but first if the answer says that it came
+        first."""
         return -1 if leads(op, op.answer, group) else op.sent_ms
 
     def _may_begin(self, config: Config, op: Op) -> bool:
-        """Requests of one connection are taken up in the order in which they were sent."""
+        """Whether the request is next on its connection: a broker processes them in the order of sending."""
         before = op.before
         return before is None or before.id not in config.under_way
 
     def _settled(self, at: int, config: Config, op: Op) -> Config | None:
-        """Where the search stands once the request has got its answer, if it gets it now and that changes nothing.
+        """The position after the request has got its answer, if it gets it now and that changes nothing; otherwise
+        None.
 
-        It then need not be tried at any other place: all that can happen without it still can. So the time at which
-        it was sent does not hold back what comes next either.
+        The search then need not try the request at any other place: the same steps remain possible. So the time at
+        which the request was sent does not delay the next steps either.
         """
         answer = self.known.get(op.id)
         if answer is None or not self._settles.may(op, answer, config.state.group):
@@ -358,8 +361,8 @@ class Search:
         return self.model.settings.offsets_retention_check_interval_ms
 
     def _delete_empty(self, at: int, config: Config) -> Iterator[tuple[int, Config]]:
-        """A look for expired offsets deletes the group, which is empty and has no offsets (O-EXP-20, O-EXP-21). The
-        next look comes one interval later. The Scala coordinator deletes it at any time (D-26)."""
+        """A check for expired offsets deletes the group, which is empty and has no offsets (O-EXP-20, O-EXP-21). The
+        next check comes one interval later. The Scala coordinator may delete the group at any time (D-26)."""
         self.deletable = True
         state = config.state._replace(group=None, delay=None, timers=frozenset())
         if self.scala:
@@ -373,7 +376,7 @@ class Search:
             yield at, config._replace(state=state, clocks=(), after=begin_ms, logged=(), look_from=look_from)
 
     def _lose(self, at: int, config: Config) -> Iterator[tuple[int, Config]]:
-        """The coordinator is lost, with all but the log. Who waits in the group is told so, or is cut off
+        """The coordinator is lost; only the log remains. Waiting requests get an error, or their connection is closed
         (F-UNLOAD-01)."""
         waiting = [
             event.op
@@ -417,7 +420,7 @@ class Search:
             yield from self._turn_away(at, config, op, turned_away)
             return
         if config.away:
-            return  # it has to wait until the group is there again
+            return  # it must wait until the group is loaded again
         for new_id in self.ids.candidates(op, config.state.group):
             arrival = Arrive(op.id, op.version, op.client_id, "", op.body, new_id)
             yield from self._take(at, config, self._step(config.state, arrival), op)
@@ -431,7 +434,7 @@ class Search:
         return any(begin < last and op.line < end for begin, end in self._deletions)
 
     def _turn_away(self, at: int, config: Config, op: Op, why: tuple[Answer, str]) -> Iterator[tuple[int, Config]]:
-        """An answer that leaves the group as it is."""
+        """The step of an answer that does not change the group."""
         answer, rule = why
         if op.id == self.probe:
             self.answers.setdefault(answer, (rule,))
@@ -461,7 +464,7 @@ class Search:
                     yield at, let_in
                     continue
                 yield at, let_in._replace(state=config.state._replace(group=Group()), unwritten=not stored)
-            elif rule == "O-COMMIT-28":  # the same as a heartbeat does to the session
+            elif rule == "O-COMMIT-28":  # it affects the session like a heartbeat
                 beat = HeartbeatRequest(
                     commit.group_id,
                     generation_id=commit.generation_id,
@@ -473,8 +476,8 @@ class Search:
                 yield at, let_in
 
     def _describe(self, at: int, config: Config, op: Op) -> Iterator[tuple[int, Config]]:
-        """A description or a list leaves the group as it is. A group whose first record is not durable may be absent
-        in it (C-ADM-02, C-ADM-08)."""
+        """The step of a description or a list, which does not change the group. A group whose first record is not
+        durable may be absent from it (C-ADM-02, C-ADM-08)."""
         answer, group = self.known.get(op.id), config.state.group
         group_id = self.model.group_id
         away = answer is not None and is_absent(answer) and self._may_be_away(op)
@@ -509,13 +512,13 @@ class Search:
     def _take(
         self, at: int, config: Config, results: tuple[Successor, ...], op: Op | None = None
     ) -> Iterator[tuple[int, Config]]:
-        """The results of a step that agree with every answer that was seen; ``op`` is the request that was taken up."""
+        """The results of a step that agree with every answer of the trace; ``op``: the request that was processed."""
         now = self.events[at].at_ms
-        # A request that overtook another of its kind here may really have been taken up as late as its answer.
+        # the search may try a request before others of its kind: the real time may be as late as its answer
         until = max(now, self.seen_ms.get(op.id, now)) if op is not None and self.reduced else now
         for result in results:
             if op is not None and any(number in self.known for number in replaced(op.id, config.state, result)):
-                continue  # its answer was seen
+                continue  # a replaced request gets no answer, but the trace has one
             given = config.given
             for number, body in result.output.replies:
                 if number == self.probe:
@@ -551,7 +554,7 @@ class Search:
         if known is None:
             return True
         if self.seen_ms[number] > now + self.limits.slack_ms:
-            return False  # given now, it would have been seen long before
+            return False  # an answer given now would have arrived long before
         return seen(self.ops[number].version, body) == known
 
     def _probed(self, body: ResponseBody, result: Successor) -> None:
@@ -559,7 +562,7 @@ class Search:
         self.answers.setdefault(answer, result.rules)
 
     def _clocks(self, config: Config, result: Successor, until: int) -> tuple[Clock, ...]:
-        """The deadlines after a step that was made between ``config.after`` and ``until``."""
+        """The deadlines after a step between ``config.after`` and ``until``."""
         if not result.armed and len(config.clocks) == len(result.state.timers):
             return config.clocks
         timers, armed = result.state.timers, dict(result.armed)
@@ -572,7 +575,7 @@ class Search:
 
 
 def _is_empty(group: Group | None) -> bool:
-    """A group with pending ids alone is empty too (O-EXP-21)."""
+    """Whether the group is Empty; a group with only pending ids is (O-EXP-21)."""
     return group is not None and group.state == EMPTY
 
 

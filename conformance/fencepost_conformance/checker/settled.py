@@ -1,23 +1,23 @@
-"""Requests that are settled at the first place that explains their answer.
+"""Requests that the search settles at the first place that explains their answer.
 
-A heartbeat of an unknown member, a refused commit, a description: such a request leaves the group as it is. If its
-answer fits the group as it is now, the search takes it up at once and tries no other place: each run that takes it up
-later remains a run without it. A forger sends many such requests, and each would otherwise be tried at every place
-until its answer.
+A heartbeat of an unknown member, a rejected commit, a description: such a request does not change the group. If its
+answer fits the present group, the search processes it at once and tries no other place: each run that processes it
+later is also a run without it. Traces of invalid requests have many of these. Without this, the search would try each
+at every place until its answer.
 
-This needs that a request that gets the same answer later changes nothing there either. That is so for all answers
+The condition is that the same answer at a later place would not change the group either. That is true for all answers
 that ``Settles.may`` names:
 
-* *Errors.* One that a request gets at once, and could get later after it has waited, tells of something that does not
-  come back: a member id, an instance, or a generation that is gone. MEMBER_ID_REQUIRED is left out, since the group
-  remembers the new id.
-* *Answers of a calm group.* They set the session timer of the sender again, as they would at any other place; the
-  bounds of its deadline reach as far as the answer.
+* *Errors.* A request may get an error at once, or later after a wait. In both cases something is gone that does not
+  come back: a member id, an instance id or a generation. MEMBER_ID_REQUIRED is excluded, since the group keeps the new
+  id.
+* *Answers of a group without a rebalance.* They re-arm the session timer of the sender, as they would at any other
+  place; the bounds of its deadline reach as far as the answer.
 
-Only a commit and a JoinGroup can also make a group. If a group is deleted in the trace they may do so later, and are
-then not settled; nor if a look for expired offsets may delete it (O-EXP-20, D-26).
+Only a commit and a JoinGroup can also create a group. If the trace deletes the group, they may do so later, and are
+then not settled; nor are they if a check for expired offsets may delete it (O-EXP-20, D-26).
 
-The session timer of a member that is gone changes nothing either when it runs out, as member ids do not come back
+The session timer of a removed member changes nothing either when it fires, as member ids do not come back
 (INV-FENCE-02).
 """
 
@@ -43,15 +43,15 @@ from .foresight import may_delete
 from .history import Answer, Listing, Op
 
 _NONE: Final = ErrorCode.NONE
-#: Errors that a JoinGroup without a member id gets only after it has waited under the id that it was given.
+#: Errors that a JoinGroup without a member id gets only after it has waited under its new id.
 _OF_MEMBERS: Final = frozenset(
     {ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS}
 )
 
 
 class Settles:
-    """Over the requests of one search; ``known`` are the answers that are to be met, and ``deleted`` says that a look
-    for expired offsets may delete the group."""
+    """Decides for the requests of one search. ``known``: the answers that the model must give. ``deleted``: a check for
+    expired offsets may delete the group."""
 
     def __init__(
         self, ops: Iterable[Op], known: Mapping[int, Answer], *, scala: bool = False, deleted: bool = False
@@ -60,18 +60,18 @@ class Settles:
         self._deleted = scala or deleted or any(may_delete(op, known.get(op.id)) for op in ops)
 
     def may(self, op: Op, answer: Answer, group: Group | None) -> bool:
-        """May the request be settled, if it gets this answer now and the group stays as it is?"""
+        """Whether the request may be settled, if it gets this answer now and the group does not change."""
         body = op.body
         if isinstance(body, HeartbeatRequest | DescribeGroupsRequest | Listing):
             return True
         error = getattr(answer, "error_code", None)
         if isinstance(body, Commit):
             if self._scala and body.transactional:
-                return False  # it may make a group even if it is refused (D-24)
+                return False  # it may create a group even if it is rejected (D-24)
             return error is not _NONE or not self._deleted
         if isinstance(body, JoinGroupRequest):
             if error is not _NONE:
-                new = not body.member_id and error in _OF_MEMBERS  # it was given a member id, and waited
+                new = not body.member_id and error in _OF_MEMBERS  # it got a member id, and waited
                 return not new and error is not ErrorCode.MEMBER_ID_REQUIRED and not self._deleted
             generation = answer.generation_id if isinstance(answer, JoinGroupResponse) else -1
             return _is_calm(group, generation)
@@ -81,13 +81,13 @@ class Settles:
 
 
 def settled(before: GroupState, after: GroupState, number: int) -> bool:
-    """Whether a step left the group as it was, but for the request with this id, which may wait for the log."""
+    """Whether a step did not change the group, apart from the request with this id, which may wait for the log."""
     waiting = tuple(each for each in after.operations if each.id != number or each.callback is not None)
     return before._replace(written=None) == after._replace(written=None, operations=waiting)
 
 
 def idle_timers(state: GroupState) -> frozenset[Timer]:
-    """The session timers of members that the group does not know (any more)."""
+    """The session timers of members that the group does not know, or no longer knows."""
     group = state.group
     if group is None:
         return frozenset()
@@ -96,7 +96,7 @@ def idle_timers(state: GroupState) -> frozenset[Timer]:
 
 
 def _refused(answer: Answer) -> bool:
-    """Every part of the request was refused."""
+    """Whether every part of the request was rejected."""
     error = getattr(answer, "error_code", _NONE)
     rows: Sequence[Any] = ()
     for name in ("results", "groups", "members"):

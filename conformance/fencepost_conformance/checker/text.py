@@ -71,7 +71,7 @@ def request_text(op: Op) -> str:
 
 
 def of_answers(op: Op, allowed: Mapping[Answer, tuple[str, ...]]) -> Difference:
-    """The field in which the answer differs from the one that comes closest, of those that could have been given."""
+    """The field in which the answer differs from the closest possible one."""
     given: Answer | None = op.answer
     if isinstance(given, DescribeGroupsResponse):
         given = described(given, op.version)
@@ -94,7 +94,7 @@ def of_answers(op: Op, allowed: Mapping[Answer, tuple[str, ...]]) -> Difference:
 
 
 def of_wrong(wrong: Wrong, names: TopicNames) -> Difference:
-    """As ``of_answers``, for a field whose expected value is known in words only."""
+    """As ``of_answers``, for a field whose expected value is known only in words."""
     op, field = wrong.op, wrong.field
     expected: object = None
     if field == "error_code":

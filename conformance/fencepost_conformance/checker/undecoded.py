@@ -1,8 +1,8 @@
-"""Frames that the recorder passed on and could not decode: a trace that holds one is not accepted unseen.
+"""Frames that the recorder forwarded and could not decode: the checker does not accept a trace that contains one.
 
-An answer with an error code that Kafka does not have is refused. For any other frame the trace is undecided, unless the
-broker closed the connection instead of answering, as brokers do with a request that they cannot read either: such a
-request has done nothing. Frames of APIs that the checker does not judge do not count.
+It refuses an answer with an error code that Kafka does not have. For any other frame the trace is undecided, unless the
+broker closed the connection instead of answering: brokers do that if they cannot read a request, which then has no
+effect. Frames of APIs that the checker does not judge do not count.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .verdict import Refusal
 
 @dataclass(slots=True)
 class Undecoded:
-    """``refusals``: answers with error codes that Kafka does not have. ``line``: the first frame for which the trace is
-    undecided, 0 for none, and ``why``."""
+    """The frames of a trace. ``refusals``: answers with error codes that Kafka does not have. ``line``: the first frame
+    for which the trace is undecided, 0 for none; ``why``: the reason."""
 
     refusals: list[Refusal] = field(default_factory=list)
     line: int = 0
     why: str = ""
 
 
-#: Answers of group APIs belong to the history of their group, which judges them.
+#: ``history`` keeps the answers of group APIs, which are judged there.
 _OF_GROUPS: Final = frozenset(API_OF_KEY)
 _JUDGED: Final = _OF_GROUPS | OF_OFFSETS | {CREATE_PARTITIONS}
 
@@ -41,7 +41,7 @@ def _name(api_key: int) -> str:
 
 
 def undecoded(trace: WireTrace) -> Undecoded:
-    """What a trace holds of such frames. Lines are those after the header, from 1."""
+    """Find such frames in a trace. Lines count from 1 after the header."""
     found = Undecoded()
     judged = _JUDGED | (POSITION_APIS if are_judged(trace) else frozenset())
     for number, line in enumerate(trace.lines, 1):
@@ -68,7 +68,7 @@ def undecoded(trace: WireTrace) -> Undecoded:
 
 
 def _turned_away(later: tuple[WireLine, ...], connection: int, correlation_id: int | None) -> bool:
-    """Whether the broker closed the connection and did not answer this request, nor any that came after it."""
+    """Whether the broker closed the connection and answered neither this request nor any later one."""
     sent: set[int] = set() if correlation_id is None else {correlation_id}
     for line in _on(later, connection):
         if isinstance(line, DisconnectedLine):

@@ -32,11 +32,11 @@ def failed_inside(error: Exception, who: str = "checker") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """``line`` is the line of the file with the first event that no run of the model explains.
+    """The first event of a group that no run of the model explains; ``line`` is its line in the file.
 
-    ``seen`` is that event, ``allowed`` what could have been seen there instead, ``rules`` the ids of the rules that
-    say so. ``instead``: settings that were assumed, and with which there would be no refusal, or a later one.
-    ``difference``: the field that differs, with both values; None if the event is not an answer.
+    ``seen`` is that event, ``allowed`` what was possible instead, ``rules`` the ids of the rules. ``instead``: assumed
+    settings, with other values that would explain the event or move the refusal to a later line. ``difference``: the
+    field that differs, with both values; None if the event is not an answer.
     """
 
     group_id: str
@@ -58,7 +58,7 @@ class Refusal:
 
     @property
     def expected(self) -> str:
-        """The value that the field should have, or what should have been seen."""
+        """The value that the field should have, or the event that was expected."""
         return self.difference.expected if self.difference is not None else " or ".join(self.allowed)
 
     @property
@@ -68,16 +68,17 @@ class Refusal:
 
     @property
     def hint(self) -> str:
-        """A cause of the refusal other than the broker; empty if none is known."""
+        """Another possible cause of the refusal than the broker; empty if none is known."""
         return "" if self.instead is None else str(self.instead)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """About one trace of a file.
+    """The verdict about one trace of a file.
 
-    ``broken``: it cannot be read, or is of a kind that is not checked here; ``undecided``: the search was given up. For
-    both, ``reason`` tells why and ``line`` where. ``events`` were looked at, in ``seconds``.
+    ``broken``: it cannot be read, or is of a kind that is not checked here. ``undecided``: the checker cannot decide,
+    for example because the search took too many steps. For both, ``reason`` says why and ``line`` where. The checker
+    looked at ``events`` in ``seconds``.
     """
 
     path: str

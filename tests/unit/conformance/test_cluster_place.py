@@ -139,7 +139,7 @@ def test_urls(name: str, url: bool) -> None:
         (["conform", "--rows", "hdfs://one/rows"], "--rows needs --engine spark"),
         (["conform", "--engine", "spark", "--master", "spark://127.0.0.1:1"], "--rows hdfs://"),
         (["conform", "--engine", "spark", "--master", "yarn", "-o", "out", "--rows", "out"], "--rows hdfs://"),
-        (["validate", "hdfs://one/traces"], "is for Spark to read: --engine spark"),
+        (["validate", "hdfs://one/traces"], "only Spark reads URLs; add --engine spark"),
         (["conform", "--engine", "spark", "--master", "mars"], "no Spark master 'mars'"),
     ],
 )

@@ -70,7 +70,7 @@ def test_a_topic_by_id_and_by_name_is_one(name: str) -> None:
     trace = kept(name)
     assert verdict(trace).outcome == "accepted"
     (refusal,) = verdict(last_told(trace, 4)).refusals
-    assert "offset 4 was told" in refusal.seen
+    assert "was answered with offset 4" in refusal.seen
     assert verdict(last_told(trace, -1)).outcome == "refused"
 
 
@@ -227,7 +227,7 @@ def test_a_marker_may_come_after_the_next_commit() -> None:
     trace = kept("late-marker")
     assert verdict(trace).outcome == "accepted"
     (refusal,) = verdict(with_code(trace, 25, 51, 0)).refusals
-    assert "offset 8 was told" in refusal.seen
+    assert "was answered with offset 8" in refusal.seen
 
 
 def test_a_transaction_that_could_not_be_verified_says_nothing_of_the_group() -> None:
@@ -298,7 +298,7 @@ def test_the_join_of_a_member_that_has_a_regex_does_not_name_a_topic_id() -> Non
     assert verdict(trace).outcome == "accepted"
     last, row = trace.lines[-1], '"partition_index": 2, "committed_offset": '
     wrong = edited(trace, lambda line: body_with(line, f"{row}-1", f"{row}776") if line is last else line)
-    assert "offset 776 was told" in verdict(wrong).refusals[0].seen
+    assert "was answered with offset 776" in verdict(wrong).refusals[0].seen
     assert verdict(without(trace, 1, 1)).outcome == "accepted"  # nothing tells the names
     # what CreateTopics has told counts, also if the member was there before the trace
     assert not [each for each in verdict(without(trace, 4, 1)).refusals if "was fetched" in each.seen]

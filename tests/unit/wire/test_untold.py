@@ -70,7 +70,7 @@ def test_a_refusal_says_which_assumed_setting_would_explain_it() -> None:
     trace = quick()
     verdict = check_trace(trace)
     (refusal,) = verdict.refusals
-    assert refusal.hint == (f"would be accepted with {DELAY}=0, which the broker did not tell; give it with --setting")
+    assert refusal.hint == (f"would be accepted with {DELAY}=0, which the trace does not show; give it with --setting")
     assert check_trace(trace, given={DELAY_FIELD: 0}).outcome == "accepted"
 
 

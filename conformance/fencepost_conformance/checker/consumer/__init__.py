@@ -1,1 +1,1 @@
-"""Judges what a broker answers while a group speaks the consumer protocol (KIP-848), or both protocols."""
+"""Judge a broker's answers while a group speaks the consumer protocol (KIP-848), or both protocols."""

@@ -46,14 +46,14 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
     known.epochs.ceiling = max(known.epochs.ceiling, answer.generation_id)
     contested = False
     member = Member(member_id, classic=True, instance=body.group_instance_id, session_ms=body.session_timeout_ms)
-    member.previous = frozenset({0})  # of one that is new (M-REC-15)
+    member.previous = frozenset({0})  # for a new member (M-REC-15)
     old = known.members.get(member_id)
     if old is not None:
         member.open, member.removers, member.formers = old.open, old.removers, old.formers
         member.instance = old.instance
         member.claims = old.claims or (old.instance is not None and not before.surely_in)
         member.previous |= old.previous | {old.epoch}
-        if not old.classic or answer.leader:  # a downgrade leaves the timers of the consumer group (X-DOWN-33)
+        if not old.classic or answer.leader:  # a downgrade does not stop the timers of the consumer group (X-DOWN-33)
             old.changes_protocol()
         member.stray_ms, member.stray_until_ms = old.stray_ms, old.stray_until_ms
         if body.group_instance_id is not None:
@@ -65,21 +65,21 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
         contested = known.gives_up(op, member_id, body.group_instance_id)
     known.members[member_id] = member
     member.epoch, member.rebalance_ms = answer.generation_id, rebalance_timeout(op, body)
-    # its timers run on until the join is replicated, and may have ended it since it was taken up (X-JOIN-20)
+    # its timers run until the join is replicated, and may have removed it since the join was processed (X-JOIN-20)
     ended = old is not None and not before.newcomer and old.may_time_out(known.now, known.limits)
     member.presence = Presence.PERHAPS if contested or ended else known.after(op, member)
     member.either = known.may_convert(op, member_id)
     member.heard(op, known.now, known.line, known.limits.slack_ms)
     member.deadline_ms = op.sent_ms + member.rebalance_ms  # X-TMR-03
     member.longest_ms = known.now + member.rebalance_ms
-    if old is not None and old.classic and not before.alone:  # the timeouts of another join may be the ones that hold
+    if old is not None and old.classic and not before.alone:  # another join's timeouts may apply
         member.deadline_ms = min(member.deadline_ms, old.deadline_ms)
         member.longest_ms = max(member.longest_ms, old.longest_ms)
         member.session_ms = min(member.session_ms, old.session_ms or member.session_ms)
     if old is not None and not before.alone:  # answers to requests that overlap come in any order
         member.epoch = max(member.epoch, old.epoch)
     if old is not None and old.classic and (old.epoch >= answer.generation_id or not before.alone):
-        # a JoinGroup that changes nothing is answered with the generation, and its timeouts are not taken over
+        # if a JoinGroup changes nothing, the coordinator answers the generation and ignores its timeouts
         member.earlier_ms = old.shortest_ms
     if surely:
         known.epochs.told(answer.generation_id, op.line)
@@ -126,8 +126,8 @@ def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, an
 
 
 def _may_downgrade(known: Knowledge, body: JoinGroupRequest) -> bool:
-    """It takes the place of the last member of KIP-848, perhaps its own. Then no target is computed, and the answer has
-    the epoch that the member had (X-DOWN-20, X-DOWN-21)."""
+    """Whether the joiner may replace the last member of KIP-848, perhaps itself. The coordinator then computes no
+    target, and answers with the member's previous epoch (X-DOWN-20, X-DOWN-21)."""
     instance = body.group_instance_id
     return instance is not None and not any(
         known.surely_in(each) and not each.classic
@@ -137,15 +137,15 @@ def _may_downgrade(known: Knowledge, body: JoinGroupRequest) -> bool:
 
 
 def _may_revoke(known: Knowledge, body: JoinGroupRequest) -> bool:
-    """It says that it owns something, so it may have to give that up first (X-JOIN-17); or that it owns nothing, at a
-    previous generation, which confirms nothing (M-REC-18)."""
+    """Whether the joiner may have to revoke first: it owns something (X-JOIN-17), or it owns nothing but at a previous
+    generation, which confirms no revocation (M-REC-18)."""
     said = _said(body)
     late = bool(body.member_id) and not known.profile.fault_join_generation_ignored
     return said is None or bool(said.owned_partitions) or (late and said.generation_id != NO_GENERATION)
 
 
 def _said(body: JoinGroupRequest) -> Subscription | None:
-    """By its first protocol (X-JOIN-10); None if that cannot be read."""
+    """The subscription in its first protocol (X-JOIN-10); None if that cannot be read."""
     try:
         return decode_subscription(body.protocols[0].metadata)
     except (ValueError, IndexError):
@@ -153,7 +153,8 @@ def _said(body: JoinGroupRequest) -> Subscription | None:
 
 
 def _in_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
-    """The claims of the JoinGroup are certainly true, or Kafka accepts any claim (X-JOIN-06, X-JOIN-12)."""
+    """Whether the JoinGroup certainly names its member's generation and partitions, or Kafka accepts any (X-JOIN-06,
+    X-JOIN-12)."""
     said, member, before = _said(body), known.members.get(body.member_id), known.before[op.id]
     if known.profile.fault_join_generation_ignored or not body.member_id:
         return True
@@ -166,7 +167,7 @@ def _in_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
 
 
 def _out_of_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
-    """It is certainly of another generation than its member, or of a member that is not there (X-JOIN-12)."""
+    """Whether the JoinGroup certainly names another generation than its member has, or an absent member (X-JOIN-12)."""
     said, member, before = _said(body), known.members.get(body.member_id), known.before[op.id]
     if known.profile.fault_join_generation_ignored or not body.member_id or not before.alone:
         return False
@@ -178,8 +179,8 @@ def _out_of_step(known: Knowledge, op: Op, body: JoinGroupRequest) -> bool:
 
 
 def _may_be_gone(known: Knowledge, body: JoinGroupRequest) -> bool:
-    """A static member that names itself may be gone; one that has no id is let in, but for an instance id that stays
-    with a previous member (X-JOIN-07, X-JOIN-08, M-STATIC-13)."""
+    """Whether a static joiner may be unknown: it names its member id, which may be gone. Without an id it is accepted,
+    unless the instance id stays with a previous member (X-JOIN-07, X-JOIN-08, M-STATIC-13)."""
     return bool(body.member_id) or known.profile.fault_relabelled_instance_stays
 
 
@@ -193,7 +194,8 @@ def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResp
         _has_to_join(known, op, member)
     if answer.error_code is not E.NONE:
         return
-    # its timers run on until earlier writes are replicated, and may have ended it since it was taken up (X-SYNC-06)
+    # its timers run until earlier writes are replicated, and may have removed it since the request was processed
+    # (X-SYNC-06)
     ended = member.may_time_out(known.now, known.limits)
     if not known.surely_consumer(op):
         _stay(known, op, member, ended=ended)
@@ -249,8 +251,8 @@ def heartbeat(known: Knowledge, op: Op, body: HeartbeatRequest, answer: Heartbea
 
 
 def _has_to_join(known: Knowledge, op: Op, member: Member) -> None:
-    """The coordinator removes the member if it does not join within its rebalance timeout (X-SYNC-05, X-HB-04). Only a
-    JoinGroup stops this timer, a SyncGroup does not (X-TMR-02)."""
+    """Note that the coordinator removes the member unless it joins within its rebalance timeout (X-SYNC-05, X-HB-04).
+    Only a JoinGroup stops this timer; a SyncGroup does not (X-TMR-02)."""
     member.join_by_ms = min(member.join_by_ms, op.sent_ms + member.shortest_ms)
     member.longest_ms = max(member.longest_ms, known.now + (member.rebalance_ms or 0))
 
@@ -258,7 +260,9 @@ def _has_to_join(known: Knowledge, op: Op, member: Member) -> None:
 def _member_part(
     known: Knowledge, op: Op, member: Member | None, body: SyncGroupRequest | HeartbeatRequest, error: E
 ) -> None:
-    """X-SYNC-01…03, 05 and X-HB-01…03."""
+    """Judge the error of a SyncGroup or Heartbeat against what is known of its member (X-SYNC-01…03, 05; X-HB-01…03).
+
+    Raises Wrong."""
     before, generation = known.before[op.id], body.generation_id
     answered = error in (E.NONE, E.REBALANCE_IN_PROGRESS)
     if member is None or before.newcomer or (not member.classic and before.surely_in):
@@ -289,7 +293,7 @@ def _member_part(
 
 
 def _stay(known: Knowledge, op: Op, member: Member, *, ended: bool = False) -> None:
-    """The member was there. ``ended``: one of its timers may have ended it since."""
+    """Note that the member was in the group. ``ended``: one of its timers may have removed it since."""
     if member.counted:
         member.counted = False
         known.epochs.may_bump(-1)
@@ -301,7 +305,7 @@ def _stay(known: Knowledge, op: Op, member: Member, *, ended: bool = False) -> N
 
 
 def leave(known: Knowledge, op: Op, body: LeaveGroupRequest, answer: LeaveGroupResponse) -> None:
-    """X-LEAVE-01: LeaveGroup may remove any known member, of either protocol."""
+    """Judge an answer to LeaveGroup, which may remove any known member, of either protocol (X-LEAVE-01)."""
     surely, before = known.surely_consumer(op), known.before[op.id]
     codes = [row.error_code for row in answer.members] or [answer.error_code]
     for row, error in zip(body.members, codes, strict=False):
@@ -313,7 +317,7 @@ def leave(known: Knowledge, op: Op, body: LeaveGroupRequest, answer: LeaveGroupR
         inside = row.member_id in before.residents and known.stays(op, member)
         if surely and error is E.UNKNOWN_MEMBER_ID and inside:
             raise Wrong(op, "NONE", "X-LEAVE-01")
-        if error in (E.NONE, E.UNKNOWN_MEMBER_ID):  # it may have come back by a request that was under way as well
+        if error in (E.NONE, E.UNKNOWN_MEMBER_ID):  # a request that overlaps may have brought it back
             member.presence, member.exact = Presence.OUT if before.alone else Presence.PERHAPS, False
     for row, error in zip(body.members, codes, strict=False):
         if row.group_instance_id is not None and error is E.NONE:

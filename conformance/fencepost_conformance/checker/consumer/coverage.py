@@ -1,12 +1,12 @@
-"""Is everything assigned once a group has come to rest?
+"""Whether all partitions are assigned once a group is stable.
 
-While every member is at the target's epoch with nothing to revoke, each heartbeat grants what its member lacks and
-nobody holds (M-REC-11, M-REC-12). So when each has sent and been answered a heartbeat while nothing at all moved, a
-partition that nobody holds is in nobody's target, which the assignors do not leave so (A-PROP-01). With equal
-subscriptions the uniform one also shares out evenly (A-PROP-04).
+While every member is at the target's epoch with nothing to revoke, each heartbeat grants its member the free partitions
+of its target (M-REC-11, M-REC-12). Suppose that each member has sent a heartbeat and got an answer, and no member
+changed. Then a partition that no member holds is in no member's target. The assignors leave no partition unassigned, so
+such a group is refused (A-PROP-01). With equal subscriptions, the uniform assignor also assigns evenly (A-PROP-04).
 
-Not asked of groups in which something has happened that makes Kafka's targets incomplete: members that subscribe to
-nothing or to a regex (M-TGT-06), instance ids (M-HB-07), conversions (X-UP-15), or topics that changed just now.
+The check skips groups whose targets may be incomplete in Kafka: with members that subscribe to nothing or to a regex
+(M-TGT-06), with instance ids (M-HB-07), after a conversion (X-UP-15), or just after a change of topics.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _Rest = tuple[tuple[str, int, frozenset[Partition]], ...]
 
 @dataclass(slots=True)
 class Coverage:
-    """``changed_ms``: when topics changed last. ``plain``: nothing has happened that targets may lack something for."""
+    """What the check needs of one group. ``changed_ms``: when topics last changed. ``plain``: nothing has happened that
+    may make a target incomplete. ``uniform``: no member has asked for another assignor than the uniform one."""
 
     changed_ms: int = -1 << 62
     plain: bool = True
@@ -38,7 +39,7 @@ class Coverage:
     _heard: set[str] = field(default_factory=set)
 
     def asked(self, op: Op) -> None:
-        """A request is sent."""
+        """Note a request."""
         body = op.body
         if not isinstance(body, ConsumerGroupHeartbeatRequest):
             self.plain = self.plain and not hasattr(body, "protocols")
@@ -49,13 +50,13 @@ class Coverage:
         self.uniform = self.uniform and body.server_assignor in (None, _UNIFORM)
 
     def answered(self, known: Knowledge, op: Op) -> None:
-        """Raises Wrong if the group is at rest and something is missing."""
+        """Note an answer. Raises Wrong if the group is stable and a partition is not assigned."""
         rest = self._at_rest(known) if self.plain and known.deletions_settled(op.sent_ms) else ()
         settled_ms = self.changed_ms + known.settings.group_consumer_assignment_interval_ms + known.limits.slack_ms
         if rest != self._rest or known.now < settled_ms:
             self._rest, self._heard = rest, set()
             self._since_ms = known.now
-        # Before this a newer target may be due that cannot be computed yet (M-TGT-08).
+        # Until then a newer target may be due that the assignment interval still delays (M-TGT-08).
         free_ms = self._since_ms + known.settings.group_consumer_assignment_interval_ms + known.limits.tolerance_ms
         if not rest or not isinstance(op.body, ConsumerGroupHeartbeatRequest) or op.sent_ms <= free_ms:
             return
@@ -82,7 +83,7 @@ class Coverage:
             for number in range(known.topics.counts[topic] if topic is not None else 0):
                 if topic is not None and (topic, number) not in held:
                     raise Wrong(
-                        op, f"{name}-{number} assigned to somebody", "A-PROP-01", "M-REC-12", field="assignment"
+                        op, f"{name}-{number} assigned to a member", "A-PROP-01", "M-REC-12", field="assignment"
                     )
         sizes = [len(owned) for _, _, owned in rest]
         uniform = self.uniform and known.settings.group_consumer_assignors[0] == _UNIFORM

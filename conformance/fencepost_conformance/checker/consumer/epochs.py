@@ -1,12 +1,12 @@
 """Bounds of the group epoch and of the epoch of the target assignment.
 
-Neither is told, but they only grow (INV-KIP-04), and what makes them grow is seen:
+The trace shows neither, but they only grow (INV-KIP-04), and the trace shows what makes them grow:
 
-* *from below*. The epoch of any member is at most that of the target (INV-KIP-03). A change that must raise the group's
-  epoch (M-EPOCH-01, 02, 04) is followed by a target for it in the first request at or after the assignment interval
+* *Lower bound.* The epoch of any member is at most that of the target (INV-KIP-03). After a change that must raise the
+  group's epoch (M-EPOCH-01, 02, 04), the first request at or after the assignment interval computes a target for it
   (M-TGT-01, M-TGT-08).
-* *from above*. Each epoch has its cause: a request that may bump, a member that may have ended, topics that changed, a
-  regex that was resolved. Counting every possible cause gives more than there can be.
+* *Upper bound.* Each epoch has its cause: a request that may bump it, a member that may have been removed, topics that
+  changed, a regex that was resolved. The number of all possible causes is at least the epoch.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from ..search import Limits
 
 @dataclass(slots=True)
 class Epochs:
-    """``seen``: the target's epoch is at least this. ``due``: from a time on, the epoch is at least that, once a
-    request computes. ``anew``: the line until which the group may have been replaced: answers to earlier requests may
-    speak of the group before. ``deleted``: the same of a look for expired offsets, which deletes an empty group."""
+    """The bounds of one group. ``seen``: the target's epoch is at least this. ``due``: pairs of a time and the epoch
+    that the target has at least, once a request after that time computes it. ``anew``: up to this line the group may
+    have been replaced, so answers to earlier requests may be about the previous group. ``deleted``: the same for a
+    check for expired offsets, which deletes an empty group."""
 
     settings: Settings
     limits: Limits
@@ -37,18 +38,18 @@ class Epochs:
         return max([self.seen, *[epoch for due, epoch in self.due if due < now]])
 
     def told(self, epoch: int, sent: int, *, inside: bool = False) -> None:
-        """An answer to the request of line ``sent`` shows this epoch. ``inside``: its member is certainly in the group
-        now, so that the group was not deleted since."""
+        """Note that the answer to the request of line ``sent`` shows this epoch. ``inside``: its member is certainly in
+        the group now, so that the group was not deleted since."""
         if sent > self.anew and (inside or sent > self.deleted):
             self.seen = max(self.seen, epoch)
 
     def computed(self, now: int) -> None:
-        """A request that computes, sent at this time, was answered."""
+        """Note that a request that computes a target, sent at this time, was answered."""
         self.seen = self.floor(now)
         self.due = [(due, epoch) for due, epoch in self.due if epoch > self.seen]
 
     def bumped(self, before: int, answered_ms: int, sent: int) -> None:
-        """The request of line ``sent`` certainly raised the group's epoch.
+        """Note that the request of line ``sent`` certainly raised the group's epoch.
 
         The target's epoch was at least ``before`` when it was sent.
         """
@@ -61,11 +62,11 @@ class Epochs:
         self.ceiling += times
 
     def may_be_deleted(self, line: int) -> None:
-        """A look for expired offsets may have deleted the group (O-EXP-20); the next one counts from the start."""
+        """Note that a check for expired offsets may have deleted the group (O-EXP-20); a new one starts at epoch 0."""
         self.seen, self.deleted = 0, line
         self.due.clear()
 
     def begin_anew(self, line: int) -> None:
-        """The group may have been replaced by one that counts from the start (C-JOIN-10, C-JOIN-15, M-VAL-22)."""
+        """Note that a new group, which starts at epoch 0, may have replaced it (C-JOIN-10, C-JOIN-15, M-VAL-22)."""
         self.seen, self.anew = 0, line
         self.due.clear()

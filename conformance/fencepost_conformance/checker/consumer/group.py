@@ -1,4 +1,4 @@
-"""What is known of a whole group while its trace is read."""
+"""What the checker knows of a group while it reads the trace."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ NOWHERE: Final = 1 << 62
 class Before:
     """What was known when a request was sent: ``floor`` as ``Epochs.floor``, ``seen`` as ``Epochs.seen``.
 
-    ``alone``: no other request of this member was under way at any time while this one was. ``rivals``: all requests
-    that were. ``newcomer``: the coordinator certainly did not know the member. ``strangers``, ``residents``: of several
-    members that one LeaveGroup names, those that it certainly did not know, and those that it did.
+    ``alone``: no other request of this member overlaps this one. ``rivals``: all requests that overlap it.
+    ``newcomer``: the coordinator certainly did not know the member. ``strangers``, ``residents``: of the members that
+    one LeaveGroup names, those that the coordinator certainly did not know, and those that it certainly knew.
     """
 
     floor: int
@@ -38,8 +38,8 @@ class Before:
     alone: bool
     newcomer: bool
     surely_in: bool
-    inside: frozenset[str]  #: members that were certainly there
-    most: int  #: members that there can have been
+    inside: frozenset[str]  #: members that were certainly in the group
+    most: int  #: the most members that there can have been
     strangers: frozenset[str]
     residents: frozenset[str]
     rivals: list[Op]
@@ -47,7 +47,8 @@ class Before:
 
 @dataclass(slots=True)
 class Knowledge:
-    """At the moment ``now``, the time of line ``line``. ``before``: by request, what was known when it was sent."""
+    """What is known at the time ``now``, that of line ``line``. ``before``: by request, what was known when it was
+    sent."""
 
     settings: Settings
     profile: Profile
@@ -59,7 +60,7 @@ class Knowledge:
     before: dict[int, Before] = field(default_factory=dict)
     now: int = 0
     line: int = 0
-    #: Since this line the group has certainly spoken the consumer protocol: some member of that protocol was there.
+    #: since this line the group has certainly spoken the consumer protocol: it has had a member of that protocol
     consumer_from: int = NOWHERE
     deleted_from: int = NOWHERE  #: since this line there has certainly been no group, of any kind
     classic_seen: bool = False  #: a client sent a JoinGroup, so the group can have been a classic one
@@ -67,7 +68,7 @@ class Knowledge:
     _pillars: frozenset[str] = frozenset()
 
     def move_to(self, now: int, line: int) -> None:
-        """Time passes: members may have ended."""
+        """Go to this time and line, and note which members may have been removed."""
         self.now, self.line = now, line
         pillars = frozenset(
             member.member_id
@@ -89,7 +90,7 @@ class Knowledge:
                 self.epochs.may_bump()  # M-EPOCH-04
 
     def unseen(self, op: Op, member_id: str, instance: str | None, session_ms: int) -> None:
-        """A member that no answer has shown may be in the group; without an id, under an id of no other member."""
+        """Note that a member that no answer has shown may be in the group; without an id, under an unused one."""
         name = member_id or f"unseen-{op.id}"
         member = self.members.setdefault(name, Member(name, classic=True))
         member.presence, member.exact, member.classic = Presence.PERHAPS, False, True
@@ -103,18 +104,19 @@ class Knowledge:
         member.heard(op, self.now, self.line, self.limits.slack_ms)
 
     def relabelled(self) -> bool:
-        """Some instance id may stay with the member that gave it up, also when that member is gone (M-STATIC-13)."""
+        """Whether some instance id may stay mapped to the member that gave it up, even if that is gone
+        (M-STATIC-13)."""
         stays = self.profile.fault_relabelled_instance_stays
         return stays and any(member.formers for member in self.members.values())
 
     def gives_up(self, op: Op, member_id: str, instance: str) -> bool:
-        """A join with this instance was answered: its former holders are gone. True if one of them may have come after
-        it, so that it is the other way round."""
+        """Note that a join with this instance was accepted, so its former holders are gone. True if one of them may
+        have joined after it, and so have replaced it."""
         contested = False
         for holder in [each for each in self.holders(instance) if each.member_id != member_id]:
             later = holder.until_line > op.line or bool(holder.open)
             contested = contested or later
-            # one that only had the instance id once, or asked for it, may still be there
+            # a member that only had the instance id earlier, or asked for it, may still be in the group
             unsure = later or holder.claims or holder.instance != instance
             holder.presence = Presence.PERHAPS if unsure else Presence.OUT
             holder.exact, holder.counted = False, True
@@ -123,8 +125,8 @@ class Knowledge:
         return contested
 
     def no_consumer_group(self, op: Op) -> None:
-        """The answer shows that there was no group of the consumer protocol under this name at some time since the
-        request was sent. So the members of that protocol had ended; one that was heard of since may be back."""
+        """Note that at some time since this request was sent there was no consumer group of this name, as the answer
+        shows. So the members of that protocol were gone; one that the trace has shown since may be back."""
         for member in self.members.values():
             if member.classic and not member.either:
                 continue
@@ -134,37 +136,39 @@ class Knowledge:
             member.exact = False
 
     def surely_in(self, member: Member) -> bool:
-        """Of a classic member only where nothing but this group's own rules can end it."""
+        """Whether the member is certainly in the group. For a classic member, only while the group has certainly spoken
+        the consumer protocol since the coordinator last heard of the member."""
         alone = not member.classic or self.consumer_from <= member.since_line
         return alone and member.surely_in(self.now, self.limits)
 
     def is_inside(self, member_id: str) -> bool:
-        """The member is certainly there."""
+        """Whether the member of this id is certainly in the group."""
         return self.surely_in(self.members[member_id])
 
     def untouched(self, op: Op, member: Member) -> bool:
-        """The member was there all the time from the sending of this request until now, but for what the request itself
-        does."""
+        """Whether the member was certainly in the group from the sending of this request until now, apart from what the
+        request itself does."""
         before = self.before[op.id]
         touches = [each for each in before.rivals if may_end(each, member) or _joins_as(each, member)]
         return member.member_id in before.inside and self.surely_in(member) and not touches
 
     def stays(self, op: Op, member: Member) -> bool:
-        """The coordinator certainly knew it all the time from the sending of this request until now."""
+        """Whether the coordinator certainly knew the member from the sending of this request until now."""
         if not self.surely_in(member) or member.in_from <= op.line:
             return self.surely_in(member)
-        before = self.before[op.id]  # a request that would end the member hides only itself that it stays
+        # while a request may remove the member, ``surely_in`` is false: here only other requests count
+        before = self.before[op.id]
         silent = member.member_id in before.residents and member.until_line < op.line
         return silent and may_end(op, member) and not any(may_end(other, member) for other in before.rivals)
 
     def after(self, op: Op, member: Member) -> Presence:
-        """Learn from the answer to a member's request: it was there, but an overlapping request may have removed it
-        since, or converted it to the other protocol."""
+        """The presence of a member whose request was accepted: ``IN``, unless a request that overlaps may have removed
+        it since, or converted it to the other protocol."""
         ended = any(may_end(other, member) for other in self.before[op.id].rivals)
         return Presence.PERHAPS if ended or self.may_convert(op, member.member_id) else Presence.IN
 
     def touched(self, op: Op, member: Member) -> bool:
-        """A request that overlaps this one, by the member or about it, may have changed what is known of the member."""
+        """Whether a request that overlaps this one, by the member or about it, may have changed the member."""
         if member.until_line > op.line:  # also by a join that did not name it
             return True
         rivals = [each for each in self.before[op.id].rivals if not isinstance(each.body, Commit)]
@@ -173,7 +177,7 @@ class Knowledge:
         )
 
     def may_convert(self, op: Op, member_id: str) -> bool:
-        """A request of the other protocol that overlaps this one may have converted the member (X-UP-13, X-JOIN-13)."""
+        """Whether an overlapping request of the other protocol may have converted the member (X-UP-13, X-JOIN-13)."""
         other = (
             JoinGroupRequest if isinstance(op.body, ConsumerGroupHeartbeatRequest) else ConsumerGroupHeartbeatRequest
         )
@@ -182,47 +186,48 @@ class Knowledge:
         )
 
     def contested(self, op: Op, instance: str) -> bool:
-        """Some request that overlaps this one may give the instance id to another member."""
+        """Whether a request that overlaps this one may give the instance id to another member."""
         named: str = getattr(op.body, "member_id", "")
         rivals = [each for each in self.before[op.id].rivals if asked_instance(each) == instance]
         return any(not named or getattr(each.body, "member_id", "") != named for each in rivals)
 
     def may_have_joined(self, op: Op, member_id: str) -> bool:
-        """Some request that overlaps this one may bring the member."""
+        """Whether a request that overlaps this one may have added the member."""
         member = Member(member_id)
         return any(_joins_as(each, member) for each in self.before[op.id].rivals)
 
     def may_be_relabelled(self, op: Op, member: Member) -> bool:
-        """Some request that overlaps this one may give the member another instance id (M-STATIC-01)."""
+        """Whether a request that overlaps this one may give the member another instance id (M-STATIC-01)."""
         named = (asked_instance(each) for each in self.before[op.id].rivals if _joins_as(each, member))
         return any(instance not in (None, member.instance) for instance in named)
 
     def surely_out(self, member_id: str) -> bool:
-        """A conversion starts the sessions of classic members anew (X-UP-08, X-DOWN-05), so theirs may last longer."""
+        """Whether the member is certainly not in the group. A conversion restarts the sessions of classic members
+        (X-UP-08, X-DOWN-05), so theirs may last longer."""
         member = self.members.get(member_id)
         if member is None:
             return True
         timed = not member.classic or self.consumer_from <= member.until_line
         if self.downgrade_may_fail():
-            # the end of the last member of KIP-848 fails with its downgrade, and is not tried again (X-DOWN-09)
+            # Kafka fails to remove the last member of KIP-848 if the downgrade fails, and does not retry (X-DOWN-09)
             rest = [each for each in self.members.values() if each is not member and not each.classic]
             timed = timed and any(each.in_from <= member.until_line for each in rest)
         return member.surely_out(self.now, self.limits, timed=timed)
 
     def downgrade_may_fail(self) -> bool:
-        """Metadata that cannot be read may make a downgrade fail: the leave is answered GROUP_ID_NOT_FOUND, and its
-        member stays (X-DOWN-09)."""
+        """Whether unreadable metadata may make a downgrade fail: the coordinator then answers the leave with
+        GROUP_ID_NOT_FOUND, and the member stays (X-DOWN-09)."""
         return self.unreadable and self.profile.fault_downgrade_reads_unread_metadata
 
     def surely_consumer(self, op: Op) -> bool:
-        """The group spoke the consumer protocol all the time from the sending of this request until now."""
+        """Whether the group certainly spoke the consumer protocol from the sending of this request until now."""
         return self.consumer_from < op.line
 
     def may_lack_protocol(self, op: Op, answer: object) -> bool:
-        """The group may be a classic one in its first rebalance, which has selected no protocol yet.
+        """Whether the group may be a classic one in its first rebalance, which has not selected a protocol yet.
 
-        Then nothing says how to read the subscriptions of its members, so a heartbeat that joins is to come again
-        (X-UP-07). Kafka fails inside instead.
+        The coordinator then cannot tell how to read the subscriptions of its members, so it lets a joining heartbeat
+        retry (X-UP-07). Kafka throws an exception instead.
         """
         joins = isinstance(op.body, ConsumerGroupHeartbeatRequest) and op.body.member_epoch == JOIN_EPOCH
         retried = getattr(answer, "error_code", None) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -230,10 +235,10 @@ class Knowledge:
         return joins and retried and lacks and not self.profile.fault_upgrade_without_protocol
 
     def may_fail(self, op: Op) -> bool:
-        """Kafka may fail inside: for a conversion (X-UP-07), and for an assignor that fails (M-HB-12).
+        """Whether Kafka may answer UNKNOWN_SERVER_ERROR: in a conversion (X-UP-07), or if an assignor fails (M-HB-12).
 
-        The uniform assignor fails on a partition of a classic leader's assignment that its topic does not have
-        (A-UHET-06, X-UP-05), as far as the coordinator knows yet.
+        The uniform assignor fails on a partition that a classic leader assigned, and that the topic does not have as
+        far as the coordinator knows (A-UHET-06, X-UP-05).
         """
         if not self.surely_consumer(op) or self.topics.unsettled(op.sent_ms, self.limits.slack_ms):
             return True
@@ -241,7 +246,7 @@ class Knowledge:
         return fails and self.topics.may_lack(op.sent_ms, self.limits.slack_ms)
 
     def deletions_settled(self, since_ms: int) -> bool:
-        """Every target that was computed since then knows which topics were deleted (M-TGT-08)."""
+        """Whether every target that was computed since then takes all deletions of topics into account (M-TGT-08)."""
         settle_ms = self.limits.slack_ms + self.settings.group_consumer_max_assignment_interval_ms
         return not self.topics.unsettled(since_ms, settle_ms)
 
@@ -249,13 +254,13 @@ class Knowledge:
         return sum(self.surely_in(member) for member in self.members.values())
 
     def possible(self, but: str) -> int:
-        """The most members that there can be beside one."""
+        """The most members that the group can have besides ``but``."""
         return sum(not self.surely_out(member_id) for member_id in self.members if member_id != but)
 
     def holders(self, instance: str, since: int = NEVER) -> Iterator[Member]:
-        """Members that may hold an instance id, or may have held it since a line.
+        """The members that may hold an instance id, or may have held it since the line ``since``.
 
-        Kafka leaves an instance id that a member has given up with that member (M-STATIC-13).
+        In Kafka an instance id stays mapped to a member that has given it up (M-STATIC-13).
         """
         for member in self.members.values():
             has = self.maps(instance, member) or member.formers.get(instance, -1) > since
@@ -263,7 +268,7 @@ class Knowledge:
                 yield member
 
     def maps(self, instance: str, member: Member) -> bool:
-        """The coordinator may find this member by the instance id.
+        """Whether the coordinator may find this member by the instance id.
 
         Kafka also finds it by an instance id that it has given up (M-STATIC-13).
         """

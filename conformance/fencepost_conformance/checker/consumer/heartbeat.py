@@ -1,9 +1,9 @@
-"""ConsumerGroupHeartbeat: may this answer be? And what does it tell?
+"""Judge an answer to ConsumerGroupHeartbeat, and learn from it.
 
-Of the target assignment only what a member is given shows. So the target stays open, and an answer is held against
-everything that does not depend on it: the epochs, what the member had, what it says it owns, what others certainly
-hold, and what it subscribes to. Each outcome of reconciliation (M-REC-*) leaves a mark in the answer by which it can be
-told from the others.
+The trace shows only the part of the target assignment that a member is given. So the checker treats the target as
+unknown. It compares an answer with everything that does not depend on the target: the epochs, what the member had, what
+it says it owns, what other members certainly hold, and what it subscribes to. The answer shows which outcome
+reconciliation had (M-REC-*).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DENIED: Final = frozenset({E.GROUP_AUTHORIZATION_FAILED, E.TOPIC_AUTHORIZATION_
 def judge(
     known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
 ) -> None:
-    """Raises Wrong; otherwise takes over what the answer tells."""
+    """Judge an answer, and learn from it if it is possible. Raises Wrong."""
     before = known.before[op.id]
     error = answer.error_code
     if error in _DENIED:
@@ -134,17 +134,17 @@ def _left(
         )
         if others and known.surely_consumer(op):  # no downgrade (X-DOWN-01)
             known.epochs.bumped(before.seen, known.now, op.line)  # M-EPOCH-04
-        # it may have come back by a request that was under way at the same time
+        # a request that overlaps may have brought it back
         member.presence, member.exact = Presence.OUT if before.alone else Presence.PERHAPS, False
     else:
         assert body.member_epoch == STATIC_LEAVE_EPOCH
-        # a rejoin that overlaps the leave may have come after it
+        # the coordinator may have processed a rejoin that overlaps the leave after it
         member.away, member.away_from = True, op.answer_line if before.alone else NEVER
         member.epoch = STATIC_LEAVE_EPOCH
         member.revoking = frozenset()  # M-PE-04
         member.held = dict.fromkeys(member.held, 0)  # M-PE-07
         member.exact = member.exact and before.alone
-        member.presence = known.after(op, member)  # a join that overlaps may have taken its place already
+        member.presence = known.after(op, member)  # an overlapping join may have replaced it already
         member.latest_ms = NEVER
 
 
@@ -177,7 +177,7 @@ def _accepted(
         raise Wrong(op, f"an epoch up to {known.epochs.ceiling}", "M-EPOCH-01", "INV-KIP-03", field="member_epoch")
     if full(body) and answer.assignment is None:
         raise Wrong(op, "an assignment", "M-RSP-01", field="assignment")
-    member_id = answer.member_id or body.member_id  # in v0 the coordinator's, if it has none (M-VAL-09)
+    member_id = answer.member_id or body.member_id  # in v0 the coordinator generates it (M-VAL-09)
     member = known.members.get(member_id)
     given = None if answer.assignment is None else partitions(answer.assignment)
     owned = None if body.topic_partitions is None else partitions(body.topic_partitions)
@@ -190,8 +190,8 @@ def _accepted(
     elif member is None:
         return
     changed = _subscribe(member, body)
-    member.regex_known = member.regex_known and before.alone  # else what another request said may be what holds
-    if member.classic:  # what it has is not known before it has synced, nor whether it is replaced by itself (X-UP-13)
+    member.regex_known = member.regex_known and before.alone  # else another request's regex may apply
+    if member.classic:  # what it holds is unknown until it has synced, and so is whether it replaces itself (X-UP-13)
         member.changes_protocol()
         member.exact = False
     if given is not None:
@@ -209,8 +209,8 @@ def _accepted(
 
 
 def _has_room(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest) -> bool:
-    """A group that may not be full all the time has room for a new member. From 4.4 on, the joiner may take the place
-    of a member of a full group (M-VAL-28)."""
+    """Whether the group may have room for a new member: it may not have been full all the time. From 4.4 on, the joiner
+    may also replace a member of a full group (M-VAL-28)."""
     if sum(known.untouched(op, each) for each in known.members.values()) < known.settings.group_consumer_max_size:
         return True
     if body.instance_id is None or known.profile.old_full_group_refuses_statics:
@@ -220,7 +220,7 @@ def _has_room(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest) -> 
 
 
 def full(body: ConsumerGroupHeartbeatRequest) -> bool:
-    """M-RSP-01."""
+    """Whether the request is a full one, whose answer contains the assignment (M-RSP-01)."""
     subscription = body.subscribed_topic_names is not None or body.subscribed_topic_regex is not None
     timed = body.rebalance_timeout_ms != -1
     return body.member_epoch == JOIN_EPOCH or (timed and subscription and body.topic_partitions is not None)
@@ -229,8 +229,8 @@ def full(body: ConsumerGroupHeartbeatRequest) -> bool:
 def _joined(
     known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, member: Member, before: Before
 ) -> tuple[Member, bool]:
-    """The member as it is before it is reconciled, and whether its word is taken that it owns nothing: of a member that
-    is there the join may be a late copy, and then Kafka alone believes it (M-FENCE-07)."""
+    """The member before it is reconciled, and whether the coordinator believes that it owns nothing. The join of a
+    known member may be a late copy; only Kafka believes that one (M-FENCE-07)."""
     instance = body.instance_id
     holders = list(known.holders(instance)) if instance is not None else []
     returns = not known.profile.fault_static_rejoin_unreleased  # a static member under its own id (L-06)
@@ -251,7 +251,7 @@ def _joined(
         member.takes(instance, op.answer_line)
         member.exact = False
     if not before.newcomer and (not holders or (returns and holders == [member] and not member.away)):
-        if not known.stays(op, member):  # it may be new, its session or its time to revoke over
+        if not known.stays(op, member):  # it may be a new member: its session or rebalance timer may have fired
             member.exact = False
             member.claims = member.claims or member.instance not in (None, instance)
         known.members[member.member_id] = member
@@ -261,7 +261,7 @@ def _joined(
     if member.classic:
         member.changes_protocol()
     fresh.stray_ms, fresh.stray_until_ms = member.stray_ms, member.stray_until_ms
-    if instance is None and not before.alone:  # a request that overlaps gave it one, which this one does not take away
+    if instance is None and not before.alone:  # this join does not remove the instance id of a request that overlaps
         fresh.instance, fresh.claims = member.instance, member.instance is not None
     elif member.instance is not None and member.instance != instance:
         fresh.formers = {**fresh.formers, member.instance: op.answer_line}
@@ -270,7 +270,7 @@ def _joined(
     if not holders:
         fresh.names, fresh.exact, believed = frozenset(), True, True
     elif len(holders) == 1 and _is_replaced(known, holders[0]):
-        # M-STATIC-03: it continues with the partitions of its predecessor, which never came free.
+        # it keeps the partitions of its predecessor, which were never free (M-STATIC-03)
         predecessor = holders[0]
         fresh.exact, fresh.held = predecessor.exact, dict(predecessor.held)
         fresh.names, fresh.regex, fresh.regex_known = predecessor.names, predecessor.regex, predecessor.regex_known
@@ -284,18 +284,18 @@ def _joined(
 
 
 def _has_been_away(holder: Member, op: Op) -> bool:
-    """It left its place before this request was sent, and nothing else is known to have been asked for it since."""
+    """Whether the static member left for a while (epoch -2) before this request was sent, and has no request open."""
     return holder.away and holder.away_from < op.line and not holder.open
 
 
 def _is_replaced(known: Knowledge, holder: Member) -> bool:
-    """It has left for a while, and its place is certainly kept."""
+    """Whether the static member has left for a while (epoch -2), and its session is certainly not over."""
     kept = known.now < holder.since_ms + holder.session_ms - known.limits.tolerance_ms
     return holder.away and kept and not holder.open and not holder.claims
 
 
 def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
-    """M-HB-01; True if the subscription may have changed."""
+    """Take over the subscription of the request (M-HB-01). True if it may have changed."""
     changed = member.names is None
     if body.subscribed_topic_names is not None:
         names = frozenset(body.subscribed_topic_names)
@@ -341,7 +341,8 @@ def _reconciled(  # noqa: PLR0917
     changed: bool,
     before: Before,
 ) -> None:
-    """M-FENCE-03…07, M-RSP-01, M-REC-01…14, 25: from what is known of the member to what the answer tells."""
+    """Judge an answer to a member whose state is exactly known, and take over the new state (M-FENCE-03…07, M-RSP-01,
+    M-REC-01…14, 25). Raises Wrong."""
     asked, epoch = epochs
     had = frozenset(member.held)
     body = op.body
@@ -400,31 +401,32 @@ def _reconciled(  # noqa: PLR0917
 
 
 def _previous(member: Member, epoch: int, revoking: frozenset[Partition]) -> frozenset[int]:
-    """M-REC-15. Whether a member that did not change was reconciled (UNRELEASED) does not show."""
+    """The epochs that may be the member's previous one (M-REC-15). The answer does not show whether a member that did
+    not change was reconciled (UNRELEASED)."""
     if epoch != member.epoch or (revoking and not member.revoking):
         return frozenset({member.epoch})
     return member.previous | {member.epoch}
 
 
 def _far(known: Knowledge, member: Member) -> int:
-    """The epoch from which on a member that has moved there has nothing to revoke (M-REC-10…14, M-REC-19)."""
+    """The first epoch at which the member certainly has nothing to revoke (M-REC-10…14, M-REC-19)."""
     return member.epoch + 1 + known.profile.old_revocation_advances_epoch
 
 
 def _learn(
     member: Member, epoch: int, given: frozenset[Partition] | None, *, exact: bool, far: int, owes: bool
 ) -> None:
-    """Learn from an answer to a member that was not fully known: A only if the answer has it, and never R.
+    """Learn from an answer to a member whose state is not exactly known. An answer may contain A, and never contains R.
 
-    So if it may owe a revocation (``owes``), it is not known exactly before its epoch has moved, by which R is empty
-    (``far``). Answers to requests that overlap come in any order, so the highest epoch that one told counts.
+    So while the member may have to revoke (``owes``), its state is not exact until its epoch has reached ``far``, at
+    which R is empty. Answers to requests that overlap arrive in any order, so the highest epoch counts.
     """
     moved = member.epoch > 0 and epoch >= far
     joined = member.away or member.epoch <= 0
     member.exact = exact and given is not None and (moved or joined or not owes)
     if given is not None:
         member.held = dict.fromkeys(given)
-    # it may have passed through every epoch in between, and without a move the previous one stays (M-REC-15)
+    # it may have had every epoch in between; if the epoch is the same, the previous one stays (M-REC-15)
     before = member.previous if epoch == member.epoch else frozenset()
     member.previous = before.union({member.epoch}, range(member.epoch, epoch))
     member.epoch, member.revoking, member.pruned = epoch if exact else max(epoch, member.epoch), frozenset(), False
@@ -434,7 +436,9 @@ def _learn(
 
 
 def _no_two_holders(known: Knowledge, op: Op, member: Member) -> None:
-    """INV-KIP-01, INV-KIP-09. If the answer took long, the member may have ended since it was given."""
+    """Check that no other member certainly holds a partition of this one (INV-KIP-01, INV-KIP-09). Raises Wrong.
+
+    If the answer took long, the member may have been removed since."""
     if not member.exact or not known.surely_in(member):
         return
     for each in sorted(member.held):

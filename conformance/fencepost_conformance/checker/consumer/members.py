@@ -1,4 +1,4 @@
-"""What is known of one member of a consumer group, from the answers that were seen."""
+"""What the answers of a trace show about one member of a consumer group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Partition: TypeAlias = tuple[bytes, int]
 
 
 class Presence(Enum):
-    """``PERHAPS``: no answer tells whether the coordinator knows the member."""
+    """Whether the coordinator knows the member. ``PERHAPS``: no answer shows it."""
 
     IN = "in"
     PERHAPS = "perhaps"
@@ -33,19 +33,19 @@ def partitions(rows: Iterable[TopicPartitions]) -> frozenset[Partition]:
 class Member:
     """``held`` is A of the rule book with the assignment epoch of each partition (None: not known), ``revoking`` is R.
 
-    Both hold only while ``exact``. The request by which the coordinator heard of the member last was sent at
-    ``since_ms`` (``since_line``), and its answer seen at ``until_ms`` (``until_line``): the session runs out not before
-    the one plus ``session_ms`` and, with a margin, not after the other plus that. ``deadline_ms``: before this no other
-    timer ends it.
+    Both are right only while ``exact``. The last request by which the coordinator heard of the member was sent at
+    ``since_ms`` (``since_line``), and its answer arrived at ``until_ms`` (``until_line``). So the session ends between
+    ``since_ms`` and ``until_ms`` plus ``session_ms``, with a margin. ``deadline_ms``: no other timer removes the member
+    before this.
     """
 
     member_id: str
     classic: bool = False
     either: bool = False  #: a request of the other protocol that overlaps may have converted it since
     instance: str | None = None
-    claims: bool = False  #: it has asked for ``instance``, and may not have got it
-    contested: bool = False  #: somebody may have taken its place already when its join was answered
-    formers: dict[str, int] = field(default_factory=dict)  #: instance ids that it had before, until which line
+    claims: bool = False  #: it has joined with ``instance``, but may not hold it
+    contested: bool = False  #: another member may have replaced it before its join was answered
+    formers: dict[str, int] = field(default_factory=dict)  #: earlier instance ids: each with its last line
     presence: Presence = Presence.PERHAPS
     exact: bool = False
     epoch: int = 0
@@ -54,40 +54,38 @@ class Member:
     revoking: frozenset[Partition] = frozenset()
     pruned: bool = False  #: it is revoking because it no longer subscribes (M-REC-25)
     away: bool = False  #: a static member at epoch -2
-    away_from: int = NEVER  #: the line that showed it
+    away_from: int = NEVER  #: the line that showed that
     names: frozenset[str] | None = None
     regex: str | None = None
-    regex_known: bool = True  #: else it may have another, from the member that it replaced
+    regex_known: bool = True  #: if not, it may have the regex of the member that it replaced
     session_ms: int = 0
     rebalance_ms: int | None = None
-    earlier_ms: int = NEVER  #: the rebalance timeout of an earlier JoinGroup, which may still hold (C-JOIN-51)
+    earlier_ms: int = NEVER  #: the rebalance timeout of an earlier JoinGroup, which may still apply (C-JOIN-51)
     since_ms: int = 0
     until_ms: int = 0
     since_line: int = 0
     until_line: int = 0
     deadline_ms: int = NEVER
-    join_by_ms: int = NEVER  #: from then on a classic member that was told to join again, and did not, may be removed
-    latest_ms: int = NEVER  #: at the latest then it must be gone, unless it confirms its revocation (M-TMR-02)
-    stray_ms: int = (
-        NEVER  #: then a timer may end it that was armed while it spoke the other protocol (X-TMR-02, X-TMR-03)
-    )
+    join_by_ms: int = NEVER  #: from then on the coordinator may remove a classic member that should have rejoined
+    latest_ms: int = NEVER  #: by then the coordinator has removed it, unless it confirms its revocation (M-TMR-02)
+    stray_ms: int = NEVER  #: from then on a timer of the other protocol may remove it (X-TMR-02, X-TMR-03)
     stray_until_ms: int = 0  #: until then that timer may be running
-    longest_ms: int = 0  #: the latest time at which the timer of its last JoinGroup may end it
+    longest_ms: int = 0  #: the latest time at which the timer of its last JoinGroup may remove it
     blurred_ms: int = -1  #: until then a request that was never answered may still take effect
     open: list[Op] = field(default_factory=list)
-    counted: bool = False  #: its possible end is counted among the bumps
-    told_rebalance: int = -1  #: the generation for which a classic member was told to rejoin
+    counted: bool = False  #: its possible removal is counted as a bump of the epoch
+    told_rebalance: int = -1  #: the generation in which a classic member got REBALANCE_IN_PROGRESS
     removers: int = 0  #: requests under way that would remove or replace it
     in_from: int = NEVER  #: since this line the coordinator has certainly known it
     out_from: int = NEVER  #: since this line the coordinator has certainly not known it
 
     def changes_protocol(self) -> None:
-        """Its timers stay armed when it, or its group, changes to the other protocol."""
+        """Note that the member, or its group, changed to the other protocol. Its timers stay armed."""
         self.stray_ms = min(self.stray_ms, self.deadline_ms, self.join_by_ms)
         self.stray_until_ms = max(self.stray_until_ms, self.longest_ms)
 
     def heard(self, op: Op, now: int, line: int, slack_ms: int) -> None:
-        """Its session begins anew with this request, whose answer was seen now."""
+        """Note that its session restarts with this request, whose answer arrived now."""
         if op.sent_ms > max(self.stray_ms, self.stray_until_ms) + slack_ms:
             self.stray_ms = NEVER  # it has run out, or was not there
         self.since_ms, self.since_line = op.sent_ms, op.line
@@ -99,16 +97,16 @@ class Member:
         return min(self.rebalance_ms or 0, self.earlier_ms)
 
     def follows(self, predecessor: Member, instance: str, line: int) -> None:
-        """It takes the place of this member, which was found by the instance id.
+        """Note that it replaces this member, which the coordinator found by the instance id.
 
-        Kafka writes it as a copy first, and the copy has the predecessor's own instance id. That is another one if
-        the predecessor has changed it and stays mapped by the former one (M-STATIC-10, M-STATIC-13).
+        Kafka first writes the new member as a copy of the predecessor, with the predecessor's instance id. That is
+        another id if the predecessor has changed it and stays mapped by the former one (M-STATIC-10, M-STATIC-13).
         """
         had = [each for each in (predecessor.instance, *predecessor.formers) if each not in (None, instance)]
         self.formers = {**self.formers, **dict.fromkeys(filter(None, had), line)}
 
     def takes(self, instance: str, line: int) -> None:
-        """It has this instance id now, as this line shows."""
+        """Note that it has this instance id now, as this line shows."""
         if self.instance is not None and self.instance != instance:
             self.formers = {**self.formers, self.instance: line}
         self.instance, self.claims = instance, False
@@ -120,16 +118,17 @@ class Member:
         return self.deadline_ms, self.join_by_ms, self.stray_ms
 
     def may_downgrade(self) -> bool:
-        """A static JoinGroup under way may make the group of its last member of KIP-848 a classic one (X-DOWN-20)."""
+        """Whether a static JoinGroup under way may downgrade the group if this is its last member of KIP-848
+        (X-DOWN-20)."""
         bodies = (op.body for op in self.open)
         return any(isinstance(body, JoinGroupRequest) and body.group_instance_id is not None for body in bodies)
 
     def may_time_out(self, now: int, limits: Limits) -> bool:
-        """One of its timers may have run out by now."""
+        """Whether one of its timers may have fired by now."""
         return now >= min(self.since_ms + self.session_ms, *self._timers()) - limits.tolerance_ms
 
     def surely_in(self, now: int, limits: Limits) -> bool:
-        """The coordinator certainly knows it, and has since its last answer."""
+        """Whether the coordinator certainly knows it, and has known it since its last answer."""
         return (
             self.presence is Presence.IN
             and not self.removers
@@ -139,7 +138,8 @@ class Member:
         )
 
     def surely_out(self, now: int, limits: Limits, *, timed: bool) -> bool:
-        """The coordinator certainly does not know it, and will not before it joins; ``timed``: its session can tell."""
+        """Whether the coordinator certainly does not know it, and will not before it joins. ``timed``: the end of its
+        session counts as proof."""
         if any(_joins(op) for op in self.open) or now <= self.blurred_ms:
             return False
         return self.presence is Presence.OUT or (
@@ -153,7 +153,7 @@ class Member:
 
 
 def may_end(op: Op, member: Member) -> bool:
-    """Can this request remove the member, or give its place to another?"""
+    """Whether this request can remove the member, or let another one replace it."""
     body = op.body
     instances = {member.instance, *member.formers} - {None}
     if isinstance(body, LeaveGroupRequest):
@@ -186,10 +186,10 @@ def _leaves(op: Op) -> bool:
 
 
 def _ends_from(op: Op, member: Member) -> int:
-    """When the member may be removed at the earliest, if this request under way has set a timer.
+    """The earliest time at which a timer that this open request has set may remove the member.
 
-    A JoinGroup sets its own timeouts (X-JOIN-20). Any other request may tell the member to revoke or to join again,
-    which it then has to do within its rebalance timeout (M-TMR-02, X-TMR-02).
+    A JoinGroup sets its own timeouts (X-JOIN-20). The answer to another request may ask the member to revoke or to
+    rejoin, which it then must do within its rebalance timeout (M-TMR-02, X-TMR-02).
     """
     body = op.body
     if isinstance(body, JoinGroupRequest):
@@ -206,7 +206,7 @@ def _ends_from(op: Op, member: Member) -> int:
 
 
 def rebalance_timeout(op: Op, body: JoinGroupRequest) -> int:
-    """The rebalance timeout of a JoinGroup in ms; of version 0, which has none, its session timeout (G-WIRE-01)."""
+    """The rebalance timeout of a JoinGroup in ms. Version 0 has none; its session timeout counts (G-WIRE-01)."""
     return body.session_timeout_ms if op.version == 0 else body.rebalance_timeout_ms
 
 
@@ -218,7 +218,7 @@ def _joins(op: Op) -> bool:
 
 
 def _frees(op: Op, partition: Partition) -> bool:
-    """Can this request, under way, make its member give up the partition?"""
+    """Whether this open request can make its member give up the partition."""
     body = op.body
     if isinstance(body, ConsumerGroupHeartbeatRequest):
         rows = body.topic_partitions

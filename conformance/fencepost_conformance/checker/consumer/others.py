@@ -19,7 +19,7 @@ from .group import Knowledge
 from .members import Member, Partition
 from .wrong import Wrong, differs
 
-#: TxnOffsetCommit names a stale member epoch as such from this version on
+#: The first version of TxnOffsetCommit that answers STALE_MEMBER_EPOCH
 _TXN_STALE: Final = 6
 #: The first version of OffsetCommit that a member of the consumer protocol may use (O-COMMIT-31).
 _BY_EPOCH: Final = 9
@@ -31,8 +31,8 @@ _LIVING: Final = ("Assigning", "Reconciling", "Stable")
 
 
 def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None:
-    """O-COMMIT-30 to 33, O-TXN-05: let in by the member's epoch, or an older one that holds for every partition
-    (M-PE-08)."""
+    """Judge an answer to a commit (O-COMMIT-30 to 33, O-TXN-05). The group accepts the member's epoch, or an older one
+    that is valid for every partition (M-PE-08)."""
     before, error = known.before[op.id], answer.error_code
     if not known.surely_consumer(op):
         if error is E.GROUP_ID_NOT_FOUND:
@@ -70,7 +70,7 @@ def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None
 
 
 def _too_old(known: Knowledge, op: Op, body: Commit, member: Member, answer: CommitAnswer) -> bool:
-    """It names an older epoch, and a partition that the member did not have then."""
+    """Whether the commit names an older epoch, and a partition that the member did not have then."""
     if body.generation_id < member.epoch and known.profile.old_no_assignment_epochs:
         return True
     if member.classic or body.generation_id >= member.epoch or member.revoking:
@@ -88,7 +88,7 @@ def _too_old(known: Knowledge, op: Op, body: Commit, member: Member, answer: Com
 
 
 def describe_classic(known: Knowledge, op: Op, answer: DescribeGroupsResponse) -> None:
-    """C-ADM-02: a group that speaks the consumer protocol is not described as a classic one."""
+    """Judge an answer to DescribeGroups: a consumer group is not described as a classic one (C-ADM-02)."""
     if is_denied(answer):
         return
     if not known.surely_consumer(op):
@@ -103,8 +103,8 @@ def describe_classic(known: Knowledge, op: Op, answer: DescribeGroupsResponse) -
 
 
 def listed(known: Knowledge, op: Op, body: Listing, answer: ListGroupsResponse) -> None:
-    """C-ADM-05: a group that is there is listed, unless a filter leaves it out, and one that was deleted is not. The
-    group is not empty while a member of KIP-848 is certainly there."""
+    """Judge a row of ListGroups: a group that exists is listed unless a filter excludes it, and a deleted one is not
+    (C-ADM-05). The group is not empty while a member of KIP-848 is certainly in it."""
     rows = answer.groups
     if rows and known.deleted_from < op.line:
         raise Wrong(op, "no row", "C-ADM-05", field="groups")
@@ -127,7 +127,8 @@ def listed(known: Knowledge, op: Op, body: Listing, answer: ListGroupsResponse) 
 
 
 def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) -> None:
-    """M-DESC-01, INV-KIP-01, INV-KIP-03: what is described agrees with itself and with what members were told."""
+    """Judge a description: it must agree with itself and with the answers to members (M-DESC-01, INV-KIP-01,
+    INV-KIP-03)."""
     for group in answer.groups:
         if group.error_code is not E.NONE:
             if group.error_code is E.GROUP_ID_NOT_FOUND:
@@ -183,7 +184,7 @@ def _partitions(row: DescribedConsumerMember) -> frozenset[Partition]:
 
 
 def _told(known: Knowledge, shown: frozenset[Partition]) -> str:
-    """Partitions by the names of their topics."""
+    """Partitions in words, with the names of their topics."""
     topics: dict[str, list[int]] = {}
     for topic, number in shown:
         topics.setdefault(known.topics.names.get(topic, topic.hex()), []).append(number)

@@ -1,6 +1,6 @@
-"""What a trace tells about topics: who created, grew or deleted which, through the recorder.
+"""The topics that clients created, grew or deleted through the recorder.
 
-Topics that were there before stay unknown; nothing is claimed about them.
+Topics that existed before are unknown, and the checker claims nothing about them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _APIS: Final = frozenset({CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS})
 
 @dataclass(frozen=True, slots=True)
 class TopicEvent:
-    """Something about topics was asked (``told`` None) or is done; ``line`` as everywhere in the checker."""
+    """A request about topics (``told`` None) or its answer; ``line`` as everywhere in the checker."""
 
     line: int
     at_ms: int
@@ -66,21 +66,21 @@ def topic_names(events: Iterable[TopicEvent]) -> dict[bytes, str]:
 
 @dataclass(slots=True)
 class Topics:
-    """What is known so far. ``counts``: the most partitions that a topic can have by now. ``gone``: ids of topics that
-    were deleted. ``deleting``: DeleteTopics requests that are open, or that the broker gave up waiting for."""
+    """What is known so far. ``counts``: the most partitions that a topic can have by now. ``gone``: ids of deleted
+    topics. ``deleting``: DeleteTopics requests that are open, or that timed out in the broker."""
 
     ids: dict[str, bytes] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     counts: dict[bytes, int] = field(default_factory=dict)
-    wanted: dict[str, int] = field(default_factory=dict)  #: the most partitions that a topic was to grow to
+    wanted: dict[str, int] = field(default_factory=dict)  #: the most partitions that a request has asked for, by topic
     gone: set[bytes] = field(default_factory=set)
     deleting: int = 0
     deleted_ms: int = -NEVER  #: the last DeleteTopics, or answer to one
-    grown_ms: int = -NEVER  #: when a topic was made, or got partitions, last
+    grown_ms: int = -NEVER  #: when a topic was last created or grown
     odd_assignment: bool = False  #: a leader may have assigned a partition that its topic does not have
 
     def assigned(self, content: bytes) -> None:
-        """A leader assigns this: do the topics have all these partitions?"""
+        """Note the assignment of a leader, and whether the topics have all its partitions."""
         try:
             rows = decode_assignment(content).partitions
         except ValueError:
@@ -91,15 +91,15 @@ class Topics:
                 self.odd_assignment = True
 
     def may_lack(self, sent_ms: int, slack_ms: int) -> bool:
-        """May the coordinator lack a partition that a classic leader has assigned?
+        """Whether the coordinator may not know a partition that a classic leader has assigned.
 
-        It learns of new topics and partitions a little later than the client that made them.
+        It learns of new topics and partitions a little later than the client that created them.
         """
-        deleted = self.deleting > 0 or self.deleted_ms > -NEVER  # what a leader has assigned stays in the target
+        deleted = self.deleting > 0 or self.deleted_ms > -NEVER  # the target keeps what a leader has assigned
         return deleted or self.odd_assignment or sent_ms <= self.grown_ms + slack_ms
 
     def unsettled(self, at_ms: int, settle_ms: int) -> bool:
-        """Whether groups may not have heard of a deletion yet, which they do within this time."""
+        """Whether groups may not know of a deletion yet; they learn of it within this time."""
         return self.deleting > 0 or at_ms <= self.deleted_ms + settle_ms
 
     def take(self, event: TopicEvent) -> None:
@@ -146,12 +146,12 @@ class Topics:
             self.deleting -= 1
 
     def foreign(self, topic: bytes, names: frozenset[str], regex: str | None) -> bool:
-        """True if a member that subscribes so certainly does not subscribe to this topic.
+        """Whether a member with this subscription certainly does not subscribe to this topic.
 
-        A regex is RE2's on the broker (M-RX-01). Where this one's Python reading might differ, nothing is told.
+        The broker reads a regex as RE2 (M-RX-01). If Python might read it differently, the answer is False.
         """
         name = self.names.get(topic)
-        if name is None:  # one from before the recording, but not if all that it asks for was made in it
+        if name is None:  # older than the trace: foreign if the trace shows the creation of all subscribed topics
             return not regex and names <= self.ids.keys()
         if name in names or not regex:
             return name not in names

@@ -1,4 +1,4 @@
-"""Requests that are refused before the group is looked at (M-VAL-05…15)."""
+"""Requests that the coordinator rejects before it looks at the group (M-VAL-05…15)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fencepost.protocol.settings import Settings
 
 
 def _blank(text: str) -> bool:
-    """Java's ``trim`` cuts the characters up to the space, and no other white space."""
+    """Whether a text is blank for Java's ``trim``, which removes the characters up to the space and no others."""
     return all(character <= " " for character in text)
 
 
 def invalid(settings: Settings, version: int, body: ConsumerGroupHeartbeatRequest) -> tuple[ErrorCode, str] | None:
-    """The error and the rule, None for a request that gets to the group. In the order of the rules."""
+    """The error and the rule, None for a request that reaches the group. Checks in the order of the rules."""
     epoch = body.member_epoch
     bad = ErrorCode.INVALID_REQUEST
     if not settings.consumer_protocol_enabled:

@@ -1,19 +1,19 @@
-"""Reads the history of a consumer group, or of a group of both protocols, and names the first answer that cannot be.
+"""Read the history of a consumer group, or of a group of both protocols, and find its first impossible answer.
 
-A search, as for classic groups, would have to guess the target assignment, which the coordinator computes when it
-likes, among more possibilities than can be tried, and topics and regexes besides. So nothing is guessed here. What is
-*certain* is kept instead, with how long it stays so: who is a member, at which epoch, with which partitions; from which
-time on it may be gone. Every answer must agree with all that was certain during the whole time between its request and
-itself, by the rules that do not depend on what is not seen. What it tells becomes certain in turn.
+A search, as for classic groups, would have to guess the target assignment, topics and regexes: more possibilities than
+can be tried. So this checker does not guess. It keeps what is *certain*, and for how long: who is a member, at which
+epoch, with which partitions, and from which time on the member may be gone. Every answer must agree with all that was
+certain from its request until the answer itself, by the rules that do not depend on hidden events. The checker then
+learns from the answer.
 
-Sound: where requests overlap, a session may have run out, or an answer was lost, what they could have touched is no
-longer certain, and nothing is refused for it. Not complete: an answer that contradicts no rule here may still be one
-that no run gives. In return a trace costs one walk over its lines.
+It is sound: if requests overlap, a session may have ended or an answer was lost, then all that they could have changed
+is no longer certain, and the checker refuses nothing because of it. It is not complete: an answer that contradicts no
+rule here may still be impossible. In return it reads each line once.
 
-A look for expired offsets deletes an empty group. A trace that is refused is therefore read once more, with such
-deletions where they can have been (``Looks``).
+A check for expired offsets deletes an empty group. So if a trace is refused, the checker reads it once more, with such
+deletions where they are possible (``Looks``).
 
-The part of a trace before its first ConsumerGroupHeartbeat is that of a classic group, and is searched like one. While
+The part of a trace before the first ConsumerGroupHeartbeat belongs to a classic group, and ``search`` judges it. While
 a group may have become classic again, answers about classic members are not judged.
 """
 
@@ -68,7 +68,7 @@ def first_consumer_event(history: History) -> int | None:
 def watch(
     history: History, topics: Sequence[TopicEvent], settings: Settings, profile: Profile, limits: Limits
 ) -> tuple[Event, Wrong] | None:
-    """The first answer that cannot be, and why; None if there is none."""
+    """The first impossible answer, and why; None if there is none."""
     if profile.old_no_assignment_interval:
         settings = replace(settings, group_consumer_assignment_interval_ms=0)
     known = partial(Knowledge, settings, profile, limits, coordination=history.coordination)
@@ -83,10 +83,10 @@ def watch(
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """When a look for expired offsets may have deleted the group, if it was empty (O-EXP-20, O-EXP-25).
+    """When a check for expired offsets may have deleted the group, if it was empty (O-EXP-20, O-EXP-25).
 
-    ``upto_line``: that of the first answer that cannot be without a deletion, so that one came before it. ``from_ms``:
-    the earliest time of the next look. ``held``: the lines between which the group certainly has offsets.
+    ``upto_line``: the first answer that is impossible without a deletion; so a deletion came before it. ``from_ms``:
+    the earliest time of the next check. ``held``: the lines between which the group certainly has offsets.
     """
 
     upto_line: int
@@ -94,7 +94,7 @@ class Looks:
     held: tuple[tuple[int, int], ...]
 
     def may_delete(self, line: int, at_ms: int) -> bool:
-        """Whether one may have come just before this line."""
+        """Whether a check may have deleted the group just before this line."""
         possible = line <= self.upto_line or at_ms >= self.from_ms
         return possible and not any(begin < line <= end for begin, end in self.held)
 
@@ -109,13 +109,13 @@ def _first_wrong(history: History, watcher: _Watch) -> tuple[Event, Wrong] | Non
 
 
 def _members_of(op: Op) -> list[str]:
-    """The members that a request speaks for, by id."""
+    """The ids of the members that a request is from, or names."""
     body: Any = op.body
     if isinstance(body, LeaveGroupRequest):
         return [row.member_id for row in body.members if row.member_id]
     name = getattr(body, "member_id", "") or getattr(op.answer, "member_id", "")
     if not name and op.answer is None and _joins(op):
-        name = f"unseen-{op.id}"  # if it was taken up, its member has an id that no answer has told
+        name = f"unseen-{op.id}"  # if the coordinator processed it, its member has an id that no answer shows
     return [name] if name else []
 
 
@@ -128,7 +128,7 @@ class _Watch:
         self._removed: dict[int, list[Member]] = {}
         self._open: list[Op] = []  #: requests that are under way
         self._replacing: list[Op] = []  #: requests that may replace the group
-        self._voted = False  #: somebody has named an assignor
+        self._voted = False  #: some member has named an assignor
 
     def take(self, event: Event) -> None:
         known = self.known
@@ -142,14 +142,14 @@ class _Watch:
         self._may_begin_anew()
         if event.answered:
             self._answered(event.op)
-            known.move_to(event.at_ms, event.line)  # with what the answer told
+            known.move_to(event.at_ms, event.line)  # now with the new members of this answer
             self._coverage.answered(known, event.op)
         else:
             self._sent(event.op)
 
     def _may_begin_anew(self) -> None:
-        """While a request is under way that may replace the group, and nobody is certainly in it (C-JOIN-10, C-JOIN-15,
-        M-VAL-22), or a look for expired offsets may have deleted it (O-EXP-20)."""
+        """Reset the epochs if no member is certainly in the group, and either a request under way may replace the group
+        (C-JOIN-10, C-JOIN-15, M-VAL-22) or a check for expired offsets may have deleted it (O-EXP-20)."""
         known = self.known
         over = known.now - known.limits.slack_ms
         self._replacing = [
@@ -210,7 +210,7 @@ class _Watch:
             member = known.members.setdefault(name, Member(name, presence=Presence.OUT))
             if idle:
                 continue
-            if op.answer is None:  # it may be taken up until its connection has been closed for a while
+            if op.answer is None:  # the broker may process it for a while after its connection closed
                 member.blurred_ms = max(member.blurred_ms, op.closed_ms + known.limits.slack_ms)
                 member.exact = False
                 member.until_ms = max(member.until_ms, min(op.closed_ms, 1 << 60))
@@ -224,7 +224,7 @@ class _Watch:
                 _claims(member, getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None))
 
     def _rivals(self, op: Op) -> list[Op]:
-        """The requests under way; this one is one for each of them from now on."""
+        """The requests that are under way while this one is sent; each of them overlaps this one, too."""
         over = self.known.now - self.known.limits.slack_ms
         self._open = [each for each in self._open if each.answer is not None or each.closed_ms > over]
         for each in self._open:
@@ -234,7 +234,7 @@ class _Watch:
         return rivals
 
     def _bumps(self, op: Op) -> int:
-        """How often this request may raise the group's epoch, with what it sets going."""
+        """How often this request may raise the group's epoch, including the tasks that it triggers."""
         body = op.body
         if isinstance(body, ConsumerGroupHeartbeatRequest):
             member = self.known.members.get(body.member_id)
@@ -251,7 +251,7 @@ class _Watch:
         return int(isinstance(body, JoinGroupRequest | LeaveGroupRequest))
 
     def _may_remove(self, op: Op) -> list[Member]:
-        """Members that this request of somebody else may remove or replace."""
+        """The other members that this request may remove or replace."""
         body: Any = op.body
         if isinstance(body, DeleteGroupsRequest):
             return []
@@ -323,7 +323,7 @@ class _Watch:
             for member in list(self.known.members.values()):
                 if not member.open and member.until_line < op.line:
                     del self.known.members[member.member_id]
-                else:  # it may have come after that
+                else:  # the request may have come after the deletion
                     member.presence, member.exact = Presence.PERHAPS, False
             self.known.epochs.begin_anew(op.answer_line)
             if not any(map(_may_create, self.known.before[op.id].rivals)):
@@ -333,7 +333,7 @@ class _Watch:
 
 
 def _may_create(op: Op) -> bool:
-    """The request may make a group that is not there (C-JOIN-10, M-VAL-21, O-COMMIT-20)."""
+    """Whether the request may create a missing group (C-JOIN-10, M-VAL-21, O-COMMIT-20)."""
     return _joins(op) or isinstance(op.body, Commit)
 
 

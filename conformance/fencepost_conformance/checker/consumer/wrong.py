@@ -1,4 +1,4 @@
-"""An answer that no coordinator can have given."""
+"""An impossible answer, and the field that is wrong."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _OF_ANSWER: Final = object()
 
 
 class Wrong(Exception):
-    """A ``field`` of an answer has a value that it cannot have.
+    """A ``field`` of an answer has an impossible value.
 
-    ``allowed`` is what could have been seen there instead, in words, and ``rules`` say so. ``seen`` is the value; that
-    of the answer's own field if it is not given.
+    ``allowed`` is what was possible instead, in words, by these ``rules``. ``seen`` is the value; by default that of
+    the answer's field.
     """
 
     def __init__(self, op: Op, allowed: str, *rules: str, field: str = "error_code", seen: Any = _OF_ANSWER) -> None:
@@ -28,13 +28,13 @@ class Wrong(Exception):
 
 
 def differs(op: Op, expected: Any, *rules: str, seen: Any = None) -> Wrong:
-    """The first field in which the answer (or ``seen``, a form of it) differs from the one that was expected."""
+    """The first field in which the answer (or ``seen``, a form of it) differs from the expected one."""
     field, value, wanted = next(differing(op.answer if seen is None else seen, expected))
     return Wrong(op, in_words(field, wanted, {}), *rules, field=field, seen=value)
 
 
 def _field(op: Op, field: str) -> Any:
-    """Of an answer with rows, that of its first row that has the field."""
+    """The value of the field; in an answer with rows, that of the first row that has the field."""
     answer: Any = op.answer
     rows = [row for name in ("results", "groups", "members") for row in getattr(answer, name, ())]
     return next((getattr(each, field) for each in (answer, *rows) if hasattr(each, field)), None)

@@ -1,1 +1,1 @@
-"""Whether the offsets that were fetched are ones that could have been committed."""
+"""Whether each fetched offset may have been the committed one."""

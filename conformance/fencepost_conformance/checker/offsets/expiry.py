@@ -1,9 +1,9 @@
 """When a committed offset may have expired, and when it must have.
 
-The coordinator looks for old offsets every ``offsets.retention.check.interval.ms``. How old one may get counts from its
-commit, or from the moment at which a classic group lost its last member (O-EXP-02); a commit of version 2 to 4 may say
-for how long it wants to be kept (O-EXP-01). While there are members, offsets of what they subscribe to stay (O-EXP-10).
-So an offset may be gone as soon as its time is over, and must be gone one look later if its group certainly has no
+The coordinator checks for expired offsets every ``offsets.retention.check.interval.ms``. The retention of an offset
+counts from its commit, or from the time at which a classic group lost its last member (O-EXP-02). A commit of version 2
+to 4 may give a retention time (O-EXP-01). While the group has members, offsets of their topics stay (O-EXP-10). So an
+offset may be gone as soon as its retention is over. It must be gone one check later if its group certainly has no
 members.
 """
 
@@ -22,15 +22,15 @@ from ..coordination import NOT_HERE
 from .register import NEVER
 
 JOIN_GROUP: Final = 11
-#: Requests of members, classic ones, those of KIP-848 and those of streams groups.
+#: The requests of members: of the classic protocol, of KIP-848 and of streams groups.
 _OF_MEMBERS: Final = frozenset({JOIN_GROUP, 12, 14, 68, 88})
 _TIMEOUTS: Final = ("session_timeout_ms", "rebalance_timeout_ms")
 
 
 @dataclass(slots=True)
 class Company:
-    """The members of one group: ``first_ms``, when one may have come first; ``last_ms``, when one was last heard of;
-    ``patience_ms``, how long after that it may still be a member."""
+    """When one group has members. ``first_ms``: when the first one may have joined. ``last_ms``: the last request or
+    answer of a member. ``patience_ms``: how long after that it may still be a member."""
 
     first_ms: int
     last_ms: int
@@ -39,10 +39,10 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The bounds of what happens by itself, in lines of the trace.
+    """Bounds for events without a request, in lines of the trace.
 
-    ``steady``: the coordinator was there all the time, as far as the trace tells. ``slack_ms``: how late anything may
-    be; ``tolerance_ms``: by how much clocks may differ.
+    ``steady``: the trace shows no change of the coordinator. ``slack_ms``: how late any event may be. ``tolerance_ms``:
+    by how much clocks may differ.
     """
 
     at_ms: tuple[int, ...]
@@ -53,30 +53,32 @@ class Times:
     steady: bool
 
     def line_at(self, at_ms: int) -> int:
-        """The first line at that time or later: what comes no earlier than that time is not before this line."""
+        """The first line at that time or later: an event that is not earlier than that time is not before this line."""
         at = bisect_left(self.at_ms, at_ms)
         return at + 1 if at < len(self.at_ms) else NEVER
 
     def line_upto(self, at_ms: int) -> int:
-        """The last line not later than that: what comes no later than that time is before the next line."""
+        """The last line at that time or earlier: an event that is not later than that time is before the next line."""
         at = bisect_right(self.at_ms, at_ms)
         return at if at < len(self.at_ms) else NEVER
 
     def written_by(self, over_ms: int) -> int:
-        """The line by which a request has taken effect, or never will, that was answered or cut off at this time."""
+        """For a request that was answered or cut off at this time: the line by which it has taken effect, or never
+        will."""
         if over_ms == NEVER:
             return NEVER
         return self.line_upto(over_ms + self.settings.offsets_commit_timeout_ms + self.slack_ms)
 
     def known_by(self, done_ms: int) -> int:
-        """The line by which everybody knows of what was done at this time: a marker written, a topic cleaned up."""
+        """For an action at this time (a marker written, a topic cleaned up): the line by which all brokers know of
+        it."""
         return self.line_upto(done_ms + self.slack_ms) if self.steady and done_ms != NEVER else NEVER
 
     def old_from(self, group_id: str, begin_ms: int, asked_ms: int | None) -> int:
-        """The line from which on an offset may have expired that was committed at this time at the earliest.
+        """The line from which on an offset may have expired, if it was committed at this time or later.
 
         Args:
-            asked_ms: for how long the commit asked to keep it; None, or -1: as the broker does.
+            asked_ms: the retention time in the commit; None, or -1: the broker's setting.
         """
         if asked_ms is not None and asked_ms >= 0:
             return self.line_at(begin_ms + asked_ms - self.tolerance_ms)
@@ -85,7 +87,7 @@ class Times:
         return self.line_at(since_ms + self.settings.offsets_retention_ms - self.tolerance_ms)
 
     def gone_by(self, group_id: str, end_ms: int, asked_ms: int | None) -> int:
-        """The line from which on one has expired that was committed at this time at the latest."""
+        """The line from which on an offset has expired, if it was committed at this time or earlier."""
         if not self.steady or end_ms == NEVER:
             return NEVER
         kept_ms = self.settings.offsets_retention_ms if asked_ms is None or asked_ms < 0 else asked_ms
@@ -93,7 +95,7 @@ class Times:
         since_ms = end_ms
         if members is not None:
             empty_ms = members.last_ms + members.patience_ms
-            # what a commit asks for counts from the commit, but nothing expires while there may be members
+            # the retention time in a commit counts from the commit, but nothing expires while there may be members
             since_ms = max(end_ms, empty_ms if asked_ms is None or asked_ms < 0 else empty_ms - kept_ms)
         wait_ms = self.settings.offsets_retention_check_interval_ms + self.slack_ms
         return self.line_upto(since_ms + kept_ms + wait_ms)

@@ -1,4 +1,4 @@
-"""The offsets of a whole trace: registers filled from its commits, and every fetch held against them."""
+"""Judge the offsets of a trace: fill registers from its commits, and compare every fetch with them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .reading import Committed, Exchange
 from .register import NEVER, NOTHING, Pending, Read, Register, Write
 from .words import of_offset
 
-#: How often a transaction coordinator looks for transactions that have timed out, by default.
+#: The default interval at which a transaction coordinator looks for transactions that have timed out.
 _ABORTS_EVERY_MS: Final = 10_000
 
-#: Errors after which a commit may yet take effect: it was appended, and its caller waited in vain (F-RT-09).
+#: Errors after which a commit may still take effect: it was appended, and only the wait for it failed (F-RT-09).
 _PERHAPS: Final = frozenset(
     {
         E.COORDINATOR_NOT_AVAILABLE,
@@ -38,8 +38,8 @@ _PERHAPS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """How a transaction ends for what is pending in it. ``begin``: as ``Pending.ends_from``; ``by``: the line by which
-    it has ended; ``committed`` None: that is not known."""
+    """The end of a transaction, for its pending offsets. ``begin``: as ``Pending.ends_from``. ``by``: the line by which
+    it has ended. ``committed``: None if that is not known."""
 
     begin: int
     by: int
@@ -54,12 +54,12 @@ def wrong_offsets(
     *,
     scala: bool = False,
 ) -> Iterator[Refusal]:
-    """For each of these groups the first fetch that found what could not be there.
+    """For each of these groups, the refusal of the first fetch that returned an impossible offset.
 
     Args:
-        groups: those to look at.
-        settings: the broker's, of which retention and its check interval matter.
-        limits: how late what happens by itself may be.
+        groups: the groups to judge.
+        settings: the broker's settings; the retention and its check interval matter.
+        limits: how late timers and other events without a request may be.
         scala: the coordinator is that of Kafka up to 3.9.
     """
     limits = limits or Limits()
@@ -79,7 +79,7 @@ def wrong_offsets(
                 continue
             times_missing = missing.get(asked.group_id, ())
             if asked.empty and any(begin < each.end and each.begin < end for begin, end in times_missing):
-                continue  # the group may be missing, though not what was committed for it (O-FETCH-03)
+                continue  # the group may be missing although offsets are committed for it (O-FETCH-03)
             found = ledger.judge(each, asked)
             if found is not None:
                 refused.add(asked.group_id)
@@ -114,20 +114,20 @@ class _Ledger:
         for each in every:
             if each.api in (reading.OFFSET_COMMIT, reading.TXN_OFFSET_COMMIT):
                 self._commit(each)
-        for each in every:  # what is deleted must be known first
+        for each in every:  # deletions come after all commits, since they change their registers
             self._delete(each)
 
     def _register(self, group_id: str, place: Place) -> Register:
         of_group = self._registers.setdefault(group_id, {})
         if place not in of_group:
-            # nothing was committed before the trace for a topic that was created in it; anything else may be old
+            # a topic that was created in the trace had no offset before it; other topics may have had one
             value = NOTHING if place[0] in self.names.created else None
             before = Write(value, 0, 0, 0, 0, old_from=0)
             of_group[place] = Register([before], [], several=self.names.several_ids(place[0]))
         return of_group[place]
 
     def open_transactions(self) -> dict[str, tuple[tuple[int, int], ...]]:
-        """By group, from the answer to a commit that was let in until its transaction may end."""
+        """By group, the lines from the answer to an accepted commit until its transaction may end."""
         found = {}
         for group_id, registers in self._registers.items():
             held = {each for register in registers.values() for each in register.pending if each.taken}
@@ -137,7 +137,7 @@ class _Ledger:
     # ---- reads ------------------------------------------------------------------------------------------------------
 
     def judge(self, each: Exchange, asked: reading.Asked) -> Refusal | None:
-        """The first row of an answer that has no explanation."""
+        """The refusal of the first impossible row of an answer."""
         stable = bool(each.ask.get("require_stable"))
         others = list(self._registers.get(asked.group_id, ()))
         places = asked.places
@@ -146,11 +146,11 @@ class _Ledger:
         for place in places:
             value, code = asked.rows.get(place, (NOTHING, 0))
             if asked.places is not None and place not in asked.rows:
-                continue  # an answer that leaves out what was asked for is the decoder's to refuse
+                continue  # ``wrong_rows`` refuses an answer without a row for each partition of its request
             if code not in (E.NONE, E.UNSTABLE_OFFSET_COMMIT):
                 continue
             if any(self.names.may_be_one(place, at) for at in (*others, *asked.rows) if at != place):
-                continue  # under an id and a name that may be one topic: what this one has may stand there
+                continue  # an id and a name may be the same topic, so the offset may be kept under the other
             if self._scala and stable and code == E.UNSTABLE_OFFSET_COMMIT and self._staged(each, asked, place):
                 continue
             register = self._register(asked.group_id, place)
@@ -158,8 +158,8 @@ class _Ledger:
             listed, topic_id = asked.places is not None, asked.topic_ids.get(place)
             wrong = register.take(Read(each.begin, each.end, told, stable, listed, topic_id))
             if wrong is not None:
-                what = "that it is held by a transaction" if told is None else f"offset {told}"
-                seen = f"{place[0]}-{place[1]} was fetched {'stable ' if stable else ''}and {what} was told"
+                what = "UNSTABLE_OFFSET_COMMIT" if told is None else f"offset {told}"
+                seen = f"the {'stable ' if stable else ''}fetch of {place[0]}-{place[1]} was answered with {what}"
                 difference = of_offset(each, asked.group_id, place, told, wrong)
                 return Refusal(
                     asked.group_id, each.end, each.end_ms, seen, wrong.allowed, wrong.rules, difference=difference
@@ -167,7 +167,7 @@ class _Ledger:
         return None
 
     def _staged(self, fetch: Exchange, asked: reading.Asked, place: Place) -> bool:
-        """Whether a plain commit of the place may not have been replicated when it was fetched (D-09)."""
+        """Whether a plain commit of the place may not have been replicated at the time of the fetch (D-09)."""
         for each in self.every:
             if each.api != reading.OFFSET_COMMIT or each.ask["group_id"] != asked.group_id:
                 continue
@@ -210,7 +210,7 @@ class _Ledger:
         pending = Pending(row.value, each.begin, end, done, ended.begin, kept, gone_by=ended.by)
         register.pending.append(pending)
         if ended.committed is not False:
-            # with v5 and earlier no id is kept (O-TXN-12), or the one of the name (O-TXN-16)
+            # with v5 and earlier the broker keeps no topic id (O-TXN-12), or that of the name (O-TXN-16)
             old_from = self._times.old_from(each.ask["group_id"], each.begin_ms, None)
             register.writes.append(
                 Write(
@@ -220,9 +220,9 @@ class _Ledger:
             )  # fmt: skip
 
     def _end_of(self, commit: Exchange) -> _Ended:
-        """The first request after a transactional commit that may end its transaction, and what became of it.
+        """How the transaction of a commit ended: by the first later request that may end it.
 
-        One that overlaps the commit may have ended this transaction, or the one before.
+        A request that overlaps the commit may have ended this transaction, or the previous one.
         """
         ends = self._ends.get(commit.ask["transactional_id"], [])
         earlier = [each for each in ends if each.begin < commit.begin]
@@ -230,7 +230,7 @@ class _Ledger:
             (each.ask["transaction_timeout_ms"] for each in reversed(earlier) if each.api == reading.INIT_PRODUCER_ID),
             None,
         )
-        # the transaction has begun after what ended the one before, and not later than the commit
+        # the transaction began after the end of the previous one, and not later than the commit
         begun_ms = earlier[-1].begin_ms if earlier else 0
         begin = self._times.line_at(begun_ms + (timeout_ms or 0) - self._times.tolerance_ms)
         by = NEVER
@@ -258,9 +258,9 @@ class _Ledger:
         return _Ended(begin, by, None if wanted else False)
 
     def _ends_late(self, end: Exchange, commit: Exchange) -> bool:
-        """Whether the marker of an EndTxn that was answered may come after this commit, and take its offset along.
+        """Whether the marker of an answered EndTxn may come after this commit, and so decide its offset, too.
 
-        It does not if the transaction coordinator has let the producer begin another transaction in between.
+        It cannot if the transaction coordinator let the producer begin another transaction in between.
         """
         if end.api != reading.END_TXN or end.ask["producer_epoch"] != commit.ask["producer_epoch"]:
             return False
@@ -274,7 +274,7 @@ class _Ledger:
     # ---- deletions --------------------------------------------------------------------------------------------------
 
     def _delete(self, each: Exchange) -> None:
-        """Takes out of the registers what was deleted, and what transactions hold there (O-DEL-06, O-DEL-09)."""
+        """Remove deleted offsets, and the pending ones of transactions, from the registers (O-DEL-06, O-DEL-09)."""
         if each.api == reading.OFFSET_DELETE:
             codes = reading.codes(each, self.names)
             for topic in each.ask.get("topics") or ():
@@ -303,13 +303,13 @@ class _Ledger:
             for topic, register in of_topics:
                 code = codes_by_topic.get(topic)
                 if code is None or code == E.NONE or code in _PERHAPS:
-                    # later, by the coordinator itself (O-EXP-23)
+                    # the coordinator deletes these offsets later (O-EXP-23)
                     self._erase(register, each, by=self._times.known_by(each.end_ms) if code == E.NONE else NEVER)
 
     def _erase(self, register: Register, each: Exchange, by: int) -> None:
         latest = NEVER if by != NEVER else self._times.written_by(each.over_ms)
         register.writes.append(Write(NOTHING, each.begin, by, each.begin, by, latest=latest))
         for held in register.pending:
-            if held.begin < each.end:  # it may be over from now on
+            if held.begin < each.end:  # the transaction may hold it no longer
                 held.ends_from = min(held.ends_from, each.begin)
                 held.kept = False

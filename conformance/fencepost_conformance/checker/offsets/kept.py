@@ -1,4 +1,4 @@
-"""When a group certainly has offsets or an open transaction, so that the coordinator keeps it though it is empty
+"""When a group certainly has offsets or an open transaction, so that the coordinator keeps it while it is empty
 (O-EXP-20, D-26)."""
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from . import reading
 from .judge import open_transactions
 from .register import NEVER
 
-#: Errors after which something may have been taken away all the same (F-RT-09).
+#: Errors after which the broker may have deleted offsets all the same (F-RT-09).
 _PERHAPS = frozenset({ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_COORDINATOR})
 
-#: Requests that may take offsets away.
+#: Requests that may delete offsets.
 _TAKE_AWAY = frozenset({reading.OFFSET_DELETE, reading.DELETE_GROUPS, reading.DELETE_TOPICS})
 
 
 def held(trace: WireTrace, settings: Settings, limits: Limits) -> dict[str, tuple[tuple[int, int], ...]]:
-    """By group, the first and last line of each time: from the answer to a plain commit until a request that may take
-    offsets away, and from the answer to a commit in a transaction until a request that may end the transaction. No
-    plain commits if an offset may have expired within the trace.
+    """By group, the first and last line of each time in which it has offsets or an open transaction.
+
+    Such a time lasts from the answer to a plain commit until a request that may delete offsets, or from the answer to a
+    commit in a transaction until a request that may end the transaction. Plain commits do not count if an offset may
+    have expired within the trace.
     """
     found = open_transactions(trace, settings, limits)
     lasts_ms = trace.lines[-1].at_ms - trace.lines[0].at_ms if trace.lines else 0
@@ -57,7 +59,7 @@ def _about(each: reading.Exchange, group_id: str) -> bool:
 
 
 def _did_nothing(each: reading.Exchange, group_id: str) -> bool:
-    """Its answer says that it has taken away nothing of the group."""
+    """Whether the answer to a deletion says that it deleted nothing of the group."""
     if each.answer is None:
         return False
     if each.api == reading.DELETE_GROUPS:

@@ -1,7 +1,7 @@
-"""Whether commits were refused for the length of their metadata exactly where they must be (O-COMMIT-08).
+"""Whether the broker rejected exactly the commits whose metadata is too long (O-COMMIT-08).
 
-Kafka counts the characters of a Java string, that is UTF-16 units, and not bytes. Other errors of a partition come from
-the broker or the group before the length is looked at, and say nothing of it.
+Kafka counts the characters of a Java string: UTF-16 units, and not bytes. Other errors of a partition come from the
+broker or the group before they check the length, and say nothing about it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def wrong_lengths(trace: WireTrace, settings: Settings, assumed: Collection[str]
     """The first wrong partition of each answer to a commit, plain or in a transaction.
 
     Args:
-        assumed: the fields of the settings that the broker did not tell.
+        assumed: the fields of the settings that the trace does not show.
     """
     for each in reading.exchanges(trace):
         if each.api not in _NAMES or each.answer is None:
@@ -61,7 +61,7 @@ def _topic(topic: Mapping[str, Any]) -> str:
 def _rows(
     topic: Mapping[str, Any], lengths: Mapping[tuple[str, int], int | None]
 ) -> Iterator[tuple[int, int, int | None]]:
-    """Of each partition of an answer: its number, its error and the length of the metadata."""
+    """For each partition of an answer: its number, its error and the length of the metadata."""
     for row in topic.get("partitions") or ():
         number = row["partition_index"]
         yield number, row["error_code"], lengths.get((_topic(topic), number))

@@ -1,8 +1,8 @@
-"""What topics are called: a topic has a name, and an id that is another one after it was deleted and created again.
+"""Names and ids of topics. A topic that was deleted and created again has the same name and another id.
 
-Commits and fetches of version 10 call it by id, older ones by name. Answers to CreateTopics and DeleteTopics tell both,
-and so does what the recorder keeps of other answers (lines of type ``names``). Where nothing tells it, an id and a name
-may be one topic, or may not.
+Commits and fetches of version 10 name topics by id, older ones by name. Answers to CreateTopics and DeleteTopics show
+both, and so do lines of type ``names``, which the recorder writes for other answers. If no line shows it, an id and a
+name may belong to the same topic or not.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _JOIN_GROUP: Final = 11
 _CONSUMER_GROUP_HEARTBEAT: Final = 68
 _NO_TOPIC: Final = str(UUID(int=0))
 
-#: A topic by its name or, where the trace does not tell the name, by id; and a partition of it.
+#: A topic by its name or, if the trace does not show the name, by id; and a partition of it.
 Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """``names``: what topics are called, by their ids. ``created``: those that were created in the trace, with the line
-    of the request. ``deleted``: those in a DeleteTopics request."""
+    """The names and ids that a trace shows. ``names``: names of topics by their ids. ``created``: topics that were
+    created in the trace, with the line of the request. ``deleted``: topics in a DeleteTopics request."""
 
     names: Mapping[str, str]
     created: Mapping[str, int]
@@ -60,7 +60,7 @@ class Names:
         return name in self.deleted or self._ids[name] > 1
 
     def may_be_one(self, place: Place, other: Place) -> bool:
-        """Whether these are, or may be, one partition."""
+        """Whether these are, or may be, the same partition."""
         if place == other:
             return True
         if place[1] != other[1]:
@@ -70,14 +70,14 @@ class Names:
         )
 
     def _nameless(self, topic: str) -> bool:
-        """An id of which nothing tells the name."""
+        """Whether this is an id whose name the trace does not show."""
         try:
             return str(UUID(topic)) == topic
         except ValueError:
             return False
 
     def _idless(self, topic: str) -> bool:
-        """A name of which not all ids may be known."""
+        """Whether this is a name that may have had an id that the trace does not show."""
         if self._nameless(topic):
             return False
         return topic in self.deleted or not self._ids[topic]
@@ -98,7 +98,7 @@ def names_of(trace: WireTrace) -> Names:
             asked[line.connection, line.correlation_id] = number, line.body
             if line.api_key in (_JOIN_GROUP, _CONSUMER_GROUP_HEARTBEAT):
                 named[_member(line.body, line.body)] += 1
-            if line.api_key == _FETCH:  # the recorder tells the name beside the id where it knows it
+            if line.api_key == _FETCH:  # the recorder writes the name next to the id if it knows it
                 names.update(_both(_rows(line.body, "topics")))
             elif line.api_key == _DELETE_TOPICS:
                 deleted |= {str(row["name"]) for row in _rows(line.body, "topics") if row.get("name")}
@@ -115,7 +115,7 @@ def names_of(trace: WireTrace) -> Names:
                 deleted |= set(told.values())
             elif line.api_key == _JOIN_GROUP:
                 named[_member(request, line.body)] += 1
-            # a member that may be there already may have a regex, which a join without one leaves (M-HB-01)
+            # a member that may be in the group already may have a regex, which a join without one keeps (M-HB-01)
             elif line.api_key == _CONSUMER_GROUP_HEARTBEAT and (
                 not request.get("member_id") or named[_member(request, request)] == 1
             ):
@@ -124,7 +124,7 @@ def names_of(trace: WireTrace) -> Names:
 
 
 def _member(ask: Mapping[str, Any], named: Mapping[str, Any]) -> tuple[str, str]:
-    """The group of a request, and the member that its body, or the body of its answer, names."""
+    """The group of a request, and the member that its body, or that of its answer, names."""
     return str(ask.get("group_id") or ""), str(named.get("member_id") or "")
 
 
@@ -134,15 +134,15 @@ def _rows(body: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 
 def _both(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Names by ids of the rows that tell both."""
+    """Names by ids, from the rows that contain both."""
     told = ((str(row.get("topic_id") or _NO_TOPIC), str(row.get("name") or "")) for row in rows)
     return {topic_id: name for topic_id, name in told if topic_id != _NO_TOPIC and name}
 
 
 def _subscribed(ask: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The name of a topic id, told by the join of a new member.
+    """The name of a topic id, as the join of a new member shows it.
 
-    If the member subscribes to one topic and is given partitions of one, they are of that topic (A-PROP-03).
+    If the member subscribes to one topic and gets partitions of one, they are of that topic (A-PROP-03).
     """
     subscribed: Any = ask.get("subscribed_topic_names") or ()
     given: Any = answer.get("assignment") or ()

@@ -1,5 +1,4 @@
-"""The requests of a wire trace about offsets, line by line: requests with their answers, bodies as the recorder writes
-them."""
+"""Read the requests of a wire trace about offsets with their answers, in the form in which the recorder writes them."""
 
 from __future__ import annotations
 
@@ -39,14 +38,14 @@ OF_OFFSETS: Final = frozenset(
         OFFSET_DELETE,
     }
 )
-#: From this version on OffsetFetch asks for several groups.
+#: The first version in which OffsetFetch asks for several groups.
 _MANY_GROUPS: Final = 8
 
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """One request and its answer; ``end`` is ``NEVER`` and ``answer`` empty if none was seen. Moments are lines.
-    ``over_ms``: when its answer came, or its connection was closed; ``NEVER`` if neither did."""
+    """One request and its answer. ``begin`` and ``end`` are lines; ``end`` is ``NEVER`` and ``answer`` empty if the
+    trace has no answer. ``over_ms``: when its answer arrived, or its connection closed; ``NEVER`` if neither did."""
 
     api: int
     version: int
@@ -60,7 +59,7 @@ class Exchange:
 
 
 def exchanges(trace: WireTrace) -> list[Exchange]:
-    """Everything about offsets, in the order of the requests. An answer that could not be decoded counts as missing."""
+    """All exchanges about offsets, in the order of the requests. An answer that was not decoded counts as missing."""
     found: list[Exchange] = []
     asked: dict[tuple[int, int], Exchange] = {}
     for number, line in enumerate(trace.lines, 1):
@@ -84,7 +83,7 @@ def exchanges(trace: WireTrace) -> list[Exchange]:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """One partition of a commit, plain or within a transaction; ``topic_id`` None: the commit names the topic."""
+    """One partition of a commit, plain or in a transaction; ``topic_id`` None: the commit names the topic."""
 
     place: Place
     topic_id: str | None
@@ -92,7 +91,7 @@ class Committed:
 
 
 def committed(each: Exchange, names: Names) -> Iterator[Committed]:
-    """A commit, plain or within a transaction."""
+    """The partitions of a commit, plain or in a transaction."""
     for topic in each.ask.get("topics") or ():
         for row in topic.get("partitions") or ():
             epoch = row.get("committed_leader_epoch", -1)
@@ -111,10 +110,10 @@ def codes(each: Exchange, names: Names) -> dict[Place, int]:
 
 
 def missing(trace: WireTrace) -> dict[str, list[tuple[int, int]]]:
-    """By group, the lines between which Kafka may know no such group although offsets are committed for it.
+    """By group, the lines between which Kafka may not have the group although offsets are committed for it.
 
-    A JoinGroup with a member id to an empty consumer group drops the group and joins none (C-JOIN-15). It is answered
-    UNKNOWN_MEMBER_ID. The group is there again with the first join or heartbeat that succeeds.
+    A JoinGroup with a member id to an empty consumer group removes the group, and is answered UNKNOWN_MEMBER_ID
+    (C-JOIN-15). The first join or heartbeat that succeeds creates the group again.
     """
     consumers: set[str] = set()
     asked: dict[tuple[int, int], tuple[int, str]] = {}
@@ -147,8 +146,8 @@ def missing(trace: WireTrace) -> dict[str, list[tuple[int, int]]]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A fetch of one group and its answer; ``places`` None: all partitions. Rows that are errors have the code.
-    ``topic_ids``: the places that it called by a topic id."""
+    """A fetch of one group and its answer. ``places`` None: all partitions. ``rows``: the value and the error code of
+    each. ``topic_ids``: the places that it names by a topic id."""
 
     group_id: str
     places: tuple[Place, ...] | None
@@ -158,12 +157,12 @@ class Asked:
 
     @property
     def empty(self) -> bool:
-        """Nothing is committed, as far as the answer says."""
+        """Whether the answer contains no committed offset."""
         return all(value.shows(NOTHING) and not code for value, code in self.rows.values())
 
 
 def fetched(each: Exchange, names: Names) -> Iterator[Asked]:
-    """The groups of a fetch that was answered."""
+    """The groups of an answered fetch."""
     assert each.answer is not None
     if each.version >= _MANY_GROUPS:
         told = {group["group_id"]: group for group in each.answer.get("groups") or ()}

@@ -1,22 +1,22 @@
-"""One partition's committed offset as a register: who wrote what, and which reads that explains.
+"""The committed offset of one partition as a register with many writers: its writes, and the reads that they explain.
 
-Nobody sees when a coordinator takes a commit up; that is somewhere between its request and its answer. So a read may
-find a value if some write of it could be the last one at some moment between the read's request and its answer: it may
-have begun before the read ended, and no other write that certainly came after it had certainly ended before the read
-began (O-COMMIT-13: the last one wins). What a read finds counts as written from then on, so no later read goes back
-behind it. That is what is demanded of a register with many writers in the literature on atomic registers; orders that
-only several partitions together exclude are not looked for.
+The trace does not show when a coordinator processes a commit, only that it does so between its request and its answer.
+So a read may find a value if a write of it could be the last one at some time between the read's request and its
+answer: the write may have begun before the read ended, and no other write that certainly came after it had certainly
+ended before the read began (O-COMMIT-13: the last one wins). A value that a read has found counts as written from then
+on, so later reads cannot find an older one. The literature on atomic registers demands the same of a register with many
+writers. The checker does not look for orders that only several partitions together exclude.
 
-Within a transaction two moments fall apart (O-TXN-07, O-TXN-08). What it commits takes its place in the order when it
-is pending, and can be seen once its end was asked for. Who asks for stable offsets is told to wait from the first of
-these moments to the second, so such a read never finds what the transaction replaces (O-FETCH-08). The marker is
-written after the answer to EndTxn; other reads may find the old value until one has found the new.
+In a transaction, two times differ (O-TXN-07, O-TXN-08). An offset takes its place in the order when it becomes pending,
+and reads can find it once the end of the transaction was requested. Between the two, a read for stable offsets gets
+UNSTABLE_OFFSET_COMMIT, so it never finds the value that the transaction replaces (O-FETCH-08). The marker is written
+after the answer to EndTxn; other reads may find the old value until one has found the new.
 
-What happens by itself has bounds. A commit that failed, or was not answered, takes effect by ``latest`` or never: a
-read that begins later and does not find it rules it out. An offset may expire from ``old_from`` on, and a read
-that begins after ``gone_by`` does not find it any more (``expiry``).
+Events without a request have bounds. A commit that failed, or was not answered, takes effect by ``latest`` or never: a
+read that begins later and does not find it rules it out. An offset may expire from ``old_from`` on, and a read that
+begins after ``gone_by`` does not find it (``expiry``).
 
-An offset is kept with the id that its topic had, if the commit named it or the broker knew it; a read that names
+The broker keeps an offset with the id of its topic, if the commit named the id or the broker knew it. A read that names
 another id of the same topic finds nothing (O-FETCH-06).
 """
 
@@ -31,14 +31,14 @@ NEVER: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What is committed. ``leader_epoch`` is None in answers of versions that do not carry it."""
+    """A committed value. ``leader_epoch`` is None in answers of versions that do not carry it."""
 
     offset: int
     leader_epoch: int | None = -1
     metadata: str = ""
 
     def shows(self, other: Value) -> bool:
-        """Whether an answer that says this can speak of the other."""
+        """Whether an answer with this value can be about the other value."""
         return (
             self.offset == other.offset
             and self.metadata == other.metadata
@@ -54,14 +54,13 @@ NOTHING: Final = Value(-1)
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """A commit, or a deletion of what was committed. Moments are lines of the trace.
+    """A commit, or a deletion. All times are lines of the trace.
 
-    ``value`` None stands for what was there before the trace and is not known. ``begin`` and ``end``: between them it
-    took its place in the order; ``end`` is ``NEVER`` if that is not known to have happened, and ``latest`` then says by
-    when it has happened if at all. ``shown_from``: not seen before. ``shown_by``: seen by every read that begins later;
-    ``NEVER`` if that is not known. ``topic_id``: the one that it was committed under, None if the request told none.
-    ``old_from``: from then on it may have expired. ``gone_by``: from then on it has. ``over_from``: from then on it is
-    not there, as a read has shown.
+    ``value`` None: the unknown value from before the trace. ``begin`` and ``end``: between them the write took effect;
+    ``end`` is ``NEVER`` if it may never have taken effect, and ``latest`` is then the time by which it has, if at all.
+    ``shown_from``: no read finds it before. ``shown_by``: every read that begins later finds it, or a later write;
+    ``NEVER`` if that is not known. ``topic_id``: the id of the topic in the commit, or None. ``old_from``: from then on
+    it may have expired. ``gone_by``: from then on it has. ``over_from``: from then on it is gone, as a read has shown.
     """
 
     value: Value | None
@@ -79,9 +78,9 @@ class Write:
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """An offset that a transaction holds. ``taken``: the commit was let in for certain. ``ends_from``: no end of the
-    transaction can have come before. ``kept``: it ended with a commit. ``gone_by``: it is over by then, as a read or
-    the end of the transaction has shown."""
+    """An offset that is pending in a transaction. ``taken``: the group certainly accepted the commit. ``ends_from``:
+    the transaction cannot have ended before. ``kept``: it ended with a commit. ``gone_by``: it is no longer pending by
+    then, as a read or the end of the transaction has shown."""
 
     value: Value
     begin: int
@@ -94,8 +93,9 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One partition's row of an answer; ``value`` None: the caller is to wait for a transaction. ``listed``: it was
-    asked for by itself, and not found, or not, among all that there are. ``topic_id``: if it was asked for by id."""
+    """One partition's row of an answer. ``value`` None: UNSTABLE_OFFSET_COMMIT, the caller must wait for a transaction.
+    ``listed``: the request names the partition, and does not ask for all. ``topic_id``: the id in the request, if
+    any."""
 
     begin: int
     end: int
@@ -107,8 +107,8 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Why a read has no explanation: what it could have found, and the rules that say so. ``values``: the commits that
-    it could have found."""
+    """Why a read is impossible: what it could have found, in words, and the rules. ``values``: the commits that it
+    could have found."""
 
     allowed: tuple[str, ...]
     rules: tuple[str, ...]
@@ -117,14 +117,14 @@ class Wrong:
 
 @dataclass(slots=True)
 class Register:
-    """All that a trace tells of one partition in one group. ``several``: its topic may have had several ids."""
+    """All writes of one partition in one group. ``several``: its topic may have had several ids."""
 
     writes: list[Write]
     pending: list[Pending]
     several: bool = False
 
     def take(self, read: Read) -> Wrong | None:
-        """What is wrong with a read; reads come in the order of their ends."""
+        """Judge a read and learn from it; None if it is possible. Call it in the order of the reads' ends."""
         holding = [each for each in self.pending if _may_hold(each, read)]
         if read.value is None:
             if holding and read.stable:
@@ -132,7 +132,7 @@ class Register:
             return Wrong(self._texts(read), ("O-FETCH-08",), self._values(read))
         possible = self._possible(read)
         if read.stable and read.listed and any(_must_hold(each, read) for each in holding):
-            return Wrong(("to be told to wait for the transaction that holds it",), ("O-FETCH-08",))
+            return Wrong(("UNSTABLE_OFFSET_COMMIT, since a transaction holds it",), ("O-FETCH-08",))
         found = [each for each in possible if self._shows(read.value, read.topic_id, each)]
         if found and all(each.gone_by < read.begin for each in found):
             return Wrong(("nothing: it has expired",), ("O-EXP-01", "O-EXP-02", "O-EXP-04", "O-EXP-05"))
@@ -145,7 +145,7 @@ class Register:
                 write.over_from = min(write.over_from, read.end)
         if read.stable and read.listed:
             for each in holding:
-                if each.end < read.begin:  # it was there, and is no more
+                if each.end < read.begin:  # the transaction held it then, and holds it no longer
                     each.gone_by = min(each.gone_by, read.end)
         return None
 
@@ -158,7 +158,7 @@ class Register:
         ]
 
     def _shows(self, told: Value, topic_id: str | None, write: Write) -> bool:
-        """Whether an answer to a read by this topic id, or by name, can speak of the write."""
+        """Whether the answer to a read by this topic id, or by name, can be about the write."""
         if write.value is None:
             return True
         if topic_id is not None and write.value.offset >= 0:
@@ -169,7 +169,7 @@ class Register:
         return told.shows(write.value)
 
     def _expires(self, read: Read, possible: Sequence[Write]) -> bool:
-        """Whether it may have expired (O-EXP-01…06); then it has, and does not come back."""
+        """Whether the read shows that the offset has expired (O-EXP-01…06); it then stays expired."""
         old = [each.old_from for each in possible if each.old_from <= read.end]
         if read.value is None or not read.value.shows(NOTHING) or not old:
             return False
@@ -190,7 +190,7 @@ class Register:
     def _texts(self, read: Read) -> tuple[str, ...]:
         texts = dict.fromkeys(str(each.value) for each in self._possible(read) if each.value is not None)
         if read.stable and any(_may_hold(each, read) for each in self.pending):
-            texts["to be told to wait"] = None
+            texts["UNSTABLE_OFFSET_COMMIT"] = None
         return tuple(texts)
 
     def _rules(self, read: Read) -> tuple[str, ...]:

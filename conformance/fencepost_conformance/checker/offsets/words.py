@@ -1,4 +1,4 @@
-"""What is wrong with a committed offset that an answer holds, in words."""
+"""Describe the field of an OffsetFetch answer that differs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .register import NOTHING, Value, Wrong
 
 #: By rule: why another value was expected.
 _BECAUSE: Final = {
-    "O-COMMIT-11": "an acknowledged commit is there, and the last one wins",
+    "O-COMMIT-11": "an acknowledged commit is kept, and the last one wins",
     "O-COMMIT-14": "no request of the trace committed this",
     "O-TXN-07": "offsets of a transaction show after it has committed",
     "O-FETCH-08": "a fetch for stable offsets waits for a transaction that holds the offset, and only then",
@@ -20,7 +20,7 @@ _BECAUSE: Final = {
 
 
 def of_offset(each: Exchange, group_id: str, place: Place, told: Value | None, wrong: Wrong) -> Difference:
-    """The field of one partition's row of OffsetFetch that differs; ``told`` None: the caller was to wait."""
+    """The field of one partition's row of OffsetFetch that differs; ``told`` None: UNSTABLE_OFFSET_COMMIT."""
     why = next((_BECAUSE[rule] for rule in wrong.rules if rule in _BECAUSE), "")
     of = f"group {group_id!r} for {place[0]}-{place[1]}"
     if told is None or (not wrong.values and wrong.allowed):

@@ -1,1 +1,1 @@
-"""Whether members read from where they may."""
+"""Whether members fetch records from possible positions."""

@@ -1,4 +1,4 @@
-"""Which clients of a trace are one member each, and the partitions that are theirs."""
+"""The clients of a trace that are one member each, and their partitions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from ...trace.lines import SentLine
 from ..offsets.places import Names, Place
 from .track import Track
 
-#: The assignors whose members keep what they have while they join (K-JOIN-03).
+#: The assignor whose members keep their partitions while they join (K-JOIN-03).
 _COOPERATIVE = "cooperative-sticky"
 _OF_MEMBERS = HeartbeatRequest | SyncGroupRequest | ConsumerGroupHeartbeatRequest
 
 
 @dataclass(slots=True)
 class Client:
-    """A member, by the name that its requests bear. ``held``: what it was given and has not given up."""
+    """A member, by the client id of its requests. ``held``: the partitions that it was assigned and has not given
+    up."""
 
     name: str
     group_id: str
@@ -47,7 +48,7 @@ class Client:
         return self.tracks.setdefault(place, Track())
 
     def says(self, body: RequestBody, at_ms: int, names: Names) -> None:
-        """A request of the member: it may show what it has given up."""
+        """Note a request of the member, which may show what it has given up."""
         if isinstance(body, JoinGroupRequest):
             self.cooperative = any(each.name == _COOPERATIVE for each in body.protocols)
             if self.cooperative:
@@ -59,7 +60,7 @@ class Client:
                 self._keeps(_places(body.topic_partitions, names), at_ms)
 
     def hears(self, answer: ResponseBody | None, at_ms: int, names: Names) -> None:
-        """An answer to the member: it may give it partitions; whose eager assignor leaves one out, has lost it."""
+        """Note an answer to the member, which may assign partitions. With an eager assignor, the others are lost."""
         if isinstance(answer, SyncGroupResponse) and answer.error_code is ErrorCode.NONE:
             given = _assigned(answer)
             if not self.cooperative:
@@ -80,8 +81,8 @@ class Client:
 
 
 def clients(trace: WireTrace) -> dict[str, Client]:
-    """The clients that are a member of one group, and only one member at a time. Of others nobody can tell which
-    member reads."""
+    """The clients that are a member of one group, and only one member at a time. For other clients the trace does not
+    show which member reads."""
     found: dict[str, Client] = {}
     seen: dict[str, dict[str, list[int]]] = {}
     several: set[str] = set()

@@ -1,10 +1,12 @@
-"""The positions of a whole trace: every Fetch of a member held against what it was told.
+"""Judge the positions of a trace: compare the offset of every Fetch of a member with the answers that it got before.
 
-A member begins a partition where a committed offset, a reset or a truncation puts it (K-POS-01, K-POS-03, K-POS-07),
-goes on from what it was brought (K-FETCH-02), and reads nothing that its group has taken from it (K-FETCH-01,
-K-SUB-02); who leaves because nobody polls may go on reading ahead, as aiokafka does, and hand out nothing of it. An
-application may also seek (K-POS-05), which no recorder can see: so only traces are judged whose header says that nobody
-seeks. A client that is several members, or none, is left alone, and so is a partition that was never given to it.
+A member begins to read a partition at a committed offset, or where a reset or a truncation puts it (K-POS-01, K-POS-03,
+K-POS-07). It continues behind the records that it got (K-FETCH-02), and does not read partitions that it has lost
+(K-FETCH-01, K-SUB-02). A member that leaves because its application does not poll may continue to prefetch, as aiokafka
+does, if it hands out none of these records.
+
+An application may also seek (K-POS-05), which no trace shows. So only traces whose header says that no client seeks are
+judged. Clients that are several members, or none, are not judged, nor are partitions that a client never got.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ..offsets.reading import OFFSET_FETCH, Exchange, exchanges, fetched
 from ..verdict import Refusal
 from .clients import Client, clients
 
-#: In the header's provenance: the clients of the trace never seek.
+#: Key in the header's provenance: the clients of the trace never seek.
 POSITIONS: Final = "positions"
 JUDGED: Final = "judged"
 
@@ -34,7 +36,7 @@ _RULES: Final = ("K-POS-01", "K-POS-03", "K-POS-07", "K-FETCH-01", "K-FETCH-02",
 
 
 class Judged(NamedTuple):
-    """A row of a Fetch that was held against what its client may do: the ``at``-th partition of this line."""
+    """A judged row of a Fetch: the ``at``-th partition of this line."""
 
     line: int
     at: int
@@ -45,7 +47,7 @@ class Judged(NamedTuple):
 
 @dataclass(slots=True)
 class _Reading:
-    """A trace, line by line."""
+    """Reads a trace line by line."""
 
     names: Names
     clients: dict[str, Client]
@@ -115,7 +117,7 @@ class _Reading:
 
 
 def wrong_positions(trace: WireTrace, groups: Collection[str]) -> Iterator[Refusal]:
-    """For each of these groups the first Fetch of a member that it could not send; none if clients may seek."""
+    """For each of these groups the first impossible Fetch of a member; none if clients may seek."""
     if not are_judged(trace):
         return
     refused: set[str] = set()
@@ -131,7 +133,7 @@ def are_judged(trace: WireTrace) -> bool:
 
 
 def judged(trace: WireTrace) -> list[Judged]:
-    """All that is held against anything in a trace."""
+    """All judged rows of a trace."""
     if not are_judged(trace):
         return []
     reading = _reading(trace)
@@ -156,7 +158,7 @@ def _found(trace: WireTrace, reading: _Reading) -> Iterator[Refusal]:
 
 
 def _rows(body: Any, names: Names) -> Iterator[tuple[Place, Any]]:
-    """The partitions of a request or an answer, whatever it calls their numbers."""
+    """The partitions of a request or an answer; the name of the field with their numbers depends on the API."""
     for topic in _list(body.get("topics")):
         for row in topic.get("partitions") or ():
             name = topic.get("name") or topic.get("topic") or names.names.get(str(topic.get("topic_id")), "")

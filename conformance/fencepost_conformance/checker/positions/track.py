@@ -1,20 +1,21 @@
-"""From where one client may read one partition."""
+"""The offsets from which one client may read one partition."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
 
-#: What a client has given up it may have asked for just before: two of its connections are two streams, whose order the
-#: recorder sees only roughly.
+#: How long after it gave a partition up a client may still fetch from it. It may have sent the Fetch just before, on
+#: another connection, and the recorder sees the order of two connections only roughly.
 GRACE_MS: Final = 1_000
 
 
 @dataclass(slots=True)
 class Track:
-    """``told``: offsets that the client was told to begin at, and has not begun at yet, with who told them.
-    ``reached``: from its last Fetch to what that brought. ``resets``: whatever ListOffsets has ever told it: librdkafka
-    begins there again, without asking, when nothing is committed. ``lost_ms``: when it gave the partition up."""
+    """The possible positions. ``told``: offsets from answers at which the client may begin, and has not begun yet, each
+    with the API of the answer. ``reached``: from the offset of its last Fetch to the end of the records that it got.
+    ``resets``: all offsets from ListOffsets: if none is committed, librdkafka begins at one of them again without
+    asking. ``lost_ms``: when it gave the partition up."""
 
     told: dict[int, str] = field(default_factory=dict)
     reached: tuple[int, int] | None = None
@@ -22,30 +23,30 @@ class Track:
     lost_ms: int | None = None
 
     def gain(self) -> None:
-        """The partition is the client's, and it knows of no position in it (K-SUB-02)."""
+        """Note that the client gets the partition, and has no position in it yet (K-SUB-02)."""
         self.told.clear()
         self.reached, self.lost_ms = None, None
 
     def may_begin_at(self, offset: int, by: str) -> None:
-        """By a committed offset (K-POS-01) or a truncation (K-POS-07)."""
+        """Note a committed offset (K-POS-01) or a truncation (K-POS-07); ``by``: the API of the answer."""
         self.told[offset] = by
 
     def may_reset_to(self, offset: int) -> None:
-        """By the policy of the client (K-POS-03)."""
+        """Note an offset to which the client's reset policy may lead (K-POS-03)."""
         self.resets.add(offset)
         self.told[offset] = "ListOffsets"
 
     def nothing_committed(self) -> None:
-        """The client is to reset (K-POS-02)."""
+        """Note that no offset is committed, so the client must reset (K-POS-02)."""
         self.told.update(dict.fromkeys(self.resets, "an earlier ListOffsets"))
 
     def brought(self, behind: int) -> None:
-        """The records of the last Fetch end before this offset; the client may have handed out some of them only."""
+        """Note that the records of the last Fetch end before this offset. The client may have handed out only some."""
         if self.reached is not None:
             self.reached = self.reached[0], max(self.reached[1], behind)
 
     def fetches(self, offset: int, at_ms: int) -> bool:
-        """The client reads from here; whether it may."""
+        """Note a Fetch from this offset; False if the client may not read from there."""
         if self.lost_ms is not None and at_ms > self.lost_ms + GRACE_MS:
             return False
         if offset not in self.told and (self.reached is None or not self.reached[0] <= offset <= self.reached[1]):
@@ -55,11 +56,12 @@ class Track:
         return True
 
     def allowed(self) -> tuple[str, ...]:
-        """In words, from where it might have read."""
+        """The possible positions in words."""
         if self.lost_ms is not None:
             return (f"nothing: it gave the partition up at {self.lost_ms} ms",)
-        words = [f"from {offset}, which {by} told it" for offset, by in sorted(self.told.items())]
+        words = [f"from {offset}, the answer to {by}" for offset, by in sorted(self.told.items())]
         if self.reached is not None:
             first, last = self.reached
-            words.append(f"from {first}, as before" if first == last else f"from {first} to {last}, going on")
-        return tuple(words) or ("nothing: no answer told it where to begin",)
+            behind = f"from {first} to {last}, behind earlier records"
+            words.append(f"from {first}, as before" if first == last else behind)
+        return tuple(words) or ("nothing: no answer gave it an offset to begin at",)
