@@ -11,8 +11,8 @@ from .parts import PORT, Part
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``what``: the job and its command. ``needs``: parts without which it cannot run; ``uses``: parts without which it
-    runs in another way."""
+    """One job. ``what``: the job and its command. ``needs``: the parts that it cannot run without. ``uses``: the parts
+    without which it runs in another way."""
 
     what: str
     needs: tuple[str, ...] = ()

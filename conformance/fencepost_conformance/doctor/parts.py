@@ -1,4 +1,4 @@
-"""The parts that jobs need, each with what was found, or what to do where it is missing."""
+"""The parts that jobs need: for each, what was found, or what to do if it is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..jvm import jars
 from ..jvm.builds import ARTIFACT
 from ..jvm.releases import NEWEST, broker_artifacts
 
-#: where ``fencepost serve`` listens if it is not told otherwise
+#: the default port of ``fencepost serve``
 PORT: Final = 9092
 
 
@@ -114,7 +114,7 @@ def _compiler() -> str:
 
 def _port() -> str:
     if absent(*MODULES["serve"]):
-        return "not looked at: the extra serve is not installed"
+        return "not checked: the extra serve is not installed"
     from fencepost.server.net.port import open_port  # noqa: PLC0415  needs the extra serve
     from fencepost.server.options import Address  # noqa: PLC0415
 
@@ -125,7 +125,7 @@ def _port() -> str:
         raise Absent(f"{taken.strerror}; use another one: fencepost serve --listen 127.0.0.1:{PORT + 1}") from None
 
 
-#: How each part is looked for, in the order of the report.
+#: The function that looks for each part, in the order of the report.
 PARTS: Final[Mapping[str, Look]] = {
     "Python": _python,
     **{f"extra {extra}": _extra(extra) for extra in MODULES},

@@ -1,4 +1,4 @@
-"""The report of ``fencepost doctor``, in plain text: rich may be what is missing."""
+"""The report of ``fencepost doctor``, in plain text, since rich may be missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(names: Sequence[str], *, as_json: bool) -> NoReturn:
     """Print what is installed and which jobs can run, and leave.
 
     Args:
-        names: the jobs that are asked for; each is judged. Without one all are shown and none is judged.
+        names: the jobs to judge. If empty, all are shown and none is judged.
         as_json: print one JSON object.
 
     Raises:
@@ -65,7 +65,7 @@ def _names(parts: Iterable[Part]) -> str:
 
 
 def details(jobs: Iterable[str], parts: Mapping[str, Part]) -> dict[str, object]:
-    """The same for machines."""
+    """The report as JSON data."""
     return {
         "parts": {name: {"there": part.there, "text": part.text} for name, part in parts.items()},
         "can_run": {name: not lacking(JOBS[name], parts) for name in jobs},

@@ -1,1 +1,2 @@
-"""The sweep: every API of groups, offsets, transactions and topics, in every version and form, through the recorder."""
+"""The sweep: send every API of groups, offsets, transactions and topics, in every version and form, through the
+recorder."""

@@ -1,7 +1,7 @@
 """Run the sweep: ``python -m fencepost_conformance.sweep [BROKER …] [--short]``.
 
-A full sweep that passes puts its column into ``docs/sweep.md``. The sweep of a broker is judged as one thing; the exit
-status follows from ``verdict.outcome_of``.
+A full sweep that passes writes its column of ``docs/sweep.md``. The sweep of each broker is one result; the exit status
+follows from ``verdict.outcome_of``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .run import Outcome, sweep
 
 
 def main(words: Sequence[str]) -> int:
-    """The exit status."""
+    """Sweep each broker, print the results, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m fencepost_conformance.sweep", description=__doc__.splitlines()[0])
     parser.add_argument("brokers", nargs="*", metavar="BROKER", help=f"of {', '.join(ALL)}; all by default")
     parser.add_argument("--short", action="store_true", help="one form of each version")

@@ -22,13 +22,14 @@ _STOP_TIMEOUT_S: Final = 30.0
 
 
 def profile_of(broker: str) -> Profile:
-    """The profile that a broker of that name has."""
+    """The profile of the broker of that name."""
     return PROFILES["intended" if broker == SERVE else f"kafka-{broker.rpartition('.')[0]}"]
 
 
 @contextmanager
 def running(broker: str) -> Iterator[Address]:
-    """Where a broker of that name listens. Raises ``CannotRun`` without Java or Kafka's jars, ``BrokerFault``."""
+    """Start the broker of that name; yields its address. Raises ``CannotRun`` without Java or Kafka's jars, and
+    ``BrokerFault``."""
     if broker != SERVE:
         with Broker(broker, initial_rebalance_delay_ms=0) as kafka:
             yield parse_address(kafka.bootstrap, broker)

@@ -1,4 +1,4 @@
-"""Forms of a request: each field that may be left out, null or empty, one at a time, as the message has them."""
+"""Forms of a request: each field that may be absent, null or empty, changed one at a time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final
 from fencepost.server.wire.shape import Field, shape
 
 _SAMPLE_ID: Final = bytes(range(16))
-#: Values for a field that the plain form leaves out, by Kafka's type.
+#: Values for a field that the plain form omits, by Kafka's type.
 _SAMPLES: Final[dict[str, Any]] = {"string": "other", "uuid": _SAMPLE_ID, "bytes": b"\x00\x01"}
 _ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """``label``: what differs from the plain form, such as ``topics.partitions empty``."""
+    """One form of a request. ``label``: the difference from the plain form, such as ``topics.partitions empty``."""
 
     label: str
     values: Mapping[str, Any]
@@ -27,7 +27,7 @@ def forms(schema: Any, plain: Mapping[str, Any]) -> Iterator[Form]:
 
     Args:
         schema: kio's class of the request.
-        plain: values of its fields, as ``fill`` takes them; those that the class does not have are passed over.
+        plain: values of its fields, as ``fill`` takes them; fields that the class does not have are ignored.
     """
     yield Form("plain", plain)
     yield from _others(schema, plain)

@@ -1,4 +1,4 @@
-"""The table of ``docs/sweep.md``: which versions of each API have passed on which broker."""
+"""The table of ``docs/sweep.md``: the versions of each API that have passed on each broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def kafka_name(api: str) -> str:
 
 
 def column(outcome: Outcome) -> dict[str, str]:
-    """The versions that a sweep has reached: ``2–10``; if some are missing, one by one."""
+    """The versions that a sweep has reached, such as ``2–10``; as a list if some are missing."""
     cells = {}
     for api, (low, high) in outcome.announced.items():
         reached = [version for version in range(low, high + 1) if outcome.books.counts.get((api, version))]
@@ -35,7 +35,7 @@ def column(outcome: Outcome) -> dict[str, str]:
 
 
 def read(root: Path) -> dict[str, Column]:
-    """The columns that the file has, by broker."""
+    """The columns in the file, by broker."""
     rows = [
         [cell.strip() for cell in line.strip().strip("|").split("|")]
         for line in _table((root / FILE).read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ def read(root: Path) -> dict[str, Column]:
 
 
 def write(root: Path, columns: Mapping[str, Column]) -> None:
-    """Put the table with these columns into the file."""
+    """Write the table with these columns into the file."""
     path = root / FILE
     text = path.read_text(encoding="utf-8")
     old = "\n".join(_table(text))

@@ -1,4 +1,4 @@
-"""One sweep: a broker, a tap before it, the recorder before that, and the scenes; then the trace is judged."""
+"""One sweep: the scenes play through the recorder and a tap on a broker; then the checker judges the trace."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .scenes import APIS, SCENES, TOPIC, Scene
 from .session import Books, NoSuchForm, Place, Session, Swept
 from .tap import HOST, Tap
 
-#: Scenes that are played at a time.
+#: How many scenes play at the same time.
 _TOGETHER: Final = 6
-#: Errors of a broker that has just started: its coordinators are on their way.
+#: Errors of a broker that has just started: its coordinators are not ready yet.
 _STARTING: Final = frozenset({14, 15, 16})
 _PATIENCE_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one sweep has shown. ``announced``: lowest and highest version of each swept API."""
+    """The result of one sweep. ``announced``: lowest and highest version of each swept API."""
 
     announced: dict[str, tuple[int, int]]
     books: Books
@@ -39,7 +39,7 @@ class Outcome:
 
     @property
     def unreached(self) -> list[str]:
-        """Versions that the broker announces and no exchange was seen of."""
+        """Versions that the broker announces, and that no exchange has used."""
         return [
             f"{api} v{version}"
             for api, (low, high) in self.announced.items()
@@ -49,14 +49,14 @@ class Outcome:
 
     @property
     def passed(self) -> verdicts.Verdict:
-        """The verdict on the whole sweep: what is wrong fails it, whatever else the checker can decide."""
+        """The verdict on the whole sweep: anything wrong fails it, even if the checker leaves the rest undecided."""
         if self.unreached or self.books.problems:
             return verdicts.Verdict.FAILED
         return self.verdict.verdict
 
     @property
     def wrong(self) -> list[str]:
-        """Everything by which the sweep has not passed, in words."""
+        """All reasons why the sweep has not passed, in words."""
         words = [f"{each}: announced, and not reached" for each in self.unreached]
         words += self.books.problems
         words += [f"{each.group_id}, line {each.line}: {each.seen}; {each.allowed}" for each in self.verdict.refusals]
@@ -69,10 +69,10 @@ async def sweep(broker: Address, folder: Path, profile: Profile, *, full: bool) 
     """Play every scene for every API, version and form, and judge what the recorder wrote.
 
     Args:
-        broker: its address; it has no recording beside this one.
+        broker: its address; no other recording may use it at the same time.
         folder: for the trace, ``sweep.jsonl.gz``.
         profile: the release of the broker.
-        full: every form; else the plain one and one other for each version.
+        full: send every form; otherwise the plain one and one other for each version.
     """
     async with questions(broker.host, broker.port) as ask:
         announced = {api: ask.versions[API_KEYS[api]] for api in APIS if API_KEYS[api] in ask.versions}
@@ -122,7 +122,7 @@ def _known(api: str, version: int) -> bool:
 
 
 async def _prepared(ask: Questions) -> bytes:
-    """Make the topic, and wait until the coordinators of groups and transactions are there. Returns the topic's id."""
+    """Create the topic, wait until the coordinators of groups and transactions are ready, and return the topic's id."""
     row = {"name": TOPIC, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
     made = await ask.ask("create_topics", 7, 7, topics=[row], timeout=10_000, validate_only=False)
     loop = asyncio.get_running_loop()
@@ -147,7 +147,7 @@ async def _play_all(place: Place, announced: dict[str, tuple[int, int]], topic_i
     gate, names = asyncio.Semaphore(_TOGETHER), count(1)
 
     async def play(scene: Scene, swept: Swept) -> bool:
-        """Whether there is such a request, and such a form of it."""
+        """Play one scene; False if it has no such request, or the request no such form."""
         async with gate:
             session = Session(place, swept, f"s{next(names)}", topic_id)
             try:

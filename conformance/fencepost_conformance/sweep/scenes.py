@@ -1,5 +1,6 @@
-"""The scenes of the sweep: requests in an order in which they make sense, each with a group, a topic or a transaction
-of its own. Every answer may be an error; the scene then carries on with what it has."""
+"""The scenes of the sweep: requests in a meaningful order. Each scene uses a new group, topic or transaction.
+
+Every answer may be an error; the scene then continues with the values that it has."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from fencepost.protocol.partitions import TopicPartition
 
 from .session import Session
 
-#: The topic that is there before the recording begins; scenes make others.
+#: The topic that exists before the recording begins; scenes create others.
 TOPIC: Final = "sweep"
 _MEMBER_ID_REQUIRED: Final = 79
 _TIMEOUT_MS: Final = 10_000
@@ -80,7 +81,7 @@ async def classic(session: Session) -> None:
 
 
 async def consumer(session: Session) -> None:
-    """A group with one member of KIP-848; its topic is there before the recording."""
+    """A group with one member of KIP-848; its topic exists before the recording."""
     group_id, member_id = f"{session.name}-consumer", f"{session.name}-member"
     about = {"group_id": group_id, "member_id": member_id}
     beat = {**about, "rebalance_timeout": -1, "subscribed_topic_names": None, "topic_partitions": None}
@@ -105,7 +106,7 @@ async def consumer(session: Session) -> None:
 
 
 async def simple(session: Session) -> None:
-    """An administrator's commits, without members."""
+    """Commits of an admin client, to a group without members."""
     group_id, other = f"{session.name}-simple", f"{session.name}-other"
     commit = {"generation_id_or_member_epoch": -1, "generation_id": -1, "member_id": "", "retention_time": -1}
     for name, offset in ((group_id, 5), (other, 6)):
@@ -120,7 +121,7 @@ async def simple(session: Session) -> None:
 
 
 async def transaction(session: Session) -> None:
-    """Offsets that are committed within a transaction, and one that is given up."""
+    """Offsets that are committed in a transaction, and a transaction that is aborted."""
     of_id, group_id = f"{session.name}-transaction", f"{session.name}-transacted"
     await session.ask("find_coordinator", key=of_id, key_type=1, coordinator_keys=[of_id])
     begun = await session.ask("init_producer_id", transactional_id=of_id, transaction_timeout=_TIMEOUT_MS)
@@ -160,7 +161,7 @@ def _id_of(name: str, answer: Any) -> bytes | None:
 
 
 async def topics(session: Session) -> None:
-    """A topic that is created, enlarged, deleted, and created again: with another id."""
+    """A topic that is created, grown, deleted, and created again with another id."""
     name, group_id = f"{session.name}-topic", f"{session.name}-of-topic"
     asks = {"num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
     commit = {"generation_id_or_member_epoch": -1, "generation_id": -1, "member_id": "", "group_id": group_id}
@@ -187,7 +188,7 @@ async def topics(session: Session) -> None:
 
 
 async def reading(session: Session) -> None:
-    """What consumers and tools ask beside: versions, settings, offsets of the log."""
+    """Other requests of consumers and tools: versions, settings, offsets of the log."""
     await session.ask("api_versions", client_software_name="sweep", client_software_version="1")
     await session.ask("describe_cluster", endpoint_type=1)
     resource = {"resource_type": 2, "resource_name": TOPIC, "configuration_keys": ["cleanup.policy"]}
@@ -207,7 +208,7 @@ async def reading(session: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """``apis``: those that it sends, by kio's names."""
+    """One scene. ``apis``: the APIs that it sends, by kio's names."""
 
     play: Callable[[Session], Awaitable[None]]
     apis: tuple[str, ...]
@@ -243,5 +244,5 @@ SCENES: Final = (
         ),
     ),
 )  # fmt: skip
-#: All that is swept, by kio's names.
+#: All swept APIs, by kio's names.
 APIS: Final = tuple(sorted({api for scene in SCENES for api in scene.apis}))

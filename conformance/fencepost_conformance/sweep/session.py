@@ -1,5 +1,4 @@
-"""A client of the sweep: it sends one form of one request at a time, and holds both sides of the recorder against each
-other."""
+"""A client of the sweep: it sends one form of one request at a time, and compares both sides of the recorder."""
 
 from __future__ import annotations
 
@@ -35,12 +34,12 @@ _UNSUPPORTED_VERSION: Final = 35
 
 
 class NoSuchForm(Exception):
-    """The request that is swept has fewer forms than that, or its scene does not send it so often."""
+    """The swept request has fewer forms than that, or its scene sends it fewer times."""
 
 
 @dataclass(slots=True)
 class Books:
-    """What the sweep has seen. ``counts``: exchanges by API and version. ``problems``: what must not be, each once."""
+    """The counts of the sweep. ``counts``: exchanges by API and version. ``problems``: each fault once."""
 
     counts: dict[tuple[str, int], int] = field(default_factory=dict)
     closed: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -60,7 +59,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What is varied: the ``turn``-th request of this API in a scene, in this version, in the ``form``-th form."""
+    """The varied request: the ``turn``-th one of this API in a scene, in this version, in the ``form``-th form."""
 
     api: str
     version: int
@@ -81,7 +80,8 @@ class Session:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, api: str, **values: Any) -> Any:
-        """Send a request; kio's answer, None if the broker closed the connection or the answer cannot be read.
+        """Send a request, and return kio's answer; None if the broker closed the connection or the answer is
+        unreadable.
 
         Raises ``NoSuchForm``."""
         version = self._place.versions.get(api, -1)
@@ -126,7 +126,7 @@ class Session:
         books.counts[api, version] = books.counts.get((api, version), 0) + 1
         seen = self._place.tap.seen.get(correlation)
         if seen is None or seen.asked != frame:
-            books.problems[f"{what}: the request did not reach the broker as it was"] = None
+            books.problems[f"{what}: the recorder changed the request"] = None
         if told is None:
             books.closed[api, version] = books.closed.get((api, version), 0) + 1
             await asyncio.sleep(0.05)  # the tap may learn of it later than the client
@@ -135,7 +135,7 @@ class Session:
             await self.close()
             return None
         if seen is None or seen.told is None:
-            books.problems[f"{what}: an answer that the broker did not give"] = None
+            books.problems[f"{what}: the client got an answer that the broker did not send"] = None
             return None
         return self._compared(api, version, what, seen.told, told)
 
@@ -176,7 +176,7 @@ def _without_addresses(answer: Any) -> Any:
     return bare(answer)
 
 
-#: Forms that no single field makes.
+#: Forms that differ in more than one field.
 EXTRA: Final[dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
     "offset_commit": (("retention 0", {"retention_time": 0}), ("retention 60 s", {"retention_time": 60_000})),
     "offset_fetch": (

@@ -16,7 +16,7 @@ _ENDING_S: Final = 5.0
 
 @dataclass(slots=True, eq=False)
 class Seen:
-    """What passed for one request. ``closed``: the broker closed the connection."""
+    """The frames of one request and its answer. ``closed``: the broker closed the connection."""
 
     asked: bytes
     told: bytes | None = None
@@ -25,7 +25,8 @@ class Seen:
 
 @dataclass(slots=True)
 class Tap:
-    """``port`` once it is started. ``seen``: by correlation id, which the sweep never uses twice."""
+    """A proxy that keeps frames. ``port``: set once it has started. ``seen``: frames by correlation id, which the sweep
+    never uses twice."""
 
     host: str
     broker_port: int
@@ -40,7 +41,7 @@ class Tap:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Let the connections end, as they do when the recorder has closed its own; then close the others."""
+        """Wait for connections to end, as they do when the recorder has closed its side; then close the rest."""
         assert self._server is not None
         self._server.close()
         if self._tasks:

@@ -1,4 +1,4 @@
-"""``python -m fencepost_conformance.virtual``: schedules of asyncio code in virtual time, with new seeds each time."""
+"""``python -m fencepost_conformance.virtual``: run schedules of asyncio code in virtual time, with new random seeds."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def main(
     kind: Annotated[list[str] | None, typer.Option(help=f"{', '.join(KINDS)}; may be given several times")] = None,
     schedules: Annotated[int, typer.Option(min=1, help="schedules of each kind")] = 500,
     seed: Annotated[int | None, typer.Option(min=0, help="the first seed; a random one if not given")] = None,
-    workers: Annotated[int, typer.Option(min=0, help="processes; 0: one a core")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="processes; 0: one per core")] = 0,
 ) -> None:
-    """Run brokers and workers on an event loop in virtual time, with failures, and check their promises."""
+    """Run brokers and workers on an event loop in virtual time, with failures, and check their guarantees."""
     try:
         kinds = kind or list(KINDS)
         if unknown := [each for each in kinds if each not in KINDS]:

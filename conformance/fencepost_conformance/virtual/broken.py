@@ -1,7 +1,7 @@
-"""The exception of a schedule in which a promise does not hold."""
+"""The exception of a schedule in which a guarantee does not hold."""
 
 from __future__ import annotations
 
 
 class Broken(AssertionError):
-    """A promise that did not hold; the message says which, with the values that were seen."""
+    """A guarantee does not hold; the message says which, with the observed values."""

@@ -14,7 +14,8 @@ from .loop import Ran
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One schedule. ``broken`` says which promise did not hold, empty if all did; ``seen`` counts what happened."""
+    """The result of one schedule. ``broken``: the guarantee that did not hold, empty if all did. ``seen``: counts of
+    events."""
 
     kind: str
     seed: int
@@ -32,7 +33,7 @@ def _workers(seed: int, *, remote: bool) -> tuple[Ran, Counter[str]]:
     return ran, schedule.seen
 
 
-#: what runs one schedule of a seed
+#: runs the schedule of a seed
 KINDS: Final[dict[str, Callable[[int], tuple[Ran, Counter[str]]]]] = {
     "requests": _requests,
     "workers": partial(_workers, remote=False),
@@ -41,8 +42,8 @@ KINDS: Final[dict[str, Callable[[int], tuple[Ran, Counter[str]]]]] = {
 
 
 def judge(kind: str, seed: int) -> Judged:
-    """Run the schedule of that kind and seed. An exception that leaves it, a task that it leaves over, and an
-    unhandled exception are broken promises too."""
+    """Run the schedule of that kind and seed. A raised exception, a leaked task and an unhandled exception count as
+    broken guarantees, too."""
     ran, seen = KINDS[kind](seed)
     broken = ""
     if ran.failure is not None:
@@ -50,5 +51,5 @@ def judge(kind: str, seed: int) -> Judged:
     elif ran.unhandled:
         broken = f"unhandled: {ran.unhandled[0]}"
     elif ran.leaked:
-        broken = f"tasks left over: {', '.join(ran.leaked)}"
+        broken = f"leaked tasks: {', '.join(ran.leaked)}"
     return Judged(kind, seed, broken, seen)

@@ -1,11 +1,11 @@
-"""An event loop in virtual time, whose order of ready tasks follows from a seed.
+"""An event loop in virtual time; a seed decides the order of ready tasks.
 
-The loop is that of async-solipsism: it has no real sockets and no real clock, and its time jumps to the next timer as
-soon as no callback is ready. A run of minutes takes milliseconds, and two runs with one seed are the same.
+The loop is that of async-solipsism: it has no real sockets and no real clock, and its time jumps to the next timer when
+no callback is ready. A run of minutes takes milliseconds, and two runs with the same seed are equal.
 
-asyncio promises the order of callbacks, not which of several ready tasks runs first. Programs that rely on the latter
-work until something else in the loop changes. So before each round this loop shuffles the ready tasks among the places
-that ready tasks have in the queue, and leaves every other callback where it is.
+asyncio guarantees the order of callbacks, but not which of several ready tasks runs first. Programs that rely on the
+latter work until something else in the loop changes. So before each round this loop shuffles the ready tasks in the
+queue, and leaves every other callback at its place.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 import async_solipsism
 
-#: a schedule that is not over by then (seconds of virtual time) waits for something that cannot come
+#: after this time (seconds of virtual time) a schedule waits for something that never happens
 LIMIT_S = 7_200.0
 
 
 class VirtualLoop(async_solipsism.EventLoop):  # type: ignore[misc]  # the package has no types
-    """``random`` decides which of the ready tasks runs next."""
+    """An event loop in virtual time; ``random`` decides which of the ready tasks runs next."""
 
     def __init__(self, random: Random) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ def _is_step(handle: asyncio.Handle) -> bool:
 class Ran:
     """The end of a run.
 
-    ``failure``: the exception that it raised, None if it returned. ``leaked``: the tasks that were left over.
+    ``failure``: the exception that it raised, None if it returned. ``leaked``: the tasks that had not ended.
     ``unhandled``: exceptions in callbacks, and in tasks that were never awaited. ``log``: the lines of the program's
     loggers.
     """
@@ -84,7 +84,7 @@ def run(main: Coroutine[Any, Any, None], random: Random) -> Ran:
     propagated, logger.propagate = logger.propagate, False
     chance, entropy = library_random.getstate(), os.urandom
     library_random.seed(random.random())  # jitter of members
-    os.urandom = random.randbytes  # member ids, whose order decides who is assigned what
+    os.urandom = random.randbytes  # member ids, whose order decides the assignment
     failure: BaseException | None = None
     leaked: tuple[str, ...] = ()
     try:

@@ -1,7 +1,7 @@
 """A network between clients and a server on one virtual loop: it delays, stalls and closes connections.
 
-It is a proxy that knows frames. For each connection it notes the correlation ids of the requests that went to the
-server, and compares those of the answers: each answer must belong to the oldest request that is not answered.
+It is a proxy for frames. For each connection it keeps the correlation ids of open requests, and checks the answers:
+each must belong to the oldest open request.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _IN_REQUEST, _IN_ANSWER = 4, 0
 
 @dataclass(frozen=True, slots=True)
 class NetworkFaults:
-    """``latency_s``: the longest delay of a frame. ``lose``: the chance that a frame is lost, with its connection.
-    ``stall``: the chance that a frame takes ``stall_s`` more."""
+    """The faults of a network. ``latency_s``: the longest delay of a frame. ``lose``: the chance that a frame is lost
+    and its connection closed. ``stall``: the chance that a frame takes ``stall_s`` longer."""
 
     latency_s: float = 0.0
     lose: float = 0.0
@@ -31,7 +31,7 @@ class NetworkFaults:
 
 @dataclass(slots=True, eq=False)
 class _Pair:
-    """The two halves of one connection; ``waiting`` are correlation ids of requests without an answer."""
+    """The two halves of one connection; ``waiting``: the correlation ids of open requests."""
 
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
@@ -43,7 +43,8 @@ class _Pair:
 
 
 class Network:
-    """Listens at ``at`` and passes frames on to ``to``; while ``calm`` is set it loses and stalls nothing."""
+    """A proxy that listens at ``at`` and forwards frames to ``to``; while ``calm`` is set it loses and stalls
+    nothing."""
 
     def __init__(self, at: tuple[str, int], to: tuple[str, int], faults: NetworkFaults, random: Random) -> None:
         self.calm = False
@@ -75,7 +76,7 @@ class Network:
 
     @property
     def unanswered(self) -> int:
-        """How many requests are on open connections without an answer."""
+        """The number of open requests on all open connections."""
         return sum(len(pair.waiting) for pair in self._pairs)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -101,7 +102,7 @@ class Network:
     async def _carry(
         self, pair: _Pair, source: asyncio.StreamReader, sink: asyncio.StreamWriter, requests: bool
     ) -> None:
-        """Frame by frame, until one side closes or the frame is lost."""
+        """Forward frames until one side closes or a frame is lost."""
         try:
             while True:
                 size = await source.readexactly(_SIZE_BYTES)

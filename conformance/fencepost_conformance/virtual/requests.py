@@ -1,10 +1,14 @@
-"""Clients that send requests to a ``GroupBroker`` over a failing store, and what must hold after every answer.
+"""Clients that send requests to a ``GroupBroker`` over a failing store, and the guarantees after every answer.
 
-The reference model is small. A commit that is acknowledged is durable at that moment. A fetch answers an offset that is
-durable, and none that is older in the log than the last one acknowledged before the fetch began. A commit that is
-refused leaves no record behind, unless the answer says that the coordinator is lost. Every request is answered, or
-ends with ``Stopped``. When the clients have gone, sessions end and every group becomes empty. A new broker loads
-from the store the offsets and epochs that the old one held.
+The reference model is small:
+
+- An acknowledged commit is durable at that time.
+- A fetch returns a durable offset, and none that is older in the log than the last commit acknowledged before the fetch
+  began.
+- A rejected commit leaves no record, unless the answer says that the coordinator is lost.
+- Every request is answered, or ends with ``Stopped``.
+- After the clients have stopped, sessions end and every group becomes empty.
+- A new broker loads the offsets and epochs of the old one from the store.
 """
 
 from __future__ import annotations
@@ -44,21 +48,21 @@ SETTINGS: Final = Settings(
     group_consumer_heartbeat_interval_ms=1_000,
     group_consumer_min_heartbeat_interval_ms=100,
 )
-#: after them the coordinator may have written what it was asked to
+#: errors after which the coordinator may still have written the record
 _LOST: Final = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_SERVER_ERROR,
 )
-#: sessions, rebalance timeouts and retries of loads are over after so long
+#: after this time all sessions, rebalance timeouts and retries of loads are over
 SETTLED_S: Final = 120.0
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decisions that a seed makes before anything runs."""
+    """The choices of a seed that are made before the run."""
 
     faults: StoreFaults
     clients: int
@@ -69,7 +73,7 @@ class Plan:
 
 
 def plan_of(random: Random) -> Plan:
-    """A plan: half of them with failures of the store, a third with moves of partitions."""
+    """The plan of a seed: half of them have failures of the store, a third moves of partitions."""
     slow = random.choice((0.0, 0.002, 0.05, 1.0))
     failing = random.random() < 0.5
     return Plan(
@@ -89,7 +93,7 @@ def plan_of(random: Random) -> Plan:
 
 
 class Schedule:
-    """One run: ``play``, then look at ``answered`` for what it has decided."""
+    """One run: call ``play``; ``answered`` then counts the checked answers."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -131,7 +135,7 @@ class Schedule:
         return int(asyncio.get_running_loop().time() * 1_000) + 1_700_000_000_000
 
     async def _disturb(self, broker: GroupBroker) -> None:
-        """Partitions move, another broker takes one, topics grow, settings of groups change."""
+        """Move partitions, let another broker take one, grow topics, and change settings of groups."""
         random = self._random
         with suppress(Stopped):
             for _ in range(self.plan.moves):
@@ -146,7 +150,7 @@ class Schedule:
                 await self._store.lead(random.randrange(PARTITIONS))
 
     async def _move(self, broker: GroupBroker, partition: int) -> None:
-        """Move it away and back, again if it cannot be loaded."""
+        """Move a partition away and back; retry if it cannot be loaded."""
         try:
             await broker.move(partition, self._random.choice((0.0, 0.5)))
         except StoreError:
@@ -173,7 +177,7 @@ class Schedule:
         await asyncio.sleep(self._random.choice((0.0, 0.0, 0.001, 0.03, 0.5, 2.0)))
 
     async def _ask(self, kind: type[_Answer], body: m.RequestBody, version: int | None = None) -> _Answer | None:
-        """The answer; None if the client gave up waiting, which it does now and then."""
+        """Send a request, and return the answer; None if the client stopped waiting, which it sometimes does."""
         broker = self._broker
         assert broker is not None
         self._open += 1
@@ -196,7 +200,7 @@ class Schedule:
             self.answered["exception"] += 1
 
     async def _commits(self, number: int, group: str) -> None:
-        """A client that commits without a group protocol, fetches, and deletes now and then."""
+        """A client without membership that commits, fetches, and sometimes deletes."""
         random = self._random
         for _ in range(self.plan.steps):
             await self._pause()
@@ -214,7 +218,7 @@ class Schedule:
                 await self._misuse()
 
     async def _misuse(self) -> None:
-        """A version that does not exist is refused, and no other client is affected."""
+        """Send a request in a version that does not exist: the broker rejects it, and other clients notice nothing."""
         try:
             answer = await self._ask(m.HeartbeatResponse, _heartbeat("a", 1, "x"), 99)
         except IllegalEvent:
@@ -279,7 +283,7 @@ class Schedule:
                 raise Broken(f"{known[key]} was acknowledged, and a later fetch answers {found}")
 
     async def _classic(self, number: int, group: str) -> None:
-        """A member of a classic group, which may stop without a word."""
+        """A member of a classic group, which may stop without leaving."""
         member_id = ""
         for _ in range(self.plan.steps):
             await self._pause()
@@ -318,7 +322,7 @@ class Schedule:
             await self._ask(m.LeaveGroupResponse, m.LeaveGroupRequest(group, members=leaver))
 
     async def _consumer(self, number: int, group: str) -> None:
-        """A member of a consumer group, which may stop without a word."""
+        """A member of a consumer group, which may stop without leaving."""
         member_id, epoch = f"member-{number}-{self._offset}", 0
         owned: tuple[c.TopicPartitions, ...] = ()
         for _ in range(self.plan.steps * 2):

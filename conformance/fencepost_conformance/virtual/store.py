@@ -13,14 +13,15 @@ from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
 from fencepost.store import AppendError, InDoubt, MemoryStore, StoreError
 
-#: of a commit: group, topic, partition, offset
+#: one commit: group, topic, partition, offset
 Committed = tuple[str, str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFaults:
-    """Chances, from 0 to 1, and ``slow_s``, the longest that an append takes. ``refuse``: none of the records of an
-    append is added. ``doubt``: the append fails, and its records are there or not. ``unloadable``: a load fails."""
+    """Chances of faults, from 0 to 1, and ``slow_s``, the longest time of an append. ``refuse``: an append fails and
+    adds no record. ``doubt``: an append fails, and its records may have been added or not. ``unloadable``: a load
+    fails."""
 
     slow_s: float = 0.0
     refuse: float = 0.0
@@ -37,10 +38,11 @@ class _Append:
 
 
 class FaultyStore(MemoryStore):
-    """Lands the appends of each partition in order, each after its own delay. While ``calm`` is set nothing fails.
+    """A store that adds the appends of each partition in order, each after a random delay. While ``calm`` is set
+    nothing fails.
 
     ``log`` has every offset that was ever durable, by partition of the offsets topic and in the order of that log;
-    ``metadata`` has what was committed with it."""
+    ``metadata`` has the metadata of these commits."""
 
     def __init__(self, partitions: int, faults: StoreFaults, random: Random) -> None:
         super().__init__(partitions)

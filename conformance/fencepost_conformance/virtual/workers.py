@@ -1,16 +1,16 @@
 """Workers on a virtual loop: over a broker in the same process, or over the Kafka port and a network that fails.
 
-The promises that are checked, under every failure:
+The guarantees that are checked, under every failure:
 
-- While a worker works on a partition and the coordinator knows it as a member, no other worker begins with it.
+- While a worker works on a partition and the coordinator has it as a member, no other worker begins with the partition.
 - A commit that returned is durable. Once another worker has committed a partition, no commit of an earlier share of it
   follows in the log. In one process none follows a later share of the same worker either. Over the port it can, as with
-  Kafka: a commit that the network delays, and that its worker has sent again meanwhile, arrives late.
-- A share that is lost commits nothing.
-- When nothing fails any more, every partition gets a worker within ``SETTLED_S``, and the workers commit again. Static
-  classic members are an exception, as in Kafka: a member that is replaced while its partitions are to move has nothing
-  to revoke, so no rebalance follows that would assign them. The next member that joins gets them.
-- A worker that leaves has left within ``FAREWELL_S``, also if its task is cancelled, and no task is left over.
+  Kafka: the network may delay a commit until after the worker has sent it again.
+- A lost share commits nothing.
+- Once nothing fails, every partition gets a worker within ``SETTLED_S``, and the workers commit again. Static classic
+  members are an exception, as in Kafka: if a member is replaced while its partitions should move, it has nothing to
+  revoke, so no rebalance assigns them. The next member that joins gets them.
+- A worker that leaves has left within ``FAREWELL_S``, even if its task is cancelled, and no task is leaked.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PROXY: Final = ("proxy", 9092)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decisions that a seed makes before anything runs."""
+    """The choices of a seed that are made before the run."""
 
     remote: bool
     protocol: str
@@ -75,7 +75,8 @@ class Plan:
 
 
 def plan_of(random: Random, remote: bool) -> Plan:
-    """A plan; half of them with failures of the store, half of those over the port with failures of the network."""
+    """The plan of a seed: half of them have failures of the store, and half of those over the port failures of the
+    network."""
     store, network = random.random() < 0.5, random.random() < 0.5
     return Plan(
         remote=remote,
@@ -101,7 +102,7 @@ def plan_of(random: Random, remote: bool) -> Plan:
 
 @dataclass(slots=True, eq=False)
 class _Hand:
-    """One worker and its program. ``works_on``: the partitions that its program works on now, of ``share``."""
+    """One worker and its program. ``works_on``: the partitions of ``share`` that its program works on now."""
 
     number: int
     name: str
@@ -116,7 +117,7 @@ class _Hand:
 
 
 class Schedule:
-    """One run: ``play``, then look at ``seen`` for what happened in it."""
+    """One run: call ``play``; ``seen`` then counts the events."""
 
     def __init__(self, seed: int, *, remote: bool) -> None:
         self._random = Random(seed)
@@ -181,7 +182,7 @@ class Schedule:
         await self._broker.stop()
 
     async def _ways(self, stack: AsyncExitStack) -> Callable[..., Worker]:
-        """The function that makes a worker."""
+        """The function that creates a worker."""
         assert self._broker is not None
         if not self.plan.remote:
             return lambda *args, **options: self._here().worker(*args, **options)
@@ -278,7 +279,7 @@ class Schedule:
         hand.share, hand.works_on = share, share.partitions
 
     def _is_member(self, hand: _Hand) -> bool:
-        """Whether the coordinator has it in the group."""
+        """Whether the coordinator has it as a member of the group."""
         member_id, broker = hand.worker.member_id, self._here()
         with suppress(Exception):
             consumers = broker.consumer_view(GROUP)
@@ -424,7 +425,7 @@ class Schedule:
             raise self._network.broken
 
     def _check_log(self) -> None:
-        """No commit of an earlier share comes after one of a later share."""
+        """Check that no commit of an earlier share follows one of a later share."""
         newest: dict[tuple[str, int], tuple[int, int]] = {}  #: worker and share of the last commit of each partition
         over: dict[tuple[str, int, int], int] = {}  #: by partition and worker, the newest share that ended
         for commit in (commit for log in self._store.log.values() for commit in log):

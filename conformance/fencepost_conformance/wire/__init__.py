@@ -1,1 +1,1 @@
-"""Kafka's wire format as the suite needs it: frames, headers, and messages by way of kio."""
+"""The parts of Kafka's wire format that the suite needs: frames, headers, and messages from kio."""

@@ -1,7 +1,7 @@
-"""How a broker is spoken to: over TLS or not, with a log-in or not, as a file says that Kafka's own tools take.
+"""TLS and log-in for connections to a broker, from a file of properties as Kafka's own tools read it.
 
-The names are those of Kafka's clients, with certificates in PEM, and those of librdkafka for the same. What else a
-client's file says (its group, its addresses) is passed over; what it says of security and is not known here is not.
+The names are those of Kafka's clients, with certificates in PEM, and librdkafka's names for the same. Properties about
+other things (the group, the addresses) are ignored. An unknown property about security is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..console import CannotRun
 from ..nearest import unknown
 
 OPTION_HELP: Final = "properties as Kafka's clients take them: security.protocol, sasl.…, ssl.… (PEM)"
-#: how a connection is said to have ended that the broker did not want
+#: part of the error of a connection that the broker closed
 CLOSED: Final = "closed the connection"
 _CLIENT_ID: Final = "fencepost"
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -51,14 +51,15 @@ _IN_JAAS: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """``tls``: None without; ``certificate``: whether one is shown. ``sasl``: who logs in, None if nobody."""
+    """How to connect. ``tls``: None for plaintext. ``certificate``: whether the client presents one. ``sasl``: the
+    log-in; None for none."""
 
     tls: ssl.SSLContext | None = None
     certificate: bool = False
     sasl: Sasl | None = None
 
     async def open(self, host: str, port: int) -> Connection:
-        """A connection for questions, of somebody who has logged in. Raises ``OSError``."""
+        """A connection for requests of the suite, logged in. Raises ``OSError``."""
         try:
             return await Connection.open(host, port, _CLIENT_ID, self.tls, self.sasl)
         except ssl.SSLCertVerificationError as wrong:
@@ -76,14 +77,14 @@ class Access:
 
     @property
     def hint(self) -> str:
-        """What a broker may want that closes a connection; it does not say."""
+        """What a broker that closes the connection may want; it does not say."""
         wants = ["a log-in"] if self.sasl is None else []
         if not self.certificate:
             wants.append("TLS" if self.tls is None else "a certificate")
         return f"; perhaps it wants {' or '.join(wants)} (--client-config)" if wants else ""
 
     async def streams(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to speak on by oneself. Raises ``OSError``."""
+        """The streams of a connection, for a caller that writes frames itself. Raises ``OSError``."""
         if self.tls is None and self.sasl is None:
             return await connect(host, port)
         return (await self.open(host, port)).streams
@@ -98,7 +99,7 @@ def _reason(wrong: OSError) -> str:
 
 
 def read_access(path: Path | None) -> Access:
-    """From a file of properties; None: neither TLS nor a log-in. Raises ``CannotRun``."""
+    """Read a file of properties. None: neither TLS nor a log-in. Raises ``CannotRun``."""
     if path is None:
         return OPEN
     try:
@@ -106,7 +107,7 @@ def read_access(path: Path | None) -> Access:
     except OSError as wrong:
         raise CannotRun(f"--client-config {path}: {wrong.strerror}") from None
     except UnicodeDecodeError:
-        raise CannotRun(f"--client-config {path} is no file of properties in UTF-8") from None
+        raise CannotRun(f"--client-config {path}: not a file of properties in UTF-8") from None
     try:
         return _access(said)
     except ValueError as wrong:
@@ -114,7 +115,7 @@ def read_access(path: Path | None) -> Access:
 
 
 def _properties(text: str) -> dict[str, str]:
-    """As Java reads them: a line that ends in a backslash goes on, and one before a character stands for that."""
+    """Parse properties as Java does: a backslash at the end continues a line; before a character it stands for that."""
     found = {}
     for line in re.sub(r"\\\r?\n[ \t]*", "", text).splitlines():
         stripped = line.strip()
@@ -125,7 +126,7 @@ def _properties(text: str) -> dict[str, str]:
 
 
 def _access(said: Mapping[str, str]) -> Access:
-    """Raises ``ValueError``."""
+    """The access that these properties describe. Raises ``ValueError``."""
     for name in said:
         if name.startswith(_SECURITY) and name not in _KNOWN:
             raise ValueError(unknown("property", name, _KNOWN, f"known: {', '.join(sorted(_KNOWN))}"))

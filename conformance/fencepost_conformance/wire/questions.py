@@ -1,4 +1,4 @@
-"""Questions to a broker before it is played on or recorded: each in the newest version that both sides know."""
+"""Requests to a broker before a test or a recording, each in the newest version that both sides know."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from .access import CLOSED, OPEN, Access
 
 
 class Questions:
-    """``versions``: of each API, by its number, the lowest and highest that the broker announces."""
+    """Sends requests. ``versions``: by the number of an API, the lowest and highest version that the broker
+    announces."""
 
     def __init__(self, connection: Connection, hint: str) -> None:
         self._connection, self._hint = connection, hint
         self.versions = connection.versions
 
     async def ask(self, api: str, lowest: int, highest: int, **values: Any) -> Any:
-        """kio's answer. Raises ``Unsupported``, ``NoAnswer`` if there is none within ``ASK_S``, ``MalformedFrame`` for
-        an answer that cannot be read and for a connection that is closed."""
+        """Send a request, and return kio's answer. Raises ``Unsupported``, ``NoAnswer`` if there is none within
+        ``ASK_S``, and ``MalformedFrame`` for an answer that cannot be read or a connection that was closed."""
         version = self._connection.newest(api, lowest, highest)
         try:
             async with asyncio.timeout(ASK_S):
@@ -38,7 +39,7 @@ class Questions:
 
 @asynccontextmanager
 async def questions(host: str, port: int, access: Access = OPEN) -> AsyncIterator[Questions]:
-    """A connection of its own. Raises ``OSError``, also for whoever does not say which versions it has."""
+    """Open a connection for requests. Raises ``OSError``, also if the broker does not answer ApiVersions."""
     connection = await access.open(host, port)
     try:
         yield Questions(connection, access.hint)

@@ -1,5 +1,4 @@
-"""Broker settings that groups use, by Kafka's names: what a broker tells, what is said with ``--setting``, and what is
-left to be assumed."""
+"""The broker settings that groups use, by Kafka's names: from the broker, from ``--setting``, or assumed."""
 
 from __future__ import annotations
 
@@ -13,10 +12,10 @@ from fencepost.protocol.settings import ORDERED, MigrationPolicy, Settings
 from ..console import CannotRun
 from ..nearest import unknown
 
-if TYPE_CHECKING:  # what describes traces needs the suite's packages, and serving does not
+if TYPE_CHECKING:  # traces need the suite's packages, serving does not
     from ..trace.lines import Setting
 
-#: those that decide what clients of classic groups see
+#: the settings that decide what clients of classic groups see
 OF_CLASSIC = frozenset(
     FIELDS[name]
     for name in (
@@ -27,23 +26,23 @@ OF_CLASSIC = frozenset(
     )
 )
 
-#: those by which committed offsets expire
+#: the settings that decide when committed offsets expire
 OF_OFFSETS = frozenset({"offsets_retention_ms", "offsets_retention_check_interval_ms"})
 
-#: help of the option
-OPTION_HELP = "NAME=VALUE: a broker setting by Kafka's name, over what the broker tells; may be repeated"
+#: the help text of the option
+OPTION_HELP = "NAME=VALUE: a broker setting by Kafka's name; overrides the broker's own value; may be repeated"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """``settings`` to check with. ``assumed``: fields that nobody told, so that Kafka's default was taken."""
+    """``settings``: those to check with. ``assumed``: fields with Kafka's default, since no source gave them."""
 
     settings: Settings
     assumed: tuple[str, ...] = ()
 
 
 def given(options: Sequence[str] | None) -> dict[str, Setting]:
-    """Field to value of what was given as ``NAME=VALUE``, the last one of each name. Raises ``CannotRun``."""
+    """Parse options ``NAME=VALUE`` to values by field; the last one of each name counts. Raises ``CannotRun``."""
     found: dict[str, Setting] = {}
     for option in options or ():
         name, equals, text = option.partition("=")
@@ -55,15 +54,15 @@ def given(options: Sequence[str] | None) -> dict[str, Setting]:
         try:
             found[FIELDS[name]] = value_of(name, text)
         except ValueError:
-            raise CannotRun(f"--setting {option!r}: {text!r} is no value of {name}") from None
+            raise CannotRun(f"--setting {option!r}: {text!r} is not a value of {name}") from None
     return found
 
 
 def settle(
     told: Mapping[str, Setting], wanted: Mapping[str, Setting], fields: Collection[str] = frozenset(BROKER_NAMES)
 ) -> Known:
-    """What to check with; all by field. ``wanted`` goes over what the broker ``told``; ``fields``: those that matter.
-    Where a bound was not told, Kafka's default gives way to what was.
+    """Combine settings, all by field. ``wanted`` overrides what the broker ``told``. ``fields``: the ones that matter.
+    An assumed bound is moved if a known value exceeds it.
 
     Raises ``CannotRun`` for settings that contradict each other."""
     found = {**told, **wanted}
@@ -76,9 +75,9 @@ def settle(
 
 
 def fitting(base: Settings, changes: Mapping[str, Setting], free: Collection[str]) -> dict[str, Setting]:
-    """The changes, and with them those of ``free`` fields that are bounds of theirs and would be overstepped."""
+    """The changes, and further changes of ``free`` fields: of bounds that the changes would exceed."""
     found: dict[str, Any] = dict(changes)
-    for lower, upper in (*ORDERED, *ORDERED):  # a bound that gives way may move the one beyond it
+    for lower, upper in (*ORDERED, *ORDERED):  # a moved bound may move the next one
         least, most = found.get(lower, getattr(base, lower)), found.get(upper, getattr(base, upper))
         if least > most and lower in free and lower not in changes:
             found[lower] = most
@@ -96,25 +95,25 @@ def changed(settings: Settings, changes: Mapping[str, Setting]) -> Settings:
 
 
 def spelled(field: str, value: object) -> str:
-    """Such as ``group.max.size=3``, as ``--setting`` takes it."""
+    """A setting in the form of ``--setting``, such as ``group.max.size=3``."""
     return f"{BROKER_NAMES[field]}={text_of(field, value)}"
 
 
 def assumed_words(known: Known) -> str:
-    """What was assumed and how to tell better, in a line; empty if nothing was."""
+    """A line that says which settings were assumed, and how to give them; empty if none was."""
     if not known.assumed:
         return ""
     told = ", ".join(spelled(field, getattr(known.settings, field)) for field in known.assumed)
-    return f"the broker does not tell all its settings; assumed: {told} (give what it has with --setting NAME=VALUE)"
+    return f"settings that the broker did not report, assumed: {told} (give its values with --setting NAME=VALUE)"
 
 
 def settings_json(known: Known) -> dict[str, Any]:
-    """What was assumed, by Kafka's names, as JSON data."""
+    """The assumed settings, by Kafka's names, as JSON data."""
     return {"assumed": {BROKER_NAMES[field]: _shown(field, known.settings) for field in known.assumed}}
 
 
 def _shown(field: str, settings: Settings) -> object:
-    """As it stands in a broker's properties, with numbers as such."""
+    """The value as in a broker's properties, but numbers as numbers."""
     value = getattr(settings, field)
     text = text_of(field, value)
     return int(text) if isinstance(value, int) and text.lstrip("-").isdecimal() else text

@@ -54,9 +54,9 @@ def test_what_is_no_value_is_told() -> None:
         "group.coordinator.rebalance.protocols=consumer",
         "group.coordinator.rebalance.protocols=classic,new",
     ):
-        with pytest.raises(CannotRun, match=r"is no value of group\.coordinator\.rebalance\.protocols"):
+        with pytest.raises(CannotRun, match=r"is not a value of group\.coordinator\.rebalance\.protocols"):
             given([option])
-    with pytest.raises(CannotRun, match=r"is no value of offsets\.retention\.minutes"):
+    with pytest.raises(CannotRun, match=r"is not a value of offsets\.retention\.minutes"):
         given(["offsets.retention.minutes=0.5"])
 
 

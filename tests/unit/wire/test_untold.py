@@ -139,7 +139,7 @@ def test_validate_takes_settings_and_tells_the_hint(tmp_path: Path, capsys: pyte
     [
         ("group.initial.rebalance.delay=0", "did you mean group.initial.rebalance.delay.ms"),
         ("group.max.size", "is not NAME=VALUE"),
-        ("group.max.size=many", "'many' is no value of group.max.size"),
+        ("group.max.size=many", "'many' is not a value of group.max.size"),
         ("group.consumer.migration.policy=sideways", "'sideways' is no value"),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_recorder_says_what_it_assumes_and_writes_it_down(tmp_path: Path) -> N
         return complaints
 
     (told,) = asyncio.run(run(tmp_path / "one.jsonl", {}))
-    assert "does not tell all its settings" in told
+    assert "settings that the broker did not report" in told
     assert f"{DELAY}=3000" in told
     assert "group.max.size=2147483647" in told
     header = json.loads((tmp_path / "one.jsonl").read_text().splitlines()[0])
