@@ -1,1 +1,1 @@
-"""Random scripts of requests, played on ``fencepost serve`` and on Kafka, whose answers are compared."""
+"""Play random scripts of requests on ``fencepost serve`` and on Kafka, and compare the answers."""

@@ -25,12 +25,12 @@ from .rights import Guarded, Right, guarded_scripts
 from .script import OWN, Script
 
 _BROKEN = 2
-#: names of runs whose answers are kept
+#: the names in runs with recorded answers
 _KEPT = "kept"
 
 
 def main(words: Sequence[str]) -> int:
-    """The exit status."""
+    """Play the scripts, print the differences, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m fencepost_conformance.beside", description=__doc__.splitlines()[0])
     parser.add_argument(
         "broker",
@@ -77,7 +77,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _brokers(stack: ExitStack, options: argparse.Namespace) -> tuple[Address, Address | None]:
-    """Where serve listens, and Kafka; None if its answers were kept."""
+    """Start both brokers; yields their addresses. Kafka's is None if its answers were recorded."""
     here = parse_address(options.here, "--here") if options.here else stack.enter_context(served())
     if options.against:
         return here, None
@@ -89,7 +89,7 @@ def _brokers(stack: ExitStack, options: argparse.Namespace) -> tuple[Address, Ad
 def _guarded(
     stack: ExitStack, options: argparse.Namespace, guarded: Sequence[Guarded], named: str
 ) -> tuple[Address, Address | None]:
-    """As ``_brokers``, with the users and the rules of these scripts."""
+    """As ``_brokers``, but with the users and the ACL rules of these scripts."""
     logins = rights.logins(len(guarded))
     rules = [(each, run.prefix_of(named, at)) for at, script in enumerate(guarded) for each in script.rights]
     here = stack.enter_context(guarded_server(logins, [each.line(prefix) for each, prefix in rules]))
@@ -123,7 +123,7 @@ async def _compared(
         compared.add(script, one, other)
     if there is not None and not guarded:
         await run.shrunk(compared, there, here, _tell)
-    else:  # rules name resources of the script as it was played
+    else:  # rules name the resources with the prefix of the run
         for rows in compared.first.values():
             script, found = min(rows, key=lambda row: row[1].at)
             rules = next((each.rights for each in guarded if each.script is script), ())

@@ -1,4 +1,4 @@
-"""The two brokers that are compared."""
+"""Start the two brokers that are compared."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _SERVE: Final = (
 
 @contextmanager
 def served(environment: Mapping[str, str] = os.environ, options: Sequence[str] = ()) -> Iterator[Address]:
-    """Where ``fencepost serve`` listens. ``environment``: of its process, which may find a faulty copy there.
-    ``options``: further ones."""
+    """Start ``fencepost serve``; yields its address. ``environment``: of its process, for example with the path of a
+    faulty copy. ``options``: further options."""
     command = [sys.executable, "-m", "fencepost_conformance.cli", *_SERVE, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
@@ -44,8 +44,8 @@ def served(environment: Mapping[str, str] = os.environ, options: Sequence[str] =
 
 @contextmanager
 def kafka(release: str) -> Iterator[Address]:
-    """Where a broker of that release listens, once its coordinators are loaded. Raises ``CannotRun`` without Java or
-    Kafka's jars, ``BrokerFault``."""
+    """Start a broker of that release; yields its address once its coordinators are loaded. Raises ``CannotRun`` without
+    Java or Kafka's jars, and ``BrokerFault``."""
     with Broker(release, initial_rebalance_delay_ms=0, offsets_partitions=_OFFSETS_PARTITIONS) as broker:
         address = parse_address(broker.bootstrap, release)
         asyncio.run(_until_loaded(address))
@@ -56,7 +56,7 @@ def kafka(release: str) -> Iterator[Address]:
 def guarded_server(
     logins: Logins, rules: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> Iterator[Address]:
-    """As ``served``, with users and with rules, lines of ``--acl``."""
+    """As ``served``, with users and with ACL rules: lines of ``--acl``."""
     with tempfile.TemporaryDirectory(prefix="fencepost-rights-") as folder:
         users, acl = Path(folder) / "users", Path(folder) / "acl"
         users.write_text("".join(f"{name}:{password}\n" for name, password in logins.passwords.items()))
@@ -77,7 +77,8 @@ def guarded_server(
 
 @contextmanager
 def guarded_kafka(release: str, logins: Logins, rules: Sequence[Mapping[str, Any]]) -> Iterator[Address]:
-    """As ``kafka``, with users and with rules, rows of CreateAcls; the address is where users log in."""
+    """As ``kafka``, with users and with ACL rules: rows of CreateAcls. Yields the address of the listener with
+    log-in."""
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:{logins.superuser};User:ANONYMOUS",
@@ -105,12 +106,13 @@ async def _guarded(address: Address, rules: Sequence[Mapping[str, Any]]) -> None
 
 
 async def _until_loaded(address: Address) -> None:
-    """Kafka makes its own topics when they are first asked for; ``Player.ask`` asks again while they load."""
+    """Wait until the coordinators are loaded. Kafka creates its internal topics on the first request; ``Player.ask``
+    retries while they load."""
     player = Player(address, Run("loaded-", 0))
     for kind in (0, 1):
         await player.ask(Move("find_coordinator", 4, {"coordinator_keys": ["g"], "key_type": kind}))
     await player.ask(Move("list_groups", 4, {}))
     await player.ask(Move("init_producer_id", 4, {"transactional_id": "loaded", "transaction_timeout": 60_000}))
-    for at in range(10 * _OFFSETS_PARTITIONS):  # in every partition of the offsets topic there is one
+    for at in range(10 * _OFFSETS_PARTITIONS):  # one coordinator in every partition of the offsets topic
         await player.ask(Move("heartbeat", 0, {"group_id": f"g{at}", "generation_id": 1, "member_id": "m"}))
     await player.close()

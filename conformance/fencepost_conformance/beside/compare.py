@@ -1,4 +1,4 @@
-"""Where the answers of two brokers to one script differ, and the shortest script that still shows it."""
+"""Find differences between the answers of two brokers to one script, and the shortest script that shows one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .script import Script
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``at``: the place of the request in the script. ``path``: where in its answer. ``one`` and ``other``: the values
-    there."""
+    """One difference. ``at``: the number of the request in the script. ``path``: the place in its answer. ``one`` and
+    ``other``: the values there."""
 
     at: int
     api: str
@@ -22,7 +22,7 @@ class Difference:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Two differences with one key are taken for the same."""
+        """The key of the difference; differences with the same key count as one."""
         steps = ".".join(step.partition("[")[0] for step in self.path.split("."))
         return self.api, steps, f"{_kind(self.one)} / {_kind(self.other)}" if steps.endswith("code") else ""
 
@@ -32,7 +32,7 @@ def _kind(value: Any) -> str:
 
 
 def differences(one: Any, other: Any, path: str = "") -> list[tuple[str, Any, Any]]:
-    """Where two values differ, and what stands there."""
+    """The paths at which two values differ, with both values."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = sorted({*one, *other})
         return [row for name in names for row in differences(one.get(name), other.get(name), f"{path}.{name}")]
@@ -43,7 +43,7 @@ def differences(one: Any, other: Any, path: str = "") -> list[tuple[str, Any, An
 
 
 def first_difference(script: Script, one: Sequence[Any], other: Sequence[Any]) -> Difference | None:
-    """Of the first request whose answers differ: the error codes come first, since all else follows from them."""
+    """The first difference: of the first request whose answers differ, with error codes before other fields."""
     for at, (move, first, second) in enumerate(zip(script, one, other, strict=True)):
         if found := differences(first, second):
             path, here, there = min(found, key=lambda row: not row[0].endswith("code"))
@@ -51,19 +51,19 @@ def first_difference(script: Script, one: Sequence[Any], other: Sequence[Any]) -
     return None
 
 
-#: plays a script on both sides and compares
+#: plays a script on both brokers and compares the answers
 Examine: TypeAlias = Callable[[Script], Awaitable[Difference | None]]
 
 
 async def shrink(script: Script, found: Difference, examine: Examine, *, most: int = 300) -> tuple[Script, Difference]:
-    """The shortest script that shows the difference: halves are left out first, then smaller pieces, then single
-    requests (ddmin). ``most``: candidates to try at most."""
+    """The shortest script that shows the difference: leave out halves first, then smaller pieces, then single requests
+    (ddmin). ``most``: the most candidates to try."""
     best, why = script[: found.at + 1], found
     tried = 0
     size = max(len(best) // 2, 1)
     while tried < most:
         at, shorter = 0, False
-        while at < len(best) - 1 and tried < most:  # the last one shows it
+        while at < len(best) - 1 and tried < most:  # the last request shows the difference
             candidate = best[:at] + best[min(at + size, len(best) - 1) :]
             tried += 1
             again = await examine(candidate)

@@ -30,7 +30,7 @@ def plain_batch(world: World, **more: Any) -> Records:
 
 
 def odd_batch(world: World) -> Records:
-    """A batch with something wrong, or seldom."""
+    """A batch that is invalid or unusual."""
     damage = world.choice(_DAMAGED)
     return world.choice(
         (
@@ -52,7 +52,7 @@ def odd_batch(world: World) -> Records:
 
 
 def batch_of(world: World, producer: Producer, partition: Partition, flags: int = 0) -> Records:
-    """The producer's next batch in the partition, or one that it sent before, or one that is out of order."""
+    """The producer's next batch in the partition, or one that it has already sent, or one that is out of order."""
     if producer.last and world.chance(0.15):
         fitting = [records for there, records in producer.last[-7:] if there == partition]
         if fitting:
@@ -82,7 +82,7 @@ def rows_of(
 def produce_move(
     world: World, batches: dict[Partition, Records], *, transactional_id: str | None = None, version: int | None = None
 ) -> Move:
-    """The request, after which the ends of the partitions are predicted."""
+    """A Produce request; predicts the ends of the partitions after it."""
     version = world.version("produce") if version is None else version
     for partition, records in batches.items():
         if not records.damage:

@@ -1,4 +1,4 @@
-"""Random scripts: from a number to requests in every API and version that ``serve`` announces, valid and not."""
+"""Random scripts from a seed: valid and invalid requests in every API and version that ``serve`` announces."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ AREAS: Final[dict[str, tuple[tuple[Draw, int], ...]]] = {
     "transactions": transactions.MOVES,
     "settings": settings.MOVES,
 }
-#: drawn in scripts about all areas
+#: areas that every script draws from
 _ALWAYS: Final[tuple[tuple[Draw, int], ...]] = groups.MOVES
-#: how often an area is drawn: the one that a script is mostly about, and the others
+#: the weights of areas: of the main area of a script, and of the others
 _MAIN, _BESIDE = 8, 1
 _SPOILED: Final = 0.06
 
 
 def script(seed: int, number: int, length: int, areas: tuple[str, ...] = ()) -> Script:
-    """The script of that seed and number, of at least so many requests.
+    """The script of that seed and number, of at least ``length`` requests.
 
     Args:
-        areas: keys of ``AREAS`` that scripts are about, one each; all of them by default.
+        areas: keys of ``AREAS``, the main areas of scripts in turn; all of them by default.
     """
     rng = Random(f"{seed}/{number}")
     world = World(rng)
@@ -51,7 +51,7 @@ def script(seed: int, number: int, length: int, areas: tuple[str, ...] = ()) -> 
 
 
 def scripts(seed: int, requests: int, length: int, areas: tuple[str, ...] = ()) -> list[Script]:
-    """Scripts of so many requests together."""
+    """Scripts with ``requests`` requests in total, or a few more."""
     found: list[Script] = []
     left = requests
     while left > 0:

@@ -1,4 +1,4 @@
-"""A few requests of groups and of connections: ``fencepost diff`` and the sweep compare these in depth."""
+"""A few requests about groups and connections; ``fencepost diff`` and the sweep test these in depth."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The answers of a script in a form in which two brokers can be compared.
+"""Normalize the answers of a script, so that two brokers can be compared.
 
-``TABLE`` declares everything that is not compared as it comes. A difference that no row covers is found.
+``TABLE`` lists all fields that are not compared as they are, with the reason. Any other difference is reported.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from .world import NO_TOPIC_ID
 
 
 class How(StrEnum):
-    """What becomes of a field."""
+    """How a field is normalized."""
 
     DROP = "it is not compared"
-    NAME = "each value is replaced by the place at which it came first"
-    SORT = "its rows are compared in one order"
+    NAME = "each value is replaced by the number of its first place"
+    SORT = "its rows are sorted"
     OWN_ROWS = "only rows with names of the script are compared"
-    MERGE = "rows of one topic are compared as one row"
-    DENIED_LAST = "rows of topics that the caller may not describe are compared behind the others"
-    ABORTABLE = "the codes INVALID_TXN_STATE and TRANSACTION_ABORTABLE are taken for the same"
+    MERGE = "rows of one topic are merged"
+    DENIED_LAST = "rows of topics that the caller may not describe are moved behind the others"
+    ABORTABLE = "the codes INVALID_TXN_STATE and TRANSACTION_ABORTABLE count as equal"
     NEEDED = "aborted transactions that begin behind the last batch of the answer are left out"
     HAD = "settings that serve does not have are left out"
-    SINCE = "a time is counted from the beginning of the run on; that of a marker is a broker's own"
-    BATCHES = "whole batches are compared, by the fields of their headers"
+    SINCE = "a time is counted from the beginning of the run; that of a marker is not compared"
+    BATCHES = "complete batches are compared, by the fields of their headers"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``api``: kio's name of an API, or empty for all. ``field``: kio's name, at any depth."""
+    """One row of the table. ``api``: kio's name of an API, or empty for all. ``field``: kio's name, at any depth."""
 
     api: str
     field: str
@@ -119,32 +119,32 @@ _ROWS: Final[dict[tuple[str, str], frozenset[How]]] = {
     for each in TABLE
 }
 _NAMES_OF_ROWS: Final = ("name", "resource_name", "group_id")
-#: fields that tell rows apart
+#: fields that identify rows
 _KEYS: Final = ("name", "topic", "topic_id", "transactional_id", "group_id", "resource_type", "resource_name",
                 "partition_index", "partition", "index")  # fmt: skip
-#: how settings begin of groups that serve does not have
+#: prefixes of the settings of groups that serve does not have
 _NOT_HERE: Final = ("share.", "streams.", "errors.")
 _OF_TOPIC: Final = 1
 _DENIED: Final = 29
 _INVALID_TXN_STATE, _TRANSACTION_ABORTABLE = 48, 120
-#: values of drawn fields that mean that there is none
+#: values of random fields that mean "none"
 _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
-#: how topic ids begin that no broker drew
+#: the prefix of topic ids that the scripts make up
 _MADE_UP: Final = str(UUID(bytes=NO_TOPIC_ID))[:23]
-#: a time as far from the beginning of a run is one of the run
+#: a time that is at most this far from the beginning of a run belongs to the run
 _OF_MARKERS_MS: Final = 300_000
 _RUN_MS: Final = 2 * 24 * 3_600_000
 
 
 class Normal:
-    """The answers to one run of a script, one after the other."""
+    """Normalizes the answers to one run of a script, one after the other."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._names: dict[Any, str] = {}
 
     def of(self, api: str, answer: Any) -> Any:
-        """The answer as it is compared."""
+        """The normalized answer."""
         return self._value(api, "", answer)
 
     def _value(self, api: str, field: str, value: Any) -> Any:
@@ -217,7 +217,7 @@ class Normal:
                 "producer_epoch": head.producer_epoch,
                 "base_sequence": head.base_sequence,
                 "count": head.count,
-                # the time of a marker is a broker's own; the record in it is compared by its type
+                # the time of a marker differs between brokers; the record in it is compared by its type
                 "times": None if control else [self._since(head.base_timestamp), self._since(head.max_timestamp)],
                 "records": one[HEADER_BYTES:].hex() if control else zlib.crc32(one[HEADER_BYTES:]),
             }
@@ -227,7 +227,7 @@ class Normal:
 
 
 def _place(row: Any) -> tuple[str, ...]:
-    """Where a row is compared: by its name first."""
+    """The key by which rows are sorted: the name first."""
     return (*[str(row[key]) for key in _KEYS if key in row], repr(row)) if isinstance(row, dict) else (repr(row),)
 
 
@@ -240,7 +240,7 @@ def _merged(rows: list[Any]) -> list[Any]:
 
 
 def _needed(row: Any) -> Any:
-    """A partition of an answer to Fetch with the aborted transactions of its batches."""
+    """A partition of an answer to Fetch, with only the aborted transactions of its batches."""
     if not row["aborted_transactions"]:
         return row
     last = max((batch["offsets"][1] for batch in row["records"]), default=-1)
@@ -248,7 +248,7 @@ def _needed(row: Any) -> Any:
 
 
 def _is_foreign(row: Any) -> bool:
-    """Settings of share groups and streams groups; and what a topic has by default."""
+    """Whether this is a setting of share or streams groups, or a default of a topic."""
     return row["name"].startswith(_NOT_HERE) or (row["config_source"] != _OF_TOPIC and row["name"] in TOPIC_KEYS)
 
 

@@ -1,8 +1,8 @@
-"""Plays a script on one address, over one connection for each user.
+"""Play a script on one address, over one connection for each user.
 
-Kafka answers some requests before their effect is complete. ``play`` waits until it is, so that both brokers are
-compared in the same state: a topic has leaders or is gone, a transaction that has ended has its markers, and a changed
-setting can be described. A request that is answered CONCURRENT_TRANSACTIONS is sent again, as clients do.
+Kafka answers some requests before their effect is complete. ``play`` waits until it is complete, so that both brokers
+are compared in the same state: a topic has leaders or is gone, a transaction that has ended has its markers, and a
+changed setting can be described. Like clients, it sends a request again that is answered CONCURRENT_TRANSACTIONS.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fencepost.server.wire.frames import (
 from ..addresses import Address
 from .script import Move, Run, Script
 
-#: in place of an answer
+#: words in place of an answer
 CLOSED: Final = "the connection was closed"
 SILENT: Final = "no answer"
 NOT_ASKED: Final = "none is given"
@@ -40,15 +40,15 @@ _PATIENCE_S: Final = 15.0
 _WAITING_S: Final = 0.005
 _MOST_WAITS: Final = 1_000
 _CONCURRENT_TRANSACTIONS: Final = 51
-#: nobody leads the partition yet, or the coordinator still loads: Kafka alone answers so
+#: the partition has no leader yet, or the coordinator is loading: only Kafka answers so
 _SOON: Final = (5, 6, 14, 15, 16)
 _NO_ACKS: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Logins:
-    """``passwords`` of the users; empty if the broker has no logins. ``superuser``: who looks whether an effect is
-    complete."""
+    """The users of a broker. ``passwords``: by user; empty if the broker has no log-in. ``superuser``: the user that
+    checks whether an effect is complete."""
 
     passwords: Mapping[str, str]
     superuser: str
@@ -58,7 +58,7 @@ NO_LOGINS: Final = Logins({}, "")
 
 
 class Player:
-    """A connection for each user, which is opened again when it was closed."""
+    """A connection for each user; the next request opens it again if it was closed."""
 
     def __init__(self, address: Address, run: Run, logins: Logins = NO_LOGINS) -> None:
         self.run = run
@@ -69,7 +69,7 @@ class Player:
         self._count = 0
 
     async def ask(self, move: Move) -> Any:
-        """The answer as plain values, or one of the words above."""
+        """Send a request until its answer is final; returns plain values, or one of the words above."""
         values = self.run.resolve(move.values)
         for _ in range(_MOST_WAITS):
             answer, entity = await self.exchange(move.api, move.version, values, move.user)
@@ -84,8 +84,8 @@ class Player:
         return answer
 
     async def exchange(self, api: str, version: int, values: Any, user: str | None = None) -> tuple[Any, Any]:
-        """The answer to one request as plain values, or one of the words above; and as kio's message, or None.
-        ``user``: None for the superuser."""
+        """Send one request; returns the answer as plain values, or one of the words above, and as kio's message, or
+        None. ``user``: None for the superuser."""
         user = self._logins.superuser if user is None else user
         if user not in self._streams:
             self._streams[user] = await connect(self._address.host, self._address.port)
@@ -115,7 +115,7 @@ class Player:
         token = f"\0{user}\0{self._logins.passwords[user]}".encode()
         answer, _ = await self.exchange("sasl_authenticate", 2, {"auth_bytes": token}, user)
         if answer == CLOSED or answer["error_code"]:
-            raise ConnectionRefusedError(f"{user} is not let in: {answer}")
+            raise ConnectionRefusedError(f"the broker rejects the log-in of {user}: {answer}")
 
     async def _settle(self, move: Move, values: Any, answer: Any) -> None:
         """Wait until the effect of the request is complete."""
@@ -139,7 +139,7 @@ class Player:
             await self.barrier()
 
     async def barrier(self) -> None:
-        """Make a topic and wait for it: Kafka makes changes known in their order."""
+        """Create a topic and wait for it: Kafka publishes changes in order, so earlier ones are then visible."""
         name = f"{self.run.prefix}barrier-{self._count}"
         rows = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
         await self.exchange("create_topics", 4, {"topics": rows, "timeout": 10_000})
@@ -177,7 +177,7 @@ class Player:
 
 
 async def play(address: Address, script: Script, run: Run, logins: Logins = NO_LOGINS) -> list[Any]:
-    """The answers, in their order. Raises ``OSError`` if nobody listens there."""
+    """Play a script, and return the answers in order. Raises ``OSError`` if no broker listens at the address."""
     player = Player(address, run, logins)
     try:
         return [await player.ask(move) for move in script]
@@ -187,7 +187,7 @@ async def play(address: Address, script: Script, run: Run, logins: Logins = NO_L
 
 
 async def _clean(player: Player) -> None:
-    """Delete the topics of the script: a broker with thousands of them is slow."""
+    """Delete the topics of the script, since a broker with thousands of topics is slow."""
     if player.made:
         await player.exchange("delete_topics", 5, {"topic_names": sorted(player.made), "timeout": 10_000})
 

@@ -1,7 +1,7 @@
-"""Rules about what users may do, and who sends which request of a script.
+"""Random ACL rules for scripts, and the user that sends each request.
 
 Each script has two users and a superuser. Its rules name resources of the script, prefixes of them, and all resources
-of a kind. Rules about ``User:*`` name resources of the script alone, since scripts are played at the same time.
+of a kind. Rules about ``User:*`` name only resources of the script, since several scripts play at the same time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .script import OWN, Move, Script
 from .settings import GROUP, TOPIC, TOPIC_KEYS
 from .world import World
 
-#: the superuser, who sends what no user sends
+#: the superuser, which sends the other requests
 ROOT: Final = "root"
 #: Kafka's numbers
 _OPERATIONS: Final = {
@@ -41,7 +41,7 @@ _PREFIXES: Final = {
     "Group": (f"{OWN}g", f"{OWN}g1", f"{OWN}"),
     "TransactionalId": (f"{OWN}x", f"{OWN}x1", f"{OWN}"),
 }
-#: operations that an API asks for, more often than those that no API asks for
+#: operations; those that an API checks come more often than the others
 _USUAL: Final = {
     "Topic": ("Read", "Write", "Create", "Delete", "Alter", "Describe", "DescribeConfigs", "AlterConfigs"),
     "Group": ("Read", "Read", "Describe", "Delete", "DescribeConfigs", "AlterConfigs"),
@@ -57,17 +57,17 @@ _USUAL: Final = {
     ),
     "TransactionalId": ("Write", "Write", "Describe"),
 }  # fmt: skip
-#: the host of the players, and others
+#: the host of the clients, and others
 _HERE: Final = "127.0.0.1"
 _ELSEWHERE: Final = ("127.0.0.10", "127.0.0", "10.0.0.7")
 _FEWEST, _MOST = 4, 14
-#: how often a user asks for everything
+#: how often a user asks for all resources
 _SURVEYED: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """One rule. ``user``: ``*`` for everybody. ``name``: of a resource, or a prefix of names; ``*`` for all."""
+    """One ACL rule. ``user``: ``*`` for all users. ``name``: of a resource, or a prefix of names; ``*`` for all."""
 
     allow: bool
     user: str
@@ -85,7 +85,7 @@ class Right:
         return f"{verb} User:{self.user} {self.operation} {self.kind} {name}{host}"
 
     def row(self, prefix: str) -> dict[str, Any]:
-        """The rule as CreateAcls has it."""
+        """The rule as a row of CreateAcls."""
         return {
             "resource_type": _KINDS[self.kind],
             "resource_name": _resolved(self.name, prefix),
@@ -103,7 +103,7 @@ def _resolved(name: str, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A script whose requests have users, and the rules about these."""
+    """A script whose requests have users, and the ACL rules about these."""
 
     script: Script
     rights: tuple[Right, ...]
@@ -115,20 +115,20 @@ def users(number: int) -> tuple[str, str]:
 
 
 def logins(count: int) -> Logins:
-    """Those of the users of so many scripts, and of the superuser."""
+    """The log-ins of the users of so many scripts, and of the superuser."""
     names = [ROOT, *(name for number in range(count) for name in users(number))]
     return Logins({name: f"secret of {name}" for name in names}, ROOT)
 
 
 def guarded(seed: int, number: int, length: int) -> Guarded:
-    """The script of that seed and number, with rules."""
+    """The script of that seed and number, with users and rules."""
     rng = Random(f"rights/{seed}/{number}")
     rights = tuple(_right(rng, users(number)) for _ in range(rng.randint(_FEWEST, _MOST)))
     return Guarded(_sent(rng, script(seed, number, length), users(number)), rights)
 
 
 def guarded_scripts(seed: int, requests: int, length: int) -> list[Guarded]:
-    """Scripts of so many requests together."""
+    """Scripts with ``requests`` requests in total, or a few more."""
     found: list[Guarded] = []
     while (left := requests - sum(len(each.script) for each in found)) > 0:
         found.append(guarded(seed, len(found), min(length, left)))
@@ -142,7 +142,7 @@ def _right(rng: Random, names: Sequence[str]) -> Right:
     host = rng.choice((_HERE, _HERE, *_ELSEWHERE)) if rng.random() < 0.25 else _ANY
     allow = rng.random() < 0.75
     if kind == "Cluster":
-        # a rule about all users would be one for the scripts beside it
+        # a rule about all users would affect the other scripts
         return Right(allow, rng.choice(names), operation, kind, _CLUSTER, host=host)
     if user != _EVERYBODY and rng.random() < 0.3:
         return Right(allow, user, operation, kind, _ANY, host=host)
@@ -151,7 +151,7 @@ def _right(rng: Random, names: Sequence[str]) -> Right:
 
 
 def _surveys(world: World) -> Iterator[Move]:
-    """Requests that name all resources of one kind, of which the caller may have rights to some."""
+    """Requests about all resources of one kind; the caller may have rights to some."""
     topics, groups, ids = (list(_NAMES[kind]) for kind in ("Topic", "Group", "TransactionalId"))
     everything: list[tuple[str, int, dict[str, Any]]] = [
         ("find_coordinator", 4, {"coordinator_keys": groups, "key_type": 0}),
@@ -173,7 +173,7 @@ def _surveys(world: World) -> Iterator[Move]:
 
 
 def _sent(rng: Random, plain: Script, names: Sequence[str]) -> Script:
-    """The sender of each request: the same one for some time, and the superuser at first."""
+    """The sender of each request: first the superuser, then each user for several requests."""
     found: list[Move] = []
     user = ROOT
     world = World(rng)

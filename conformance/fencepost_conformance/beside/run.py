@@ -1,4 +1,4 @@
-"""Plays many scripts at once, on one broker or on two."""
+"""Play many scripts at the same time, on one broker or on two."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .normal import Normal
 from .play import NO_LOGINS, Logins, play
 from .script import Run, Script
 
-#: scripts that are played at the same time on one broker
+#: how many scripts play at the same time on one broker
 TOGETHER: Final = 8
-#: times of batches lie so far back that no time of a marker, which is a broker's own, is among them
+#: how far back the times of batches are: so far that they differ from the times of markers
 EARLIER_MS: Final = 600_000
 
 
 def token() -> str:
-    """Four characters that tell the names of a run from those of others."""
+    """Four characters that distinguish the names of a run from those of others."""
     return uuid4().hex[:4]
 
 
@@ -35,8 +35,8 @@ def prefix_of(named: str, number: int) -> str:
 
 
 async def answers(address: Address, script: Script, prefix: str, logins: Logins = NO_LOGINS) -> list[Any]:
-    """The answers to a script, in the form that is compared. ``prefix``: of its names, ten characters. Both brokers get
-    the same names, since a name decides which partition of Kafka's own topics it belongs to. Raises ``OSError``."""
+    """The normalized answers to a script. ``prefix``: of its names, ten characters. Both brokers get the same names,
+    since a name decides the partition of Kafka's internal topics. Raises ``OSError``."""
     run = Run(prefix, int(time.time() * 1_000) - EARLIER_MS)
     normal = Normal(run)
     told = await play(address, script, run, logins)
@@ -46,7 +46,7 @@ async def answers(address: Address, script: Script, prefix: str, logins: Logins 
 async def all_answers(
     address: Address, scripts: Sequence[Script], named: str, together: int = TOGETHER, logins: Logins = NO_LOGINS
 ) -> list[list[Any]]:
-    """The answers to each script. ``named``: a ``token``, the same for both brokers."""
+    """The normalized answers to each script. ``named``: a ``token``, the same for both brokers."""
     gate = asyncio.Semaphore(together)
 
     async def one(number: int, script: Script) -> list[Any]:
@@ -58,7 +58,7 @@ async def all_answers(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A difference and the shortest script that shows it; ``times``: in so many scripts."""
+    """A difference and the shortest script that shows it; ``times``: the number of scripts that show it."""
 
     difference: Difference
     script: Script
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(slots=True)
 class Compared:
-    """``requests`` that were compared, and the differences by their keys."""
+    """The result of a comparison: the number of compared requests, and the differences by their keys."""
 
     requests: int = 0
     first: dict[tuple[str, str, str], list[tuple[Script, Difference]]] = field(default_factory=dict)
@@ -99,7 +99,7 @@ async def shrunk(
 
 
 def keep(path: Path, told: list[list[Any]]) -> None:
-    """Write recorded answers."""
+    """Write answers to a file."""
     path.write_bytes(gzip.compress(json.dumps(told, separators=(",", ":")).encode(), mtime=0))
 
 

@@ -1,7 +1,7 @@
-"""A script: requests as values, with names in place of what a broker draws.
+"""A script: requests as values, with names in place of the random ids of a broker.
 
-A script does not depend on answers: any part of it can be played, on any broker. These values stand for others that are
-known only while the script is played:
+A script does not depend on answers, so any part of it can be played on any broker. These values stand for others that
+are known only during a run:
 
 - ``At``: a time, counted from the beginning of the run;
 - ``Kept``: a topic id, producer id or epoch that an earlier answer contained;
@@ -20,7 +20,7 @@ from uuid import UUID
 
 import crc32c
 
-#: stands before the names of a script
+#: the first character of the names of a script
 OWN: Final = "~"
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
@@ -33,7 +33,7 @@ _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an earlier answer contained under that name; ``otherwise`` if no answer had it. ``plus`` is added to it."""
+    """A value of an earlier answer, by its name; ``otherwise`` if no answer had it. ``plus`` is added to it."""
 
     name: str
     otherwise: Any = NOBODY
@@ -42,10 +42,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """One batch, or what is sent in place of one.
+    """One record batch, or bytes in place of one.
 
-    ``at_ms``: its time, from the beginning of the run on. ``codec``: Kafka's number. ``damage``: what is wrong with it,
-    a key of ``DAMAGES``; empty for a valid batch.
+    ``at_ms``: its time, from the beginning of the run. ``codec``: Kafka's number. ``damage``: a key of ``DAMAGES``;
+    empty for a valid batch.
     """
 
     count: int = 1
@@ -66,8 +66,8 @@ Value: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One request. ``keeps``: name of ``Kept`` -> where the answer has it; a step is a field or the place of a row.
-    ``user``: who sends it; empty on brokers without logins."""
+    """One request. ``keeps``: by name of ``Kept``, the path in the answer; a step is a field or the number of a row.
+    ``user``: the sender; empty on brokers without log-in."""
 
     api: str
     version: int
@@ -86,8 +86,8 @@ Script: TypeAlias = tuple[Move, ...]
 
 @dataclass(slots=True)
 class Run:
-    """One playing of a script on one broker. ``prefix``: of its names. ``began_ms``: the time of all times. ``ids``:
-    what topic ids that were kept are called, by their text."""
+    """One run of a script on one broker. ``prefix``: of its names. ``began_ms``: the time from which all others count.
+    ``ids``: the names of kept topic ids, by their text."""
 
     prefix: str
     began_ms: int
@@ -95,7 +95,7 @@ class Run:
     ids: dict[str, str] = field(default_factory=dict)
 
     def keep(self, name: str, value: Any) -> None:
-        """An answer contained that value."""
+        """Note a value of an answer."""
         if isinstance(value, UUID):
             same = sum(each.startswith(f"<{name}") for each in self.ids.values())
             self.ids.setdefault(str(value), f"<{name} {same}>")
@@ -103,7 +103,7 @@ class Run:
         self.kept[name] = value
 
     def resolve(self, value: Value) -> Value:
-        """The value that is sent."""
+        """The value to send, for a value of the script."""
         if isinstance(value, str):
             return self.prefix + value[1:] if value.startswith(OWN) else value
         if isinstance(value, Kept):
@@ -128,7 +128,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A time: so many milliseconds from the beginning of the run on."""
+    """A time: milliseconds from the beginning of the run."""
 
     ms: int
 
@@ -166,7 +166,7 @@ def _with_checksum(data: bytearray) -> bytes:
 
 
 def _changed(at: int, code: str, value: int, *, checked: bool = True) -> Any:
-    """Puts a number into the header; ``checked``: and the checksum is of that."""
+    """Change a number in the header; ``checked``: and correct the checksum."""
 
     def change(data: bytes) -> bytes:
         made = bytearray(data)
@@ -176,7 +176,7 @@ def _changed(at: int, code: str, value: int, *, checked: bool = True) -> Any:
     return change
 
 
-#: By name: what becomes of the bytes of a valid batch.
+#: By name: a function that changes the bytes of a valid batch.
 DAMAGES: Final[dict[str, Any]] = {
     "": lambda data: data,
     "empty": lambda _: b"",

@@ -11,7 +11,7 @@ from .world import World
 TOPIC: Final = 2
 BROKER: Final = 4
 GROUP: Final = 32
-#: nothing is written to it, since its settings mean something in Kafka
+#: scripts write nothing to this topic, since its settings have effects in Kafka
 _TOPIC: Final = f"{OWN}settings"
 _GROUPS: Final = (f"{OWN}g0", f"{OWN}g1")
 _GROUP_KEYS: Final = (
@@ -22,7 +22,7 @@ _GROUP_VALUES: Final = (
     "60001", "46000.0", "99999999999",
 )  # fmt: skip
 TOPIC_KEYS: Final = ("retention.ms", "cleanup.policy", "segment.bytes", "max.message.bytes", "compression.type")
-#: valid ones only: serve keeps any (docs/serving.md)
+#: only valid values: serve accepts any (docs/serving.md)
 _TOPIC_VALUES: Final = {
     "retention.ms": ("-1", "86400000", "86400001"),
     "cleanup.policy": ("delete", "compact"),
@@ -39,7 +39,7 @@ _SET, _DELETE = 0, 1
 
 
 def _topic(world: World) -> Iterator[Move]:
-    """The topic of the settings, once."""
+    """A request that creates the topic of the settings, if no script has created it yet."""
     if world.with_settings:
         return
     world.with_settings = True
@@ -63,7 +63,7 @@ def alter_group(world: World) -> Iterator[Move]:
     rows = [_group_row(world) for _ in range(world.choice((1, 1, 1, 2)))]
     validate_only = world.chance(0.25)
     yield world.move("incremental_alter_configs", {"resources": rows, "validate_only": validate_only})
-    if validate_only:  # nothing has changed
+    if validate_only:  # the request changes nothing
         yield _described([(GROUP, row["resource_name"], None) for row in rows], world)
 
 

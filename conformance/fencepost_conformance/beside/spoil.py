@@ -1,4 +1,4 @@
-"""One value of a request replaced by another of its type."""
+"""Replace one value of a request by another of its type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .script import OWN, Move
 
-#: not changed: what takes long, what makes a client a replica, and what costs memory
+#: fields that are not changed: they take long, make a client a replica, or cost memory
 _SPARED: Final = frozenset(
     {"timeout", "max_wait", "transaction_timeout", "replica_id", "num_partitions", "count", "session_id", "acks"}
     | {
@@ -27,9 +27,9 @@ _SPARED: Final = frozenset(
         "key_type",
     }
 )
-#: lists that may not become empty: an empty one asks for everything, or is never answered
+#: lists that may not become empty: an empty one means all, or gets no answer
 _NEVER_EMPTY: Final = frozenset({("describe_topic_partitions", "topics"), ("add_partitions_to_txn", "transactions")})
-#: lists whose rows may not come twice: serve answers each, and Kafka the last (docs/serving.md)
+#: lists whose rows may not be repeated: serve answers each, and Kafka the last (docs/serving.md)
 _ONCE: Final = ("produce", "fetch", "list_offsets", "delete_records", "txn_offset_commit",
                 "add_partitions_to_txn")  # fmt: skip
 #: Kafka looks these up only if the transaction is not open in the partition, and serve always (docs/serving.md)
@@ -40,7 +40,7 @@ _NAMES: Final = ("", f"{OWN}nobody", f"{OWN}t0")
 
 
 def spoiled(rng: Random, move: Move) -> Move:
-    """The request with one value changed, a row left out or a row twice."""
+    """The request with one value changed, one row removed, or one row repeated."""
     places = list(_places(move.api, "", move.values))
     if not places:
         return move
@@ -49,7 +49,7 @@ def spoiled(rng: Random, move: Move) -> Move:
 
 
 def _repeats(value: Any) -> bool:
-    """Whether a list has two rows for one thing."""
+    """Whether a list has two rows with the same key."""
     if isinstance(value, dict):
         return any(map(_repeats, value.values()))
     if not isinstance(value, list):

@@ -10,7 +10,7 @@ from .world import MOST_PARTITIONS, NO_TOPIC_ID, Path, World
 
 _TIMEOUT_MS: Final = 10_000
 _MOST_TOPICS: Final = 4
-#: with the prefix of a run, which has ten characters, as long as a name may be
+#: with the prefix of a run (ten characters), as long as a name may be
 _LONGEST: Final = OWN + "l" * 239
 _BAD_NAMES: Final = ("", ".", "..", "bad name", "a/b", "x" * 250)
 

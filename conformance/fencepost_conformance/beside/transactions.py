@@ -11,7 +11,7 @@ from .world import NO_PRODUCER_ID, Partition, Producer, World
 
 _IDS: Final = (f"{OWN}x0", f"{OWN}x1")
 _GROUPS: Final = (f"{OWN}g0", f"{OWN}g1")
-#: from these versions on a transaction is of version 2 (KIP-890)
+#: the first versions in which a transaction has version 2 (KIP-890)
 _IMPLICIT: Final = {"produce": 12, "txn_offset_commit": 5, "end_txn": 5}
 _TIMEOUT_MS: Final = 60_000
 
@@ -22,7 +22,7 @@ def _producer(world: World) -> Producer | None:
 
 
 def _who(world: World, producer: Producer) -> dict[str, Any]:
-    """The id and the epoch of the producer; seldom those of another."""
+    """The id and the epoch of the producer; rarely those of another one."""
     who: dict[str, Any] = {
         "transactional_id": producer.transactional_id,
         "producer_id": producer.id(),

@@ -1,4 +1,4 @@
-"""What a script has done so far, as far as its next requests need it: a prediction, which may be wrong."""
+"""The predicted state after the requests of a script, from which its next ones are drawn; it may be wrong."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _T = TypeVar("_T")
 Partition = tuple[str, int]
 Path = tuple[str | int, ...]
 
-#: an id that no broker has drawn
+#: an id that no broker generates
 NO_TOPIC_ID: Final = b"\x07" * 16
-#: a producer id that no broker has drawn
+#: a producer id that no broker generates
 NO_PRODUCER_ID: Final = 10**15
 MOST_PARTITIONS: Final = 3
 
 
 @dataclass(slots=True)
 class Producer:
-    """``name``: of its id and epoch among the kept values. ``transactional_id``: None for an idempotent producer.
-    ``sequences``: the next one of each partition. ``open``: partitions of the open transaction. ``last``: the batches
-    that it sent last, to be sent again."""
+    """A producer. ``name``: of its id and epoch among the kept values. ``transactional_id``: None for an idempotent
+    producer. ``sequences``: the next one of each partition. ``open``: partitions of the open transaction. ``last``: its
+    last batches, to send them again."""
 
     name: str
     transactional_id: str | None = None
@@ -45,11 +45,11 @@ class Producer:
 
     @property
     def keeps(self) -> dict[str, Path]:
-        """Of an answer that contains its id and epoch."""
+        """The paths of its id and epoch in an answer."""
         return {f"{self.name} id": ("producer_id",), f"{self.name} epoch": ("producer_epoch",)}
 
     def bump(self) -> None:
-        """Its epoch is a new one: sequences begin again."""
+        """Note a new epoch, with which sequences begin again."""
         self.sequences.clear()
         self.open.clear()
         self.last.clear()
@@ -58,8 +58,8 @@ class Producer:
 
 @dataclass(slots=True)
 class World:
-    """``topics``: partitions by name. ``ends``: the next offset of each partition. ``now_ms``: of the next batch.
-    ``with_settings``: the topic whose settings are changed is there."""
+    """The predicted state. ``topics``: partitions by name. ``ends``: the next offset of each partition. ``now_ms``: the
+    time of the next batch. ``with_settings``: the topic whose settings are changed exists."""
 
     rng: Random
     topics: dict[str, int] = field(default_factory=dict)
@@ -70,13 +70,13 @@ class World:
     with_settings: bool = False
 
     def version(self, api: str, least: int = 0, most: int = 99) -> int:
-        """Any version of the API that is served."""
+        """A random version of the API, among those that serve announces."""
         return self.rng.choice([each for each in _RANGES[api] if least <= each <= most])
 
     def move(
         self, api: str, values: dict[str, Any], keeps: Mapping[str, Path] | None = None, *, version: int | None = None
     ) -> Move:
-        """A request of that version, or of any. ``keeps``: as of ``Move``."""
+        """A request of that version, or of a random one. ``keeps``: as in ``Move``."""
         return Move(api, self.version(api) if version is None else version, values, keeps or {})
 
     def chance(self, probability: float) -> bool:
@@ -86,23 +86,23 @@ class World:
         return self.rng.choice(rows)
 
     def some(self, rows: Sequence[_T], most: int = 3) -> list[_T]:
-        """Some of them, each once."""
+        """Some of the values, each once."""
         return self.rng.sample(rows, min(len(rows), self.rng.randint(1, most)))
 
     def topic(self) -> str:
-        """One that is there, most of the time."""
+        """A topic, which usually exists."""
         if not self.topics or self.chance(0.05):
             return self.choice([f"{OWN}nobody", *sorted(self.gone)])
         return self.choice(sorted(self.topics))
 
     def partition(self) -> Partition:
-        """One that is there, most of the time."""
+        """A partition, which usually exists."""
         name = self.topic()
         count = self.topics.get(name, 1)
         return name, self.choice((count, -1, 99)) if self.chance(0.04) else self.rng.randrange(count)
 
     def partitions(self, most: int = 4) -> dict[str, list[int]]:
-        """Several, by topic."""
+        """Several partitions, by topic."""
         found: dict[str, list[int]] = {}
         for _ in range(self.rng.randint(1, most)):
             name, index = self.partition()
@@ -115,7 +115,7 @@ class World:
         return Kept(f"{name} topic id", NO_TOPIC_ID[:12] + crc32(name.encode()).to_bytes(4, "big"))
 
     def offset(self, partition: Partition) -> int:
-        """One in the partition, or about its ends."""
+        """An offset in the partition, or near its ends."""
         end = self.ends.get(partition, 0)
         if self.chance(0.15):
             return self.choice((-1, -2, end + 1, end + 50, 1 << 40))
