@@ -109,21 +109,21 @@ _DELAY: Final = NOW.group_initial_rebalance_delay_ms
 FAULTS = (
     Whole(  # C-JOIN-72
         "fault_duplicate_protocol_accepted",
-        "../shortest/join-phase-without-end",
+        "../shortest/join-phase-never-ends",
         (joins("", PLAIN, PLAIN, instance="i1"), ROUND),
         a_join_phase_is_timed,
         2,
     ),
     Whole(  # G-DATA-10, C-ST-27
         "fault_bad_subscription_is_thrown",
-        "../shortest/join-phase-that-throws",
+        "../shortest/join-phase-throws",
         (joins("", IMPOSSIBLE, instance="i1"), ROUND),
         a_join_phase_is_timed,
         2,
     ),
     Whole(  # C-JOIN-71
         "fault_new_member_added_survives",
-        "../shortest/delay-of-nobody",
+        "../shortest/delay-without-newcomers",
         (
             joins("", instance="i1", timeout=_DELAY),
             joins("", instance="i2", timeout=_DELAY),
@@ -137,7 +137,7 @@ FAULTS = (
     ),
     Whole(  # C-JOIN-23
         "fault_refusal_leaves_join_phase",
-        "../shortest/nobody-to-wait-for",
+        "../shortest/all-joined-still-waiting",
         (joins("one", PLAIN, OTHER, instance="i1"), joins("", instance="i3"), joins("two", instance="i2")),
         nobody_waits_for_nobody,
         3,
@@ -146,7 +146,7 @@ FAULTS = (
     ),
     Whole(  # C-JOIN-75
         "fault_static_return_counts_as_new",
-        "../shortest/no-room-for-itself",
+        "../shortest/full-group-rejects-its-member",
         (joins("", instance="i1"), ROUND),
         who_is_a_member_has_room,
         2,
@@ -154,14 +154,14 @@ FAULTS = (
     ),
     Whole(  # C-STATIC-16
         "fault_replacement_keeps_pending_sync",
-        "../shortest/sync-of-nobody",
+        "../shortest/sync-waits-for-removed-member",
         (joins("", instance="i1"), joins("", instance="i2"), ROUND, syncs(I1, 1, 0)),
         only_members_owe_a_sync,
         6,
     ),
     Whole(  # C-STATIC-18
         "fault_second_replacement_mixes_undo",
-        "../shortest/support-of-nobody",
+        "../shortest/supported-protocol-rejected",
         (
             joins("", instance="i1")._replace(open=True),
             joins("", PLAIN, OTHER, instance="i1")._replace(open=True),
@@ -188,7 +188,7 @@ FAULTS = (
     ),
     Whole(  # C-ADM-09
         "fault_deletion_waits_twice",
-        "../shortest/deletion-of-later",
+        "../shortest/deletion-decided-too-late",
         (joins("")._replace(open=True), DELETE, joins("", instance="i1"), Replicate()),
         a_deletion_looks_once,
         4,

@@ -273,7 +273,7 @@ WHOLE = (
     ),
     Whole(  # C-JOIN-16, M-VAL-22
         "fault_empty_group_counts_anew",
-        "counted-anew",
+        "generations-restart",
         (Ask(join("m1")), _leave("m1"), _classic("")),
         a_group_never_counts_anew,
         3,
@@ -294,7 +294,7 @@ WHOLE = (
     ),
     Whole(  # X-JOIN-20
         "fault_timeout_undoes_memory",
-        "join-too-late",
+        "member-without-join-timer",
         (Ask(join("m1")), _classic("c1"), _classic("c1")._replace(late=True)),
         members_are_watched,
         2,
@@ -321,7 +321,7 @@ WHOLE = (
     ),
     Whole(  # A-UHET-06
         "fault_absent_partition_fails",
-        "partition-of-nowhere",
+        "nonexistent-partition",
         (
             _classic("", instance="i1"),
             ROUND,
@@ -340,7 +340,7 @@ WHOLE = (
     ),
     Whole(  # X-UP-09
         "fault_upgrade_answers_before_checks",
-        "upgrade-refused",
+        "upgrade-rejected",
         (_classic("", instance="i1"), _classic("", instance="i2"), ROUND, Ask(join("m1"))),
         a_refusal_changes_nothing,
         4,
@@ -348,14 +348,14 @@ WHOLE = (
     ),
     Whole(  # X-UP-15
         "fault_upgrade_without_bump",
-        "upgrade-without-owner",
+        "upgrade-leaves-partitions-unowned",
         (_classic("", instance="i1"), ROUND, Ask(join("m1", instance="i1"))),
         a_settled_group_owns_everything,
         3,
     ),
     Whole(  # LIV-14
         "fault_classic_members_starve",
-        "starving",
+        "target-never-computed",
         (Ask(join("m1", ("t", "u"))), _classic("m1")),
         somebody_is_told_of_a_bump,
         2,
@@ -364,7 +364,7 @@ WHOLE = (
     ),
     Whole(  # X-DOWN-09
         "fault_downgrade_reads_unread_metadata",
-        "leave-refused",
+        "leave-rejected",
         (
             Ask(join("m1")),
             _classic("c1", Protocol("range", _subscribes("t")), _UNREADABLE),
@@ -390,7 +390,7 @@ WHOLE = (
     ),
     Whole(  # X-DOWN-22
         "fault_downgrade_owes",
-        "downgrade-owes",
+        "downgrade-leaves-member-waiting",
         (Ask(join("m1", instance="i1")), _classic("c2"), _sync("c2", 3), _classic("", instance="i1")),
         whoever_synced_has_its_share,
         4,
@@ -399,7 +399,7 @@ WHOLE = (
     ),
     Whole(  # X-DOWN-23
         "fault_downgrade_loses_bump",
-        "generation-of-nobody",
+        "generation-without-members",
         (Ask(join("m1", instance="i1")), _classic("", *_OTHER, instance="i1")),
         a_generation_is_good,
         2,

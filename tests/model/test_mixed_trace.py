@@ -118,7 +118,7 @@ def test_an_upgrade_that_fails_has_asked_for_its_regexes() -> None:
 
     A second heartbeat requests nothing more.
     """
-    (found,) = read_traces(FINDINGS / "partition-of-nowhere.jsonl")
+    (found,) = read_traces(FINDINGS / "nonexistent-partition.jsonl")
     assert isinstance(found, EventTrace)
     *begun, last = found.events
     assert isinstance(last, Request)

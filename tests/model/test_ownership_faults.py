@@ -168,7 +168,7 @@ _C = member_id("i1", 0)
 FAULTS = (
     Whole(  # X-JOIN-06, X-JOIN-12: c1 is fenced, and m2 gets its partitions
         "fault_join_generation_ignored",
-        "fenced-and-let-in",
+        "fenced-member-readmitted",
         (
             Ask(join("m1", ("u",))),
             _joins("c1"),
@@ -182,7 +182,7 @@ FAULTS = (
     ),
     Whole(  # X-DOWN-04: c1 must give a part up to c2, and does not know it when the group becomes classic and back
         "fault_downgrade_assigns_target",
-        "there-and-back",
+        "downgrade-then-upgrade",
         (
             Ask(join("m1", ("u",))),
             _joins("c1"),
@@ -197,7 +197,7 @@ FAULTS = (
     ),
     Whole(  # X-UP-05: a cooperative rebalance leaves t1 unassigned after its first round, and c has not given it up
         "fault_upgrade_overlooks_owned",
-        "between-two-rounds",
+        "upgrade-between-cooperative-rounds",
         (
             _joins("", instance="i1"),
             Fire(TimerKind.JOIN),

@@ -137,7 +137,7 @@ def only_who_subscribes_hears_of_a_topic(search: Search, play: Play) -> bool:
 FAULTS = (
     Whole(  # M-TMR-01
         "fault_timer_keys_collide",
-        "timers-of-two-groups",
+        "timer-key-collision",
         (Ask(join("0-x")), Ask(join("x", group="g-0"))),
         everybody_is_watched,
         2,
@@ -145,7 +145,7 @@ FAULTS = (
     ),
     Whole(  # F-LOAD-02
         "fault_bad_subscription_is_thrown",
-        "../shortest/log-that-nobody-can-load",
+        "../shortest/unloadable-log",
         (joins("", instance="i1"), joins("", IMPOSSIBLE, instance="i1"), ROUND, syncs(I1, 1, 0)),
         what_is_written_can_be_read,
         4,
@@ -161,7 +161,7 @@ FAULTS = (
     ),
     Whole(  # F-RT-13
         "fault_parked_fail_early",
-        "../shortest/told-too-early",
+        "../shortest/answered-too-early",
         (joins("")._replace(open=True), joins(member_id("client", 0)), TIMED_OUT),
         who_is_waited_for_waits,
         4,
@@ -169,7 +169,7 @@ FAULTS = (
     ),
     Whole(  # C-JOIN-16 (ii)
         "fault_parked_fail_early",
-        "../shortest/first-member-told-too-early",
+        "../shortest/first-member-answered-too-early",
         (joins("", instance="i1")._replace(late=True), ROUND),
         who_is_waited_for_waits,
         1,
@@ -177,14 +177,14 @@ FAULTS = (
     ),
     Whole(  # F-RT-08, C-TMR-12
         "fault_timers_outlive_reverted_group",
-        "../shortest/generation-of-a-dead-timer",
+        "../shortest/stale-timer-bumps-generation",
         (joins("", instance="i1")._replace(fails=True), joins(""), ROUND),
         an_empty_group_is_what_the_log_says,
         3,
     ),
     Whole(  # F-UNLOAD-01, C-LEAVE-24
         "fault_leave_forgets_parked_sync",
-        "../shortest/sync-of-who-left",
+        "../shortest/sync-of-removed-member",
         (joins("", instance="i1"), joins("", instance="i2"), ROUND, syncs(I2, 1), leaves("i2")),
         nobody_waits_in_vain,
         6,
@@ -192,7 +192,7 @@ FAULTS = (
     ),
     Whole(  # F-UNLOAD-01, C-STATIC-06
         "fault_timeout_undoes_memory",
-        "../shortest/fenced-by-the-loss",
+        "../shortest/fenced-on-partition-loss",
         (
             joins("", instance="i1")._replace(open=True),
             joins("two", PLAIN, OTHER, instance="i2"),
@@ -205,28 +205,28 @@ FAULTS = (
     ),
     Whole(  # X-UP-16
         "fault_timeout_undoes_memory",
-        "timer-of-who-was-converted",
+        "join-timer-after-upgrade",
         (joins("", instance="i1"), ROUND, syncs(I1, 1, 0)._replace(open=True), Ask(join("m1")), TIMED_OUT),
         only_groups_that_are_there_are_timed,
         5,
     ),
     Whole(  # X-UP-06
         "fault_upgrade_answers_before_checks",
-        "upgrade-of-the-unreadable",
+        "upgrade-with-unreadable-subscription",
         (joins("", SHORT, instance="i1"), ROUND, Ask(join("m1")), joins("", instance="i2")),
         a_refused_consumer_disturbs_nobody,
         4,
     ),
     Whole(  # X-DOWN-20
         "fault_relabelled_instance_stays",
-        "downgrade-by-a-former-name",
+        "downgrade-by-former-instance-id",
         (Ask(join("m1", instance="i1")), Ask(join("m1", instance="i2")), joins("", instance="i1")),
         who_joins_is_told_what_is_wrong,
         3,
     ),
     Whole(  # X-DOWN-30
         "fault_downgrade_leaves_topics",
-        "topics-of-before",
+        "unsubscribed-topic-still-watched",
         (Ask(join("m1", instance="i1")), joins("", OF_U, instance="i1"), ROUND, Ask(join("m2", ("u",))), Grow()),
         only_who_subscribes_hears_of_a_topic,
         5,

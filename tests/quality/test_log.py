@@ -65,9 +65,9 @@ def test_what_kafka_loses_has_a_name(profile: Profile, protocol: GroupProtocol) 
 #: traces of docs/findings, and the fault that parts memory and log in each, after some event
 LOSSES = (
     ("replacements-undone", "fault_timeout_undoes_memory"),
-    ("timer-of-a-dead-group", "fault_timers_outlive_reverted_group"),
-    ("first-answer-last-record", "fault_every_leader_sync_appends"),
-    ("consumer/instance-of-nobody", "fault_relabelled_instance_stays"),
+    ("timer-outlives-group", "fault_timers_outlive_reverted_group"),
+    ("leader-sends-two-assignments", "fault_every_leader_sync_appends"),
+    ("consumer/former-instance-id-stays-taken", "fault_relabelled_instance_stays"),
     ("consumer/dropped-group", "fault_empty_group_dropped_from_memory"),
 )
 FINDINGS = Path(__file__).parents[2] / "docs" / "findings"
@@ -134,7 +134,7 @@ def test_a_record_that_is_gone_is_missed(protocol: GroupProtocol) -> None:
 
 def test_a_difference_without_a_reason_has_no_name() -> None:
     """What is wrong with the records is not put down to a fault that happens to be there."""
-    trace = recorded("consumer/starving")
+    trace = recorded("consumer/target-never-computed")
     moment = list(moments(trace, KAFKA_4_3))[-1]
     assert differences(moment, ())
     assert fault(trace, moment, ()) is None

@@ -19,7 +19,7 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 pytestmark = pytest.mark.jvm
 
 #: the loss is still there when everything is replicated
-LAST = ("first-answer-last-record", "consumer/instance-of-nobody")
+LAST = ("leader-sends-two-assignments", "consumer/former-instance-id-stays-taken")
 
 
 @pytest.fixture(scope="module")

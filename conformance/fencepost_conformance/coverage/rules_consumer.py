@@ -327,7 +327,7 @@ UNREACHED_CONSUMER_RULES: dict[str, str] = CONSUMER_CANNOT_OCCUR | {
     **dict.fromkeys(("M-VAL-22", "M-VAL-23", "M-VAL-24", "M-EPOCH-05", "M-TMR-03"), _MIXED),
     **dict.fromkeys(("M-HB-05", "M-HB-13", "M-TGT-03", "M-REC-16", "M-META-02", "M-META-06", "M-RX-08"), _OTHER),
     "M-VAL-27": "describes a retry; the requests that it consists of are compared",
-    "M-STATIC-15": "one in thousands of traces; the finding `kept-from-everybody` and mixed traces show it",
+    "M-STATIC-15": "one in thousands of traces; the finding `merged-members-lose-partitions` and mixed traces show it",
     "M-STATIC-14": "describes what a client can do; M-FENCE-07 and M-LEAVE-05 show it",
     "M-HB-12": "the built-in assignors never fail",
     "M-HB-15": "a bump by a tie looks like one of M-HB-14; `tied-votes` and tests/wire/test_jvm_4_4.py show it",

@@ -67,6 +67,6 @@ def _unwilling(finding: Finding, trace: EventTrace, story: Story) -> str | None:
         return "no request is answered"
     for number in played & story.answers.keys():
         error = getattr(story.answers[number][1], "error_code", None)
-        if error in _UNWILLING - finding.mended and (number, error) not in recorded:
+        if error in _UNWILLING - finding.errors_if_fixed and (number, error) not in recorded:
             return f"request {number} is answered {ErrorCode(error).name}"
     return None

@@ -137,7 +137,7 @@ def test_a_member_that_comes_back_after_a_leave_owns_nothing() -> None:
     assert scene.who("m3").state is MemberState.STABLE
 
 
-@pytest.mark.parametrize("name", [*MENDED, "untold-partitions"])
+@pytest.mark.parametrize("name", [*MENDED, "unreported-partitions"])
 def test_the_core_does_as_kafka_did(name: str) -> None:
     trace = read(DOCS / "findings" / "consumer" / f"{name}.jsonl")
     assert len(seen(trace)) == len(trace.events)

@@ -24,7 +24,7 @@ from fencepost_conformance.trace.files import EventTrace, read_traces
 DOCS = Path(__file__).parents[3] / "docs"
 FILES = sorted((DOCS / "findings").glob("**/*.jsonl"))
 #: the member's fault, and a coordinator can do nothing about it
-NOT_MENDED = {"untold-partitions"}
+NOT_MENDED = {"unreported-partitions"}
 
 
 def read(path: Path) -> EventTrace:

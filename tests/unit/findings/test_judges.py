@@ -26,7 +26,7 @@ from fencepost_conformance.targets.base import Observation
 
 FOLDER = Path(__file__).parents[3] / "docs" / "findings"
 #: the member's fault, and a coordinator can do nothing about it
-NOT_MENDED = {"untold-partitions"}
+NOT_MENDED = {"unreported-partitions"}
 
 
 @cache
@@ -80,7 +80,7 @@ def _refused(event: Event) -> Observation:
 def test_nothing_is_said_of_a_coordinator_that_is_silent() -> None:
     found = judge_all(FINDINGS, FOLDER, _silent, told=lambda: None)
     # who never answers a SyncGroup breaks that very promise
-    unanswered = {"forgotten-sync", "sync-of-who-left", "sync-without-answer"}
+    unanswered = {"forgotten-sync", "sync-of-removed-member", "sync-without-answer"}
     assert {name for name, row in found.items() if row.verdict is Verdict.PRESENT} == unanswered
     assert [name for name, row in found.items() if row.verdict is Verdict.GONE] == []
 

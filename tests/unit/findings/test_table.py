@@ -59,11 +59,11 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 
 def test_what_is_not_pinned_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "wedged-group", "starving", "--target", "core:kafka-4.2", "--json")
+    code, out, _ = run(capsys, "wedged-group", "target-never-computed", "--target", "core:kafka-4.2", "--json")
     told = json.loads(out)
     assert (code, told["passed"], told["changed"], told["not_pinned"]) == (0, True, [], {"core:kafka-4.2": {}})
     verdicts = {row["name"]: row["verdicts"]["core:kafka-4.2"]["verdict"] for row in told["findings"]}
-    assert verdicts == {"wedged-group": "present", "starving": "gone"}
+    assert verdicts == {"wedged-group": "present", "target-never-computed": "gone"}
 
 
 def test_another_verdict_than_the_pinned_one_is_found(
@@ -143,15 +143,15 @@ def test_a_build_of_ones_own_is_told_against_the_newest_release(
 ) -> None:
     pinned = read_pinned(FOLDER)
     mine = {name: Judged(verdict) for name, verdict in pinned[RELEASES[-1]].items()} | {
-        "starving": Judged(Verdict.GONE)
+        "target-never-computed": Judged(Verdict.GONE)
     }
     monkeypatch.setattr(command, "_play", lambda *told: told[3].update({"kafka:/a/build/of/my/own": mine}))
     code, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own")
     assert code == 0
     assert (
-        f"no verdicts are pinned for it; its verdicts equal those of {RELEASES[-1]}, but starving is gone"
+        f"no verdicts are pinned for it; its verdicts equal those of {RELEASES[-1]}, but target-never-computed is gone"
         in " ".join(out.split())
     )
     _, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own", "--json")
-    told = {"beside": RELEASES[-1], "otherwise": ["starving"]}
+    told = {"beside": RELEASES[-1], "otherwise": ["target-never-computed"]}
     assert json.loads(out)["not_pinned"] == {"kafka:/a/build/of/my/own": told}
