@@ -140,7 +140,7 @@ def test_validate_takes_settings_and_tells_the_hint(tmp_path: Path, capsys: pyte
         ("group.initial.rebalance.delay=0", "did you mean group.initial.rebalance.delay.ms"),
         ("group.max.size", "is not NAME=VALUE"),
         ("group.max.size=many", "'many' is not a value of group.max.size"),
-        ("group.consumer.migration.policy=sideways", "'sideways' is no value"),
+        ("group.consumer.migration.policy=sideways", "'sideways' is not a value"),
     ],
 )
 def test_a_setting_that_is_none_is_told(option: str, told: str) -> None:
