@@ -72,7 +72,7 @@ def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
     with pytest.raises(CannotRun, match="No such file"):
         read_access(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    with pytest.raises(CannotRun, match="no file of properties"):
+    with pytest.raises(CannotRun, match="not a file of properties"):
         read_access(tmp_path / "bytes")
 
 
