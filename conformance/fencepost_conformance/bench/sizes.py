@@ -13,7 +13,7 @@ from fencepost.functions import StandardFunctions
 from fencepost.protocol import consumer_records as rec
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, TopicPartitions
-from fencepost.protocol.events import Event, Load, Request, Topic, TopicsChanged
+from fencepost.protocol.events import Appended, Event, Load, Request, Topic, TopicsChanged
 from fencepost.protocol.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -100,6 +100,13 @@ def consumer_members(size: int) -> CoordinatorState:
 def consumer_members_due(size: int) -> CoordinatorState:
     """Return a group whose target may be computed again."""
     return coordinator(_consumer("g", size), partitions=size)
+
+
+def consumer_members_behind(size: int) -> CoordinatorState:
+    """Return a group that one more member has joined: the others have to move to the epoch of its target."""
+    state, outcome = step(consumer_members_due(size), next(consumer_joins(size)), choices())
+    assert outcome.records
+    return step(state, Appended(_STARTED, offset=state.end), choices())[0]
 
 
 def many_topics(size: int) -> CoordinatorState:
@@ -330,6 +337,13 @@ CASES = (
     Case("members of a classic group", "JoinGroup of a follower again", _MEMBERS, classic_members, classic_rejoins),
     Case("members of a classic group", "JoinGroup without an id", _MEMBERS, classic_members, classic_joins_of_members),
     Case("members of a consumer group", "heartbeat", _MEMBERS, consumer_members, consumer_heartbeats),
+    Case(
+        "members of a consumer group",
+        "heartbeat that moves to the target",
+        _MEMBERS,
+        consumer_members_behind,
+        consumer_heartbeats,
+    ),
     Case("members of a consumer group", "join between two targets", _MEMBERS, consumer_members, consumer_joins),
     Case("members of a consumer group", "departure", _MEMBERS, consumer_members, consumer_leaves),
     Case(

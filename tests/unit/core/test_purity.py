@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import Counter
 
 import pytest
 
 from fencepost import coordinator
+from fencepost.coordinator.consumer.group import ConsumerGroup
+from fencepost.functions import KafkaFunctions
+from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.java_order import JavaOrder
+from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.ids import MemberIds
 
 
@@ -49,6 +54,27 @@ def test_no_soft_state_is_left_when_all_is_quiet() -> None:
                     for protocol in member.protocols:
                         counts[protocol.name] = counts.get(protocol.name, 0) + 1
                 assert {name: count for name, count in group.support.items() if count} == counts
+
+
+@pytest.mark.parametrize("protocol", [GroupProtocol.CONSUMER, GroupProtocol.MIXED])
+def test_the_state_of_a_consumer_group_follows_from_its_members(protocol: GroupProtocol) -> None:
+    """The group counts its stable members by epoch, so that its state needs no look at each member (M-ST-01)."""
+    seen = set()
+    for seed in range(20):
+        trace = generate(seed, INTENDED, protocol=protocol)
+        choices = JavaOrder(MemberIds())
+        state = coordinator.initial_state(trace.settings, INTENDED, functions=KafkaFunctions())
+        for event in trace.events:
+            state, _ = coordinator.step(state, event, choices)
+            for group in state.groups.values():
+                if isinstance(group, ConsumerGroup):
+                    members = group.members.values()
+                    assert group.stable == Counter(each.epoch for each in members if each.state is MemberState.STABLE)
+                    settled = all(member.reconciled_to(group.assignment_epoch) for member in members)
+                    if members and group.epoch <= group.assignment_epoch:
+                        assert (group.state is ConsumerGroupState.STABLE) is settled
+                    seen.add(group.state)
+    assert seen == {*ConsumerGroupState} - {ConsumerGroupState.DEAD}
 
 
 def test_a_state_can_be_sent_elsewhere() -> None:

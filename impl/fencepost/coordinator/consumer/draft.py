@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Final
 
+from fencepost.protocol.consumer_view import MemberState
 from fencepost.quirks import Quirks, varies
 
 from ..kernel.errors import InternalError
@@ -34,6 +35,7 @@ class ConsumerDraft:
         "partition_metadata",
         "quirks",
         "resolved",
+        "stable",
         "static_members",
         "subscription_type",
         "support",
@@ -60,6 +62,7 @@ class ConsumerDraft:
         self.votes = group.votes
         self.classic_members = group.classic_members
         self.support = group.support
+        self.stable = group.stable
         self.quirks = quirks
 
     def freeze(self) -> ConsumerGroup:
@@ -86,6 +89,7 @@ class ConsumerDraft:
             self.votes,
             self.classic_members,
             self.support,
+            frozen(self.stable),
         )
 
     def put(self, member: ConsumerMember) -> None:
@@ -149,6 +153,19 @@ class ConsumerDraft:
         if old is None or new is None or not _counts_the_same(old, new):
             self._tally(old, -1)
             self._tally(new, 1)
+        if old is None or new is None or old.epoch != new.epoch or old.state is not new.state:
+            self._count_stable(old, -1)
+            self._count_stable(new, 1)
+
+    def _count_stable(self, member: ConsumerMember | None, change: int) -> None:
+        if member is None or member.state is not MemberState.STABLE:
+            return
+        stable = self.stable = owned(self.stable, self._before.stable)
+        count = stable.get(member.epoch, 0) + change
+        if count:
+            stable[member.epoch] = count
+        else:
+            del stable[member.epoch]
 
     def _tally(self, member: ConsumerMember | None, change: int) -> None:
         if member is None:

@@ -91,8 +91,8 @@ class ConsumerGroup(NamedTuple):
 
     Values derived from the members are counted as members join and leave, so that no request has to iterate over them:
     ``by_topic``, ``by_regex`` the members that use a regex, ``votes`` those that want an assignor, ``classic_members``
-    those of the classic protocol, and ``support`` how many of their lists contain a protocol. ``subscription_type`` is
-    from the last change of a member (M-TGT-05).
+    those of the classic protocol, ``support`` how many of their lists contain a protocol, and ``stable`` how many are
+    STABLE at an epoch. ``subscription_type`` is from the last change of a member (M-TGT-05).
 
     ``refresh`` and ``changed_topics`` are soft: they are in no record, and a failed append does not undo them
     (F-RT-08). ``changed_topics`` only serves the cause of a rebalance.
@@ -118,6 +118,7 @@ class ConsumerGroup(NamedTuple):
     votes: Mapping[str, int] = {}
     classic_members: int = 0
     support: Mapping[str, int] = {}
+    stable: Mapping[int, int] = {}
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -127,7 +128,7 @@ class ConsumerGroup(NamedTuple):
             return ConsumerGroupState.EMPTY
         if self.epoch > self.assignment_epoch:
             return ConsumerGroupState.ASSIGNING
-        if all(member.reconciled_to(self.assignment_epoch) for member in self.members.values()):
+        if self.stable.get(self.assignment_epoch, 0) == len(self.members):
             return ConsumerGroupState.STABLE
         return ConsumerGroupState.RECONCILING
 
