@@ -74,15 +74,22 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epochs: 
     predecessor = None if member.instance_id is None else group.static_members.get(member.instance_id)
     if predecessor == member.member_id:
         predecessor = None
-    members = {**group.members, member.member_id: member}
+    members = dict(group.members.items())  # one pass; a look-up for each would be several
+    members[member.member_id] = member
     if predecessor is not None:
         members.pop(predecessor, None)
     # M-STATIC-15: a member that replaces another and already has a target: that target is withheld (A-UHOM-08)
     withheld = NO_SHARE if predecessor is None else group.target.get(member.member_id, NO_SHARE)
-    before = group.target if predecessor is None else taken_over(step, group, predecessor, member.member_id)
+    targets = group.target if predecessor is None else taken_over(step, group, predecessor, member.member_id)
+    before = dict(targets.items())
+    ids: dict[frozenset[str], frozenset[bytes]] = {}
     rows = {}
     for member_id in sorted(members):
-        rows[member_id] = _spec(step, group, members[member_id], before.get(member_id, NO_SHARE))
+        names = group.topics_of(members[member_id])
+        topic_ids = ids.get(names)
+        if topic_ids is None:
+            topic_ids = ids[names] = step.topics.ids(names)
+        rows[member_id] = _spec(step, group, members[member_id], topic_ids, before.get(member_id, NO_SHARE))
     specs = {member_id: rows[member_id] for member_id in step.choices.order(group.group_id, list(rows))}
     first = next(iter(specs.values())).topic_ids  # distributed if all subscribe to the same topics (A-UHOM-03)
     dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: step.topics.by_id[topic_id].name))
@@ -125,10 +132,11 @@ def computed_at(step: Step) -> int:
     return step.at_ms
 
 
-def _spec(step: Step, group: ConsumerGroup, member: ConsumerMember, target: Share) -> MemberSpec:
+def _spec(
+    step: Step, group: ConsumerGroup, member: ConsumerMember, topic_ids: frozenset[bytes], target: Share
+) -> MemberSpec:
     """A member as an assignor sees it (M-TGT-03)."""
     assigned = {topic_id: _ascending(target[topic_id]) for topic_id in _put_in(step, group.group_id, list(target))}
-    topic_ids = step.topics.ids(group.topics_of(member))
     return MemberSpec(member.instance_id, member.rack_id, topic_ids, existing(step, assigned))
 
 
@@ -137,8 +145,10 @@ def existing(step: Step, assigned: dict[bytes, tuple[int, ...]]) -> dict[bytes, 
     """The part of the last target that an assignor gets: only partitions that exist. An upgrade may lead to others
     (A-UHET-06)."""
     known = step.topics.by_id
-    for topic_id in assigned.keys() & known.keys():
-        assigned[topic_id] = _below(assigned[topic_id], known[topic_id].partitions)
+    for topic_id, numbers in assigned.items():
+        topic = known.get(topic_id)
+        if topic is not None:
+            assigned[topic_id] = _below(numbers, topic.partitions)
     return assigned
 
 
@@ -155,14 +165,19 @@ def _below(numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 def _put_in(step: Step, group_id: str, topic_ids: list[bytes]) -> Sequence[bytes]:
     """The topics in the order in which Kafka's table of them was filled (A-UHOM-07)."""
-    return step.choices.topics(group_id, topic_ids) if hash_order.crowded(topic_ids) else topic_ids
+    alone = len(topic_ids) < 2 or not hash_order.crowded(topic_ids)
+    return topic_ids if alone else step.choices.topics(group_id, topic_ids)
 
 
 def _whole(share: Share) -> Share:
+    if () not in share.values():
+        return share
     return {topic_id: partitions for topic_id, partitions in share.items() if partitions}
 
 
 def _same(one: Share, other: Share) -> bool:
+    if one == other:
+        return True
     return one.keys() == other.keys() and all(set(one[topic_id]) == set(other[topic_id]) for topic_id in one)
 
 
