@@ -229,7 +229,7 @@ class Engine:
             led = self.led.get(place)
             if led is not None:
                 self._take_up(led, outcome, at_ms)
-                if outcome.records:
+                if outcome.written:
                     self._append(led, outcome)
                     wrote.append(led)
         for reply in served.replies:
@@ -291,11 +291,11 @@ class Engine:
         if led.sinking:  # it is about to be loaded again, and nothing may go behind what has failed
             return
         state = self.state(led.partition)
-        done = self._store.append(led.partition, outcome.records, leader_epoch=led.epoch)
+        done = self._store.append(led.partition, outcome.written, leader_epoch=led.epoch)
         led.flights.append(Flight(state.end, state.handled, done))
         self._flying.add(led.partition)
         self.counts.appends += 1
-        self.counts.records += len(outcome.records)
+        self.counts.records += len(outcome.written)
         # Others may be done with it: the first that is looked at tells the core of all, and finds none if it is late.
         done.add_done_callback(lambda _: self._loop.call_soon(self._at_once, lambda: self._settle(led)))
 

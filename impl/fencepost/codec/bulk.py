@@ -25,7 +25,10 @@ from fencepost.protocol.logged import (
 )
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
+from fencepost.protocol.plain_commit import PlainCommit
 from fencepost.protocol.records import Record
+
+from .offsets import key_prefix
 
 _EMPTY: Final = 1  #: the length of an empty text, plus one
 _ID_TAG: Final = (1, 0, 16)  #: one tag, its number 0, and the length of an id
@@ -145,8 +148,10 @@ def written(
     expiry; ``topic_ids``: whether the release has topic ids."""
     if version != _VERSION:
         return [one(record) for record in records]
+    if isinstance(records, PlainCommit) and topic_ids:
+        return _committed(records)
     found = []
-    names: dict[tuple[str, str], bytes] = {}
+    group, topic, prefix = "", "", b""
     begin, bare, named = _PARTITION.pack, BARE.pack, NAMED.pack
     for record in records:
         key, value = record.key, record.value
@@ -158,13 +163,9 @@ def written(
         ):
             found.append(one(record))
             continue
-        both = key.group, key.topic
-        prefix = names.get(both)
-        if prefix is None:
-            whole = one(record)
-            names[both] = whole[0][:-4]
-            found.append(whole)
-            continue
+        if key.topic != topic or key.group != group or not prefix:
+            group, topic = key.group, key.topic
+            prefix = key_prefix(group, topic)
         try:
             told = begin(key.partition)
             topic_id = value.topic_id
@@ -178,4 +179,15 @@ def written(
         except error:
             data = None
         found.append(one(record) if data is None else (prefix + told, data))
+    return found
+
+
+def _committed(commit: PlainCommit) -> list[tuple[bytes, bytes | None]]:
+    """Encode a commit whose values are encoded already. Raises ``Unwritable``."""
+    found: list[tuple[bytes, bytes | None]] = []
+    group, of, prefix, partition = commit.group, None, b"", _PARTITION.pack
+    for (topic, index), told in commit.rows:
+        if topic is not of:
+            of, prefix = topic, key_prefix(group, topic)
+        found.append((prefix + partition(index), told))
     return found

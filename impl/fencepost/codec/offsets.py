@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
 from typing import Final
 
@@ -10,11 +11,12 @@ from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 
 from .layout import Layout
 from .reading import Reader
-from .writing import NO_TAGS, compact_text, int32, int64, tag_zero, text, topic_id
+from .writing import NO_TAGS, compact_text, int16, int32, int64, tag_zero, text, topic_id
 
 _NONE: Final = -1  #: no leader epoch, no expiry
 _EXPIRING: Final = 1  #: the only version with an expiry
 _FLEXIBLE: Final = 4
+_TYPE: Final = 1
 _BEGIN: Final = Struct(">qi").pack
 
 
@@ -26,6 +28,12 @@ def read_offset_key(reader: Reader) -> OffsetCommitKey:
 def write_offset_key(key: OffsetCommitKey) -> bytes:
     """Write group, topic and partition."""
     return text(key.group) + text(key.topic) + int32(key.partition)
+
+
+@lru_cache(maxsize=1_024)
+def key_prefix(group: str, topic: str) -> bytes:
+    """Return the bytes of a key up to the partition. Raises ``Unwritable``."""
+    return int16(_TYPE) + text(group) + text(topic)
 
 
 def read_offset(reader: Reader, version: int) -> OffsetCommitValue:

@@ -18,6 +18,7 @@ Order that a driver must keep (F-RT-03, F-RT-04, F-RT-05 with linger 0):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -292,3 +293,8 @@ class Outcome:
     timers: tuple[TimerCommand, ...] = ()
     tasks: tuple[TaskKey, ...] = ()
     rebalances: tuple[RebalanceReport, ...] = ()
+
+    @property
+    def written(self) -> Sequence[Record]:
+        """The records in the form for a store, which may read their bytes instead."""
+        return self.records

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.codec import Codec
 from fencepost.protocol.offset_records import ControlKey, Producer
+from fencepost.protocol.plain_commit import PlainCommit
 from fencepost.protocol.records import Record
 
 #: Key and value of a record, in Kafka's bytes.
@@ -59,6 +60,8 @@ def encoded(records: Sequence[Record]) -> list[Run]:
     if not records:
         return []
     pairs = CODEC.encoded_all(records)
+    if isinstance(records, PlainCommit):
+        return [Run(PLAIN, pairs)]
     headers = [_header(record) for record in records]
     if all(header is PLAIN for header in headers):
         return [Run(PLAIN, pairs)]

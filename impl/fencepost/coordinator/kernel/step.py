@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.events import Outcome, TaskKey
 from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.plain_commit import CommitOutcome
 from fencepost.protocol.rebalances import RebalanceReport
 from fencepost.protocol.records import Record
 
@@ -126,7 +127,7 @@ class Step:
         """The state after the step, and what the step asks for."""
         old, log, memory, requests, timers = self.state, self.log, self.memory, self.requests, self.timers
         end = log.end
-        ends = (*log.ends, end) if log.records else log.ends
+        ends = (*log.ends, end) if end > log.start else log.ends
         state = CoordinatorState(
             old.settings,
             old.profile,
@@ -155,11 +156,7 @@ class Step:
             self.offsets.now,
             self.offsets.all_changes(log.start, end),
         )
-        outcome = Outcome(
-            tuple(log.records),
-            tuple(requests.replies),
-            tuple(timers.commands),
-            tuple(self.wanted),
-            tuple(self.rebalances),
-        )
-        return state, outcome
+        rest = tuple(requests.replies), tuple(timers.commands), tuple(self.wanted), tuple(self.rebalances)
+        if log.commit is not None:
+            return state, CommitOutcome(log.commit, *rest)
+        return state, Outcome(tuple(log.records), *rest)

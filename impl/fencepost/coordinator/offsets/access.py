@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fencepost.protocol.logged import Partition
+from fencepost.protocol.logged import Partition, StoredOffset
 from fencepost.protocol.offset_records import OffsetCommitKey
+from fencepost.protocol.plain_commit import PlainCommit
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
@@ -32,6 +33,21 @@ def write(step: Step, records: Sequence[Record]) -> None:
             step.change_map(name, replay.simple_group(name, step.memory.new_incarnation()))
     step.offsets.now = draft.freeze()
     step.log.records += records
+
+
+def write_commit(step: Step, commit: PlainCommit) -> None:
+    """The same for the records of a plain commit, without creating them."""
+    if not commit:
+        return
+    name = commit.group
+    draft = OffsetDraft(step.offsets.now)
+    committed = draft.committed(name)
+    for place, (partition, told) in enumerate(commit.rows, step.log.end):
+        committed[partition] = StoredOffset(told, place)
+    if name not in step.memory.groups:
+        step.change_map(name, replay.simple_group(name, step.memory.new_incarnation()))
+    step.offsets.now = draft.freeze()
+    step.log.commit = commit
 
 
 def tombstones(group_id: str, partitions: Iterable[Partition]) -> list[Record]:

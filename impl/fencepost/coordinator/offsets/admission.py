@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, Topic
@@ -46,10 +47,16 @@ class Admitted:
         return self.answer([[(each.partition_index, error) for each in topic.partitions] for topic in self.topics])
 
     def _row(self, name: str, topic_id: bytes, results: Results) -> OffsetCommitResponseTopic:
-        rows = tuple([OffsetCommitResponsePartition(index, error) for index, error in results])
+        rows = tuple([_result(index, error) for index, error in results])
         if self.by_id:
             return OffsetCommitResponseTopic(topic_id=topic_id, partitions=rows)
         return OffsetCommitResponseTopic(name=name, partitions=rows)
+
+
+@lru_cache(maxsize=4_096)
+def _result(index: int, error: ErrorCode) -> OffsetCommitResponsePartition:
+    """The row of one partition; nearly all commits have the same rows."""
+    return OffsetCommitResponsePartition(index, error)
 
 
 def admit(request: Request, image: TopicImage, topics: Iterable[OffsetCommitRequestTopic], *, by_id: bool) -> Admitted:

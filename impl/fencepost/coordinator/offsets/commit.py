@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
+from fencepost.protocol.logged import Partition
 from fencepost.protocol.offset_messages import (
     ZERO_ID,
     OffsetCommitRequest,
@@ -13,6 +14,7 @@ from fencepost.protocol.offset_messages import (
     OffsetCommitResponse,
 )
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue, Producer
+from fencepost.protocol.plain_commit import PlainCommit, packer
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
@@ -64,11 +66,10 @@ def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
         try:
             older = _permitted(step, request, body)
             expires = _expire_timestamp(step, request, body)
-            results, records = taken(step, body.group_id, admitted, older, expires=expires)
+            results = _stored(step, body.group_id, admitted, older, expires)
         except Refused as refused:
             error = refused.error
         else:
-            access.write(step, records)  # F-ORD-12
             reply = OffsetCommitResponse(admitted.answer(results))
             operations.done(step, request, reply=reply, callback=OffsetsWritten(admitted))  # O-COMMIT-11
             return
@@ -93,6 +94,36 @@ def _expire_timestamp(step: Step, request: Request, body: OffsetCommitRequest) -
     if request.version > RETENTION_UNTIL or body.retention_time_ms == NO_RETENTION:
         return NEVER
     return time_after(step.at_ms, body.retention_time_ms)
+
+
+def _stored(step: Step, group_id: str, admitted: Admitted, older: Older | None, expires: int) -> list[Results]:
+    """Store what can be stored (F-ORD-12). Returns the result of each partition. Raises ``Refused``, before anything is
+    stored."""
+    rows = _plain_rows(step, admitted, older) if expires == NEVER else None
+    if rows is not None:
+        access.write_commit(step, PlainCommit(group_id, rows))
+        return [[(each.partition_index, ErrorCode.NONE) for each in topic.partitions] for topic in admitted.topics]
+    results, records = taken(step, group_id, admitted, older, expires=expires)
+    access.write(step, records)
+    return results
+
+
+def _plain_rows(step: Step, admitted: Admitted, older: Older | None) -> list[tuple[Partition, bytes]] | None:
+    """The partitions of a commit, each with the bytes of its value; None if some have metadata. Equal to what ``taken``
+    returns, but faster. Raises ``Refused``."""
+    if step.settings.offset_metadata_max_bytes < 0:
+        return None
+    rows = []
+    for topic in admitted.topics:
+        name, packed = topic.name, packer(step.at_ms, id_to_store(step, topic.topic_id, NEVER, None))
+        for each in topic.partitions:
+            if each.committed_metadata:
+                return None
+            index = each.partition_index
+            if older is not None:
+                older.check(topic.topic_id, index)
+            rows.append(((name, index), packed(each.committed_offset, each.committed_leader_epoch)))
+    return rows
 
 
 def taken(
