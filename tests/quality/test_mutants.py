@@ -118,7 +118,7 @@ def test_kafkas_client_finds_what_it_is_asked_to(monkeypatch):
     """It alone, in what is planted in a member and in a reader; and nothing where nothing is planted."""
     monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, ()))
     monkeypatch.setattr(kafka_checks, "SCHEDULES", 12)
-    for name in ("lost-told-as-nothing", "two-fetches-at-once"):
+    for name in ("lost-partitions-not-reported", "two-fetches-at-once"):
         (kill,) = suite.run(MUTANTS[name], quick=True, kafka=NEWEST).kills
         assert f"{kill.check}: {kill.by}" in killers.pinned()[name]
     monkeypatch.setattr(suite, "ALL_CHECKS", ())

@@ -69,7 +69,7 @@ PLAIN = (
         ),
     ),
     Mutant(
-        "circle-begins-anew", A, ("A-RR-02",), "",
+        "round-robin-restarts-per-topic", A, ("A-RR-02",), "",
         "round-robin begins with the first member at each topic",
         (
             Replacement(
@@ -131,7 +131,7 @@ STICKY_FAULTS = (
         (Replacement(STICKY, "CooperativeStickyAssignor.assign", "withheld.get(each) != name", "True"),),
     ),
     Mutant(
-        "balance-test-turned", A, ("A-STICKY-24",), "KAFKA-15106",
+        "balance-test-reversed", A, ("A-STICKY-24",), "KAFKA-15106",
         "the least and the most loaded member are swapped in the test for balance",
         (
             Replacement(
@@ -158,7 +158,7 @@ STICKY_FAULTS = (
         (Replacement(GENERAL, "assign", "if not faults:", "if False:"),),
     ),
     Mutant(
-        "nothing-is-like-everything", A, ("A-STICKY-26",), "",
+        "member-without-topics-gets-some", A, ("A-STICKY-26",), "",
         "a member without topics gets those of the others",
         (Replacement(CLAIMS, "_alike", "dropwhile(lambda row: not row, rows) if faults else rows",
                      "dropwhile(lambda row: not row, rows)"),),
@@ -184,7 +184,7 @@ SERVER_FAULTS = (
         (Replacement(UNIFORM_MIXED, "assign", "work.balance()", "pass"),),
     ),
     Mutant(
-        "starts-anew", A, ("A-UHOM-02",), "KAFKA-5277",
+        "previous-target-ignored", A, ("A-UHOM-02",), "KAFKA-5277",
         "uniform ignores the previous target",
         (
             Replacement(

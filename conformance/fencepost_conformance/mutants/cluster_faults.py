@@ -42,7 +42,7 @@ HOST = (
         ),
     ),
     Mutant(
-        "one-partition-hears-of-topics",
+        "topic-change-reaches-one-partition",
         C,
         ("M-META-03",),
         "",

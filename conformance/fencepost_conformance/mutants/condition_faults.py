@@ -40,7 +40,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "horizon-moves-on", Side.LOG, ("F-REPLAY-18",), "",
+        "tombstone-retention-restarts", Side.LOG, ("F-REPLAY-18",), "",
         "each compaction gives a tombstone another retention time",
         (
             Replacement(

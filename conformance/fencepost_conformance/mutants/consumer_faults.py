@@ -38,7 +38,7 @@ RECONCILIATION = (
         ),
     ),
     Mutant(
-        "own-pending-is-anothers", K, ("M-REC-21",), "KAFKA-19449",
+        "own-pending-partition-not-assignable", K, ("M-REC-21",), "KAFKA-19449",
         "a partition that a member must revoke cannot be assigned to it again",
         (Replacement(RECONCILE, "_next", "partition in own or ", ""),),
     ),
@@ -117,12 +117,12 @@ SPEAKERS = (
         (Replacement(IDENTITY, "require_in_step", "epoch > member.epoch", "False"),),
     ),
     Mutant(
-        "any-reported-set-will-do", K, ("M-FENCE-04",), "",
+        "previous-epoch-with-any-partitions", K, ("M-FENCE-04",), "",
         "the previous epoch is accepted whatever the member says it owns",
         (Replacement(IDENTITY, "require_in_step", "not _within(claim.owned, member.assigned)", "claim.owned is None"),),
     ),
     Mutant(
-        "displaced-instance-goes-on", K, ("M-STATIC-05",), "",
+        "displaced-instance-continues", K, ("M-STATIC-05",), "",
         "a replaced static member can act for its replacement",
         (
             Replacement(
@@ -165,7 +165,7 @@ ANSWERS_AND_TIMERS = (
         ),
     ),
     Mutant(
-        "target-is-answered", K, ("M-RSP-02", "INV-KIP-01"), "robot-head/crabka#521",
+        "whole-target-answered", K, ("M-RSP-02", "INV-KIP-01"), "robot-head/crabka#521",
         "members get their whole target before the previous owner has given it up",
         (Replacement(HEARTBEAT, "stay", "records.share_rows(result.assigned)", "records.share_rows(goal.share)"),),
     ),
@@ -181,7 +181,7 @@ ANSWERS_AND_TIMERS = (
         ),
     ),
     Mutant(
-        "leaver-is-not-counted", K, ("M-LEAVE-03",), "",
+        "leave-does-not-bump", K, ("M-LEAVE-03",), "",
         "the group epoch stays when a member leaves",
         (
             Replacement(
@@ -192,7 +192,7 @@ ANSWERS_AND_TIMERS = (
         ),
     ),
     Mutant(
-        "session-runs-on", K, ("M-HB-09",), "",
+        "heartbeat-does-not-extend-session", K, ("M-HB-09",), "",
         "a heartbeat does not extend the session",
         (
             Replacement(
@@ -218,7 +218,7 @@ ANSWERS_AND_TIMERS = (
         (Replacement(DEPARTURE, "_too_late", "member.epoch == epoch", "True"),),
     ),
     Mutant(
-        "timers-of-one-key", K, ("M-TMR-01",), "",
+        "timer-keys-collide", K, ("M-TMR-01",), "",
         "a timer replaces that of another group if group and member together have the same name",
         (
             Replacement(

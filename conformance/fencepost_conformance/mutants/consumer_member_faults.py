@@ -88,7 +88,7 @@ FAULTS = (
         (Replacement(TURN, "ConsumerTurn.join", "epoch=0, ", ""),),
     ),
     Mutant(
-        "leaves-before-it-tells", M, ("N-TR-07",), "librdkafka#5541",
+        "leaves-before-callback", M, ("N-TR-07",), "librdkafka#5541",
         "the leave is sent before the program has released its partitions",
         (
             Replacement(
@@ -99,7 +99,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "static-consumer-leaves-for-good", M, ("N-HB-09",), "",
+        "static-consumer-leaves-permanently", M, ("N-HB-09",), "",
         "a static member leaves with -1",
         (
             Replacement(
@@ -110,7 +110,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "nothing-told-anew", M, ("N-HB-04",), "",
+        "full-heartbeat-not-repeated", M, ("N-HB-04",), "",
         "after a lost heartbeat only later changes are sent",
         (Replacement(HEARTBEATS, "failed", "last_sent=LastSent(), ", ""),),
     ),
@@ -128,7 +128,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "untold-partitions-unreported", M, ("N-HB-05",), "",
+        "added-partitions-unreported", M, ("N-HB-05",), "",
         "partitions that the program has just got are not reported",
         (
             Replacement(
@@ -155,7 +155,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "joins-tell-everything-twice", M, ("N-HB-02",), "",
+        "full-heartbeat-after-join", M, ("N-HB-02",), "",
         "the heartbeat after the join sends everything again",
         (
             Replacement(
@@ -166,7 +166,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "subscription-told-once", M, ("N-HB-02",), "KAFKA-16190",
+        "subscription-not-repeated", M, ("N-HB-02",), "KAFKA-16190",
         "a member that joins again does not repeat its subscription",
         (
             Replacement(

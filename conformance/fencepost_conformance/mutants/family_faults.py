@@ -81,7 +81,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "first-job-of-a-line-dies", Side.STORE, ("F-RT-05",), "",
+        "only-first-queued-append-fails", Side.STORE, ("F-RT-05",), "",
         "after a failed append, one that was queued behind it is still written",
         (
             Replacement(

@@ -93,7 +93,7 @@ FAULTS = (
         (Replacement(LEAVING, "leave", "dynamic = member.settings.group_instance_id is None", "dynamic = True"),),
     ),
     Mutant(
-        "lost-told-as-nothing", M, ("K-CB-02",), "",
+        "lost-partitions-not-reported", M, ("K-CB-02",), "",
         "the listener does not learn which partitions were lost",
         (
             Replacement(

@@ -18,7 +18,7 @@ CONVERSIONS = (
         (Replacement(IDENTITY, "find_static", " and holder.classic is None", ""),),
     ),
     Mutant(
-        "last-one-replaced-and-no-downgrade", X, ("X-DOWN-20",), "KAFKA-17317",
+        "no-downgrade-by-replacement", X, ("X-DOWN-20",), "KAFKA-17317",
         "a group stays a consumer group when its last such member is replaced by a classic one",
         (
             Replacement(
@@ -34,7 +34,7 @@ CONVERSIONS = (
         (Replacement(DOWNGRADE, "_allowed", "size <= step.settings.group_max_size", "True"),),
     ),
     Mutant(
-        "departure-does-not-downgrade", X, ("X-DOWN-01",), "",
+        "no-downgrade-by-leave", X, ("X-DOWN-01",), "",
         "a group stays a consumer group when its last such member leaves",
         (Replacement(DOWNGRADE, "is_due", "left > 0 and _allowed(step, group, leaving, left)", "False"),),
     ),
@@ -44,7 +44,7 @@ CONVERSIONS = (
         (Replacement(DOWNGRADE, "by_departure", "rebalance.prepare(step, draft, cause, converted=True)", "pass"),),
     ),
     Mutant(
-        "downgrade-hands-out-targets", X, ("X-DOWN-04",), "",
+        "downgrade-assigns-targets", X, ("X-DOWN-04",), "",
         "a downgrade assigns members their targets instead of the partitions that they hold",
         (
             Replacement(
@@ -55,7 +55,7 @@ CONVERSIONS = (
         ),
     ),
     Mutant(
-        "downgrade-owes", X, ("X-DOWN-22",), "",
+        "no-rebalance-for-waiting-member", X, ("X-DOWN-22",), "",
         "after a downgrade by replacement no rebalance gives a member the missing part of its target",
         (
             Replacement(
@@ -66,22 +66,22 @@ CONVERSIONS = (
         ),
     ),
     Mutant(
-        "upgrade-overlooks-claims", X, ("X-UP-05",), "",
+        "upgrade-frees-owned-partitions", X, ("X-UP-05",), "",
         "a partition that a member owns but no member is assigned is free after an upgrade",
         (Replacement(CLAIMS, "taken_over", "if free:", "if False:"),),
     ),
     Mutant(
-        "oldest-claim-is-taken-over", X, ("X-UP-05",), "",
+        "upgrade-prefers-oldest-claim", X, ("X-UP-05",), "",
         "of several claims to a partition an upgrade accepts the oldest",
         (Replacement(CLAIMS, "taken_over", "-said[each].generation_id", "said[each].generation_id"),),
     ),
     Mutant(
-        "parked-forgotten-by-the-upgrade", X, ("X-UP-03",), "",
+        "upgrade-forgets-parked-requests", X, ("X-UP-03",), "",
         "requests that wait in a join or sync phase are not answered when the group is converted",
         (Replacement(UPGRADE, "accepted", "answer_parked(step, group)", "pass"),),
     ),
     Mutant(
-        "converted-are-not-watched", X, ("X-UP-08",), "",
+        "no-timers-after-upgrade", X, ("X-UP-08",), "",
         "converted members have no session timers",
         (Replacement(UPGRADE, "accepted", "watch(step, group)", "pass"),),
     ),
@@ -100,7 +100,7 @@ CONVERSIONS = (
 
 CLASSIC_MEMBERS = (
     Mutant(
-        "owned-is-not-read", X, ("X-JOIN-17",), "",
+        "owned-partitions-not-read", X, ("X-JOIN-17",), "",
         "a classic member's owned partitions are not read, so it counts as having given up all of them",
         (Replacement(EMBEDDED, "owned_rows", "share_rows(assigned(found.items(), topics))", "()"),),
     ),
@@ -110,7 +110,7 @@ CLASSIC_MEMBERS = (
         (Replacement(CLAIMS, "confirmed", "raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)", "return owned"),),
     ),
     Mutant(
-        "any-assignor-passes", X, ("X-JOIN-04",), "",
+        "any-assignor-accepted", X, ("X-JOIN-04",), "",
         "classic members are accepted with assignors that the others do not have",
         (
             Replacement(
@@ -121,7 +121,7 @@ CLASSIC_MEMBERS = (
         ),
     ),
     Mutant(
-        "stays-a-consumer", X, ("X-JOIN-13",), "",
+        "switch-starts-at-epoch-0", X, ("X-JOIN-13",), "",
         "a member that switches to the classic protocol starts at epoch 0",
         (
             Replacement(
@@ -132,12 +132,12 @@ CLASSIC_MEMBERS = (
         ),
     ),
     Mutant(
-        "any-generation-passes", X, ("X-SYNC-03", "X-HB-01"), "",
+        "any-generation-accepted", X, ("X-SYNC-03", "X-HB-01"), "",
         "classic members may sync and heartbeat with any generation",
         (Replacement(MEMBER, "asking", "member.epoch != generation", "False"),),
     ),
     Mutant(
-        "lagging-member-is-content", X, ("X-HB-03", "X-SYNC-05"), "",
+        "lagging-member-not-asked-to-rejoin", X, ("X-HB-03", "X-SYNC-05"), "",
         "a classic member does not learn of a newer target",
         (
             Replacement(MEMBER, "is_behind", "member.epoch < group.assignment_epoch", "False"),
@@ -147,7 +147,7 @@ CLASSIC_MEMBERS = (
         ),
     ),
     Mutant(
-        "revoking-member-is-not-told", X, ("X-HB-07",), "",
+        "revoking-member-not-asked-to-rejoin", X, ("X-HB-07",), "",
         "a classic member that must give up partitions is not asked to rejoin",
         (
             Replacement(
@@ -158,22 +158,22 @@ CLASSIC_MEMBERS = (
         ),
     ),
     Mutant(
-        "waiting-member-is-told", X, ("X-HB-03",), "",
+        "waiting-member-asked-to-rejoin", X, ("X-HB-03",), "",
         "a classic member is asked to rejoin while the partitions that it waits for are still held",
         (Replacement(MEMBER, "should_rejoin", " if not _waits(group, member)", ""),),
     ),
     Mutant(
-        "rejoin-is-not-awaited", X, ("X-TMR-02",), "",
+        "no-rejoin-timer", X, ("X-TMR-02",), "",
         "there is no timer for classic members that do not rejoin",
         (Replacement(MEMBER, "expect_join", "step.timers.set(key, member.rebalance_timeout)", "pass"),),
     ),
     Mutant(
-        "rejoin-is-put-off", X, ("X-HB-04",), "",
+        "rejoin-deadline-postponed", X, ("X-HB-04",), "",
         "each heartbeat gives a classic member more time to rejoin",
         (Replacement(MEMBER, "expect_join", "step.timers.armed(key) is None", "True"),),
     ),
     Mutant(
-        "sync-is-not-awaited", X, ("X-TMR-03", "X-JOIN-20"), "",
+        "no-sync-timer-in-consumer-group", X, ("X-TMR-03", "X-JOIN-20"), "",
         "there is no timer for classic members that do not sync",
         (
             Replacement(
@@ -208,7 +208,7 @@ CLASSIC_MEMBERS = (
         ),
     ),
     Mutant(
-        "protocol-is-not-loaded", X, ("F-REC-13", "X-TMR-04"), "",
+        "member-protocol-not-loaded", X, ("F-REC-13", "X-TMR-04"), "",
         "after a fail-over classic members count as members of the consumer protocol",
         (
             Replacement(

@@ -26,7 +26,7 @@ WHO = (
         (Replacement(VALIDATION, "with_older_epoch", "return Older(member, epoch)", "return None"),),
     ),
     Mutant(
-        "nobody-commits-to-a-group", O, ("O-COMMIT-26", "O-COMMIT-38"), "",
+        "commit-without-membership-accepted", O, ("O-COMMIT-26", "O-COMMIT-38"), "",
         "a client without generation and member id commits to a classic group that has members",
         (
             Replacement(

@@ -20,7 +20,7 @@ FAULTS = (
         (Replacement(HANDING, "_hand_out", "head.next_offset if over else taken[-1].offset + 1", "head.next_offset"),),
     ),
     Mutant(
-        "fetch-of-old-position-taken", R, ("K-POS-06",), "KAFKA-2342",
+        "fetch-of-old-position-returned", R, ("K-POS-06",), "KAFKA-2342",
         "records are returned although the position has moved since they were requested",
         (
             Replacement(HANDING, "_look", "state.valid.offset != head.offset", "False"),
@@ -67,7 +67,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "lookup-of-old-generation-taken", R, ("K-POS-08",), "",
+        "lookup-of-old-generation-used", R, ("K-POS-08",), "",
         "a committed offset that was requested in another generation becomes the position",
         (Replacement(COMMITTED, "_same", "lookup.identity == _identity(turn)", "True"),),
     ),
@@ -120,17 +120,17 @@ FAULTS = (
         (Replacement(HANDING, "_out_of_range", "state.position.offset == head.offset", "True"),),
     ),
     Mutant(
-        "callbacks-as-answered", R, ("K-OFF-18",), "",
+        "callbacks-in-order-of-answers", R, ("K-OFF-18",), "",
         "the callback of a commit runs before that of an earlier one",
         (Replacement(COMMITS, "callbacks_due", "break", "continue"),),
     ),
     Mutant(
-        "retriable-told-as-final", R, ("K-OFF-18", "N-CMT-06"), "",
+        "retriable-error-reported-as-final", R, ("K-OFF-18", "N-CMT-06"), "",
         "the callback does not learn that the commit may be retried",
         (Replacement(COMMITS, "_finish", "replace(outcome.problem, kind=_K.RETRIABLE_COMMIT)", "outcome.problem"),),
     ),
     Mutant(
-        "commits-as-nobody", R, ("K-OFF-02", "N-CMT-01"), "",
+        "commits-without-identity", R, ("K-OFF-02", "N-CMT-01"), "",
         "a member commits without its identity, so that it cannot be fenced",
         (Replacement(COMMITS, "_send", 'if member else ("", -1)', 'if False else ("", -1)'),),
     ),

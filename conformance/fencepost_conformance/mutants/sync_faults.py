@@ -12,7 +12,7 @@ LOADED_GROUP, LOG, LIFECYCLE = (f"coordinator/{name}.py" for name in ("classic/r
 
 FAULTS = (
     Mutant(
-        "rebalance-told-as-old-generation", C, ("C-HB-11",), "KAFKA-2557",
+        "rebalance-answered-as-old-generation", C, ("C-HB-11",), "KAFKA-2557",
         "a heartbeat during a rebalance is answered with ILLEGAL_GENERATION",
         (
             Replacement(
@@ -56,7 +56,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "returning-leader-not-told", C, ("C-STATIC-04",), "KAFKA-13435",
+        "returning-leader-not-informed", C, ("C-STATIC-04",), "KAFKA-13435",
         "a returning static leader does not learn that it leads",
         (Replacement(STATIC, "_tell", "request.version >= SKIP_ASSIGNMENT_SINCE", "False"),),
     ),
@@ -199,7 +199,7 @@ FAULTS = (
         ),
     ),
     Mutant(
-        "load-watches-nobody", C, ("F-LOAD-04",), "",
+        "no-session-timers-after-load", C, ("F-LOAD-04",), "",
         "after a fail-over no session timer runs",
         (Replacement(LIFECYCLE, "loaded", "access.arm_session(step, group, member)", "pass"),),
     ),

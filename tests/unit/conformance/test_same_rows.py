@@ -40,7 +40,7 @@ def test_a_row_that_spark_would_change_in_one_column_is_another(name: str) -> No
 
 @pytest.mark.parametrize(
     ("mutant", "protocol"),
-    [("generation-stays", GroupProtocol.CLASSIC), ("target-is-answered", GroupProtocol.CONSUMER)],
+    [("generation-stays", GroupProtocol.CLASSIC), ("whole-target-answered", GroupProtocol.CONSUMER)],
 )
 def test_a_core_that_does_otherwise_has_other_digests(mutant: str, protocol: GroupProtocol) -> None:
     """As compiled and interpreted core are compared, and processes that hash texts differently."""

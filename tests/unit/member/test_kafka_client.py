@@ -64,7 +64,7 @@ def test_the_command_tells_what_differs(capsys: pytest.CaptureFixture[str], tmp_
     words = ("--target", f"kafka:{NEWEST}", "--traces", "8", "--protocol", "classic")
     status, told = conformed(capsys, *words)
     assert (status, told["passed"], told["counts"]["failed"]) == (0, True, 0)
-    with planted(MUTANTS["lost-told-as-nothing"]):
+    with planted(MUTANTS["lost-partitions-not-reported"]):
         status, told = conformed(capsys, *words, "-o", str(tmp_path))
         assert (status, told["passed"]) == (1, False)
         groups = told["protocols"]["classic"]["groups"]

@@ -25,7 +25,7 @@ CLASSIC = {
     "poll-interval-not-watched": 1,
     "stall-only-resets": 1,
     "static-member-leaves": 1,
-    "lost-told-as-nothing": 1,
+    "lost-partitions-not-reported": 1,
     "eager-keeps-partitions": 1,
     "no-rejoin-after-revoking": 16,
     "fenced-not-fatal": 187,
@@ -41,18 +41,18 @@ CONSUMER = {
     "unreleased-instance-retried": 78,
     "fenced-keeps-its-epoch": 10,
     "joins-at-its-last-epoch": 0,
-    "leaves-before-it-tells": 0,
-    "static-consumer-leaves-for-good": 6,
-    "nothing-told-anew": 7,
+    "leaves-before-callback": 0,
+    "static-consumer-leaves-permanently": 6,
+    "full-heartbeat-not-repeated": 7,
     "acknowledged-before-revoked": 11,
     "late-answers-count": 0,
-    "joins-tell-everything-twice": 0,
-    "subscription-told-once": 0,
+    "full-heartbeat-after-join": 0,
+    "subscription-not-repeated": 0,
 }
 UNSEEN = {
     "commit-not-awaited": "schedules commit nothing",
     "revoked-before-committed": "schedules commit nothing",
-    "untold-partitions-unreported": "it is what Kafka does, whose profile the judge takes",
+    "added-partitions-unreported": "it is what Kafka does, whose profile the judge takes",
 }
 LENGTH = 40
 
