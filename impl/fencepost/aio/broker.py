@@ -1,4 +1,4 @@
-"""Coordinators in an asyncio program, over one store."""
+"""The asyncio driver of the core: a host of coordinators over one store."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GroupBroker(Calls):
     GroupBroker(MemoryStore()) as groups``. It opens the store, becomes leader of all its partitions (the epoch of each
     grows by one), loads them and serves. The owner of the store closes it.
 
-    The store decides the number of partitions, one by default. Each has a coordinator of its own, so a failed append
+    The store decides the number of partitions, one by default. Each has a separate coordinator, so a failed append
     delays only the groups of its partition.
 
     ``topics``: the topics at the start; ``set_topics`` changes them. ``clock`` gives milliseconds, which are written to
@@ -85,7 +85,7 @@ class GroupBroker(Calls):
         expect_methods(Store, store, "store", "MemoryStore() is one that lasts as long as the process")
         initial_state(
             Settings() if settings is None else settings, profile, functions=functions
-        )  # reports a mistake here
+        )  # raises for wrong arguments here, not at the start
         self._store = store
         self._settings = Settings() if settings is None else settings
         self._profile = profile
@@ -96,7 +96,7 @@ class GroupBroker(Calls):
         self._images = 0
         self._watchers: list[Watcher] = []
         self._engine: Engine | None = None
-        #: set once another broker leads a partition that was led here
+        #: set when another broker has become leader of a partition that this one led
         self.fenced = asyncio.Event()
 
     async def __aenter__(self) -> GroupBroker:
@@ -106,11 +106,11 @@ class GroupBroker(Calls):
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    # from the start to the end
+    # starting and stopping
 
     async def start(self) -> None:
-        """Open the store, be elected, load all partitions and begin to serve. Raises what the store raises, and
-        ``Started`` if it serves already."""
+        """Open the store, become leader of all partitions, load them, and begin to serve. Raises what the store raises,
+        and ``Started`` if the broker runs already."""
         if self._engine is not None:
             raise Started
         count = await self._store.open()
@@ -129,12 +129,12 @@ class GroupBroker(Calls):
             engine.tell(lambda: self._image(engine))
 
     async def drain(self) -> None:
-        """Wait until all that was asked for is durable and answered, then give the partitions up: who still waits, and
-        whoever asks from now on, is answered NOT_COORDINATOR."""
+        """Wait until all writes are durable and their requests are answered, then give up the partitions: requests that
+        still wait, and all later ones, are answered NOT_COORDINATOR."""
         await self._running().drain()
 
     async def stop(self) -> None:
-        """``drain``, and end. The store is left to its owner."""
+        """Drain and stop. The store stays open."""
         engine = self._engine
         if engine is not None:
             await engine.drain()
@@ -142,15 +142,16 @@ class GroupBroker(Calls):
             engine.end(Stopped())
 
     async def move(self, partition: int, away_s: float = 0.0) -> None:
-        """As if another broker had led a partition for so long: whoever waits in it is told so, and it is loaded again
-        (F-UNLOAD-01, F-LOAD-01). For tests of clients. Raises what the store raises."""
+        """Act as if another broker led a partition for ``away_s`` seconds: its waiting requests are answered
+        NOT_COORDINATOR, and it is loaded again (F-UNLOAD-01, F-LOAD-01). For tests of clients. Raises what the store
+        raises."""
         engine = self._running()
         engine.give_up(partition)
         await asyncio.sleep(away_s)
         if self._engine is engine:
             await engine.lead(partition)
 
-    # what is asked
+    # requests
 
     def submit(
         self,
@@ -163,11 +164,11 @@ class GroupBroker(Calls):
         denied_topics: frozenset[str] = frozenset(),
         denied_transactional_ids: frozenset[str] = frozenset(),
     ) -> asyncio.Future[m.ResponseBody]:
-        """As ``request``, but handled before the call returns, in the order of the calls; the answer may be there
-        already."""
+        """Like ``request``, but requests are handled in the order of the calls, normally before the call returns; the
+        future may be done already."""
         if type(body) not in m.VERSIONS:
             names = ", ".join(kind.__name__ for kind in m.VERSIONS)
-            raise IllegalEvent(f"{type(body).__name__} is no request; those that are: {names}")
+            raise IllegalEvent(f"body must be a request (got {type(body).__name__}); the requests are: {names}")
         newest = m.VERSIONS[type(body)][1]
 
         engine = self._running()
@@ -227,16 +228,17 @@ class GroupBroker(Calls):
         return await engine.ask(event)
 
     async def write_markers(self, body: WriteTxnMarkerRequest, groups: Iterable[str]) -> Mapping[int, m.ResponseBody]:
-        """End a transaction in the partitions of these groups: what each answers."""
+        """End a transaction in the partitions of these groups. Returns the answer of each partition."""
         places = sorted({self.partition_of(group_id) for group_id in groups})
         answers = await asyncio.gather(*[self.mark(place, body) for place in places])
         return dict(zip(places, answers, strict=True))
 
     def set_topics(self, topics: Iterable[Topic]) -> None:
-        """These are all topics from now on; consumer groups assign their partitions (M-META-03). Before the start, they
-        are those that it starts with. During the start, the coordinators learn of them when they have loaded.
+        """Replace the topics that exist; consumer groups assign their partitions (M-META-03). A call before the start
+        sets the topics to start with. After a call during the start, the coordinators get the topics when they have
+        loaded.
 
-        Raises ``IllegalEvent`` for what is no topic."""
+        Raises ``IllegalEvent`` for an invalid topic."""
         rows = tuple(topics)
         self._check(TopicsChanged(0, rows))
         self._topics = rows
@@ -246,20 +248,21 @@ class GroupBroker(Calls):
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """Those that ``set_topics`` told last, or that it starts with."""
+        """The topics of the last ``set_topics``, or those given at construction."""
         return self._topics
 
     def configure(self, group_id: str, config: GroupConfig | None) -> None:
-        """The settings of this group from now on; None: all default (M-CFG-01). Raises ``Stopped`` if nobody serves."""
+        """Set the settings of a group; None restores the defaults (M-CFG-01). Raises ``Stopped`` if the broker is not
+        running."""
         engine = self._running()
         self._check(GroupConfigChanged(0, group_id, config))
         engine.tell(lambda: GroupConfigChanged(engine.tick(), group_id, config))
 
-    # what there is
+    # the current state
 
     @property
     def partitions(self) -> int:
-        """How many partitions of groups there are."""
+        """The number of partitions of the offsets topic."""
         return len(self._running().broker.coordinators)
 
     @property
@@ -269,7 +272,7 @@ class GroupBroker(Calls):
 
     @property
     def counts(self) -> Counts:
-        """What it has done since the start."""
+        """Counts since the start."""
         return self._running().counts
 
     def partition_of(self, group_id: str) -> int:
@@ -277,11 +280,11 @@ class GroupBroker(Calls):
         return partition_for(group_id, self.partitions)
 
     def view(self, group_id: str) -> GroupView | None:
-        """What is held of a classic group at this moment."""
+        """The current state of a classic group; None if there is none of this name."""
         return view(self._running().state(self.partition_of(group_id)), group_id)
 
     def consumer_view(self, group_id: str) -> ConsumerGroupView | None:
-        """What is held of a consumer group at this moment."""
+        """The current state of a consumer group; None if there is none of this name."""
         return consumer_view(self._running().state(self.partition_of(group_id)), group_id)
 
     def views(self) -> dict[str, GroupView]:
@@ -294,12 +297,13 @@ class GroupBroker(Calls):
         return {name: each for state in states for name, each in consumer_views(state).items()}
 
     def offsets_view(self, group_id: str) -> OffsetsView:
-        """What is committed for a group, and pending in transactions."""
+        """The committed offsets of a group, and those pending in transactions."""
         return offsets_view(self._running().state(self.partition_of(group_id)), group_id)
 
     def watch(self, watcher: Watcher) -> None:
-        """Have it called after each step with the event and what came of it, as for metrics. It must be quick; what it
-        asks of the broker is handled after the step. A watcher that is given before the start sees the loads too."""
+        """Call ``watcher`` after each step with the event and its outcome, for example for metrics. It must be quick.
+        Requests that it submits are handled after the step. A watcher that is added before the start sees the loads
+        too."""
         self._watchers.append(watcher)
 
     def _running(self) -> Engine:

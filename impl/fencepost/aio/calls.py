@@ -1,4 +1,4 @@
-"""The requests that a program makes of its groups, each as a call of its own."""
+"""The group requests of a program, one method for each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _BY_NAME = 9
 
 
 def _version_by(topics: Iterable[o.OffsetCommitRequestTopic | o.OffsetFetchRequestTopic]) -> int | None:
-    """The newest version, unless a topic is named by its name, or none is named, as in a fetch of all."""
+    """The newest version that fits: ``_BY_NAME`` if a topic has a name, or if the list is empty, as in a fetch of all
+    topics; else None, for the newest of all."""
     named = list(topics)
     return _BY_NAME if not named or any(topic.name for topic in named) else None
 
@@ -30,13 +31,13 @@ def _version_by(topics: Iterable[o.OffsetCommitRequestTopic | o.OffsetFetchReque
 class Calls(ABC):
     """The requests of a host of groups: ``GroupBroker``, or a double in tests."""
 
-    #: what ``request`` raises when nobody serves
+    #: the error that ``request`` raises when the host is not running
     gone: ClassVar[type[Exception]]
 
     @property
     @abstractmethod
     def topics(self) -> tuple[Topic, ...]:
-        """Those that ``set_topics`` told last."""
+        """The topics of the last ``set_topics``."""
 
     @abstractmethod
     async def request(
@@ -50,66 +51,67 @@ class Calls(ABC):
         denied_topics: frozenset[str] = frozenset(),
         denied_transactional_ids: frozenset[str] = frozenset(),
     ) -> m.ResponseBody:
-        """Submit a request and await its answer; JoinGroup and SyncGroup may take as long as a rebalance.
+        """Submit a request and wait for its answer; JoinGroup and SyncGroup may take as long as a rebalance.
 
-        ``version`` is the newest if not given. Raises ``IllegalEvent`` for what is no request and for a version that
-        does not exist, ``Stopped`` if nobody serves. Cancelling the wait does not take the request back.
+        ``version`` defaults to the newest. Raises ``IllegalEvent`` if ``body`` is not a request or the version does not
+        exist, and ``Stopped`` if the host is not running. Cancelling the wait does not withdraw the request.
         """
 
     async def join(
         self, body: m.JoinGroupRequest, *, client_id: str = "", client_host: str = ""
     ) -> m.JoinGroupResponse:
-        """A dynamic member joins twice: MEMBER_ID_REQUIRED tells the id to come back with (C-JOIN-34)."""
+        """Join a classic group. A new dynamic member joins twice: the first answer, MEMBER_ID_REQUIRED, contains the id
+        to join with (C-JOIN-34)."""
         return await self._ask(m.JoinGroupResponse, body, client_id, client_host)
 
     async def sync(self, body: m.SyncGroupRequest) -> m.SyncGroupResponse:
-        """Answers with the member's share once the leader's assignment is in the log."""
+        """Wait for the assignment of the generation. The answer comes once the leader's assignment is in the log."""
         return await self._ask(m.SyncGroupResponse, body)
 
     async def heartbeat(self, body: m.HeartbeatRequest) -> m.HeartbeatResponse:
-        """Says whether the member is still in its generation, and keeps its session."""
+        """Extend the session of a classic member. The answer says whether the member is still in its generation."""
         return await self._ask(m.HeartbeatResponse, body)
 
     async def leave(self, body: m.LeaveGroupRequest) -> m.LeaveGroupResponse:
-        """Takes members out of a classic group, with a code for each."""
+        """Remove members from a classic group. The answer has an error code for each."""
         return await self._ask(m.LeaveGroupResponse, body)
 
     async def describe(self, body: m.DescribeGroupsRequest) -> m.DescribeGroupsResponse:
-        """What classic groups are like, and their members."""
+        """Describe classic groups and their members."""
         return await self._ask(m.DescribeGroupsResponse, body)
 
     async def list_groups(self, body: m.ListGroupsRequest) -> m.ListGroupsResponse:
-        """The groups of this coordinator, filtered by state, type and protocol type."""
+        """List the groups of this host, filtered by state, type and protocol type."""
         return await self._ask(m.ListGroupsResponse, body)
 
     async def delete(self, body: m.DeleteGroupsRequest) -> m.DeleteGroupsResponse:
-        """Deletes groups that are empty, with a code for each."""
+        """Delete empty groups. The answer has an error code for each."""
         return await self._ask(m.DeleteGroupsResponse, body)
 
     async def consumer_heartbeat(
         self, body: c.ConsumerGroupHeartbeatRequest, *, client_id: str = "", client_host: str = ""
     ) -> c.ConsumerGroupHeartbeatResponse:
-        """Of a member of a consumer group (KIP-848): joins with epoch 0, goes on with the epoch of the last answer, and
-        leaves with -1 (M-HB-*)."""
+        """Send the heartbeat of a member of a consumer group (KIP-848): it joins with epoch 0, continues with the epoch
+        of the last answer, and leaves with -1 (M-HB-*)."""
         return await self._ask(c.ConsumerGroupHeartbeatResponse, body, client_id, client_host)
 
     async def consumer_describe(self, body: c.ConsumerGroupDescribeRequest) -> c.ConsumerGroupDescribeResponse:
-        """What consumer groups are like, by member: its assignment, and its target."""
+        """Describe consumer groups, with the assignment and the target assignment of each member."""
         return await self._ask(c.ConsumerGroupDescribeResponse, body)
 
     async def commit_offsets(self, body: o.OffsetCommitRequest) -> o.OffsetCommitResponse:
-        """Stores positions, with a code for each partition; answers when they are in the log. Topics are named by their
-        names, or all by their ids; they are those of ``set_topics`` (O-COMMIT-02)."""
+        """Commit offsets. The answer comes when they are in the log, with an error code for each partition. The request
+        gives topics by name, or all by id; they must be topics of ``set_topics`` (O-COMMIT-02)."""
         return await self._ask(o.OffsetCommitResponse, body, version=_version_by(body.topics))
 
     async def fetch_offsets(self, body: o.OffsetFetchRequest) -> o.OffsetFetchResponse:
-        """What is committed for partitions of groups, or for all of them; topics as in ``commit_offsets``."""
+        """Fetch the committed offsets of groups, for given partitions or for all; topics as in ``commit_offsets``."""
         topics = [topic for group in body.groups for topic in group.topics or ()]
         return await self._ask(o.OffsetFetchResponse, body, version=_version_by(topics))
 
     def worker(self, group_id: str, topics: Topics, **options: Unpack[Options]) -> Worker:
-        """A member of the group in this program, which works on shares of these topics; ``fencepost.work`` has the
-        words. Raises ``BadSettings``, ``ValueError``."""
+        """Return a worker: a member of the group, in this program, that works on its part of these topics
+        (``fencepost.work``). Raises ``BadSettings``, ``ValueError`` or ``TypeError`` for invalid options."""
         from fencepost.work.worker import worker_of  # noqa: PLC0415
 
         from .inside import Inside  # noqa: PLC0415

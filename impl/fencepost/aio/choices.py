@@ -1,4 +1,4 @@
-"""Choices for a program that follows nobody else's."""
+"""Choices for a program that need not reproduce those of a Kafka broker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from uuid import uuid4
 
 
 class RandomChoices:
-    """Random member ids; the member that has waited longest leads; the first of equal protocols wins."""
+    """Random ids; the first candidate leads, which is the member that has waited longest; the first of equal protocols
+    wins."""
 
     def member_id(self, prefix: str) -> str:
         return f"{prefix}-{uuid4()}"

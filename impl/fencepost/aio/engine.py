@@ -1,10 +1,11 @@
-"""What drives the coordinators of a broker: steps, timers, tasks, and what has become of appends.
+"""The engine of a ``GroupBroker``: it makes the steps of its coordinators and handles timers, tasks and appends.
 
-Events are handled where they come in, one after the other, and nothing waits in between: a step is a function. What it
-writes is handed to the store, which makes many appends durable at once, and the steps go on meanwhile; answers that
-must not be ahead of the log wait for it in the core. When an append has failed and nothing was handled since, the core
-takes back what it did (F-RT-08). Else the partition is loaded again, for later steps stand on what is not there
-(F-RT-12, F-RT-18); and from then on its appends go one at a time, until one succeeds.
+The engine handles events as they arrive, one after the other. A step is a plain function, so nothing runs in between.
+The engine passes the records of a step to the store and continues with the next step; the store makes several appends
+durable together. In the core, answers that must not be ahead of the log wait until their records are durable. If an
+append fails and its coordinator has handled no event since, the core undoes the step (F-RT-08). Otherwise later steps
+depend on records that were not written, so the partition is loaded again (F-RT-12, F-RT-18). After a failure, the
+partition has only one append under way at a time, until one succeeds.
 """
 
 from __future__ import annotations
@@ -45,17 +46,17 @@ from .led import Alarm, Flight, Led
 
 _log = logging.getLogger(__name__)
 
-#: So long it waits before it loads a partition again that could not be loaded.
+#: Time between two attempts to load a partition.
 RETRY_S: Final = 1.0
-#: So long it waits with the next compaction when one has failed.
+#: Time without compaction after one has failed.
 REST_S: Final = 60.0
 Watcher: TypeAlias = Callable[[HostEvent, host.Served], None]
 
 
 @dataclass(slots=True)
 class Counts:
-    """What a broker has done since its start: ``events`` handled, ``records`` handed to the store in ``appends``, of
-    which ``failed`` were refused; partitions ``loaded`` again; records ``compacted`` away."""
+    """Counts since the broker's start: ``events`` handled; ``records`` passed to the store in ``appends``, of which
+    ``failed`` did not succeed; partitions ``loaded`` again; records removed by compaction (``compacted``)."""
 
     events: int = 0
     records: int = 0
@@ -66,7 +67,7 @@ class Counts:
 
 
 class Engine:
-    """Drives the coordinators of ``broker``, which leads nothing yet, within the running event loop."""
+    """Runs the coordinators of ``broker`` in the current event loop. The broker must not lead a partition yet."""
 
     def __init__(
         self, store: Store, broker: host.Broker, choices: Choices, clock: Callable[[], int], fenced: asyncio.Event
@@ -85,38 +86,38 @@ class Engine:
         self._open: dict[int, asyncio.Future[ResponseBody]] = {}
         self._held: deque[Callable[[], None]] = deque()
         self._flying: set[int] = set()  #: partitions that may have appends under way
-        self._careful: set[int] = set()  #: partitions whose last append has failed
-        self._holding = False  #: until all that is under way has landed
-        self._busy = False  #: a step is being made
+        self._careful: set[int] = set()  #: partitions whose last append failed: one append at a time
+        self._holding = False  #: draining: events are held until all appends have finished
+        self._busy = False  #: an event is being handled
         self._compacting: asyncio.Task[None] | None = None
-        self._rest = 0.0  #: no compaction before that time
+        self._rest = 0.0  #: no compaction before this time of the loop's clock
 
-    # what comes from outside
+    # calls of the broker
 
     async def lead(self, partition: int) -> None:
-        """Be elected, and load the partition. Raises what the store raises, and ``StoreError`` for records that make no
-        sense."""
+        """Become leader of a partition and load it. Raises what the store raises, and ``StoreError`` if the records
+        cannot be loaded."""
         led = Led(partition, await self._store.lead(partition))
         records = for_load(await self._store.load(partition))
         self.led[partition] = led
         self._at_once(lambda: self._own(led, Load(self.tick(), leader_epoch=led.epoch, records=records)))
         if self.state(partition).status is not Status.ACTIVE:
             del self.led[partition]
-            raise StoreError(f"partition {partition} holds records that no coordinator writes; it is not served")
+            raise StoreError(f"partition {partition} cannot be loaded: it contains records that no coordinator writes")
 
     def give_up(self, partition: int) -> None:
-        """Lead it no more, if it is led."""
+        """Stop leading a partition. Does nothing if the broker does not lead it."""
         led = self.led.get(partition)
         if led is not None:
             self._at_once(lambda: self._give_up(led))
 
     def ask(self, event: Callable[[int], HostEvent]) -> asyncio.Future[ResponseBody]:
-        """Handle a request, now if nothing must land before; ``event`` makes it of its id. The answer."""
+        """Handle a request, immediately unless events are held; ``event`` builds it from its id. Returns the answer."""
         answer: asyncio.Future[ResponseBody] = self._loop.create_future()
-        if self._busy or self._held or self._flying:  # while all is to land, something is under way
+        if self._busy or self._held or self._flying:  # ``_holding`` is not checked: it matters only while appends fly
             self._now_or_later(lambda: self._request(event, answer))
             return answer
-        self._busy = True  # nobody waits, and nothing is under way that must land first
+        self._busy = True  # the fast path: no event is held, and no append is under way
         try:
             self._request(event, answer)
         finally:
@@ -126,18 +127,18 @@ class Engine:
         return answer
 
     def tell(self, event: Callable[[], HostEvent]) -> None:
-        """Handle an event that nobody waits for."""
+        """Handle an event that has no answer."""
 
         def act() -> None:
             try:
                 self._feed(event())
-            except Exception:  # the state is as before
+            except Exception:  # the state is unchanged
                 _log.exception("the broker could not handle an event")
 
         self._now_or_later(act)
 
     async def drain(self) -> None:
-        """Let all land that is under way, then give every partition up."""
+        """Wait until all appends have finished, then give up every partition."""
         self._holding = True
         while flying := [flight.done for led in self.led.values() for flight in led.flights]:
             await asyncio.wait(flying)
@@ -150,22 +151,22 @@ class Engine:
         self._release()
 
     def end(self, reason: Exception) -> None:
-        """Nobody is answered any more."""
+        """Fail all requests that are still waiting with ``reason``."""
         for answer in self._open.values():
             if not answer.done():
                 answer.set_exception(reason)
         self._open.clear()
 
     def state(self, partition: int) -> CoordinatorState:
-        """The coordinator of a partition, led here or not."""
+        """Return the coordinator of a partition, whether or not this broker leads it."""
         return self.broker.coordinators[partition]
 
     def tick(self) -> int:
-        """The time, never going back."""
+        """Return the time in ms; it never goes back."""
         self._now = max(self._now, self._clock())
         return self._now
 
-    # whose turn it is
+    # the order of events
 
     def _now_or_later(self, act: Callable[[], None]) -> None:
         self._held.append(act)
@@ -173,7 +174,7 @@ class Engine:
             self._release()
 
     def _at_once(self, act: Callable[[], None]) -> None:
-        """Even if others wait; it may be what they wait for."""
+        """Call ``act`` ahead of the held events, which may wait for it."""
         if self._busy:
             act()
             return
@@ -185,7 +186,7 @@ class Engine:
         self._release()
 
     def _release(self) -> None:
-        """Handle what is held, unless something must land first."""
+        """Handle the held events, until one must wait for an append."""
         self._busy = True
         try:
             while self._held:
@@ -207,20 +208,20 @@ class Engine:
         self._open[number] = answer
         try:
             self._feed(event(number))
-        except Exception as failure:  # the state is as before; only the one who asked is told
+        except Exception as failure:  # the state is unchanged; only the requester gets the error
             self._open.pop(number, None)
             if not answer.done():
                 answer.set_exception(failure)
 
     def _own(self, led: Led, event: Event) -> None:
-        """An event of one partition."""
+        """Handle an event of one partition."""
         try:
             self._feed(host.OnPartition(led.partition, event))
-        except Exception:  # the state is as before
+        except Exception:  # the state is unchanged
             _log.exception("partition %s could not handle %s", led.partition, event)
 
     def _feed(self, event: HostEvent) -> None:
-        """One step, and what it asks for."""
+        """Make one step and carry out its outcome."""
         self.broker, served = host.step(self.broker, event, self._choices)
         self.counts.events += 1
         at_ms = event.event.at_ms if isinstance(event, host.OnPartition) else event.at_ms
@@ -239,11 +240,11 @@ class Engine:
         for watcher in self.watchers:
             watcher(event, served)
         for led in wrote:
-            if not led.sinking:  # the store may be quick enough
+            if not led.sinking:  # the store may have finished the append already
                 self._settle(led)
 
     def _take_up(self, led: Led, outcome: Outcome, at_ms: int) -> None:
-        """Timers and tasks."""
+        """Set and cancel timers, and start tasks."""
         for command in outcome.timers:
             old = led.alarms.get(command.key)
             if isinstance(command, SetTimer):
@@ -262,7 +263,8 @@ class Engine:
             led.tasks[key] = self._loop.call_soon(self._have_done, led, key)
 
     def _ring(self, led: Led, key: TimerKey) -> None:
-        """A timer is due, or was; when its turn has come it may be set again, or gone (F-RT-17)."""
+        """Fire a timer, unless it was set again for later. It may also be set again or cancelled before its turn comes
+        (F-RT-17)."""
         alarm = led.alarms[key]
         if alarm.at > alarm.wakes:
             alarm.wakes = alarm.at
@@ -273,14 +275,14 @@ class Engine:
         def fire() -> None:
             if led.alarms.get(alarm.key) is alarm:
                 del led.alarms[alarm.key]
-                self._now = max(self._now, alarm.due)  # the loop's clock says so; the other may have been set back
+                self._now = max(self._now, alarm.due)  # due by the loop's clock; self._clock may have been set back
                 self._own(led, TimerFired(self.tick(), alarm.key))
 
         self._now_or_later(fire)
 
     def _have_done(self, led: Led, key: TaskKey) -> None:
         def done() -> None:
-            if led.tasks.pop(key, None) is not None:  # else the partition was lost while this was held
+            if led.tasks.pop(key, None) is not None:  # else the partition was unloaded while the event was held
                 self._own(led, TaskDone(self.tick(), key))
 
         self._now_or_later(done)
@@ -288,7 +290,7 @@ class Engine:
     # the log
 
     def _append(self, led: Led, outcome: Outcome) -> None:
-        if led.sinking:  # it is about to be loaded again, and nothing may go behind what has failed
+        if led.sinking:  # the partition is about to be loaded again; no append may follow the failed one
             return
         state = self.state(led.partition)
         done = self._store.append(led.partition, outcome.written, leader_epoch=led.epoch)
@@ -296,12 +298,12 @@ class Engine:
         self._flying.add(led.partition)
         self.counts.appends += 1
         self.counts.records += len(outcome.written)
-        # Others may be done with it: the first that is looked at tells the core of all, and finds none if it is late.
+        # One call settles all appends that have finished; the calls for the others then find nothing to do.
         done.add_done_callback(lambda _: self._loop.call_soon(self._at_once, lambda: self._settle(led)))
 
     def _settle_landed(self) -> None:
-        """What has landed is told before anything else is handled: from the moment that an append has failed the store
-        takes others, and none may go behind it."""
+        """Settle finished appends before another event is handled. Once an append has failed, the store accepts others
+        again, and none of those queued here may follow the failed one."""
         for place in list(self._flying):
             led = self.led.get(place)
             if led is None or not led.flights:
@@ -310,7 +312,7 @@ class Engine:
                 self._settle(led)
 
     def _settle(self, led: Led) -> None:
-        """Tell the core what has become of appends, in their order."""
+        """Report finished appends to the core, in their order."""
         end = None
         while led.flights and led.flights[0].done.done() and led.flights[0].done.exception() is None:
             end = led.flights.popleft().end
@@ -329,11 +331,11 @@ class Engine:
             self._failed(led, failure)
 
     def _newest(self, led: Led, flight: Flight) -> bool:
-        """Whether nothing was handled since it was asked for; so no other append was asked for either."""
+        """Return whether the coordinator has handled no event since this append; then it is also the last append."""
         return self.state(led.partition).handled == flight.handled
 
     def _refused(self, led: Led, failure: AppendError) -> None:
-        """Nothing of the newest append is there: the core takes it back (F-RT-08)."""
+        """Have the core undo the step of the newest append, of which the store has written nothing (F-RT-08)."""
         _log.warning("partition %s could not be written: %s", led.partition, failure)
         self.counts.failed += 1
         self._careful.add(led.partition)
@@ -352,7 +354,7 @@ class Engine:
             self._load_again(led)
 
     def _give_up(self, led: Led) -> None:
-        """The partition is not led here any more; whoever waits in it is told so (F-UNLOAD-01)."""
+        """Stop leading the partition; its waiting requests are answered NOT_COORDINATOR (F-UNLOAD-01)."""
         _look_at(led.forget())
         if led.loading is not None:
             led.loading.cancel()
@@ -360,7 +362,7 @@ class Engine:
         self.led.pop(led.partition, None)
 
     def _load_again(self, led: Led) -> None:
-        """What the store holds is what counts (F-RT-12, F-RT-18)."""
+        """Load the partition again: the records in the store decide (F-RT-12, F-RT-18)."""
         left = led.forget()
         _look_at(left)
         self._begin(led)
@@ -398,13 +400,13 @@ class Engine:
             gone = await self._store.compact(partition)
             self.counts.compacted += gone
         except Exception:
-            _log.exception("partition %s could not be compacted; nothing that is needed is gone", partition)
+            _log.exception("partition %s could not be compacted; no data is lost", partition)
             self._rest = self._loop.time() + REST_S
         finally:
             self._compacting = None
 
 
 def _look_at(appends: list[asyncio.Future[None]]) -> None:
-    """Nobody else looks at how they end."""
+    """Retrieve the exceptions of appends that are no longer awaited, so that asyncio does not warn about them."""
     for done in appends:
         done.add_done_callback(lambda each: each.exception())

@@ -1,4 +1,4 @@
-"""The way of a worker to a coordinator in its own process."""
+"""The link from a worker to a coordinator in the same process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _HERE: Final = 0
 
 
 class Asks(Protocol):
-    """``Calls.request``, as far as it is needed."""
+    """The signature of ``Calls.request``, as far as a worker uses it."""
 
     def __call__(self, body: RequestBody, *, version: int | None, client_id: str) -> Awaitable[ResponseBody]: ...
 
 
 class Inside:
-    """``Link`` to who hosts groups here. ``gone``: what it raises when nobody serves."""
+    """A ``Link`` to a host of groups in this process. ``gone`` is the error that it raises when it is not running."""
 
     def __init__(self, asks: Asks, topics: Callable[[], tuple[Topic, ...]], gone: type[Exception]) -> None:
         self._asks = asks
@@ -29,12 +29,14 @@ class Inside:
         self._gone = gone
 
     async def find(self, group_id: str) -> int:
-        """Always here."""
+        """Return the only node: the coordinator is always in this process."""
         del group_id
         return _HERE
 
     async def ask(self, group_id: str, body: RequestBody, lane: str) -> ResponseBody:
-        """A coordinator in this process lets no request wait behind another."""
+        """Send a request. ``lane`` is not used: here, no request waits behind another one on a connection.
+
+        Raises ``ConnectionError`` if the host is not running."""
         del lane
         try:
             return await self._asks(body, version=BY_NAME.get(type(body)), client_id=group_id)
@@ -42,9 +44,9 @@ class Inside:
             raise ConnectionError(str(gone)) from gone
 
     def forget(self, group_id: str) -> None:
-        """There is nothing to be forgotten."""
+        """Do nothing: no coordinator is looked up, so none is cached."""
 
     async def topics(self, names: frozenset[str], ids: frozenset[bytes]) -> tuple[Topic, ...]:
-        """All there are."""
+        """Return all topics of the host."""
         del names, ids
         return self._topics()

@@ -1,4 +1,4 @@
-"""What a broker has under way for one partition that it leads."""
+"""A partition that a broker leads, with its appends, timers and tasks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fencepost.protocol.events import TaskKey, TimerKey
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """An append that is under way: ``end``, the offset behind its records as the core counts, and how many events the
-    coordinator had ``handled`` when it asked for it."""
+    """An append that is under way. ``end`` is the offset after its records, as the core counts; ``handled`` is the
+    number of events that the coordinator had handled when it made the append; ``done`` ends with it."""
 
     end: int
     handled: int
@@ -21,9 +21,9 @@ class Flight:
 
 @dataclass(slots=True, eq=False)
 class Alarm:
-    """A timer that is set: ``due`` in ms, ``at`` by the loop's clock. One that is set again for later, as that of a
-    session is by each heartbeat, keeps its ``handle``, which then ``wakes`` too early and finds that out; not once it
-    has ``rung``."""
+    """A timer that is set: ``due`` in ms, ``at`` in seconds of the loop's clock. Each heartbeat sets the session timer
+    again, for later. To save work, such a timer keeps its ``handle``, which then ``wakes`` too early and is set again.
+    A timer that has ``rung`` (its event is queued) gets a new handle."""
 
     key: TimerKey
     due: int
@@ -35,7 +35,8 @@ class Alarm:
 
 @dataclass(slots=True, eq=False)
 class Led:
-    """``sinking``: an append has failed, and the partition is about to be given up or loaded again."""
+    """A partition that a broker leads at leader epoch ``epoch``. ``sinking``: an append has failed, and the partition
+    is about to be given up or loaded again. ``loading`` is the task that loads it again."""
 
     partition: int
     epoch: int
@@ -46,7 +47,8 @@ class Led:
     loading: asyncio.Task[None] | None = None
 
     def forget(self) -> list[asyncio.Future[None]]:
-        """What is under way is late from now on. The appends among it."""
+        """Cancel the tasks and drop the appends under way, which count for nothing from now on. Returns those appends.
+        The timers stay: the core cancels them itself."""
         self.sinking = False
         for handle in self.tasks.values():
             handle.cancel()

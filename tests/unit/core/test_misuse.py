@@ -118,7 +118,7 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
         "never started",
     ),
     "aio-twice": (within(lambda groups: groups.start()), f.Started, "running already"),
-    "aio-body": (within(lambda groups: groups.request("x")), f.IllegalEvent, "str is no request; those that are:"),  # type: ignore[arg-type]
+    "aio-body": (within(lambda groups: groups.request("x")), f.IllegalEvent, r"body must be a request \(got str\)"),  # type: ignore[arg-type]
     "aio-other-call": (within(lambda groups: groups.leave(BEAT)), f.IllegalEvent, "takes a LeaveGroupRequest, not a H"),  # type: ignore[arg-type]
     "aio-version": (
         within(lambda groups: groups.request(BEAT, version=9)),
