@@ -1,4 +1,4 @@
-"""The coordinator on a TCP port: Kafka's wire protocol for clients as they are (``docs/serving.md``).
+"""The coordinator on a TCP port, with Kafka's wire protocol, for unmodified clients (``docs/serving.md``).
 
 It needs the packages of the extra ``serve``: kio has the messages of the protocol.
 """

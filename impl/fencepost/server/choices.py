@@ -1,4 +1,4 @@
-"""What Kafka's broker draws, as far as clients see it."""
+"""Random ids in the form of Kafka's broker, as clients see them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from fencepost.aio import RandomChoices
 
 
 class KafkaChoices(RandomChoices):
-    """Ids of members of consumer groups in Kafka's own text form (G-WIRE-28): ``hyphens`` if there may be some."""
+    """Choices whose member ids of consumer groups have Kafka's text form (G-WIRE-28). ``hyphens``: an id may contain
+    hyphens, but does not begin with one; otherwise it has none."""
 
     def __init__(self, *, hyphens: bool) -> None:
         self._hyphens = hyphens

@@ -1,4 +1,4 @@
-"""From a frame to the frame that answers it."""
+"""The dispatch of requests: from a frame to the frame of its answer."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from .wire.frames import (
 _log = logging.getLogger(__name__)
 
 _API_VERSIONS: Final = "api_versions"
-#: what may be asked before an exchange is begun, and in it
+#: APIs that are accepted before a SASL exchange begins, and during one
 _BEFORE_LOGIN: Final = (_API_VERSIONS, "sasl_handshake")
 _IN_LOGIN: Final = ("sasl_handshake", "sasl_authenticate")
-#: what needs nobody but the coordinator
+#: APIs that the coordinator handles alone (``Dispatch.begin``)
 _AT_ONCE: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group", "consumer_group_heartbeat"}) | {
     "offset_commit",
     "offset_fetch",
@@ -51,15 +51,16 @@ _HEAD: Final = Struct(">hhih")
 
 
 class Dispatch:
-    """Answers frames for a node, which may become another. ``observe`` is told of each request: its API, version,
-    seconds and error."""
+    """The function that answers frames for a node; ``node`` may be replaced. ``observe`` is called for each request
+    with its API, its version and its duration in seconds."""
 
     def __init__(self, node: Node, observe: Callable[[str, int, float], None] = lambda *_: None) -> None:
         self.node = node
         self._observe = observe
 
     async def __call__(self, connection: Connection, frame: bytes) -> bytes | None:
-        """The answer; None if there is none. Raises ``MalformedFrame`` for what Kafka closes a connection for."""
+        """Return the answer; None if the request has none. Raises ``MalformedFrame`` where Kafka closes the
+        connection."""
         session = connection.session
         assert isinstance(session, Session)
         answer = await self._answered(session, frame)
@@ -69,19 +70,19 @@ class Dispatch:
 
     async def _answered(self, session: Session, frame: bytes) -> bytes | None:
         if session.refused:
-            raise MalformedFrame("it was refused to log in")
+            raise MalformedFrame("request after a failed login")
         if session.bare:
             return bare_message(session, frame)
         header = read_request_header(frame)
         api = TABLE.get(header.api_key)
         if api is None:
-            raise MalformedFrame(f"there is no API {header.api_key} ({header.api}) here")
+            raise MalformedFrame(f"API key {header.api_key} ({header.api}) is not supported")
         logging_in = self.node.users is not None and not session.logged_in
         if logging_in and session.exchange is None:
             if api.name not in _BEFORE_LOGIN:
-                raise MalformedFrame(f"{api.name} before a log-in")
+                raise MalformedFrame(f"{api.name} before the login")
             if api.name == _API_VERSIONS and session.versions_known:
-                raise MalformedFrame(f"{api.name} again before a log-in")
+                raise MalformedFrame(f"a second {api.name} before the login")
         out_of_turn = logging_in and session.exchange is not None and api.name not in _IN_LOGIN
         if out_of_turn:
             session.refused = True
@@ -95,8 +96,9 @@ class Dispatch:
         return None if values is None else _written(api.name, header.api_version, header.correlation_id, values)
 
     def begin(self, connection: Connection, frame: bytes) -> bytes | Begun | None:
-        """As a call, for the requests that come most and need nobody but the coordinator: they are handled before this
-        returns. None: nothing was done, and the call does it; it also sees to all that is unusual."""
+        """Handle a frequent request without awaiting: one that only the coordinator handles. Returns the answer, or a
+        ``Begun`` that has it later. Returns None, and does nothing, for other requests and for unusual or malformed
+        ones: ``__call__`` handles them."""
         node, session = self.node, connection.session
         if type(session) is not Session or session.bare or session.refused or not node.acl.open:
             return None
@@ -139,8 +141,8 @@ class Dispatch:
         return answer() if done.done() else Begun(done, answer)
 
     def refuse(self, connection: Connection, frame: bytes, code: ErrorCode) -> bytes | None:
-        """The answer that says this error, of a request that is not handled. Raises ``MalformedFrame`` for what is no
-        request, and where its answer has no place for an error."""
+        """Return the answer that rejects a request with an error code. Raises ``MalformedFrame`` if the frame is not a
+        request, or its answer has no error code."""
         session = connection.session
         assert isinstance(session, Session)
         header = read_request_header(frame)
@@ -162,10 +164,11 @@ class Dispatch:
 
 
 def _known(key: int, version: int) -> tuple[Api, ReadBody, bool] | None:
-    """What is begun on the spot: how it is read, and whether its header has tagged fields."""
+    """The API, the reader of its body, and whether its header has tagged fields; None if ``begin`` does not handle this
+    version of the API."""
     api = TABLE.get(key)
     if api is None or api.name not in _AT_ONCE or not max(api.low, api.least) <= version <= api.high:
-        return None  # and nothing is kept of it: peers may say any number
+        return None  # not cached: peers may send any number
     return _begun(api, version)
 
 
@@ -176,8 +179,8 @@ def _begun(api: Api, version: int) -> tuple[Api, ReadBody, bool] | None:
 
 
 def _out_of_turn(call: Call, request: Any) -> Any:
-    """The values of the answer to a request that comes in the middle of a log-in. Like Kafka's, it is empty where it
-    has no place for the error."""
+    """The values of the answer to a request that interrupts a login. As in Kafka, the answer is empty if it has no
+    error code."""
     try:
         return refusal(call, request, Code.illegal_sasl_state)
     except MalformedFrame:
@@ -185,18 +188,18 @@ def _out_of_turn(call: Call, request: Any) -> Any:
 
 
 def _refused(api: Api, call: Call, request: Any, failure: BaseException) -> Any:
-    """The values of the answer to a request that has failed so."""
+    """The values of the answer to a request whose handling raised ``failure``."""
     if isinstance(failure, AppendError | StoreError):
-        _log.error("%s of %s is refused: %s", api.name, call.header.client_id, failure)
+        _log.error("%s of %s rejected: %s", api.name, call.header.client_id, failure)
         return refusal(call, request, Code.kafka_storage_error)
     if isinstance(failure, FencedEpoch):
-        _log.error("%s of %s is refused: %s", api.name, call.header.client_id, failure)
+        _log.error("%s of %s rejected: %s", api.name, call.header.client_id, failure)
         return elsewhere(call, request)
     if isinstance(failure, MisuseError):
-        _log.warning("%s of %s is refused: %s", api.name, call.header.client_id, failure)
+        _log.warning("%s of %s rejected: %s", api.name, call.header.client_id, failure)
     else:
         name = call.header.client_id
-        _log.error("%s v%s of %s could not be handled", api.name, call.version, name, exc_info=failure)
+        _log.error("%s v%s of %s failed with an internal error", api.name, call.version, name, exc_info=failure)
     return refusal(call, request, Code.unknown_server_error)
 
 
@@ -208,15 +211,15 @@ def _written(api: str, version: int, correlation_id: int, values: Any) -> bytes:
         try:
             return write(values, correlation_id)
         except GIVES_UP:
-            pass  # whatever is wrong, the other way says it
+            pass  # the general writer reports what is wrong
     return write_response(correlation_id, fill(response_schema(api, version), values))
 
 
 def _unsupported(api: Api, header: RequestHeader, code: Code) -> bytes:
-    """ApiVersions of a version that is not served is answered in version 0, so that any client can go on; for others
-    the connection is closed."""
+    """The answer to a request in an unsupported version. ApiVersions is answered in version 0, so that any client can
+    continue. Raises ``MalformedFrame`` for other APIs, which closes the connection."""
     if api.name != _API_VERSIONS:
-        raise MalformedFrame(f"there is no {api.name} v{header.api_version}")
+        raise MalformedFrame(f"{api.name} v{header.api_version} is not supported")
     known = {"api_key": api.key, "min_version": api.low, "max_version": api.high}
     values = {"error_code": code, "api_keys": [known] if code == Code.unsupported_version else []}
     return write_response(header.correlation_id, fill(response_schema(api.name, 0), values))

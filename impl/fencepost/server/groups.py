@@ -1,4 +1,4 @@
-"""The groups, as the server needs them: asked in the words of the core, whoever hosts the coordinators."""
+"""The interface between the server and a host of coordinators, with the core's messages."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from fencepost.protocol.view import GroupView
 
 
 class Groups(Protocol):
-    """A host of coordinators; ``fencepost.aio`` has them."""
+    """A host of coordinators. ``fencepost.aio.GroupBroker`` is one."""
 
     @property
     def partitions(self) -> int:
-        """How many partitions of offsets there are."""
+        """The number of partitions of the offsets topic."""
 
     def submit(
         self, body: RequestBody, *, version: int | None = None, client_id: str = "", client_host: str = ""
     ) -> asyncio.Future[ResponseBody]:
-        """As ``request``, handled before the call returns; the answer may be there already."""
+        """Like ``request``, but handled before the call returns; the future may be done already."""
 
     async def request(
         self,
@@ -35,20 +35,20 @@ class Groups(Protocol):
         denied_topics: frozenset[str] = frozenset(),
         denied_transactional_ids: frozenset[str] = frozenset(),
     ) -> ResponseBody:
-        """The answer to a request."""
+        """Return the answer to a request."""
 
     def view(self, group_id: str) -> GroupView | None:
-        """The classic group of this name as it is now."""
+        """Return the current state of a classic group; None if there is none of this name."""
 
     def set_topics(self, topics: Iterable[Topic]) -> None:
-        """These are all topics from now on."""
+        """Replace the topics that exist."""
 
     def configure(self, group_id: str, config: GroupConfig | None) -> None:
-        """The settings of this group from now on."""
+        """Set the settings of a group; None restores the defaults."""
 
     async def drain(self) -> None:
-        """Answer what is durable, then give the groups up: requests that wait, and later ones, are answered
-        NOT_COORDINATOR."""
+        """Answer the requests whose writes are durable, then give up the groups: waiting and later requests are
+        answered NOT_COORDINATOR."""
 
     async def mark(self, partition: int, body: WriteTxnMarkerRequest) -> ResponseBody:
-        """Ends a transaction in one partition of the offsets topic."""
+        """End a transaction in one partition of the offsets topic."""

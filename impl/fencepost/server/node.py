@@ -1,4 +1,4 @@
-"""One node: topics, groups and transactions, and what is kept of them."""
+"""A node: its topics, groups and transactions, and how it stores them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ GROUP_CONFIG_KIND = "group settings"
 
 
 class MarkerRefused(Exception):
-    """A partition of the offsets topic has not taken a marker."""
+    """A partition of the offsets topic rejected a transaction marker."""
 
 
 class Node:
-    """``announced``: the rows of ApiVersions. ``users``: who may log in; None: nobody has to. ``data_bytes``: what the
-    batches of all topics take."""
+    """The state of a server that its request handlers share. ``announced`` are the rows of ApiVersions. ``users`` are
+    the users that may log in; with None, clients need no login. ``data_bytes`` is the size of the batches of all
+    topics."""
 
     def __init__(
         self,
@@ -63,17 +64,17 @@ class Node:
         self.group_configs: dict[str, dict[str, str]] = {}
         self.announced: list[dict[str, int]] = []
         self.address: Address = options.listen
-        #: whether this node leads; which one does, None: nobody; in which epoch; and other nodes that live
+        #: whether this node leads; the node that leads (None: no node), its epoch; the other live nodes
         self.leads = True
         self.leader_id: int | None = options.node_id
         self.leader_epoch = leader_epoch
         self.peers: tuple[Endpoint, ...] = ()
         self.data_bytes = 0
-        #: whether the server ends: no Fetch waits for more data
+        #: the server is stopping, so no Fetch waits for more data
         self.ending = False
 
     def end_waits(self) -> None:
-        """Let every Fetch that waits for data be answered with what there is."""
+        """End the wait of every Fetch, so that it is answered with the available data."""
         self.ending = True
         for topic in self.topics.by_name.values():
             for log in topic.logs:
@@ -86,7 +87,7 @@ class Node:
         return PartitionLog(index, source, self._budget, self.leader_epoch)
 
     def serve_topics(self) -> None:
-        """From now on the groups know of every change of the topics."""
+        """Pass the topics, and every later change of them, to the groups."""
         self.topics.changed = self._topics_changed
         self.topics.tell()
 
@@ -94,22 +95,23 @@ class Node:
         self.groups.set_topics(tuple(topics))
 
     def endpoint(self, session: Session) -> Endpoint:
-        """Where a client finds this node: where it was told to be, else where the client came in."""
+        """Return this node's address for a client: the advertised one, or else the one that the client connected to."""
         at = self.options.advertised or session.local or self.address
         return Endpoint(self.options.node_id, at.host, at.port or self.address.port)
 
     def brokers(self, session: Session) -> list[Endpoint]:
-        """All nodes that live, by number."""
+        """Return all live nodes, sorted by id."""
         return sorted([self.endpoint(session), *self.peers], key=lambda each: each.node_id)
 
     def leader(self, session: Session) -> Endpoint | None:
-        """The node that leads, if one does."""
+        """Return the node that leads; None if there is none."""
         return next((each for each in self.brokers(session) if each.node_id == self.leader_id), None)
 
     # topics
 
     async def create_topic(self, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Topic:
-        """A new topic. Raises ``Refused``, or ``AppendError`` if it cannot be kept."""
+        """Create a topic and store it. Raises ``Refused`` if it is invalid, ``AppendError`` or ``StoreError`` if it
+        cannot be stored."""
         topic = self.topics.create(name, partitions, config)
         try:
             await self._keep(topic)
@@ -119,25 +121,25 @@ class Node:
         return topic
 
     async def delete_topic(self, topic: Topic) -> None:
-        """A topic goes with its data."""
+        """Delete a topic with its data."""
         self.topics.delete(topic)
         self.data_bytes -= sum(log.size for log in topic.logs)
         await self.store.write([Put(TOPIC_KIND, topic.name, None), DropBatches(topic.topic_id)])
 
     async def grow_topic(self, topic: Topic, partitions: int, *, validate_only: bool = False) -> None:
-        """A topic gets further partitions. Raises ``Refused``."""
+        """Add partitions, up to ``partitions`` in all. Raises ``Refused`` if that number is invalid."""
         self.topics.check_growth(topic, partitions)
         if not validate_only:
             self.topics.grow(topic, partitions)
             await self._keep(topic)
 
     async def configure_topic(self, topic: Topic, config: Mapping[str, str]) -> None:
-        """A topic's settings are these."""
+        """Replace the settings of a topic."""
         topic.config = dict(config)
         await self._keep(topic)
 
     async def delete_before(self, name: str, log: PartitionLog, offset: int) -> None:
-        """Records below that offset are read no more."""
+        """Delete the records below an offset."""
         before = log.size
         first = await log.delete_before(offset)
         self.data_bytes -= before - log.size
@@ -155,7 +157,7 @@ class Node:
         await self.store.write([Put(TOPIC_KIND, topic.name, json.dumps(row))])
 
     def retract(self, logs: Iterable[PartitionLog]) -> None:
-        """What could not be kept of these is taken back."""
+        """Remove the batches of these partitions that could not be stored."""
         for log in logs:
             before = log.size
             log.retract()
@@ -164,7 +166,7 @@ class Node:
     # groups
 
     async def configure_group(self, group_id: str, config: Mapping[str, str]) -> None:
-        """A group's own settings are these. Raises ``ValueError`` for what they cannot be."""
+        """Replace the settings of a group. Raises ``ValueError`` for invalid ones."""
         made = group_config(self.settings, config)
         self.groups.configure(group_id, made)
         if config:
@@ -176,14 +178,15 @@ class Node:
     # transactions
 
     async def _mark(self, known: Transaction, committed: bool) -> None:
-        """The markers of a transaction, in its partitions and in those of its offsets."""
+        """Write the markers of a transaction to its partitions and to those of its offsets. Raises ``MarkerRefused`` if
+        a coordinator rejects one."""
         producer_id, epoch = known.marker
         changes: list[Change] = []
         written: list[tuple[PartitionLog, int]] = []
         for name, index in sorted(known.partitions):
             log = self.topics.partition(name, index)
             if log is None:
-                continue  # the topic is gone; where nothing was written there is a marker all the same
+                continue  # the topic was deleted; partitions without data of the transaction do get a marker
             made = marker(
                 producer_id, epoch, committed=committed, coordinator_epoch=COORDINATOR_EPOCH, at_ms=wall_clock_ms()
             )
@@ -208,8 +211,8 @@ class Node:
         )
         for answer in await asyncio.gather(*[self.groups.mark(place, body) for place in sorted(known.offsets)]):
             if isinstance(answer, WriteTxnMarkerResponse) and answer.error_code is not ErrorCode.NONE:
-                raise MarkerRefused(f"a partition of offsets answers a marker with {answer.error_code.name}")
+                raise MarkerRefused(f"a partition of the offsets topic rejected a marker with {answer.error_code.name}")
 
     def status(self) -> dict[str, Any]:
-        """Numbers of what there is."""
+        """Return the number of topics and the size of their data."""
         return {"topics": len(self.topics.by_name), "data_bytes": self.data_bytes}

@@ -1,4 +1,4 @@
-"""How a server is set up, but for the settings of its coordinators."""
+"""The options of a server; the settings of its coordinators are in ``fencepost.protocol.settings``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ MIB: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What peers may take. Sizes in bytes, times in seconds.
+    """The resource limits of clients. Sizes are in bytes, times in seconds.
 
-    ``buffered_bytes``: what all connections together may have sent that is not answered yet. ``frame_s``: how long a
-    frame may take from its first byte to its last; ``write_s``: how long a peer may not take an answer; ``idle_s``: how
-    long a connection may be silent, as Kafka's ``connections.max.idle.ms``; ``login_s``: how long it may not log in.
-    ``data_bytes``: what the batches of all topics together may take; ``cached_bytes``: what the last of them may take
-    in memory, if they are kept elsewhere too."""
+    Args:
+        frame_bytes: the largest request.
+        connections: open connections.
+        buffered_bytes: unanswered requests of all connections together.
+        data_bytes: batches of all topics together.
+        cached_bytes: the newest batches, in memory, if a store on disk has them too.
+        frame_s: from the first to the last byte of a request.
+        write_s: until a client reads an answer.
+        idle_s: without a request, like Kafka's ``connections.max.idle.ms``.
+        login_s: until a client has logged in.
+        drain_s: at the end, for the answers under way.
+    """
 
     frame_bytes: int = MAX_FRAME_BYTES
     connections: int = 10_000
@@ -34,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A host and a port; port 0 takes a free one."""
+    """A host and a port; port 0 picks a free one."""
 
     host: str
     port: int
@@ -46,9 +53,18 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """``advertised``: where clients are sent, if that is not where they came in. ``offsets_partitions``: coordinators,
-    each with a partition of the offsets topic of its own; None: as many as the store has, or 50 (F-LOC-04).
-    ``auto_create``: how many partitions a topic gets that is asked for and not there; 0: none is made."""
+    """The options of a node.
+
+    Args:
+        listen: the address to listen on.
+        advertised: the address that clients are sent to; None: the one that they connected to.
+        node_id: the node's number.
+        cluster_id: Kafka's cluster id.
+        offsets_partitions: partitions of the offsets topic, each with its own coordinator; None: as many as the store
+            has, or 50 (F-LOC-04).
+        auto_create: partitions of a topic that is created on first use; 0: such topics are not created.
+        limits: resource limits.
+    """
 
     listen: Address = field(default_factory=lambda: Address(host="127.0.0.1", port=9092))
     advertised: Address | None = None

@@ -1,4 +1,4 @@
-"""A node as it was before its server ended."""
+"""Loading a node's topics, transactions and settings from the store when a server starts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .data.search import varint
 from .node import GROUP_CONFIG_KIND, TOPIC_KIND, Node
 from .transactions.coordinator import IDS_KIND, KIND
 
-#: as many bytes of batches are read at once
+#: the size of batches to read at a time, in bytes
 _PIECE: Final = 1 << 20
 
 
 async def restore(node: Node) -> None:
-    """Topics, transactions and settings of groups, and what batches say of producers. Raises ``StoreError`` for what
-    cannot be read."""
+    """Load topics, transactions, and settings of groups, and read the producers' state from the batches. Raises
+    ``StoreError`` if the data cannot be read."""
     kept = await node.store.kept()
     try:
         for name, text in kept.values.get(TOPIC_KIND, {}).items():
@@ -35,7 +35,7 @@ async def restore(node: Node) -> None:
             node.groups.configure(group_id, group_config(node.settings, config))
             node.group_configs[group_id] = config
     except (ValueError, KeyError, TypeError, IndexError, CorruptBatch, OldBatch, CodecError) as reason:
-        raise StoreError(f"what was kept cannot be read: {reason}") from None
+        raise StoreError(f"the stored data cannot be read: {reason}") from None
 
 
 async def _topic(node: Node, name: str, row: Mapping[str, Any]) -> None:
@@ -50,13 +50,13 @@ async def _topic(node: Node, name: str, row: Mapping[str, Any]) -> None:
 
 
 def committed(batch: Batch) -> bool:
-    """Whether a marker ends its transaction with a commit."""
+    """Return whether a marker commits its transaction. Raises ``CorruptBatch`` if the batch is not a marker."""
     data, at = batch.data, HEADER_BYTES
     _, at = varint(data, at)
-    _, at = varint(data, at + 1)  # behind the attributes
+    _, at = varint(data, at + 1)  # after the attributes
     _, at = varint(data, at)
     length, at = varint(data, at)
     key = read_marker_key(Reader(data[at : at + length], NEWEST))
     if key is None:
-        raise CorruptBatch("a control batch that ends no transaction")
+        raise CorruptBatch("a control batch is not a transaction marker")
     return key.committed

@@ -1,4 +1,4 @@
-"""Serve until a signal: what ``fencepost serve`` does, without its options."""
+"""The run of a server until a signal: ``fencepost serve`` without its command line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .server import Server
 
 _log = logging.getLogger(__name__)
 
-#: in the folder that is given
+#: the name of the SQLite file in the folder of ``--data``
 FILE: Final = "fencepost.db"
 #: The number of partitions of a new offsets topic, as in Kafka.
 OFFSETS_PARTITIONS: Final = 50
@@ -52,7 +52,7 @@ OFFSETS_PARTITIONS: Final = 50
 async def hosted(
     setup: Setup, store: Store, functions: Functions, rebalances: Rebalances | None = None
 ) -> AsyncIterator[GroupBroker]:
-    """The coordinators of a server; ``rebalances`` hears of all that they do, their loads included."""
+    """Run the coordinators of a server. ``rebalances`` watches all their steps, loads included."""
     choices = KafkaChoices(hyphens=not setup.profile.draws_no_hyphens)
     groups = GroupBroker(store, setup.settings, setup.profile, choices=choices, functions=functions)
     if rebalances is not None:
@@ -63,12 +63,24 @@ async def hosted(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """All that a server needs. ``topics``: those to make if they are not there, with their partitions. ``data``: the
-    folder in which everything is kept; or ``database``, the URL of a PostgreSQL that several nodes share, each with a
-    number of its own in ``options``, of which one that is not heard of for ``lease_s`` is followed by another; neither:
-    in memory. ``status``: where numbers and a page are served, if any. ``faults``: what is to go wrong, if anything.
-    ``flush``: what is acknowledged is on the disk, not only with the system. ``port``: an open one to accept
-    connections from, instead of listening on the address in ``options``."""
+    """The configuration of a server. Without ``data`` and ``database``, all data is in memory.
+
+    Args:
+        data: the folder for all data.
+        flush: acknowledge a write only when it is on the disk, not already when the operating system has it.
+        database: the URL of a PostgreSQL database that several nodes share, each with another ``options.node_id``.
+        lease_s: another node takes over when the leader has not renewed its lease for so many seconds.
+        options: addresses, numbers and limits.
+        settings: the settings of the coordinators.
+        profile: the profile of the coordinators.
+        topics: topics to create if they do not exist, with their numbers of partitions.
+        tls: the TLS context; None: no TLS.
+        users: the users that may log in; None: clients need no login.
+        acl: the access rights.
+        status: the address of the status port; None: no status port.
+        faults: the faults to inject.
+        port: an open port to accept connections from, instead of listening on ``options.listen``.
+    """
 
     data: Path | None = None
     flush: bool = True
@@ -88,7 +100,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Where a server listens, and what it has."""
+    """The addresses of a server that is ready, and its node."""
 
     listen: Address
     status: Address | None
@@ -96,7 +108,7 @@ class Ready:
 
 
 def opened(setup: Setup) -> Store:
-    """Where everything is kept. Raises ``OSError`` for a folder that cannot be made."""
+    """Create the store for this configuration. Raises ``OSError`` if its folder cannot be created."""
     partitions = setup.options.offsets_partitions
     if setup.database is not None:
         return PostgresStore(setup.database, partitions, new_partitions=OFFSETS_PARTITIONS)
@@ -107,8 +119,8 @@ def opened(setup: Setup) -> Store:
 
 
 async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Event | None = None) -> None:
-    """Serve until SIGTERM or SIGINT, or until that event. ``ready`` is called once clients may come. Raises ``OSError``
-    if an address or a folder cannot be had, ``StoreError`` for a store that cannot be used."""
+    """Serve until SIGTERM or SIGINT, or until the event ``until``. ``ready`` is called once the server answers. Raises
+    ``OSError`` if an address or a folder cannot be used, and ``StoreError`` if the store cannot."""
     stop = until or asyncio.Event()
     loop = asyncio.get_running_loop()
     if until is None:
@@ -126,7 +138,7 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a server, on a store that is open."""
+    """One run of a server, over an open store."""
 
     setup: Setup
     store: Store
@@ -137,7 +149,7 @@ class Run:
     ready: Callable[[Ready], None]
 
     async def alone(self, stop: asyncio.Event) -> None:
-        """The only node."""
+        """Serve as the only node."""
         plan = self.setup.faults
         groups = await self._hosted(self.store if plan is None else FailingStore(self.store, plan))
         node = self._node(groups)
@@ -148,10 +160,10 @@ class Run:
         self.stack.push_async_callback(server.stop)
         await self._tell_ready(server, address)
         await stop.wait()
-        _log.info("ending: %s connections are open", len(server.listener.connections))
+        _log.info("stopping: %s open connections", len(server.listener.connections))
 
     async def shared(self, database: str, stop: asyncio.Event) -> None:
-        """One of several nodes on a database: stands by, and leads when nobody does. Raises ``LeaseLost``."""
+        """Serve as one of several nodes on a database: stand by, and lead when no node does. Raises ``LeaseLost``."""
         lease = PostgresLease(database, self.setup.options.node_id, self.setup.lease_s)
         self.stack.push_async_callback(lease.close)
         node = self._node(Away(self.partitions))
@@ -159,7 +171,7 @@ class Run:
         node.transactions.ids = lease.producer_id
         server = Server(node, tls=self.setup.tls, observe=self.metrics.observe, port=self.setup.port)
         await lease.open()
-        await look(node, lease)  # a topic that was not known yet would seem to be none
+        await look(node, lease)  # before listening, so that no existing topic is reported as unknown
         address = await server.listen()
         self.stack.push_async_callback(server.stop)
         at = self.setup.options.advertised or address
@@ -211,7 +223,7 @@ async def _when(one: asyncio.Event, other: asyncio.Event) -> None:
 
 
 def hostile(plan: Plan | None, stack: AsyncExitStack, groups: GroupBroker) -> Callable[[Dispatch], Answer]:
-    """What makes a server misbehave as a plan says; without a plan nothing does."""
+    """Return the function that puts the plan's faults in front of the dispatch; without a plan, it changes nothing."""
 
     def between(dispatch: Dispatch) -> Answer:
         if plan is None:

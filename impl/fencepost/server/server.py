@@ -1,4 +1,4 @@
-"""A server: one node behind a port."""
+"""A server: a node behind a port."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _log = logging.getLogger(__name__)
 
 
 class Server:
-    """Use ``start``, then ``stop``. The node and its groups are the caller's. ``between``: what stands between the
-    connections and who answers, nothing if not given. ``port``: one that is open already."""
+    """A node that listens on a port; call ``start``, then ``stop``. The caller owns the node and its groups.
+    ``between`` may wrap the dispatch in a function of the caller, which then gets every frame. ``port`` is an open
+    port."""
 
     def __init__(
         self,
@@ -40,35 +41,35 @@ class Server:
         node.announced = ANNOUNCED
         dispatch = self._core = Dispatch(node, observe)
         self._dispatch = between(dispatch)
-        begin = dispatch.begin if self._dispatch is dispatch else None  # what stands between sees every frame
+        begin = dispatch.begin if self._dispatch is dispatch else None  # a wrapper gets every frame
         self.listener = Listener(self._answer, node.options.limits, self._overdue, begin)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, topics: Mapping[str, int] | None = None) -> Address:
-        """Make the topics that are not there, and listen; returns the address. Raises ``OSError`` if it cannot be
-        had, ``Refused`` for a topic that cannot be."""
+        """Create missing topics and listen. Returns the address. Raises ``OSError`` if the server cannot listen on it,
+        and ``Refused`` for an invalid topic."""
         await _begin(self.node, topics or {})
         self._tasks.append(asyncio.ensure_future(self.node.transactions.abort_late()))
         return await self.listen()
 
     async def listen(self) -> Address:
-        """Listen only: the node has no work of its own yet."""
+        """Listen without creating topics or ending transactions, for a node that stands by. Returns the address."""
         self.node.address = await self.listener.start(self.node.options.listen, self._tls, self._port)
         self._tasks.append(asyncio.ensure_future(_warm()))
         return self.node.address
 
     async def become(self, node: Node, topics: Mapping[str, int] | None = None) -> None:
-        """Serve that node from now on, on the same port."""
+        """Replace the node that is served on this port."""
         node.announced, node.address = ANNOUNCED, self.node.address
         await _begin(node, topics or {})
         self._tasks.append(asyncio.ensure_future(node.transactions.abort_late()))
         self.node = self._core.node = node
 
     async def stop(self) -> None:
-        """Answer the requests under way, then close everything.
+        """Answer the requests under way, then close all connections.
 
-        The node's groups are given up first, as Kafka does: a JoinGroup, SyncGroup or heartbeat that waits is answered
-        NOT_COORDINATOR (F-UNLOAD-01). A Fetch that waits for data is answered with what there is.
+        The server first gives up its groups, like Kafka: a waiting JoinGroup, SyncGroup or heartbeat is answered
+        NOT_COORDINATOR (F-UNLOAD-01). A waiting Fetch is answered with the available data.
         """
         for task in self._tasks:
             task.cancel()
@@ -78,7 +79,7 @@ class Server:
         await asyncio.wait({drained}, timeout=self.node.options.limits.drain_s)
         if not drained.done():
             _log.error(
-                "the groups are not given up after %s s: the store does not answer", self.node.options.limits.drain_s
+                "the groups were not given up within %s s: the store does not answer", self.node.options.limits.drain_s
             )
             drained.cancel()
         await self.listener.stop()
@@ -100,11 +101,11 @@ class Server:
         if isinstance(session, Session) and session.logged_in:
             return ""
         waited = now - connection.opened_at
-        return f"nobody has logged in for {waited:.0f} s" if waited > self.node.options.limits.login_s else ""
+        return f"no login within {waited:.0f} s" if waited > self.node.options.limits.login_s else ""
 
 
 async def _begin(node: Node, topics: Mapping[str, int]) -> None:
-    """Make the topics that are not there, and finish what was decided."""
+    """Create missing topics, and write the markers of transactions that were decided before."""
     node.serve_topics()
     for name, partitions in topics.items():
         if name not in node.topics.by_name:
@@ -113,7 +114,8 @@ async def _begin(node: Node, topics: Mapping[str, int]) -> None:
 
 
 async def _warm() -> None:
-    """Make readers and writers of the newest versions, which the first request of each would wait for."""
+    """Build the readers and writers of the newest versions, so that the first request of each need not wait for
+    them."""
     for api in TABLE.values():
         for version in range(max(api.low, api.least, api.high - 1), api.high + 1):
             warm(api.name, version)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import time
@@ -198,24 +199,24 @@ def test_workers_live_through_a_plan_that_is_drawn(protocol: str) -> None:
 
 def test_a_plan_says_what_is_wrong_with_it() -> None:
     for told, said in (
-        ([], 'a plan is an object with "faults", a list'),
-        ({"faults": [], "seeds": 1}, "a plan has no 'seeds'"),
-        ({"faults": [{"do": "lose"}, {"do": "loose"}]}, "fault 2: 'loose' is nothing that can go wrong: lose, "),
-        ({"faults": [{"do": "lose", "nht": 1}]}, "fault 1 has no 'nht'"),
-        ({"faults": [{"do": "lose", "nth": "1"}]}, "fault 1: nth is no int: '1'"),
-        ({"faults": [{"do": "lose", "nth": 0}]}, "fault 1: nth is 1 or more, not 0"),
-        ({"faults": [{"do": "lose", "chance": 3}]}, "fault 1: chance is between 0 and 1, not 3"),
-        ({"faults": [{"do": "error", "code": "OOPS"}]}, "fault 1: 'OOPS' is no error code"),
-        ({"faults": ["lose"]}, 'fault 1 is an object with "do"'),
+        ([], 'a plan must be an object with a list "faults"'),
+        ({"faults": [], "seeds": 1}, "a plan has no field 'seeds'; "),
+        ({"faults": [{"do": "lose"}, {"do": "loose"}]}, "fault 2: do must be one of lose, "),
+        ({"faults": [{"do": "lose", "nht": 1}]}, "fault 1: there is no field 'nht'"),
+        ({"faults": [{"do": "lose", "nth": "1"}]}, "fault 1: nth must be of type int (got '1')"),
+        ({"faults": [{"do": "lose", "nth": 0}]}, "fault 1: nth must be >= 1 (got 0)"),
+        ({"faults": [{"do": "lose", "chance": 3}]}, "fault 1: chance must be between 0 and 1 (got 3)"),
+        ({"faults": [{"do": "error", "code": "OOPS"}]}, "fault 1: code must be an error code of groups"),
+        ({"faults": ["lose"]}, 'fault 1 must be an object with "do"'),
     ):
-        with pytest.raises(BadPlan, match="^" + said.replace("(", r"\(")):
+        with pytest.raises(BadPlan, match="^" + re.escape(said)):
             parse(told)
 
 
 def test_the_command_says_what_is_wrong_with_a_plan(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     for text, said in (
-        ('{"faults": [{"do": "loose"}]}', "'loose' is nothing that can go wrong"),
+        ('{"faults": [{"do": "loose"}]}', "do must be one of"),
         ("{", "Expecting property name"),
         (None, "cannot be read: No such file or directory; use a number to draw a plan"),
     ):

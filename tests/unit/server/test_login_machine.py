@@ -314,7 +314,7 @@ def test_every_name_logs_in_for_itself_alone(name: str) -> None:
     for mechanism in DIGESTS:
         client, exchange = ScramClient(mechanism, name, "p=,x", "n"), users.begin(mechanism)
         if not name.isascii():
-            with pytest.raises(LoginRefused, match="no SCRAM message"):
+            with pytest.raises(LoginRefused, match="invalid SCRAM message"):
                 exchange.step(client.first())
             continue
         server_first, _ = exchange.step(client.first())

@@ -210,7 +210,7 @@ def test_a_leader_that_was_away_too_long_acknowledges_nothing_and_ends(nodes: li
             assert (await late).error_code == Code.not_leader_or_follower
         status, error = await asyncio.wait_for(asyncio.to_thread(nodes[0].ended), 120)
         assert status == 2
-        assert "start this one again" in error or "start this node again" in error
+        assert "restart this one" in error or "restart this node" in error
         assert (await fetch(two)).high_watermark == 2
 
     play(session())

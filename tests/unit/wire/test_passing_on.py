@@ -69,7 +69,7 @@ def passed(tmp_path: Path, asked: bytes, told: bytes, *, beat: bool = True) -> t
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        (b"\x00\x0c", "no request header"),
+        (b"\x00\x0c", "invalid request header"),
         (b"\x00\x0c\x00\x04\x00\x00\x00\x01\x7f\xff", "client id"),
     ],
 )
@@ -89,9 +89,9 @@ def test_a_request_without_a_header_passes(tmp_path: Path, asked: bytes, why: st
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        (request(HEARTBEAT, NEWEST, b"\x00\x00"), "has no version 99"),
-        (request(HEARTBEAT, 0, b"\x00\x09g"), "bytes are announced"),
-        (request(OFFSET_FETCH, NEWEST, b""), "has no version 99"),
+        (request(HEARTBEAT, NEWEST, b"\x00\x00"), "v99 is not supported"),
+        (request(HEARTBEAT, 0, b"\x00\x09g"), "bytes are left"),
+        (request(OFFSET_FETCH, NEWEST, b""), "v99 is not supported"),
     ],
 )
 def test_a_request_that_cannot_be_decoded_passes(tmp_path: Path, asked: bytes, why: str) -> None:
@@ -134,7 +134,7 @@ def fetch() -> bytes:
     [
         (beat(), answer(b""), "undecided", "could not be decoded"),
         (beat(), answer(struct.pack(">h", 999)), "refused", "error code 999"),
-        (fetch(), answer(b"\x00\x00\x00\x09"), "undecided", "items are announced"),
+        (fetch(), answer(b"\x00\x00\x00\x09"), "undecided", "bytes are left"),
         (
             fetch(),
             answer(struct.pack(">ihsiiqhh", 1, 1, b"t", 1, 0, -1, 0, 999)),

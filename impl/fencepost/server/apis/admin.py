@@ -1,4 +1,4 @@
-"""Topics made and deleted, and settings told and changed."""
+"""The APIs that create, grow and delete topics, and describe and change settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .metadata import cluster_right
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 _SET, _DELETE = 0, 1
-#: what may have settings in Kafka: topics, brokers, their loggers, client metrics, groups
+#: the resource types with settings in Kafka: topics, brokers, their loggers, client metrics, groups
 _RESOURCES: Final = frozenset({2, 4, 8, 16, 32})
 #: Kafka's ``num.partitions``
 _USUAL_PARTITIONS: Final = 1
@@ -26,12 +26,12 @@ _STRING, _INT, _LONG, _LIST = 2, 3, 5, 7
 _TYPES: Final = {"group.consumer.assignors": _LIST, "cleanup.policy": _LIST, "retention.ms": _LONG}
 _DYNAMIC_TOPIC, _STATIC_BROKER, _DEFAULT, _DYNAMIC_GROUP = 1, 4, 5, 8
 _BY_ID_SINCE: Final = 6
-#: before, ListConfigResources asks for client metrics
+#: earlier versions of ListConfigResources list client metrics only
 _KINDS_SINCE: Final = 1
 
 
 async def create_topics(call: Call, request: Any) -> Any:
-    """New topics, each with a code of its own."""
+    """Create topics. The answer has an error code for each."""
     names = [str(each.name) for each in request.topics]
     answers = []
     for each in request.topics:
@@ -46,7 +46,7 @@ async def create_topics(call: Call, request: Any) -> Any:
             answer["topic_id"] = uuid4().bytes if topic is None else topic.topic_id
             if call.may(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
                 answer.update(num_partitions=_partitions(each), replication_factor=1)
-            else:  # the numbers belong to the settings (KIP-525)
+            else:  # these numbers require the right to describe settings (KIP-525)
                 answer["topic_config_error_code"] = Code.topic_authorization_failed
         except Refused as refused:
             answer.update(error_code=refused.code, error_message=str(refused) or None)
@@ -71,13 +71,14 @@ async def _create(call: Call, row: Any, *, validate_only: bool) -> Topic | None:
                 "A manual partition assignment was specified, but numPartitions or replicationFactor was not -1.",
             )
         if sorted(int(each.partition_index) for each in row.assignments) != list(range(partitions)):
-            raise Refused(Code.invalid_replica_assignment, "partitions are numbered from 0 without a gap")
+            raise Refused(Code.invalid_replica_assignment, "partition numbers must start at 0 and have no gaps")
         if any([int(one) for one in each.broker_ids] != [node.options.node_id] for each in row.assignments):
-            raise Refused(Code.invalid_replica_assignment, "this node is the only one")
+            words = f"the replica must be node {node.options.node_id}, the only one"
+            raise Refused(Code.invalid_replica_assignment, words)
     elif row.replication_factor not in (-1, 1):
         raise Refused(
             Code.invalid_replication_factor,
-            f"a topic has one replica here, not {row.replication_factor}: this node is the only one",
+            f"replication factor must be 1, since there is one node (got {row.replication_factor})",
         )
     if any(each.value is None for each in row.configs):
         raise Refused(Code.invalid_config, "Null value not supported for topic configs")
@@ -91,7 +92,7 @@ _BOTH: Final = "You may not specify both topic name and topic id."
 
 
 async def delete_topics(call: Call, request: Any) -> Any:
-    """Topics go with all their data; offsets that were committed for them go too."""
+    """Delete topics with all their data, and the offsets that were committed for them."""
     node = call.node
     asked: list[tuple[str | None, bytes]] = (
         [(each.name, uuid_bytes(each.topic_id)) for each in request.topics]
@@ -115,7 +116,7 @@ async def delete_topics(call: Call, request: Any) -> Any:
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
         answer: dict[str, Any] = {"name": name, "topic_id": topic_id}
         if topic is not None and topic.name in twice and (name is None or topic_id == bytes(16)):
-            if name is None:  # one row for both
+            if name is None:  # one row for the name and the id
                 words = "The provided topic name maps to an ID that was already supplied."
                 both = {"name": topic.name, "topic_id": topic.topic_id}
                 answers.append({**both, "error_code": Code.invalid_request, "error_message": words})
@@ -144,14 +145,14 @@ async def delete_topics(call: Call, request: Any) -> Any:
 
 
 async def create_partitions(call: Call, request: Any) -> Any:
-    """Topics get further partitions."""
+    """Add partitions to topics."""
     node = call.node
     answers = []
     names = [str(each.name) for each in request.topics]
     for at, each in enumerate(request.topics):
         name = names[at]
         if name in names[:at]:
-            continue  # the first of them has the answer for all
+            continue  # the first entry has the answer for all entries of this name
         answer: dict[str, Any] = {"name": name}
         topic = node.topics.by_name.get(name)
         try:
@@ -163,10 +164,11 @@ async def create_partitions(call: Call, request: Any) -> Any:
                 raise Refused(Code.unknown_topic_or_partition, "This server does not host this topic-partition.")
             node.topics.check_growth(topic, int(each.count))
             if each.assignments is not None and len(each.assignments) != each.count - len(topic.logs):
-                words = f"{each.count - len(topic.logs)} assignments are needed, not {len(each.assignments)}"
+                words = f"there must be {each.count - len(topic.logs)} assignments (got {len(each.assignments)})"
                 raise Refused(Code.invalid_replica_assignment, words)
             if any([int(one) for one in row.broker_ids] != [node.options.node_id] for row in rows(each.assignments)):
-                raise Refused(Code.invalid_replica_assignment, "this node is the only one")
+                words = f"the replica must be node {node.options.node_id}, the only one"
+                raise Refused(Code.invalid_replica_assignment, words)
             await node.grow_topic(topic, int(each.count), validate_only=request.validate_only)
         except Refused as refused:
             answer.update(error_code=refused.code, error_message=str(refused) or None)
@@ -175,8 +177,8 @@ async def create_partitions(call: Call, request: Any) -> Any:
 
 
 async def describe_configs(call: Call, request: Any) -> Any:
-    """Settings of this node, of topics and of groups."""
-    if any(int(each.resource_type) not in _RESOURCES for each in request.resources):  # it fails as a whole
+    """Describe the settings of this node, of topics and of groups."""
+    if any(int(each.resource_type) not in _RESOURCES for each in request.resources):  # the whole request fails
         rows = [
             {"resource_type": each.resource_type, "resource_name": each.resource_name} for each in request.resources
         ]
@@ -241,7 +243,7 @@ def _row(name: str, value: str, source: int, *, read_only: bool = False) -> dict
 
 
 async def incremental_alter_configs(call: Call, request: Any) -> Any:
-    """Settings of groups are changed; those of topics are kept, and mean nothing here."""
+    """Change settings of groups and topics. Those of topics are stored, but have no effect."""
     answers = []
     asked = [(int(each.resource_type), str(each.resource_name)) for each in request.resources]
     for each, (kind, name) in zip(request.resources, asked, strict=True):
@@ -268,7 +270,7 @@ async def _alter(call: Call, kind: int, name: str, changes: Any, *, validate_onl
         if not call.may(Operation.ALTER_CONFIGS, Resource.GROUP, name):
             raise Refused(Code.group_authorization_failed, "Authorization failed.")
         if any(int(each.config_operation) not in (_SET, _DELETE) for each in changes):
-            raise Refused(Code.invalid_config, "Only lists can be added to, and taken from")
+            raise Refused(Code.invalid_config, "append and subtract need a list; no group setting is one")
         if not name:
             raise Refused(Code.invalid_request, "Default group resources are not allowed.")
         config = dict(node.group_configs.get(name, {}))
@@ -306,11 +308,11 @@ async def _alter(call: Call, kind: int, name: str, changes: Any, *, validate_onl
 
 
 async def list_config_resources(call: Call, request: Any) -> Any:
-    """What has settings of its own."""
+    """List the groups, nodes and topics that may have settings."""
     node = call.node
     if not cluster_right(call, Operation.DESCRIBE_CONFIGS):
         return {"error_code": Code.cluster_authorization_failed}
-    if call.version < _KINDS_SINCE:  # of client metrics alone, which are not served
+    if call.version < _KINDS_SINCE:  # client metrics only, which this server does not have
         return {}
     kinds = {int(each) for each in request.resource_types}
     if not kinds <= _RESOURCES:

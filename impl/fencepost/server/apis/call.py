@@ -1,4 +1,4 @@
-"""What a handler is called with, and what its caller may do."""
+"""The argument of a request handler: the node, the request header and the client, with its rights."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from ..security.session import Session
 
 
-#: in the place of rights that were not asked for
+#: Kafka's value in the field of rights if the request did not ask for them
 NOT_ASKED: Final = -2_147_483_648
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request: to which node it came, in which words, and from whom."""
+    """The context of a request: the node that handles it, its header, and the session of the client."""
 
     node: Node
     header: RequestHeader
@@ -32,40 +32,40 @@ class Call:
 
     @property
     def client_host(self) -> str:
-        """With a slash before it, as Kafka has it (G-WIRE-29)."""
+        """The client's address with a leading slash, like Kafka's (G-WIRE-29)."""
         return f"/{self.session.peer_host}"
 
     def may(self, operation: Operation, resource: Resource, name: str) -> bool:
-        """Whether the caller has that right."""
+        """Return whether the client has a right."""
         return self.node.acl.allows(self.session.principal, self.session.peer_host, operation, resource, name)
 
     def rights(self, resource: Resource, name: str, *, asked: bool = True) -> int:
-        """What the caller may do, as Kafka's bits; the least number of all where it was not asked."""
+        """Return the client's rights as Kafka's bit field; ``NOT_ASKED`` if the request did not ask for them."""
         if not asked:
             return NOT_ASKED
         return sum(1 << bit for operation, bit in BITS[resource].items() if self.may(operation, resource, name))
 
     def denied(self, operation: Operation, resource: Resource, names: Iterable[str]) -> frozenset[str]:
-        """Those of the names for which the caller does not have that right."""
+        """Return the names for which the client does not have a right."""
         if self.node.acl.open:
             return frozenset()
         return frozenset(name for name in names if not self.may(operation, resource, name))
 
     def all_topics_denied(self, operation: Operation) -> frozenset[str]:
-        """Those of all topics for which the caller does not have that right."""
+        """Return the existing topics for which the client does not have a right."""
         return self.denied(operation, Resource.TOPIC, self.node.topics.by_name)
 
 
 def first_of(values: Any, *names: str, default: Any = None) -> Any:
-    """The first attribute that the message of this version has."""
+    """Return the first of these attributes that the message has in its version, or ``default``."""
     return next((getattr(values, name) for name in names if hasattr(values, name)), default)
 
 
 def uuid_bytes(value: Any) -> bytes:
-    """A topic id of kio's as 16 bytes; none is zero."""
+    """Return a topic id of kio as 16 bytes; zeros for None."""
     return bytes(16) if value is None else bytes(value.bytes)
 
 
 def rows(values: Collection[Any] | None) -> Collection[Any]:
-    """An array that may be null."""
+    """Return an array, empty if it is null."""
     return () if values is None else values

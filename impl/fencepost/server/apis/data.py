@@ -1,4 +1,4 @@
-"""Produce, Fetch, and what tells of offsets in partitions."""
+"""The APIs of data: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch and DeleteRecords."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .metadata import cluster_right
 
 _log = logging.getLogger(__name__)
 
-#: From these versions on topics are named by their ids.
+#: From these versions on, requests give topics by id.
 _PRODUCE_BY_ID: Final = 13
 _FETCH_BY_ID: Final = 13
-#: From this version on a batch adds its partition to its transaction (KIP-890).
+#: From this version on, a batch adds its partition to its transaction (KIP-890).
 _IMPLICIT_SINCE: Final = 12
-#: From this version on a producer knows the code TRANSACTION_ABORTABLE.
+#: From this version on, a producer knows the code TRANSACTION_ABORTABLE.
 _ABORTABLE_SINCE: Final = 11
 #: Kafka's default ``message.timestamp.after.max.ms``
 _MOST_AHEAD_MS: Final = 3_600_000
@@ -39,7 +39,7 @@ _COMMITTED: Final = 1
 _NO_ACKS: Final = 0
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
-#: From which version on each of them may be asked for.
+#: The first version that supports each of them.
 _TIMES_SINCE: Final = {
     LATEST: 0,
     EARLIEST: 0,
@@ -52,7 +52,7 @@ _NEVER: Final = 1 << 15
 
 
 def _topic_of(call: Call, row: Any, *, by_id: bool, name: str = "name") -> tuple[Topic | None, dict[str, Any]]:
-    """The topic that a row names, if it is there, and how an answer names it."""
+    """Return the topic of a row, None if it does not exist, and the field of the answer that names it."""
     if by_id:
         topic_id = uuid_bytes(row.topic_id)
         return call.node.topics.by_id.get(topic_id), {"topic_id": topic_id}
@@ -61,7 +61,7 @@ def _topic_of(call: Call, row: Any, *, by_id: bool, name: str = "name") -> tuple
 
 
 async def produce(call: Call, request: Any) -> Any:
-    """Keeps batches as they come, each at the end of its partition."""
+    """Append batches to their partitions, unchanged but for their offsets."""
     by_id = call.version >= _PRODUCE_BY_ID
     acks = int(request.acks)
     transactional_id = getattr(request, "transactional_id", None)
@@ -89,13 +89,13 @@ async def produce(call: Call, request: Any) -> Any:
                 log = _writable(call, topic, named, index, by_id=by_id)
                 assert topic is not None
                 batch = _the_batch(each.records)
-                if batch.transactional:  # a newer client's batch adds its partition even if it is refused below
+                if batch.transactional:  # a newer client's batch adds its partition even if it is rejected below
                     log.verify(batch, from_zero=call.version >= _IMPLICIT_SINCE)
                     await _in_transaction(call, topic.name, log, batch, transactional_id)
                 if acks not in (-1, 0, 1):
                     raise Refused(Code.invalid_required_acks, "")
                 if batch.base or batch.count < 1 or batch.count != batch.last + 1:
-                    words = f"{batch.count} records from {batch.base} to {batch.last}: they begin at 0, without a gap"
+                    words = f"a batch must start at offset 0 without gaps (got {batch.count} from {batch.base})"
                     wrong = Refused(Code.invalid_record, words)
                     wrong.start = log.start
                     raise wrong
@@ -103,7 +103,7 @@ async def produce(call: Call, request: Any) -> Any:
                 changes += kept
                 written.append((log, log.end))
                 answer.update(base_offset=put.base, log_start_offset=log.start)
-                if not kept:  # Kafka tells a batch that it has already by its time
+                if not kept:  # the answer to a duplicate batch has a time, as in Kafka
                     answer["log_append_time"] = put.max_timestamp
                     known.append((log, put.last, answer))
             except Refused as reason:
@@ -117,7 +117,7 @@ async def produce(call: Call, request: Any) -> Any:
         if changes:
             await call.node.store.write(changes)
     except (AppendError, StoreError, FencedEpoch) as reason:
-        _log.error("batches of %s are refused: %s", call.header.client_id, reason)
+        _log.error("batches of %s rejected: %s", call.header.client_id, reason)
         fenced = isinstance(reason, FencedEpoch)
         call.node.retract([log for log, _ in written])
         for topic_row in answers:
@@ -128,12 +128,12 @@ async def produce(call: Call, request: Any) -> Any:
     else:
         for log, end in written:
             log.durable(end)
-    for log, last, answer in known:  # it may still be on its way to the disk
+    for log, last, answer in known:  # a duplicate batch may not be durable yet
         if not await durably(log, last):
             answer.update(error_code=Code.kafka_storage_error, base_offset=-1)
     if acks == _NO_ACKS:
         if any(answer.get("error_code") for row in answers for answer in row["partition_responses"]):
-            raise MalformedFrame("a batch is refused whose producer asks for no answer: it learns so from the end")
+            raise MalformedFrame("a batch sent with acks=0 was rejected; closing the connection tells the producer")
         return None
     return {"responses": answers}
 
@@ -150,7 +150,7 @@ def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int
 
 
 def _transactional(call: Call, row: Any, *, by_id: bool) -> Iterator[tuple[Batch, bool]]:
-    """Each batch of a transaction for the topic, and whether its partition is there and may be written."""
+    """Yield each transactional batch of a row, and whether its partition exists and the client may write to it."""
     topic, _ = _topic_of(call, row, by_id=by_id)
     for each in row.partition_data:
         with suppress(Refused):
@@ -161,17 +161,18 @@ def _transactional(call: Call, row: Any, *, by_id: bool) -> Iterator[tuple[Batch
 
 
 def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[Batch, list[Change]]:
-    """Where the batch is, and what is to be kept of it: nothing if it was there already. Raises ``Refused``."""
+    """Append a batch in memory. Returns it with its offsets, and the changes to store: none if the batch is a
+    duplicate. Raises ``Refused``."""
     node = call.node
     if node.data_bytes + len(batch.data) > node.options.limits.data_bytes:
-        raise Refused(Code.kafka_storage_error, "the server keeps no more data than its limit of it")
+        raise Refused(Code.kafka_storage_error, "data limit reached (--max-data-mib)")
     try:
         if batch.control:
-            raise Refused(Code.invalid_record, "only a coordinator of transactions writes markers")
+            raise Refused(Code.invalid_record, "a client must not write transaction markers")
         if batch.producer_id != NO_PRODUCER and batch.base_sequence < 0:
-            raise Refused(Code.invalid_record, f"sequence {batch.base_sequence} of an idempotent producer")
+            raise Refused(Code.invalid_record, f"base sequence must be >= 0 (got {batch.base_sequence})")
         if batch.max_timestamp > time.time() * 1_000 + _MOST_AHEAD_MS:
-            raise Refused(Code.invalid_timestamp, f"time {batch.max_timestamp} is more than an hour ahead")
+            raise Refused(Code.invalid_timestamp, f"timestamp {batch.max_timestamp} is more than an hour in the future")
         put, new = log.add(batch)
     except Refused as refused:
         refused.start = log.start
@@ -183,7 +184,8 @@ def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[
 
 
 def _the_batch(records: bytes | None) -> Batch:
-    """The one batch that a partition gets at a time. Raises ``Refused``."""
+    """Return the single batch of a partition's records. Raises ``Refused`` if there is not exactly one, or it is
+    invalid."""
     try:
         found = list(batches(records or b""))
     except OldBatch as old:
@@ -191,22 +193,24 @@ def _the_batch(records: bytes | None) -> Batch:
     except CorruptBatch as corrupt:
         raise Refused(Code.corrupt_message, str(corrupt)) from None
     if len(found) != 1:
-        raise Refused(Code.invalid_record, f"one batch for a partition is written at a time, not {len(found)}")
+        raise Refused(Code.invalid_record, f"a request must contain one batch for a partition (got {len(found)})")
     (batch,) = found
     return batch
 
 
 async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch, transactional_id: str | None) -> None:
-    """A batch of a transaction is one of the transaction that is open: late ones are refused (KIP-890)."""
+    """Check that a transactional batch belongs to the open transaction of its producer; late batches are rejected
+    (KIP-890). Raises ``Refused``."""
     if transactional_id is None:
-        raise Refused(Code.invalid_txn_state, "a batch of a transaction without a transactional id")
+        raise Refused(Code.invalid_txn_state, "a transactional batch needs a transactional id in the request")
     node = call.node
     implicit = call.version >= _IMPLICIT_SINCE
     known = node.transactions.known.get(transactional_id)
     if known is None or known.producer_id != batch.producer_id:
-        raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")
+        raise Refused(Code.invalid_producer_id_mapping, "the producer id does not belong to the transactional id")
     if known.producer_epoch != batch.producer_epoch:
-        raise Refused(Code.invalid_producer_epoch, f"epoch {batch.producer_epoch}, not {known.producer_epoch}")
+        words = f"producer epoch must be {known.producer_epoch} (got {batch.producer_epoch})"
+        raise Refused(Code.invalid_producer_epoch, words)
     if implicit:
         await node.transactions.add(known, [(name, log.index)], version=2)
     elif known.state.ending or (name, log.index) not in known.partitions:
@@ -215,8 +219,8 @@ async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch
 
 
 async def fetch(call: Call, request: Any) -> Any:
-    """Batches from given offsets on; waits for them if there are none. There are no sessions of fetches: each is of
-    itself, which any client can do."""
+    """Return batches from given offsets on, and wait if there are none. The server has no fetch sessions: each request
+    names all its partitions, which every client supports."""
     by_id = call.version >= _FETCH_BY_ID
     if getattr(request, "session_epoch", -1) > 0:
         return {"error_code": Code.fetch_session_id_not_found}
@@ -264,7 +268,7 @@ async def fetch(call: Call, request: Any) -> Any:
 async def _fetched(
     log: PartitionLog, each: Any, most: int, *, committed: bool, one_at_least: bool
 ) -> tuple[dict[str, Any], int]:
-    """What the answer says of a partition that may be read, and how much of the response's limit it uses."""
+    """Return the answer's fields for a readable partition, and how many bytes of the response's limit it uses."""
     offset = int(each.fetch_offset)
     ends = {"high_watermark": log.high, "last_stable_offset": log.stable, "log_start_offset": log.start}
     diverging = _diverging(log, each)
@@ -287,7 +291,8 @@ async def _fetched(
 
 
 def _taken(log: PartitionLog, offset: int, got: Fetched, most: int, *, committed: bool) -> int:
-    """How much of the response's limit a partition has used: Kafka fills the rest with a part of the next batch."""
+    """Return how many bytes of the response's limit a partition uses; Kafka fills the rest with a part of the next
+    batch."""
     return max(len(got.records), min(most, log.ready(offset, committed=committed))) if got.records else 0
 
 
@@ -309,7 +314,7 @@ def _readable(call: Call, topic: Topic | None, named: dict[str, Any], each: Any)
 
 
 def _diverging(log: PartitionLog, each: Any) -> dict[str, int] | None:
-    """Where the log and what the reader has read before part, if they do (KIP-595)."""
+    """Return where the log and the records that the reader has read diverge; None if they agree (KIP-595)."""
     last = int(getattr(each, "last_fetched_epoch", -1))
     if last < 0:
         return None
@@ -318,7 +323,7 @@ def _diverging(log: PartitionLog, each: Any) -> dict[str, int] | None:
 
 
 async def list_offsets(call: Call, request: Any) -> Any:
-    """Offsets by time, or the first and the last."""
+    """Return offsets by time, or the first and the last."""
     committed = int(getattr(request, "isolation_level", 0)) == _COMMITTED
     return {
         "topics": [
@@ -357,14 +362,14 @@ async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[
     elif wanted >= 0:
         found = await search.first_since(log, wanted, limit)
     else:
-        found = None  # nothing is kept elsewhere
+        found = None  # there is no tiered storage
     if found is None:
         return {**answer, "leader_epoch": -1}
     return {**answer, "timestamp": found[0], "offset": found[1], "leader_epoch": log.epoch_of(found[1])}
 
 
 async def offset_for_leader_epoch(call: Call, request: Any) -> Any:
-    """Where an epoch ended. Another broker may ask for any topic."""
+    """Return the end offsets of leader epochs. A client with the right of a broker may ask for any topic."""
     answers = []
     broker = cluster_right(call, Operation.CLUSTER_ACTION)
     for row in request.topics:
@@ -386,7 +391,7 @@ async def offset_for_leader_epoch(call: Call, request: Any) -> Any:
 
 
 async def delete_records(call: Call, request: Any) -> Any:
-    """What is below an offset is read no more."""
+    """Delete the records below given offsets."""
     answers = []
     for row in request.topics:
         name = str(row.name)

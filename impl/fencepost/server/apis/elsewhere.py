@@ -1,4 +1,4 @@
-"""What a node answers that stands by: where to ask instead."""
+"""The answers of a node that stands by: they send clients to the leader."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ _TOPICS: Final = frozenset({"create_topics", "delete_topics", "create_partitions
 
 
 def anywhere(name: str, request: Any) -> bool:
-    """Whether any node answers that. Idempotent producers ask any for their ids."""
+    """Return whether a node that stands by answers this request itself. A producer without a transactional id gets its
+    id from any node."""
     return name in _ANYWHERE or (name == "init_producer_id" and request.transactional_id is None)
 
 
 def elsewhere(call: Call, request: Any) -> Any:
-    """That another node leads, so that the client looks for it. Raises ``MalformedFrame`` where an answer has no place
-    to say so: the connection is closed then, which has the client look too."""
+    """The answer that another node leads; the client then looks it up. Raises ``MalformedFrame`` if the answer has no
+    error code: the closed connection makes the client look up the leader too."""
     name = call.header.api
     if name == "fetch":
         return {

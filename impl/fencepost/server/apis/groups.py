@@ -1,4 +1,4 @@
-"""The APIs of groups and offsets: the coordinator's own answers, in the words of each version."""
+"""The APIs of groups and offsets: the coordinator's answers, as messages of the requested version."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from ..security.acl import Operation, Resource
 from ..wire.convert import to_request
 from .call import Call
 
-#: The newest version that the coordinator knows another name of: what differs is a message that is always null.
+#: The newest version that the coordinator knows, where Kafka has a later one that only adds a message, always null
+#: here.
 _SAME_AS: Final[dict[type, int]] = {m.DeleteGroupsRequest: 2}
-#: From this version on a null protocol name is one (G-WIRE-20).
+#: From this version on, a protocol name may be null (G-WIRE-20).
 _NULL_PROTOCOL_SINCE: Final = 7
-#: Before this version one group is asked for, and one key.
+#: Earlier versions of OffsetFetch ask for a single group.
 _SEVERAL_GROUPS_SINCE: Final = 8
-#: From this version on a commit of offsets adds its partition to the transaction (KIP-890).
+#: From this version on, TxnOffsetCommit adds its partition to the transaction (KIP-890).
 _IMPLICIT_SINCE: Final = 5
-#: from this version of TxnOffsetCommit on a client knows the code TRANSACTION_ABORTABLE
+#: From this version of TxnOffsetCommit on, a client knows the code TRANSACTION_ABORTABLE.
 _ABORTABLE_SINCE: Final = 4
-#: from this version of TxnOffsetCommit on topics are named by their ids
+#: From this version of TxnOffsetCommit on, requests give topics by id.
 _BY_ID_SINCE: Final = 6
 
 _RIGHTS: Final[dict[str, Operation]] = {
@@ -46,7 +47,7 @@ _RIGHTS: Final[dict[str, Operation]] = {
     "delete_groups": Operation.DELETE,
     "offset_delete": Operation.DELETE,
 }
-#: Those that look at topics, and with which right (M-VAL-02, O-COMMIT-02, O-FETCH-01).
+#: The APIs that name topics, with the right that each requires (M-VAL-02, O-COMMIT-02, O-FETCH-01).
 _TOPIC_RIGHTS: Final[dict[str, Operation]] = {
     "consumer_group_heartbeat": Operation.DESCRIBE,
     "consumer_group_describe": Operation.DESCRIBE,
@@ -58,7 +59,7 @@ _TOPIC_RIGHTS: Final[dict[str, Operation]] = {
 
 
 async def coordinated(call: Call, request: Any) -> Any:
-    """Any API that the coordinator of a group answers."""
+    """Handle a request of any API that the group coordinator answers."""
     api = call.header.api
     body = to_request(api, request)
     if isinstance(body, o.TxnOffsetCommitRequest):
@@ -77,12 +78,12 @@ async def coordinated(call: Call, request: Any) -> Any:
 
 
 def _rights(call: Call, row: Any) -> int:
-    """To a group that was asked for; not shown with an error."""
+    """Return the client's rights to a described group; ``NOT_ASKED`` if its row has an error."""
     return call.rights(Resource.GROUP, row.group_id, asked=row.error_code == Code.none)
 
 
 def in_version(answer: m.ResponseBody, version: int) -> Any:
-    """The answer, as a message of that version has it."""
+    """Return the answer as its message has it in ``version``."""
     if isinstance(answer, m.JoinGroupResponse) and version >= _NULL_PROTOCOL_SINCE and not answer.protocol_name:
         return replace(answer, protocol_name=None)
     if isinstance(answer, o.OffsetFetchResponse) and version < _SEVERAL_GROUPS_SINCE:
@@ -105,8 +106,8 @@ async def _ask(call: Call, api: str, body: m.RequestBody) -> m.ResponseBody:
 
 
 async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
-    """Check the right to the transactional id, the producer that has it, and that the partition of the offsets topic is
-    in its transaction; a newer client adds it by writing to it (O-TXN-01). Raises ``Answered``."""
+    """Check the right to the transactional id, its producer, and that the partition of the offsets topic is in its
+    transaction; the request of a newer client adds the partition (O-TXN-01). Raises ``Answered`` with the error."""
     node = call.node
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, body.transactional_id):
         raise _refused(call, body, Code.transactional_id_authorization_failed, everywhere=True)
@@ -117,7 +118,7 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
     if all(_fault(call, topic, each.partition_index) for topic in body.topics for each in topic.partitions):
         raise _refused(call, body, Code.none)
     if not body.group_id:
-        return  # it is refused as such
+        return  # the coordinator rejects the empty group id
     try:
         if not body.transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")
@@ -126,18 +127,18 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
             await node.transactions.add(known, offsets=[partition], version=2)
             return
         if known is None or known.producer_id != body.producer_id:
-            raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")
+            raise Refused(Code.invalid_producer_id_mapping, "the producer id does not belong to the transactional id")
         if known.producer_epoch != body.producer_epoch:
-            raise Refused(Code.invalid_producer_epoch, "the epoch is over")
+            raise Refused(Code.invalid_producer_epoch, "the producer epoch is not the current one")
         if partition not in known.offsets or known.state.ending:
             code = Code.transaction_abortable if call.version >= _ABORTABLE_SINCE else Code.invalid_txn_state
-            raise Refused(code, "the offsets are not in the transaction")
+            raise Refused(code, "the group's offsets are not in the transaction")
     except Refused as refused:
         raise _refused(call, body, refused.code) from None
 
 
 def _fault(call: Call, row: Any, index: int) -> Code:
-    """Why the caller cannot commit an offset of the partition."""
+    """Return the error of committing an offset for the partition; ``none`` if the client may."""
     topics = call.node.topics
     topic = topics.by_name.get(row.name) if row.name else topics.by_id.get(row.topic_id)
     name = row.name or (topic.name if topic is not None else "")
@@ -149,7 +150,8 @@ def _fault(call: Call, row: Any, index: int) -> Code:
 
 
 def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code, *, everywhere: bool = False) -> Answered:
-    """The same error for each partition that is there and may be read; ``everywhere``: for each other one too."""
+    """The answer with the same error for each partition that exists and may be read; others have their own error.
+    ``everywhere``: the same error for all partitions."""
     return Answered(
         {
             "topics": [
@@ -171,7 +173,7 @@ def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code, *, everywhe
 
 
 class Answered(Exception):
-    """The request is answered with these values, and nothing else is done."""
+    """The answer to a request that is not handled further, raised with its values."""
 
     def __init__(self, values: Any) -> None:
         super().__init__()
@@ -195,7 +197,7 @@ def _groups(body: m.RequestBody) -> Iterable[str]:
 
 
 def _topics(body: m.RequestBody) -> Iterable[str]:
-    """Names of topics that are asked for, and may not be there."""
+    """The topic names of a request; such topics may not exist."""
     if isinstance(body, c.ConsumerGroupHeartbeatRequest):
         return body.subscribed_topic_names or ()
     if isinstance(body, o.OffsetFetchRequest):
@@ -204,7 +206,7 @@ def _topics(body: m.RequestBody) -> Iterable[str]:
 
 
 async def find_coordinator(call: Call, request: Any) -> Any:
-    """It is the node that leads, for groups and for transactions (F-FIND-01 to 06)."""
+    """Return the coordinator of groups or transactional ids: the node that leads (F-FIND-01 to 06)."""
     node, version = call.node, call.version
     batched = version >= lookup.BATCHED
     keys = tuple(request.coordinator_keys) if batched else (request.key,)

@@ -1,4 +1,4 @@
-"""SASL: which mechanisms there are, and the exchange of one."""
+"""The SASL APIs: the handshake, and the messages of an exchange."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .call import Call
 
 
 async def handshake(call: Call, request: Any) -> Any:
-    """Begins an exchange, if the mechanism is one that is configured. After an error the connection is closed, unless
-    the client has logged in before."""
+    """Begin an exchange, if the mechanism is configured. After an error, the connection is closed unless the client had
+    logged in before."""
     users = call.node.users
     if users is None:
         return {"error_code": Code.illegal_sasl_state}
@@ -31,8 +31,8 @@ async def handshake(call: Call, request: Any) -> Any:
 
 
 def bare_message(session: Session, message: bytes) -> bytes:
-    """The answer to a message of an exchange without a header, as SaslHandshake v0 begins it. Raises
-    ``MalformedFrame`` if the user is refused, for there is no other way to say so."""
+    """Return the answer to a message of an exchange that SaslHandshake v0 began; such messages have no header. Raises
+    ``MalformedFrame`` if the login fails, since the answer has no error code."""
     assert session.exchange is not None
     try:
         answer, name = session.exchange.step(message)
@@ -49,10 +49,11 @@ def _done(session: Session, name: str | None) -> None:
 
 
 async def authenticate(call: Call, request: Any) -> Any:
-    """A message of the exchange. Raises ``MalformedFrame`` for what Kafka gives no answer to."""
+    """Handle a message of the exchange. Raises ``MalformedFrame`` where Kafka closes the connection without an
+    answer."""
     session = call.session
     if session.exchange is None:
-        return {"error_code": Code.illegal_sasl_state, "error_message": "no log-in is under way", "auth_bytes": b""}
+        return {"error_code": Code.illegal_sasl_state, "error_message": "no login is in progress", "auth_bytes": b""}
     try:
         answer, name = session.exchange.step(bytes(request.auth_bytes))
     except LoginUnanswered as refused:

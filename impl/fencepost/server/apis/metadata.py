@@ -1,4 +1,4 @@
-"""Which brokers, topics and versions there are."""
+"""The APIs that describe versions, brokers and topics."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .call import NOT_ASKED, Call, uuid_bytes
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _NAMED_SINCE: Final = 3
 _NODE_SINCE: Final = 5
-#: v0 has no null: an empty list asks for all
+#: v0 has no null, so an empty list asks for all topics
 _NULL_SINCE: Final = 1
 _NO_ID: Final = bytes(16)
 _NOBODY: Final = -1
-#: endpoints that DescribeCluster may be meant for
+#: the endpoint types of DescribeCluster
 _BROKERS, _CONTROLLERS = 1, 2
 
-#: What Kafka 4.4 says of itself, as far as it holds here: KIP-848 is served, and transactions of version 2.
+#: The features of Kafka 4.4 that this server has: KIP-848, and transactions of version 2.
 FEATURES: Final = (("group.version", 1), ("transaction.version", 2), ("metadata.version", 33))
 
 
 async def api_versions(call: Call, request: Any) -> Any:
-    """The versions that are served; who says nonsense of itself is told so."""
+    """Return the supported APIs and versions. An invalid client name or version gets an error."""
     node = call.node
     if call.version >= _NAMED_SINCE:
         name, version = request.client_software_name, request.client_software_version
@@ -54,7 +54,7 @@ async def api_versions(call: Call, request: Any) -> Any:
 
 
 async def metadata(call: Call, request: Any) -> Any:
-    """This node, and the topics that were asked for."""
+    """Return the nodes and the requested topics."""
     node = call.node
     asked = request.topics
     rows: list[dict[str, Any]] = []
@@ -84,7 +84,7 @@ async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: b
         topic = node.topics.by_id.get(topic_id)
         if topic is None:
             return {"name": None, "topic_id": topic_id, "error_code": Code.unknown_topic_id}
-        if not call.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):  # an id is no secret, and a name is
+        if not call.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):  # the name stays hidden
             return {"name": None, "topic_id": topic_id, "error_code": Code.topic_authorization_failed}
         return _topic(call, topic, rights=rights)
     if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
@@ -104,7 +104,7 @@ async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: b
 
 
 def _topic(call: Call, topic: Topic, *, rights: bool) -> dict[str, Any]:
-    """While nobody leads, who asks tries again."""
+    """The row of a topic. While no node leads, its partitions have LEADER_NOT_AVAILABLE, which clients retry."""
     node = call.node
     node_id = _NOBODY if node.leader_id is None else node.leader_id
     code = Code.leader_not_available if node.leader_id is None else Code.none
@@ -129,12 +129,12 @@ def _topic(call: Call, topic: Topic, *, rights: bool) -> dict[str, Any]:
 
 
 async def describe_cluster(call: Call, request: Any) -> Any:
-    """This node, and others that stand by."""
+    """Return the live nodes, and the one that leads."""
     node = call.node
     endpoint = int(getattr(request, "endpoint_type", 1))
     if endpoint != _BROKERS:
         code = Code.mismatched_endpoint_type if endpoint == _CONTROLLERS else Code.unsupported_endpoint_type
-        return {"error_code": code, "error_message": "this is a broker", "endpoint_type": 1}
+        return {"error_code": code, "error_message": "this node is a broker, not a controller", "endpoint_type": 1}
     return {
         "endpoint_type": endpoint,
         "cluster_id": node.options.cluster_id,
@@ -147,7 +147,7 @@ async def describe_cluster(call: Call, request: Any) -> Any:
 
 
 async def describe_topic_partitions(call: Call, request: Any) -> Any:
-    """Topics in pages, as newer admin clients ask for them."""
+    """Return topics in pages, for newer admin clients."""
     node = call.node
     names = sorted({str(each.name) for each in request.topics} or set(node.topics.by_name))
     listed_all = not request.topics
@@ -164,7 +164,7 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
     for name in names:
         if name in denied:
             continue
-        if not name:  # Kafka fails over it
+        if not name:  # Kafka fails with an internal error
             wrong = [{"name": each.name, "error_code": Code.unknown_server_error} for each in request.topics]
             return {"topics": [{**row, "topic_authorized_operations": NOT_ASKED} for row in wrong]}
         if left == 0:
@@ -184,13 +184,13 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
         if first + len(row["partitions"]) < len(topic.logs):
             following = {"topic_name": name, "partition_index": first + len(row["partitions"])}
             break
-    if not listed_all:  # behind those of the page, whatever their names are
+    if not listed_all:  # after the rows of the page, whatever their names
         rows += [{"name": name, "error_code": Code.topic_authorization_failed} for name in sorted(denied)]
     return {"topics": rows, "next_cursor": following}
 
 
 def _cluster_rights(call: Call, request: Any) -> int:
-    """What the caller may do to the cluster; nothing is shown to those who may not describe it."""
+    """Return the client's rights to the cluster; none if it may not describe the cluster."""
     asked = getattr(request, "include_cluster_authorized_operations", False)
     if asked and not cluster_right(call, Operation.DESCRIBE):
         return 0
@@ -198,5 +198,5 @@ def _cluster_rights(call: Call, request: Any) -> int:
 
 
 def cluster_right(call: Call, operation: Operation) -> bool:
-    """Whether the caller may do that to the cluster."""
+    """Return whether the client has a right to the cluster."""
     return call.may(operation, Resource.CLUSTER, CLUSTER_NAME)

@@ -1,7 +1,7 @@
-"""An answer that says an error wherever the answer to a request has a place for one.
+"""Answers that reject a request with an error code.
 
-Where that is depends on the version. Some answers have an error code at the top, others one for each row that the
-request named. OffsetFetch has had three places: its partitions (v0-1), the top (v2-7), and its groups (v8 on).
+The place of the error code depends on the API and version. Some answers have one at the top, others have one for each
+row of the request. In OffsetFetch it is in the partitions (v0-1), at the top (v2-7), or in the groups (v8 on).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ..wire.frames import MalformedFrame, response_schema
 from ..wire.shape import shape
 from .call import Call, uuid_bytes
 
-#: The rows of an answer that say this error, from the request.
+#: From a request and an error code to the rows of the answer.
 _Rows: TypeAlias = Callable[[Any, Code], list[dict[str, Any]]]
 
 
 def refusal(call: Call, request: Any, code: Code) -> dict[str, Any]:
-    """The code at the top of the answer, if that has one; else at each row that the request named.
+    """Return the answer with the code at its top, if it has one there, or else in each row of the request.
 
-    Raises ``MalformedFrame`` where no row can carry the error, as for the metadata of all topics: the connection is
-    closed then.
+    Raises ``MalformedFrame``, which closes the connection, if there is no row for the error, as in the metadata of all
+    topics.
     """
     api, version = call.header.api, call.version
     fields = {field.name for field in shape(response_schema(api, version))}
@@ -33,11 +33,11 @@ def refusal(call: Call, request: Any, code: Code) -> dict[str, Any]:
     for name, rows in _ROWS.get(api, {}).items():
         if name in fields and (made := rows(request, code)):
             return {name: made}
-    raise MalformedFrame(f"{api} failed, and its answer has no place to say so")
+    raise MalformedFrame(f"{api} failed, and its answer has no error code")
 
 
 def _each(rows: str, *keys: str) -> _Rows:
-    """A row for each of these rows of the request, with the same keys. A row that is a plain string fills the key."""
+    """Copy the keys of each row of the request. The value of a row that is a plain string goes to all keys."""
 
     def made(request: Any, code: Code) -> list[dict[str, Any]]:
         return [{**_keys(row, keys), "error_code": code} for row in getattr(request, rows, None) or ()]
@@ -63,10 +63,10 @@ def _topics(
     error: str = "error_code",
     filled: Mapping[str, Any] = MappingProxyType({}),
 ) -> _Rows:
-    """A row for each topic of the request, and in it one for each of its partitions.
+    """Make a row for each topic of the request, with a row for each of its partitions.
 
-    ``topics``, ``partitions``, ``number`` and ``named`` are the fields of the request; ``answered`` and ``numbered``
-    those of the answer, where it calls partitions and their number differently. ``filled``: further fields of a row.
+    ``topics``, ``partitions``, ``number`` and ``named`` are fields of the request. ``answered`` and ``numbered`` are
+    the names of ``partitions`` and ``number`` in the answer, if they differ. ``filled`` are further fields of a row.
     """
 
     def made(request: Any, code: Code) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def _topics(
 
 
 def _coordinators(request: Any, code: Code) -> list[dict[str, Any]]:
-    """As Kafka's row of a coordinator that is not known."""
+    """Rows like Kafka's for an unknown coordinator."""
     return [{"key": key, "node_id": -1, "host": "", "port": -1, "error_code": code} for key in request.coordinator_keys]
 
 
@@ -96,7 +96,7 @@ def _deleted(request: Any, code: Code) -> list[dict[str, Any]]:
 _OFFSETS: Final = {"topics": _topics("topics", "partitions", "partition_index")}
 _GROUPS: Final = {"groups": _each("groups", "group_id")}
 _RESOURCES: Final = _each("resources", "resource_type", "resource_name")
-#: By API and field of the answer.
+#: The rows by API and field of the answer.
 _ROWS: Final[dict[str, dict[str, _Rows]]] = {
     "produce": {
         "responses": _topics(

@@ -1,4 +1,4 @@
-"""Every API that is served, with its versions: those of Kafka 4.4.0."""
+"""All supported APIs, with the versions of Kafka 4.4.0."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from ..wire.frames import API_KEYS
 from . import admin, data, groups, login, metadata, transactions
 from .call import Call
 
-#: From kio's message to the values of the answer; None where there is no answer.
+#: From kio's message of a request to the values of its answer; None if it has none.
 Handler: TypeAlias = Callable[[Call, Any], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """``low`` and ``high`` are announced. ``least``: the first version that is served, if that is another."""
+    """An API. ApiVersions announces versions ``low`` to ``high``; ``least`` is the first supported one, if it is
+    higher."""
 
     name: str
     low: int
@@ -32,7 +33,7 @@ class Api:
 TABLE: Final[dict[int, Api]] = {
     each.key: each
     for each in (
-        # announced from 0 on, for the sake of old clients of librdkafka that look there for what a broker can do
+        # announced from v0: old versions of librdkafka derive a broker's features from this range
         Api("produce", 0, 13, data.produce, least=3),
         Api("fetch", 4, 18, data.fetch),
         Api("list_offsets", 1, 11, data.list_offsets),

@@ -16,7 +16,7 @@ from ..wire.convert import milliseconds
 from .call import Call
 from .metadata import cluster_right
 
-#: From these versions on a client knows the code PRODUCER_FENCED.
+#: From these versions on, a client knows the code PRODUCER_FENCED.
 _FENCED_SINCE: Final = {"init_producer_id": 4, "add_partitions_to_txn": 2, "add_offsets_to_txn": 2, "end_txn": 2}
 _BATCHED_SINCE: Final = 4
 _BUMPING_SINCE: Final = 5
@@ -27,7 +27,8 @@ def _knows_fenced(call: Call) -> bool:
 
 
 async def init_producer_id(call: Call, request: Any) -> Any:
-    """An id for an idempotent producer, or that of a transactional id with an epoch that fences those before."""
+    """Return a producer id: a new one for an idempotent producer, or that of the transactional id, with an epoch that
+    fences earlier producers."""
     name = request.transactional_id
     if name is not None and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
         return _no_producer(Code.transactional_id_authorization_failed)
@@ -49,7 +50,8 @@ async def init_producer_id(call: Call, request: Any) -> Any:
 
 
 def _may_be_idempotent(call: Call) -> bool:
-    """Whether the caller may have a producer id without a transactional id: any right to write is enough (KIP-679)."""
+    """Return whether the client may have a producer id without a transactional id: the right to write to any topic is
+    enough (KIP-679)."""
     acl, session = call.node.acl, call.session
     return cluster_right(call, Operation.IDEMPOTENT_WRITE) or acl.allows_any(
         session.principal, session.peer_host, Operation.WRITE, Resource.TOPIC
@@ -61,7 +63,7 @@ def _no_producer(code: Code) -> dict[str, Any]:
 
 
 async def add_partitions_to_txn(call: Call, request: Any) -> Any:
-    """Partitions that a transaction is going to write to."""
+    """Add partitions to a transaction before it writes to them."""
     if call.version < _BATCHED_SINCE:
         topics = request.v3_and_below_topics
         rows = await _add(
@@ -73,7 +75,7 @@ async def add_partitions_to_txn(call: Call, request: Any) -> Any:
             verify_only=False,
         )
         return {"results_by_topic_v3_and_below": rows}
-    if not cluster_right(call, Operation.CLUSTER_ACTION):  # brokers alone send these versions
+    if not cluster_right(call, Operation.CLUSTER_ACTION):  # only brokers send these versions
         return {"error_code": Code.cluster_authorization_failed}
     return {
         "results_by_transaction": [
@@ -99,7 +101,7 @@ async def _add(
     node = call.node
     wanted = [(str(row.name), int(index)) for row in topics for index in row.partitions]
     codes: dict[tuple[str, int], Code] = {}
-    checked = call.version < _BATCHED_SINCE  # a broker has checked the rights of the producer that it asks for
+    checked = call.version < _BATCHED_SINCE  # in later versions a broker has checked the producer's rights
     if checked and not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
         codes = dict.fromkeys(wanted, Code.transactional_id_authorization_failed)
     else:
@@ -133,7 +135,7 @@ async def _add(
 
 
 async def add_offsets_to_txn(call: Call, request: Any) -> Any:
-    """The partition of a group's offsets is in the transaction too."""
+    """Add the partition of a group's offsets to a transaction."""
     name, group = str(request.transactional_id), str(request.group_id)
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
         return {"error_code": Code.transactional_id_authorization_failed}
@@ -151,7 +153,7 @@ async def add_offsets_to_txn(call: Call, request: Any) -> Any:
 
 
 async def end_txn(call: Call, request: Any) -> Any:
-    """Commits or aborts; answered when every partition has its marker."""
+    """Commit or abort a transaction. The answer comes when every partition has its marker."""
     name = str(request.transactional_id)
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
         return {"error_code": Code.transactional_id_authorization_failed}

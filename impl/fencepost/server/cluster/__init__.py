@@ -1,1 +1,1 @@
-"""Several nodes on one database, of which one leads."""
+"""Several nodes on one database, one of which leads."""

@@ -1,4 +1,4 @@
-"""Groups of a node that leads none of them."""
+"""The groups of a node that stands by: it leads none of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NONE: Final = ListGroupsResponse(ErrorCode.NOT_COORDINATOR, ())
 
 
 class Away:
-    """They are led elsewhere. ``partitions``: of the offsets topic."""
+    """A ``Groups`` without groups, since another node leads them. ``partitions``: of the offsets topic."""
 
     def __init__(self, partitions: int) -> None:
         self.partitions = partitions
@@ -24,28 +24,28 @@ class Away:
     def submit(
         self, body: RequestBody, *, version: int | None = None, client_id: str = "", client_host: str = ""
     ) -> asyncio.Future[ResponseBody]:
-        """As ``request``."""
+        """Like ``request``."""
         done: asyncio.Future[ResponseBody] = asyncio.get_running_loop().create_future()
         done.set_result(_NONE)
         return done
 
     async def request(self, body: RequestBody, **_: Any) -> ResponseBody:
-        """A list of groups has none (F-FIND-05); other requests are refused before they come here."""
+        """Return an empty list of groups (F-FIND-05). The dispatch rejects other requests before they come here."""
         return _NONE
 
     def view(self, group_id: str) -> GroupView | None:
-        """No group is here."""
+        """Return None: this node has no groups."""
         return None
 
     def set_topics(self, topics: Iterable[Topic]) -> None:
-        """No group is here that would want to know."""
+        """Do nothing: this node has no groups."""
 
     def configure(self, group_id: str, config: GroupConfig | None) -> None:
-        """Nor one that would have settings."""
+        """Do nothing: this node has no groups."""
 
     async def drain(self) -> None:
-        """No request waits here."""
+        """Do nothing: no request waits here."""
 
     async def mark(self, partition: int, body: WriteTxnMarkerRequest) -> ResponseBody:
-        """No offsets are here."""
+        """Reject the marker: another node leads the offsets topic."""
         return WriteTxnMarkerResponse(ErrorCode.NOT_COORDINATOR)

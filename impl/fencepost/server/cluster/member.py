@@ -1,6 +1,6 @@
-"""One node of several on a database: it stands by until nobody leads, then it does, until it ends.
+"""One of several nodes on a database. It stands by until no node leads, then it leads until it stops.
 
-A node that has lost its lease ends: nothing of what it held may be used any more. Started again, it stands by."""
+A node that has lost its lease stops, because its state in memory is no longer valid. After a restart it stands by."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from ..server import Server
 
 _log = logging.getLogger(__name__)
 
-#: so often within its lease a node is heard of
+#: beats of a node within the time of a lease
 _BEATS: Final = 4
 
 
 class LeaseLost(StoreError):
-    """Another node may lead by now."""
+    """The node has lost its lease, so another node may lead."""
 
 
 class Member:
-    """``lead`` makes the node that leads in an epoch, loaded, and sets the event that it is given once another host has
-    taken a partition over. ``topics``: those that who leads makes if they are not there."""
+    """The server's part in the cluster. ``lead`` loads and returns a node that leads in an epoch; it sets its second
+    argument, an event, when another host has taken over a partition. ``topics`` are created by the leader if they do
+    not exist, with their numbers of partitions."""
 
     def __init__(
         self,
@@ -46,13 +47,13 @@ class Member:
         self.fenced = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until it is told to end. Raises ``LeaseLost``, and ``StoreError`` if it cannot lead."""
+        """Stand by and lead until ``stop`` is set. Raises ``LeaseLost``, and ``StoreError`` if the node cannot lead."""
         loop = asyncio.get_running_loop()
         waits = [loop.create_task(each.wait()) for each in (stop, self.fenced)]
         try:
             while not stop.is_set():
                 if self.fenced.is_set():
-                    raise LeaseLost("another node has taken over; start this one again, to stand by")
+                    raise LeaseLost("another node has taken over; restart this one to stand by")
                 began = loop.time()
                 try:
                     await self._beat(began)
@@ -74,7 +75,7 @@ class Member:
                 await asyncio.gather(self._leading, return_exceptions=True)
 
     async def leave(self) -> None:
-        """Another may lead at once."""
+        """Release the lease, so that another node may lead immediately."""
         if self._epoch is not None:
             with suppress(StoreError):
                 await self._lease.release(self._epoch)
@@ -82,14 +83,14 @@ class Member:
     async def _beat(self, now: float) -> None:
         if self._epoch is not None:
             if not await self._lease.renew(self._epoch):
-                raise LeaseLost("another node leads by now; start this one again, to stand by")
+                raise LeaseLost("another node leads now; restart this one to stand by")
             self._renewed = now
         seen = await look(self._server.node, self._lease)
         if self._epoch is None and seen.leader is None:
             self._epoch = await self._lease.claim()
             if self._epoch is not None:
                 self._renewed = now
-                _log.info("nobody leads: this node does, in epoch %s", self._epoch)
+                _log.info("no node leads: this node takes over in epoch %s", self._epoch)
                 self._leading = asyncio.ensure_future(self._lead(self._epoch, self.fenced))
 
     async def _take_over(self, node: Node) -> None:
@@ -99,13 +100,14 @@ class Member:
         _log.info("this node leads in epoch %s", self._epoch)
 
     def _without_database(self, now: float, failure: StoreError) -> None:
-        _log.warning("the database cannot be asked who leads: %s", failure)
+        _log.warning("the lease could not be checked in the database: %s", failure)
         if self._epoch is not None and now - self._renewed > self._lease.seconds:
-            raise LeaseLost(f"the lease is over, and the database does not renew it ({failure}); start this node again")
+            raise LeaseLost(f"the lease has expired and could not be renewed ({failure}); restart this node")
 
 
 async def look(node: Node, lease: PostgresLease) -> Seen:
-    """Has a node know who lives and, while it stands by, who leads and which topics there are, to tell clients."""
+    """Update a node's list of live nodes and, while it stands by, its leader and topics, which its answers to clients
+    name. Returns the state of the lease."""
     seen = await lease.beat()
     node.peers = tuple(
         Endpoint(each.node_id, each.host, each.port) for each in seen.peers if each.node_id != node.options.node_id

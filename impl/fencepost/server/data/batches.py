@@ -1,4 +1,4 @@
-"""The header of a record batch (magic 2). What is in a batch is its producer's, and is not looked into."""
+"""The header of a record batch (magic 2). The server does not decode the records of a batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost.protocol.offset_records import ControlKey, ControlValue
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = _HEADER.size
-#: base offset and length, which stand before what the length counts
+#: the bytes of the base offset and the length, which the length does not count
 _BEFORE_LENGTH: Final = 12
 _CRC_FROM: Final = 21
 _UP_TO_MAGIC: Final = 17
@@ -34,16 +34,16 @@ NO_PRODUCER: Final = -1
 
 
 class CorruptBatch(ValueError):
-    """Bytes that are no batch, or not the one that their checksum is of."""
+    """Bytes that are not a batch, or have a wrong checksum."""
 
 
 class OldBatch(ValueError):
-    """A batch of a format before Kafka 0.11."""
+    """A batch in a message format from before Kafka 0.11."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch and what its header says. ``base`` and ``last`` are offsets; times in ms."""
+    """A batch with the fields of its header. ``base`` and ``last`` are offsets; times are in ms."""
 
     data: bytes
     base: int
@@ -66,50 +66,50 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        """Sequences go round after 2^31 - 1."""
+        """The sequence number of the last record; 0 follows 2^31 - 1."""
         return (self.base_sequence + self.last - self.base) & 0x7FFFFFFF
 
 
 def batches(data: bytes) -> Iterator[Batch]:
-    """The batches in the records of a Produce request. Raises ``CorruptBatch`` and ``OldBatch``."""
+    """Yield the batches in the records of a Produce request. Raises ``CorruptBatch`` and ``OldBatch``."""
     at = 0
     while at < len(data):
         if len(data) - at < _UP_TO_MAGIC:
-            return  # so few bytes are none, for Kafka too
+            return  # Kafka ignores a rest of so few bytes too
         if at + _BEFORE_LENGTH + int.from_bytes(data[at + 8 : at + 12], "big", signed=True) > len(data):
-            return  # the rest of a batch that does not come is none, for Kafka too
+            return  # Kafka ignores an incomplete batch at the end too
         if len(data) - at < HEADER_BYTES:
             if data[at + 16] < _MAGIC:
-                raise OldBatch(f"message format {data[at + 16]}")
-            raise CorruptBatch(f"{len(data) - at} bytes are no batch")
+                raise OldBatch(f"message format must be 2 (got {data[at + 16]})")
+            raise CorruptBatch(f"a batch has at least {HEADER_BYTES} bytes (got {len(data) - at})")
         (base, length, _, magic, crc, attributes, delta, first, latest, producer, epoch, sequence, count) = (
             _HEADER.unpack_from(data, at)
         )
         if magic < _MAGIC:
-            raise OldBatch(f"message format {magic}")
+            raise OldBatch(f"message format must be 2 (got {magic})")
         end = at + _BEFORE_LENGTH + length
         if magic != _MAGIC or length < HEADER_BYTES - _BEFORE_LENGTH:
-            raise CorruptBatch(f"a batch of {length} bytes, magic {magic}, where {len(data) - at} are left")
+            raise CorruptBatch(f"invalid batch: length {length}, magic {magic}, {len(data) - at} bytes left")
         if crc32c.crc32c(memoryview(data)[at + _CRC_FROM : end]) != crc:
-            raise CorruptBatch("the checksum of a batch does not agree")
+            raise CorruptBatch("a batch has a wrong checksum")
         yield Batch(data[at:end], base, base + delta, attributes, first, latest, producer, epoch, sequence, count)
         at = end
 
 
 def read_header(data: bytes) -> Batch:
-    """A batch that was looked at before it was kept."""
+    """Return a stored batch, which was checked before it was stored."""
     (base, _, _, _, _, attributes, delta, first, latest, producer, epoch, sequence, count) = _HEADER.unpack_from(data)
     return Batch(data, base, base + delta, attributes, first, latest, producer, epoch, sequence, count)
 
 
 def leader_epoch_of(batch: Batch) -> int:
-    """The leader epoch in which it was written."""
+    """Return the leader epoch in which a batch was written."""
     (epoch,) = _EPOCH.unpack_from(batch.data, _BEFORE_LENGTH)
     return int(epoch)
 
 
 def placed(batch: Batch, base: int, leader_epoch: int) -> Batch:
-    """The batch where it stands in a log; its checksum covers neither its offset nor the epoch."""
+    """Return a batch with its offset and leader epoch in a log; its checksum covers neither."""
     data = _PLACE.pack(base, len(batch.data) - _BEFORE_LENGTH) + _EPOCH.pack(leader_epoch) + batch.data[16:]
     return Batch(
         data,
@@ -126,7 +126,7 @@ def placed(batch: Batch, base: int, leader_epoch: int) -> Batch:
 
 
 def marker(producer_id: int, producer_epoch: int, *, committed: bool, coordinator_epoch: int, at_ms: int) -> Batch:
-    """The control batch that ends a transaction in a partition (F-REC-26)."""
+    """Return the control batch that ends a transaction in a partition (F-REC-26)."""
     key, value = BytesIO(), BytesIO()
     key.write(write_marker_key(ControlKey(committed)))
     value.write(write_marker(ControlValue(coordinator_epoch)))

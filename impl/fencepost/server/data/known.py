@@ -1,4 +1,4 @@
-"""What a log says of its producers and their transactions, as far as it has been read."""
+"""The producers and transactions of a partition, derived from the batches of its log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .producers import Producers
 
 @dataclass(frozen=True, slots=True)
 class Aborted:
-    """A transaction that was aborted here: its first offset, and that of its marker."""
+    """A transaction that was aborted in this partition: its first offset, and the offset of its marker."""
 
     producer_id: int
     first: int
@@ -19,15 +19,16 @@ class Aborted:
 
 @dataclass(slots=True)
 class Known:
-    """``open``: the first offset of each transaction that is not decided, by producer id; ``aborted``: those that were,
-    in the order of their markers."""
+    """The producers and transactions of a log. ``open``: the first offset of each open transaction, by producer id.
+    ``aborted``: the aborted transactions, in the order of their markers."""
 
     producers: Producers = field(default_factory=Producers)
     open: dict[int, int] = field(default_factory=dict)
     aborted: list[Aborted] = field(default_factory=list)
 
     def wrote(self, put: Batch, *, committed: bool | None, restored: bool = False) -> None:
-        """The batch is in the log, at its place. ``committed`` of a marker. ``restored``: as a restart has found it."""
+        """Note a batch that is in the log. ``committed``: whether a marker commits its transaction. ``restored``: the
+        batch was read at a start."""
         self.producers.wrote(put, restored=restored)
         if not put.transactional:
             return
@@ -39,9 +40,9 @@ class Known:
             self.aborted.append(Aborted(put.producer_id, first, put.last))
 
     def forget(self, offset: int) -> None:
-        """Nobody reads below that offset."""
+        """Drop aborted transactions below an offset, since no client can read there."""
         self.aborted = [each for each in self.aborted if each.last >= offset]
 
     def copy(self) -> Known:
-        """One of its own."""
+        """Return an independent copy."""
         return Known(self.producers.copy(), dict(self.open), list(self.aborted))

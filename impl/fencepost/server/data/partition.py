@@ -1,6 +1,6 @@
-"""The log of one partition: batches in order, and which of them belong to transactions that are open or aborted.
+"""The log of a partition: its batches in order, and its open and aborted transactions.
 
-The batches are in the store; the last of them also in memory, as far as a budget goes."""
+The batches are in the store. The last ones are also in memory, within a budget for all partitions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .known import Aborted, Known
 from .producers import MOST, Refused
 from .tail import Budget, Tail
 
-#: a write that takes longer is told as failed
+#: a write that takes longer is reported as failed
 _LONGEST_WRITE_S: Final = 30.0
-#: as many bytes are read at once by who looks through a log
+#: the size of batches to read at a time in a scan, in bytes
 _PIECE: Final = 1 << 20
-#: Batches that are durable: from the one that has that offset on, as many bytes as fit, one batch at least.
+#: Reads durable batches: from the one with an offset on, at most so many bytes, but at least one batch.
 Source: TypeAlias = Callable[[int, int], Awaitable[Sequence[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a fetch gets of a partition."""
+    """The part of a fetch response that comes from the log of a partition."""
 
     records: bytes = b""
     aborted: tuple[Aborted, ...] = ()
@@ -37,8 +37,8 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class _LookedUp:
-    """Batches of a producer that were looked up with the coordinator of transactions: the lowest sequence of the epoch.
-    ``from_zero``: the producer begins with sequence 0."""
+    """The lowest sequence number, in one epoch, of a producer's batches that the transaction coordinator was asked
+    about. ``from_zero``: the producer must begin with sequence number 0."""
 
     epoch: int
     lowest: int
@@ -46,9 +46,10 @@ class _LookedUp:
 
 
 class PartitionLog:
-    """Offsets: ``start`` the first that is kept, ``end`` the next to be given, ``high`` up to which all is durable.
-    ``size``: the bytes of all its batches. ``deleted``: its topic is gone. ``leader_epoch``: the one that batches are
-    written in. Without a ``source`` and a ``budget`` all of them stay in memory."""
+    """The log of a partition. ``start`` is its first offset, ``end`` the offset of the next record, and ``high`` the
+    high watermark: all records below it are durable. ``size``: the bytes of all batches. ``deleted``: the topic was
+    deleted. ``leader_epoch``: the epoch of new batches. Without ``source`` and ``budget``, all batches stay in
+    memory."""
 
     def __init__(
         self, index: int, source: Source | None = None, budget: Budget | None = None, leader_epoch: int = 0
@@ -66,45 +67,47 @@ class PartitionLog:
         self._blocks = Index()
         self._epochs: list[tuple[int, int]] = []  #: leader epochs, and where each began
         self._now = Known()
-        self._durable = Known()  #: as a restart would find it
+        self._durable = Known()  #: from durable batches only, like after a restart
         self._pending: deque[tuple[Batch, bool | None]] = deque()
         self._gone = 0  #: bytes of batches that were deleted
-        self._looked_up: dict[int, _LookedUp] = {}  #: by producer id, until a batch is taken
+        self._looked_up: dict[int, _LookedUp] = {}  #: by producer id, until a batch is accepted
         self._watchers: set[Callable[[], None]] = set()
 
     @property
     def stable(self) -> int:
-        """The last stable offset: before it all transactions are decided, and all is durable. It is never below
+        """The last stable offset: all transactions below it are decided, and all records are durable. It is never below
         ``start``."""
         return min(self.high, max(min(self._durable.open.values(), default=self.high), self.start))
 
     @property
     def open_producers(self) -> tuple[int, ...]:
-        """Those with a transaction that is not decided."""
+        """The ids of producers with an open transaction."""
         return tuple(self._now.open)
 
     def add(self, batch: Batch) -> tuple[Batch, bool]:
-        """Puts the batch at the end: the batch at its place, and whether it is new. Raises ``Refused``."""
+        """Append a batch. Returns it with its offsets, and whether it is new: a duplicate is not appended. Raises
+        ``Refused``."""
         looked_up = self._looked_up.get(batch.producer_id)
         if looked_up is not None and batch.base_sequence > looked_up.lowest:
-            words = f"sequence {batch.base_sequence}, where {looked_up.lowest} was refused"
+            words = f"sequence number {batch.base_sequence} follows the rejected {looked_up.lowest}"
             raise Refused(Code.out_of_order_sequence_number, words)
         from_zero = looked_up is not None and looked_up.from_zero
         known = None if batch.control else self._now.producers.again(batch, from_zero=from_zero)
         if known is not None:
             return replace(placed(batch, known.base, self.leader_epoch), max_timestamp=known.max_timestamp), False
         if batch.producer_id in self._now.open and not batch.transactional:
-            raise Refused(Code.invalid_txn_state, "a transaction of the producer is open, and the batch is not of it")
+            words = "the producer has an open transaction, but the batch is not transactional"
+            raise Refused(Code.invalid_txn_state, words)
         put = placed(batch, self.end, self.leader_epoch)
         self._put(put, committed=None)
         self._looked_up.pop(batch.producer_id, None)
         return put, True
 
     def verify(self, batch: Batch, *, from_zero: bool) -> None:
-        """Note that a batch of a transaction that is not open here is looked up with the coordinator (KIP-890). If the
-        coordinator refuses the batch, no later one of the producer is taken before it. ``from_zero``: a producer that
-        the log does not know begins with sequence 0. Raises ``Refused`` if the producer has written in a later
-        epoch."""
+        """Note a transactional batch that must be verified by the transaction coordinator, because its transaction is
+        not open in this partition (KIP-890). If the coordinator rejects the batch, the log rejects later batches of the
+        producer until it accepts this one. ``from_zero``: an unknown producer must begin with sequence number 0. Raises
+        ``Refused`` if the producer has written in a later epoch."""
         self._now.producers.check_epoch(batch)
         if batch.producer_id in self._now.open:
             return
@@ -120,7 +123,7 @@ class PartitionLog:
             del self._looked_up[next(iter(self._looked_up))]
 
     def end_transaction(self, marker: Batch, *, committed: bool) -> Batch:
-        """Writes the marker that ends a transaction."""
+        """Append the marker that ends a transaction."""
         put = placed(marker, self.end, self.leader_epoch)
         self._put(put, committed=committed)
         return put
@@ -133,7 +136,7 @@ class PartitionLog:
         self._now.wrote(put, committed=committed)
 
     def restore(self, put: Batch, *, committed: bool | None) -> None:
-        """Takes over a batch that is in the store, as when a log is read again. ``committed`` of a marker."""
+        """Add a batch from the store at a start. ``committed``: whether a marker commits its transaction."""
         self.size += len(put.data)
         self.end = put.last + 1
         self._wrote(put)
@@ -141,7 +144,7 @@ class PartitionLog:
         self._durable.wrote(put, committed=committed, restored=True)
 
     def retract(self) -> None:
-        """Take back what is not durable, and never will be."""
+        """Remove the batches that could not be made durable."""
         if not self._pending:
             return
         for _ in self._pending:
@@ -152,7 +155,7 @@ class PartitionLog:
         self.tell()
 
     def durable(self, end: int) -> None:
-        """All below that offset is durable; who waits for more is told."""
+        """Raise the high watermark: all records below ``end`` are durable. Waiting readers look again."""
         if end <= self.high:
             return
         while self._pending and self._pending[0][0].last < end:
@@ -165,35 +168,35 @@ class PartitionLog:
         self.tell()
 
     def tell(self) -> None:
-        """Have those look again who wait for more."""
+        """Call the watchers, so that waiting readers look again."""
         for each in list(self._watchers):
             each()
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Have it called when there may be more to read."""
+        """Call ``watcher`` when there may be more to read."""
         self._watchers.add(watcher)
 
     def unwatch(self, watcher: Callable[[], None]) -> None:
-        """The opposite."""
+        """Remove a watcher."""
         self._watchers.discard(watcher)
 
     def check_epoch(self, epoch: int) -> Code:
-        """Whether that is the leader's epoch (-1: nobody says)."""
+        """Return the error of a client's leader epoch; ``none`` if it is the current one, or -1 for no epoch."""
         if epoch > self.leader_epoch:
             return Code.unknown_leader_epoch
         return Code.fenced_leader_epoch if epoch != -1 and epoch < self.leader_epoch else Code.none
 
     def epoch_of(self, offset: int) -> int:
-        """The leader epoch in which the record at that offset was written; the present one behind the end."""
+        """Return the leader epoch in which the record at an offset was written; the current one for the end."""
         if offset >= self.high:
             return self.leader_epoch
         at = bisect_right(self._epochs, offset, key=lambda row: row[1])
         return self._epochs[at - 1][0] if at else -1
 
     def end_of(self, epoch: int) -> tuple[int, int]:
-        """The greatest epoch up to that one in which something was written, and the offset behind it; -1 twice for an
-        epoch to come. Of an epoch whose records are gone, the end is where the log begins, as in Kafka's
-        ``LeaderEpochFileCache``."""
+        """Return the greatest epoch with records that is not above ``epoch``, and its end offset; -1 and -1 for an
+        epoch that has not begun. If the records of the epoch were deleted, the end is the start of the log, as in
+        Kafka's ``LeaderEpochFileCache``."""
         if epoch == self.leader_epoch:
             return epoch, self.high
         if not 0 <= epoch < self.leader_epoch:
@@ -203,22 +206,23 @@ class PartitionLog:
         return self._epochs[at - 1][0] if at else epoch, max(end, self.start)
 
     def _wrote(self, put: Batch) -> None:
-        """It is durable."""
+        """Add a durable batch to the index and the leader epochs."""
         self._blocks.add(put)
         epoch = leader_epoch_of(put)
         if not self._epochs or epoch > self._epochs[-1][0]:
             self._epochs.append((epoch, put.base))
 
     def check(self, offset: int, last_epoch: int = -1) -> Code:
-        """Whether a reader may read there whose last record was of that epoch (-1: it does not say)."""
+        """Return the error of reading at an offset; ``last_epoch`` is the epoch of the reader's last record, -1 if it
+        sends none."""
         if last_epoch < 0:
             return Code.none if self.start <= offset <= self.high else Code.offset_out_of_range
         epoch, _ = self.end_of(last_epoch)
         return Code.offset_out_of_range if epoch < 0 or offset < self.start else Code.none
 
     async def read(self, offset: int, most: int, *, committed: bool, one_at_least: bool) -> Fetched:
-        """Whole batches from that offset on, as many as fit; the first in any case if ``one_at_least``. Raises what the
-        store raises."""
+        """Return complete batches from an offset on, at most ``most`` bytes; with ``one_at_least``, the first one even
+        if it is larger. Raises what the store raises."""
         limit = self.stable if committed else self.high
         found: list[bytes] = []
         size = 0
@@ -239,7 +243,7 @@ class PartitionLog:
         return Fetched(b"".join(found), aborted)
 
     async def _since(self, offset: int, limit: int, most: int) -> Sequence[Batch]:
-        """Batches from the one that has that offset on, of about so many bytes."""
+        """Return batches from the one with an offset on, of about ``most`` bytes."""
         if offset >= limit:
             return ()
         first = self._tail.base
@@ -248,7 +252,7 @@ class PartitionLog:
         return [read_header(data) for data in await self._source(offset, most)]
 
     async def scan(self, offset: int, limit: int) -> AsyncIterator[Batch]:
-        """Each durable batch that begins at that offset or behind it, and before the limit, in order."""
+        """Yield, in order, the durable batches whose base offset is at least ``offset`` and below ``limit``."""
         limit = min(limit, self.high)
         while offset < limit:
             some = await self._since(offset, limit, _PIECE)
@@ -263,11 +267,11 @@ class PartitionLog:
 
     @property
     def blocks(self) -> Index:
-        """Where things are, about."""
+        """The sparse index of the log."""
         return self._blocks
 
     def ready(self, offset: int, *, committed: bool) -> int:
-        """How many bytes there are to read from that offset on, about."""
+        """Return about how many bytes a reader can read from an offset on."""
         limit = self.stable if committed else self.high
         if offset >= limit:
             return 0
@@ -277,8 +281,8 @@ class PartitionLog:
         return self._blocks.bytes_between(offset, limit)
 
     async def delete_before(self, offset: int) -> int:
-        """Forget what is below that offset; whole batches only, though nobody reads below it. The first offset of the
-        first batch that is left; the end if none is."""
+        """Delete the records below an offset. Only complete batches are removed, but no reader sees records below the
+        offset. Returns the base offset of the first batch that is left; the high watermark if none is."""
         self.start = max(self.start, offset)
         base, gone = self._blocks.before(self.start)
         gone = max(gone, self._gone)
@@ -292,12 +296,14 @@ class PartitionLog:
         return first
 
     def restored(self, start: int, end: int) -> None:
-        """All its batches have been taken over; ``start`` and ``end`` as they were told when batches were deleted."""
+        """Set the offsets after the last ``restore``. ``start`` and ``end`` are those stored when records were
+        deleted."""
         self.end = self.high = max(self.end, end)
         self.start = max(start, min(self._blocks.begin, self.end))
 
     def _forget(self, first: int, gone: int) -> None:
-        """``first``: the first offset of the first batch that is left; ``gone``: the bytes of all before it."""
+        """Drop the batches below ``first``, the base offset of the first batch that is left. ``gone``: the bytes of all
+        batches before it."""
         if gone > self._gone:
             self.size -= gone - self._gone
             self._gone = gone
@@ -309,13 +315,14 @@ class PartitionLog:
 
 
 async def durably(log: PartitionLog, last: int) -> bool:
-    """Waits until the record at that offset is durable; whether it is, for it may be taken back."""
+    """Wait until the record at an offset is durable or was removed, at most ``_LONGEST_WRITE_S`` seconds. Returns
+    whether it is durable."""
     await wait_for_any([log], _LONGEST_WRITE_S, lambda: log.high > last or log.end <= last)
     return log.high > last
 
 
 async def wait_for_any(logs: list[PartitionLog], seconds: float, enough: Callable[[], bool]) -> None:
-    """Until there is enough, at most so long."""
+    """Wait for changes of the logs until ``enough`` returns True, at most ``seconds``."""
     changed = asyncio.Event()
     for each in logs:
         each.watch(changed.set)

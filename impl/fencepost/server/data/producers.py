@@ -1,4 +1,4 @@
-"""What a partition knows of its producers: which batches it has already, and which epochs are over."""
+"""The producers of a partition: their epochs, and their last batches, by which duplicates are found."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kio.schema.errors import ErrorCode as Code
 
 from .batches import NO_PRODUCER, Batch
 
-#: as many batches of a producer are known again as it may have under way
+#: batches remembered of a producer: as many as it may have in flight
 _KEPT: Final = 5
-#: as many producers are known of a partition; those that were silent longest are forgotten, as Kafka does after a day
+#: producers remembered of a partition; the one that has been idle longest is forgotten first (Kafka: after a day)
 MOST: Final = 10_000
 
 
 class Refused(Exception):
-    """What was asked for is not done; ``code`` tells the client why. ``start``: where the log begins that a batch was
-    for, if it came so far."""
+    """A request is rejected with an error code. ``start`` is the first offset of the partition, if the rejected request
+    got as far as the partition."""
 
     def __init__(self, code: Code, reason: str) -> None:
         super().__init__(reason)
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Written:
-    """Sequences and place of a batch that is in the log."""
+    """The sequence numbers, base offset and timestamp of a batch in the log."""
 
     first: int
     last: int
@@ -38,8 +38,8 @@ class Written:
 
 @dataclass(slots=True)
 class ProducerState:
-    """``epoch`` is the highest that was seen; ``written`` the last batches of it. ``lost``: only a marker is left of
-    what the producer wrote, so it may continue with any sequence."""
+    """A producer. ``epoch`` is its highest epoch, ``written`` its last batches in that epoch. ``lost``: only a marker
+    is left of its data, so it may continue with any sequence number."""
 
     epoch: int
     written: deque[Written] = field(default_factory=lambda: deque(maxlen=_KEPT))
@@ -53,7 +53,7 @@ class Producers:
         self._known: dict[int, ProducerState] = {}
 
     def copy(self) -> Producers:
-        """The same, of its own."""
+        """Return an independent copy."""
         made = Producers()
         made._known = {
             each: ProducerState(state.epoch, deque(state.written, maxlen=_KEPT), state.lost)
@@ -62,29 +62,32 @@ class Producers:
         return made
 
     def again(self, batch: Batch, *, from_zero: bool = False) -> Written | None:
-        """The batch as it is in the log already; None if it is new. ``from_zero``: a producer of which nothing is known
-        begins with sequence 0. Raises ``Refused`` for a gap in the sequence, and for a producer of an epoch that is
-        over."""
+        """Return the earlier copy of a duplicate batch; None if the batch is new. ``from_zero``: an unknown producer
+        must begin with sequence number 0. Raises ``Refused`` for a gap in the sequence numbers and for an old producer
+        epoch."""
         if batch.producer_id == NO_PRODUCER:
             return None
         known = self._known.get(batch.producer_id)
         if known is None:
             if from_zero and batch.base_sequence != 0:
-                raise Refused(Code.out_of_order_sequence_number, f"producer begins with {batch.base_sequence}, not 0")
+                words = f"a new producer must begin with sequence number 0 (got {batch.base_sequence})"
+                raise Refused(Code.out_of_order_sequence_number, words)
             return None
         self.check_epoch(batch)
-        if known.epoch < 0:  # a producer without an epoch is one of which nothing is known
+        if known.epoch < 0:  # a producer without an epoch counts as unknown
             return None
         if batch.producer_epoch > known.epoch or not known.written:
             if batch.base_sequence != 0 and not known.lost:
-                raise Refused(Code.out_of_order_sequence_number, f"epoch begins with {batch.base_sequence}, not 0")
+                words = f"a new producer epoch must begin with sequence number 0 (got {batch.base_sequence})"
+                raise Refused(Code.out_of_order_sequence_number, words)
             return None
         for each in known.written:
             if (each.first, each.last) == (batch.base_sequence, batch.last_sequence):
                 return each
         last = known.written[-1].last
         if batch.base_sequence != (last + 1) & 0x7FFFFFFF:
-            raise Refused(Code.out_of_order_sequence_number, f"sequence {batch.base_sequence} after {last}")
+            words = f"sequence number {batch.base_sequence} does not follow {last}"
+            raise Refused(Code.out_of_order_sequence_number, words)
         return None
 
     def check_epoch(self, batch: Batch) -> None:
@@ -92,11 +95,11 @@ class Producers:
         known = self._known.get(batch.producer_id)
         if known is not None and batch.producer_epoch < known.epoch:
             raise Refused(
-                Code.invalid_producer_epoch, f"epoch {batch.producer_epoch} of the producer is over: {known.epoch}"
+                Code.invalid_producer_epoch, f"producer epoch must be >= {known.epoch} (got {batch.producer_epoch})"
             )
 
     def wrote(self, batch: Batch, *, restored: bool) -> None:
-        """The batch is in the log, at its place. ``restored``: as a restart has found it."""
+        """Note a batch that is in the log. ``restored``: the batch was read at a start."""
         if batch.producer_id == NO_PRODUCER:
             return
         known = self._known.get(batch.producer_id)

@@ -1,4 +1,4 @@
-"""Offsets by time: which record of a partition is the first one that is not older."""
+"""The search for offsets by timestamp (ListOffsets)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .partition import PartitionLog
 
 _GZIP: Final = 1
 _WITH_HEADER: Final = 16 + zlib.MAX_WBITS
-#: More is not decompressed of a batch to look for a time in it.
+#: The search decompresses at most so many bytes of a batch.
 _MOST_BYTES: Final = 16 * 1024 * 1024
 
 
 async def first_since(log: PartitionLog, timestamp: int, limit: int) -> tuple[int, int] | None:
-    """Time and offset of the first record below ``limit`` that is not older; None if there is none. Of a batch that
-    cannot be looked into (compressed other than by gzip, or too large) the first record's offset is taken."""
+    """Return timestamp and offset of the first record below ``limit`` with at least this timestamp; None if there is
+    none. For a batch that it cannot decompress (not gzip, or too large), it takes the offset of the first record."""
     for begin, end, latest in list(log.blocks.blocks()):
         if latest < timestamp:
             continue
@@ -31,7 +31,7 @@ async def first_since(log: PartitionLog, timestamp: int, limit: int) -> tuple[in
 
 
 async def newest(log: PartitionLog, limit: int) -> tuple[int, int] | None:
-    """Time and offset of the first of the records with the greatest time."""
+    """Return timestamp and offset of the first record with the greatest timestamp; None if there is no record."""
     greatest = NEVER
     for begin, end, latest in list(log.blocks.blocks()):
         if begin >= log.start and end <= limit:
@@ -43,7 +43,7 @@ async def newest(log: PartitionLog, limit: int) -> tuple[int, int] | None:
 
 
 def _latest(batch: Batch, start: int) -> int:
-    """The greatest time of its records from that offset on."""
+    """Return the greatest timestamp of a batch's records from offset ``start`` on."""
     if batch.base >= start:
         return batch.max_timestamp
     return max((at for at, offset in _times(batch) if offset >= start), default=NEVER)
@@ -59,11 +59,11 @@ def _times(batch: Batch) -> Iterator[tuple[int, int]]:
         for _ in range(batch.count):
             length, at = varint(found, at)
             end = at + length
-            time_delta, at = varint(found, at + 1)  # behind the attributes
+            time_delta, at = varint(found, at + 1)  # after the attributes
             offset_delta, _ = varint(found, at)
             yield batch.base_timestamp + time_delta, batch.base + offset_delta
             at = end
-    except IndexError:  # not what the header says: its producer's own matter
+    except IndexError:  # the records do not match the header, which the server does not check
         yield batch.max_timestamp, batch.base
 
 
@@ -83,7 +83,8 @@ def _records(batch: Batch) -> bytes | None:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """A signed number. Raises ``IndexError`` at the end of the data."""
+    """Read a signed number of variable length. Returns it and the position after it. Raises ``IndexError`` at the end
+    of the data."""
     value = 0
     for place in range(10):
         byte = data[at]

@@ -1,4 +1,4 @@
-"""The topics that there are."""
+"""The topics of a node."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .partition import PartitionLog
 from .producers import Refused
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-#: More are not made at once: each costs memory from the beginning.
+#: The limit of a topic's partitions, since each one uses memory from the start.
 MOST_PARTITIONS: Final = 10_000
-#: Kafka's own topics, which nobody may make.
+#: Kafka's internal topics, which clients must not create.
 INTERNAL: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 
 
 def name_fault(name: str) -> str:
-    """What is wrong with a topic's name; empty if nothing is."""
+    """Return what is wrong with a topic name; empty if it is valid."""
     if name in (".", ".."):
-        return f"a topic cannot be called {name!r}"
+        return f"a topic name must not be '.' or '..' (got {name!r})"
     if not name:
-        return "a topic's name cannot be empty"
+        return "a topic name must not be empty"
     if len(name) > 249:
-        return f"a topic's name has at most 249 characters, not {len(name)}"
+        return f"a topic name must have at most 249 characters (got {len(name)})"
     if not _LEGAL.fullmatch(name):
-        return f"{name!r} has characters other than ASCII letters and digits, '.', '_' and '-'"
+        return f"a topic name must consist of ASCII letters, digits, '.', '_' and '-' (got {name!r})"
     return ""
 
 
@@ -46,8 +46,8 @@ class Topic:
 
 
 class Topics:
-    """Topics by name and by id. ``changed`` is called with the image of all after every change; ``log`` makes the log
-    of a partition, by the id of its topic."""
+    """Topics by name and by id. ``changed`` is called with all topics after every change; ``log`` creates the log of a
+    partition from its topic id and its number."""
 
     def __init__(
         self,
@@ -63,24 +63,25 @@ class Topics:
         return iter(list(self.by_name.values()))
 
     def check_name(self, name: str) -> None:
-        """Whether a topic of that name could be made. Raises ``Refused``."""
+        """Raise ``Refused`` if no topic of this name can be created."""
         if fault := name_fault(name):
             raise Refused(Code.invalid_topic_exception, fault)
         if name in INTERNAL:
-            raise Refused(Code.invalid_topic_exception, f"{name} is one of Kafka's own topics")
+            raise Refused(Code.invalid_topic_exception, f"{name} is reserved for Kafka's internal topic")
         if name in self.by_name:
             raise Refused(Code.topic_already_exists, f"Topic '{name}' already exists.")
 
     def check(self, name: str, partitions: int) -> None:
-        """Whether such a topic could be made. Raises ``Refused``."""
+        """Raise ``Refused`` if a topic cannot be created with this name and number of partitions."""
         self.check_name(name)
         if not 0 < partitions <= MOST_PARTITIONS:
-            raise Refused(Code.invalid_partitions, f"a topic has 1 to {MOST_PARTITIONS} partitions, not {partitions}")
+            words = f"a topic must have 1 to {MOST_PARTITIONS} partitions (got {partitions})"
+            raise Refused(Code.invalid_partitions, words)
 
     def create(
         self, name: str, partitions: int, config: Mapping[str, str] | None = None, topic_id: bytes | None = None
     ) -> Topic:
-        """A new topic. Raises ``Refused``."""
+        """Create a topic, with a random id if none is given. Raises ``Refused``."""
         self.check(name, partitions)
         made = topic_id or uuid4().bytes
         topic = Topic(name, made, [self._log(made, index) for index in range(partitions)], dict(config or {}))
@@ -89,7 +90,7 @@ class Topics:
         return topic
 
     def delete(self, topic: Topic) -> None:
-        """The topic goes, with all that is in it; who waits for more of it is told."""
+        """Delete a topic with its data. Waiting readers look again."""
         del self.by_name[topic.name], self.by_id[topic.topic_id]
         for log in topic.logs:
             log.deleted = True
@@ -98,7 +99,7 @@ class Topics:
 
     @staticmethod
     def check_growth(topic: Topic, partitions: int) -> None:
-        """Whether a topic can have so many partitions from now on. Raises ``Refused``."""
+        """Raise ``Refused`` if a topic cannot grow to this number of partitions."""
         if partitions <= len(topic.logs):
             raise Refused(
                 Code.invalid_partitions,
@@ -106,19 +107,20 @@ class Topics:
                 "increase.",
             )
         if partitions > MOST_PARTITIONS:
-            raise Refused(Code.invalid_partitions, f"a topic has at most {MOST_PARTITIONS} partitions")
+            words = f"a topic must have at most {MOST_PARTITIONS} partitions (got {partitions})"
+            raise Refused(Code.invalid_partitions, words)
 
     def grow(self, topic: Topic, partitions: int) -> None:
-        """Further partitions. Raises ``Refused``."""
+        """Add partitions, up to ``partitions`` in all. Raises ``Refused``."""
         self.check_growth(topic, partitions)
         topic.logs += [self._log(topic.topic_id, index) for index in range(len(topic.logs), partitions)]
         self.tell()
 
     def partition(self, name: str, index: int) -> PartitionLog | None:
-        """The log of a partition, if there is one."""
+        """Return the log of a partition; None if the partition does not exist."""
         topic = self.by_name.get(name)
         return topic.logs[index] if topic is not None and 0 <= index < len(topic.logs) else None
 
     def tell(self) -> None:
-        """Hand out the image of all topics."""
+        """Call ``changed`` with all topics."""
         self.changed(TopicImage(each.name, each.topic_id, len(each.logs)) for each in self.by_name.values())

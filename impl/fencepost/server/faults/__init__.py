@@ -1,5 +1,5 @@
-"""A server that misbehaves on request, for authors of clients: answers are lost, late, doubled and out of order,
-connections break, the coordinator moves, writes fail, and requests are refused with chosen codes."""
+"""Fault injection, for authors of clients: answers are lost, late, duplicated and out of order, connections break, the
+coordinator moves, writes fail, and requests are rejected with chosen error codes."""
 
 from .hostile import Hostile
 from .plan import BadPlan, Fault, Plan, by_seed, parse

@@ -1,4 +1,4 @@
-"""What stands between the connections and whoever answers, and does what a plan says."""
+"""The wrappers that inject the faults of a plan, in front of the dispatch and of the store."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .plan import Chances, Fault, Plan
 
 _log = logging.getLogger(__name__)
 
-#: A client that finds out what a server can do is left alone: that is no matter of groups.
+#: APIs without faults: a client needs them before it can send requests of groups.
 _SPARED: Final = ("api_versions", "sasl_handshake", "sasl_authenticate")
 
 
 class Hostile:
-    """Answers frames as ``dispatch`` does, but for the faults of the plan. ``done`` counts them, by what they do."""
+    """A wrapper of ``dispatch`` that answers frames with the faults of the plan. ``done`` counts the faults by kind."""
 
     def __init__(self, dispatch: Dispatch, plan: Plan) -> None:
         self.done: Counter[str] = Counter()
@@ -39,11 +39,11 @@ class Hostile:
 
     @property
     def now_ms(self) -> float:
-        """Since the server began."""
+        """The time since the server's start."""
         return (self._loop.time() - self._began) * 1_000
 
     async def __call__(self, connection: Connection, frame: bytes) -> bytes | None:
-        """The answer, if it comes now."""
+        """Return the answer; None if there is none, or it is sent later."""
         header = read_request_header(frame)
         fault = None
         if header.api not in _SPARED:
@@ -57,19 +57,19 @@ class Hostile:
             return answer
         for held in self._held.pop(connection, ()):
             await connection.send(answer)
-            answer = held  # what was held back comes behind it
+            answer = held  # an answer that was held back follows this one
         return answer
 
     async def _spoilt(self, fault: Fault, connection: Connection, frame: bytes) -> bytes | None:
         if fault.do == "error":
             return self._dispatch.refuse(connection, frame, ErrorCode[fault.code])
         if fault.do == "close" and not fault.handled:
-            connection.drop("a fault that was asked for")
+            connection.drop("injected fault")
             return None
         answer = await self._dispatch(connection, frame)
         match fault.do:
             case "close":
-                connection.drop("a fault that was asked for")
+                connection.drop("injected fault")
             case "delay":
                 await asyncio.sleep(fault.ms / 1_000)
                 return answer
@@ -94,7 +94,7 @@ class Hostile:
         _log.info("fault: %s%s, %s %s of %s", fault.do, code, header.api, header.correlation_id, header.client_id)
 
     async def moves(self, groups: GroupBroker) -> None:
-        """Has the coordinators move, until it is cancelled."""
+        """Move the coordinators as planned, until cancelled."""
         every = [fault for fault in self._plan.faults if fault.do == "move"]
         await asyncio.gather(*[self._moves(fault, groups) for fault in every])
 
@@ -104,13 +104,13 @@ class Hostile:
             await asyncio.sleep(fault.ms / 1_000)
             moved += 1
             self.done["move"] += 1
-            _log.info("fault: move, coordinators are nowhere for %s ms", fault.for_ms)
+            _log.info("fault: move, coordinators are unavailable for %s ms", fault.for_ms)
             partitions = sorted(groups.led)
             await asyncio.gather(*[groups.move(each, fault.for_ms / 1_000) for each in partitions])
 
 
 class FailingStore:
-    """A store whose appends fail as a plan says; for the rest it is the store that it is made of."""
+    """A wrapper of a store whose appends fail as planned. All other calls go to the store."""
 
     def __init__(self, store: Store, plan: Plan) -> None:
         self.failed = 0
@@ -124,7 +124,7 @@ class FailingStore:
         self.kept, self.batches = store.kept, store.batches
 
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
-        """Nothing of it is in the log if it fails."""
+        """Append records, or fail as planned without writing any of them."""
         failure = self._failing.get(partition)
         if failure is None:
             fault = self._chances.next("append", "", (self._loop.time() - self._began) * 1_000)
@@ -132,7 +132,7 @@ class FailingStore:
                 return self._store.append(partition, records, leader_epoch=leader_epoch)
             self.failed += 1
             _log.info("fault: fail_append %s, %s records of partition %s", fault.code, len(records), partition)
-            failure = self._failing[partition] = AppendError(ErrorCode[fault.code], "a fault that was asked for")
+            failure = self._failing[partition] = AppendError(ErrorCode[fault.code], "injected fault")
             self._loop.call_soon(self._failing.pop, partition)
         done: asyncio.Future[None] = self._loop.create_future()
         done.set_exception(failure)

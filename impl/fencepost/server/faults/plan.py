@@ -1,9 +1,9 @@
-"""What is to go wrong, and when.
+"""Plans of faults to inject.
 
-A plan is a seed and a list of faults. A fault says what it does (``do``), to which requests (``api``, ``client``), and
-which of these: the ``nth``, ``every`` so many, by ``chance``, only ``after_ms`` and ``until_ms`` of the server's life,
-at most ``times``. ``move`` and ``fail_append`` are no matter of one request: the one happens every ``ms``, the other to
-writes of groups. With the same plan and the same requests in the same order the same goes wrong.
+A plan is a seed and a list of faults. A fault has a kind (``do``) and selects requests: by ``api`` and ``client``, and
+of these the ``nth``, each ``every``-th, by ``chance``, between ``after_ms`` and ``until_ms`` after the server's start,
+at most ``times``. ``move`` and ``fail_append`` do not concern single requests: the first happens every ``ms``, the
+second to writes of groups. The same plan has the same effect on the same requests in the same order.
 """
 
 from __future__ import annotations
@@ -21,19 +21,24 @@ DOES: Final[tuple[str, ...]] = get_args(Do)
 
 
 class BadPlan(ValueError):
-    """What is wrong with a plan, in a line that says where."""
+    """A plan is invalid; the message is one line that says where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """``api``: kio's name, as ``join_group``, with ``*``; ``client``: a client id, with ``*``.
+    """A fault. ``api`` is kio's name of an API, such as ``join_group``, and ``client`` a client id; both may contain
+    ``*``. The kinds (``do``):
 
-    ``lose``: the request is handled, and its answer goes nowhere. ``delay``: the answer comes ``ms`` later.
-    ``double``: it comes twice. ``reorder``: it comes behind that of the connection's next request, or after ``ms`` if
-    there is none. ``close``: the connection is closed instead of the answer; with ``handled`` false, before the request
-    is handled. ``error``: the request is refused with ``code`` and not handled. ``move``: every ``ms`` the coordinator
-    of each group is nowhere for ``for_ms``, then here again, loaded from the log. ``fail_append``: the write of a group
-    fails."""
+    - ``lose``: the request is handled, but its answer is not sent.
+    - ``delay``: the answer is sent ``ms`` later.
+    - ``double``: the answer is sent twice.
+    - ``reorder``: the answer is sent after that of the connection's next request, or after ``ms`` if there is none.
+    - ``close``: the connection is closed instead of sending the answer; with ``handled`` false, before the request is
+      handled.
+    - ``error``: the request is rejected with ``code`` and not handled.
+    - ``move``: every ``ms``, each coordinator is unavailable for ``for_ms``, then loaded again from the log.
+    - ``fail_append``: the write of a group fails with ``code``.
+    """
 
     do: Do
     api: str = "*"
@@ -51,31 +56,31 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.do not in DOES:
-            raise BadPlan(f"{self.do!r} is nothing that can go wrong: {', '.join(DOES)}")
+            raise BadPlan(f"do must be one of {', '.join(DOES)} (got {self.do!r})")
         if not 0 <= self.chance <= 1:
-            raise BadPlan(f"chance is between 0 and 1, not {self.chance}")
+            raise BadPlan(f"chance must be between 0 and 1 (got {self.chance})")
         for name in ("nth", "every", "times", "ms"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise BadPlan(f"{name} is 1 or more, not {value}")
+                raise BadPlan(f"{name} must be >= 1 (got {value})")
         if self.code not in ErrorCode.__members__:
-            raise BadPlan(f"{self.code!r} is no error code of groups; NOT_COORDINATOR is one")
+            raise BadPlan(f"code must be an error code of groups, such as NOT_COORDINATOR (got {self.code!r})")
 
     def concerns(self, api: str, client: str) -> bool:
-        """Whether it may happen to requests of that API and client."""
+        """Return whether the fault selects requests of this API and client."""
         return fnmatchcase(api, self.api) and fnmatchcase(client, self.client)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``seed``: of whatever is left to chance."""
+    """A list of faults, and the seed of their random decisions."""
 
     faults: tuple[Fault, ...]
     seed: int = 0
 
 
 class Chances:
-    """The faults of a plan that are about requests, or writes, with what has come of them so far."""
+    """The faults of these kinds, with counts of the requests or writes that each has seen, and of its effects."""
 
     def __init__(self, plan: Plan, *kinds: Do) -> None:
         self._faults = [each for each in plan.faults if each.do in kinds]
@@ -84,7 +89,7 @@ class Chances:
         self._done = [0] * len(self._faults)
 
     def next(self, api: str, client: str, now_ms: float) -> Fault | None:
-        """The fault that happens to this request, if any: the first of the plan whose turn it is."""
+        """Return the first fault of the plan that is due for this request; None if none is."""
         found: Fault | None = None
         for place, fault in enumerate(self._faults):
             if not fault.concerns(api, client):
@@ -106,16 +111,16 @@ class Chances:
 
 
 def parse(told: Any) -> Plan:
-    """A plan from JSON: ``{"seed": 7, "faults": [{"do": "lose", "api": "heartbeat", "nth": 3}, ...]}``. Raises
-    ``BadPlan``."""
+    """Return the plan of a JSON value: ``{"seed": 7, "faults": [{"do": "lose", "api": "heartbeat", "nth": 3}, ...]}``.
+    Raises ``BadPlan``."""
     if not isinstance(told, Mapping) or not isinstance(told.get("faults"), list):
-        raise BadPlan('a plan is an object with "faults", a list')
+        raise BadPlan('a plan must be an object with a list "faults"')
     unknown = told.keys() - {"faults", "seed"}
     if unknown:
-        raise BadPlan(f"a plan has no {sorted(unknown)[0]!r}: faults, seed")
+        raise BadPlan(f"a plan has no field {sorted(unknown)[0]!r}; the fields are faults, seed")
     seed = told.get("seed", 0)
     if not isinstance(seed, int):
-        raise BadPlan(f"seed is a number, not {seed!r}")
+        raise BadPlan(f"seed must be a whole number (got {seed!r})")
     return Plan(tuple(_fault(number, row) for number, row in enumerate(told["faults"], 1)), seed)
 
 
@@ -131,14 +136,14 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 def _fault(number: int, row: Any) -> Fault:
     if not isinstance(row, Mapping) or "do" not in row:
-        raise BadPlan(f'fault {number} is an object with "do": {", ".join(DOES)}')
+        raise BadPlan(f'fault {number} must be an object with "do", one of {", ".join(DOES)}')
     kinds = {field.name: str(field.type) for field in fields(Fault)}
     for name, value in row.items():
         if name not in kinds:
-            raise BadPlan(f"fault {number} has no {name!r}: {', '.join(kinds)}")
+            raise BadPlan(f"fault {number}: there is no field {name!r}; the fields are {', '.join(kinds)}")
         fits = isinstance(value, _KINDS[kinds[name]]) and (isinstance(value, bool) == (kinds[name] == "bool"))
         if not fits:
-            raise BadPlan(f"fault {number}: {name} is no {_KINDS[kinds[name]][0].__name__}: {value!r}")
+            raise BadPlan(f"fault {number}: {name} must be of type {_KINDS[kinds[name]][0].__name__} (got {value!r})")
     try:
         return Fault(**row)
     except BadPlan as reason:
@@ -146,7 +151,7 @@ def _fault(number: int, row: Any) -> Fault:
 
 
 def by_seed(seed: int) -> Plan:
-    """A bit of everything, as often as this seed says."""
+    """Return a plan with all kinds of faults; the seed decides how often each happens."""
     rng = Random(f"plan {seed}")
 
     def some(most: float) -> float:

@@ -1,6 +1,7 @@
-"""One connection: frames are taken one at a time, and each is answered before the next is looked at, as Kafka does.
+"""A connection. It handles one frame at a time, and reads the next one when it has answered, like Kafka.
 
-A task takes them; but what needs nobody but the coordinator is answered where its bytes come in, without waking it.
+Each connection has a task that handles its frames. Requests that only the coordinator handles do not wake the task:
+they are handled where their bytes arrive (``_go_on``).
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from .memory import Memory
 
 _log = logging.getLogger(__name__)
 
-#: more than this is not read ahead while a request is being answered
+#: bytes to read ahead while a request is being answered
 _AHEAD: Final = 64 * 1024
 _LENGTH: Final = 4
 
 
 class Doing(Enum):
-    """What a connection waits for, which decides how long it may."""
+    """The state of a connection, which decides its time limit."""
 
     IDLE = "idle"
     READING = "reading"
@@ -32,24 +33,26 @@ class Doing(Enum):
     WRITING = "writing"
 
 
-#: Answers a frame; None for what has no answer. Raises ``MalformedFrame`` to have the connection closed.
+#: Returns the answer to a frame; None if it has none. Raises ``MalformedFrame`` to close the connection.
 Answer: TypeAlias = Callable[["Connection", bytes], Awaitable[bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A request that is answered when ``done`` is; ``answer`` then gives the frame, None if there is none."""
+    """A request that was begun. When ``done`` has ended, ``answer`` returns the frame of the answer; None if it has
+    none."""
 
     done: asyncio.Future[Any]
     answer: Callable[[], bytes | None]
 
 
-#: Answers a frame on the spot, or begins to; None: nothing was done, it is for an ``Answer``.
+#: Answers a frame, or begins it, without awaiting. None: it has done nothing, and the frame needs an ``Answer``.
 Begin: TypeAlias = Callable[["Connection", bytes], bytes | Begun | None]
 
 
 class Connection(asyncio.Protocol):
-    """``opened`` and ``closed`` are told of it; ``opened`` says whether it may stay. ``session`` is for who answers."""
+    """The asyncio protocol of a connection. It calls ``opened`` and ``closed`` with itself; if ``opened`` returns
+    False, the connection is closed. ``session`` belongs to ``answer``."""
 
     def __init__(
         self,
@@ -86,10 +89,10 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
 
-    # what the loop calls
+    # calls of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The peer is connected; it is told to go if there are too many."""
+        """Start the connection's task, or close the connection if there are too many."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         name = transport.get_extra_info("peername") or ("", 0)
@@ -103,7 +106,8 @@ class Connection(asyncio.Protocol):
         self._task = self._loop.create_task(self._run())
 
     def data_received(self, data: bytes) -> None:
-        """Keeps what came; reads no further while too much waits, here or at all connections together."""
+        """Buffer the data and handle complete frames. Stop reading while the buffer is above ``_AHEAD``; close the
+        connection if, in addition, all connections together are above their limit."""
         if self._transport is None or self._transport.is_closing():
             return
         self._buffer += data
@@ -115,14 +119,14 @@ class Connection(asyncio.Protocol):
         elif len(self._buffer) > _AHEAD:
             self._pause()
         if self._memory.exhausted and len(self._buffer) > _AHEAD:
-            self.drop("all connections together have sent more than is kept of them")
+            self.drop(f"unanswered requests of all connections exceed {self._memory.limit} bytes")
 
     def pause_writing(self) -> None:
-        """The peer does not take what is written."""
+        """Note that the peer does not read its answers."""
         self._full = True
 
     def resume_writing(self) -> None:
-        """The peer has taken most of it."""
+        """Continue: the peer has read most of the data."""
         self._full = False
         if self._writable is not None:
             if not self._writable.done():
@@ -131,11 +135,11 @@ class Connection(asyncio.Protocol):
             self._go_on()
 
     def eof_received(self) -> bool:
-        """The peer sends no more: the connection is closed."""
+        """Close the connection: the peer sends no further data."""
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The peer is gone; what was begun for it is given up."""
+        """Clean up and cancel the request under way: the connection is closed."""
         if self._transport is None:
             return
         self._transport = None
@@ -147,46 +151,46 @@ class Connection(asyncio.Protocol):
             self._begun.done.cancel()
         self._closed(self)
 
-    # what others call
+    # calls of the server
 
     def drop(self, reason: str) -> None:
-        """Close at once, whatever is under way."""
+        """Close the connection immediately, even if a request is under way."""
         if self._transport is not None:
-            _log.warning("connection from %s is closed: %s", self.peer, reason)
+            _log.warning("connection from %s closed: %s", self.peer, reason)
             self._hold(-self._held)
             self._buffer.clear()
             self._transport.abort()
 
     async def send(self, answer: bytes) -> None:
-        """Write one more answer than was asked for, if the connection is still there."""
+        """Write an additional answer, if the connection is still open. For injected faults."""
         if self._transport is not None:
             await self._write(answer)
 
     def drain(self) -> None:
-        """Close when the request that is under way is answered; at once if there is none."""
+        """Close the connection when the request under way is answered; immediately if there is none."""
         self._draining = True
         if self.doing in (Doing.IDLE, Doing.READING) and self._transport is not None:
             self._transport.close()
 
     def overdue(self, now: float) -> str:
-        """Why the peer has kept this server waiting for too long; empty if it has not."""
+        """Return which time limit the peer has exceeded, as text; empty if none."""
         waited = now - self.since
         if self.doing is Doing.READING and waited > self._limits.frame_s:
-            return f"a frame is not whole after {waited:.0f} s"
+            return f"incomplete request after {waited:.0f} s"
         if self.doing is Doing.WRITING and waited > self._limits.write_s:
-            return f"an answer is not taken after {waited:.0f} s"
+            return f"the client did not read its answer for {waited:.0f} s"
         if self.doing is Doing.IDLE and waited > self._limits.idle_s:
-            return f"it was silent for {waited:.0f} s"
+            return f"no request for {waited:.0f} s"
         return ""
 
-    # the work
+    # the task
 
     def _now(self, doing: Doing) -> None:
         self.doing = doing
         self.since = self._loop.time()
 
     def _hold(self, size: int) -> None:
-        """So many bytes more of requests that are not answered; fewer if negative."""
+        """Add to the bytes of unanswered requests; a negative size subtracts."""
         self._held += size
         self._memory.add(size)
 
@@ -212,22 +216,23 @@ class Connection(asyncio.Protocol):
                 self._hold(-len(frame) - _LENGTH)
                 self._now(Doing.READING if self._buffer else Doing.IDLE)
         except MalformedFrame as reason:
-            _log.warning("connection from %s is closed: %s", self.peer, reason)
+            _log.warning("connection from %s closed: %s", self.peer, reason)
         except asyncio.CancelledError:
             pass
         except Exception:
-            _log.exception("connection from %s is closed: a fault of this server", self.peer)
+            _log.exception("connection from %s closed: internal error", self.peer)
         if self._transport is not None:
             self._transport.close()
 
     def _whole(self) -> bytes | None:
-        """The next frame, if it is whole; it stays in the buffer. Raises ``MalformedFrame``."""
+        """Return the next frame if it is complete; it stays in the buffer. Raises ``MalformedFrame`` for an invalid
+        length."""
         if len(self._buffer) < _LENGTH:
             return None
         length = int.from_bytes(self._buffer[:_LENGTH], "big", signed=True)
         if not 0 <= length <= self._limits.frame_bytes:
             raise MalformedFrame(
-                f"a frame of {length} bytes is announced; at most {self._limits.frame_bytes} are allowed"
+                f"the length of a request must be between 0 and {self._limits.frame_bytes} bytes (got {length})"
             )
         end = _LENGTH + length
         return bytes(self._buffer[_LENGTH:end]) if len(self._buffer) >= end else None
@@ -253,7 +258,7 @@ class Connection(asyncio.Protocol):
     # without the task
 
     def _go_on(self) -> None:
-        """The task waits for a frame. Take those that are answered on the spot, up to one that is not."""
+        """Handle frames that need no task, while the task waits for one. Wake the task at the first that needs it."""
         if self._draining:
             self._close()
             return
@@ -275,14 +280,14 @@ class Connection(asyncio.Protocol):
                     out += (len(begun).to_bytes(_LENGTH, "big"), begun)
                     self._hold(-size)
         except MalformedFrame:
-            wake = True  # the task says so
+            wake = True  # the task finds the same error and closes the connection
         if out and self._transport is not None:
             self._transport.write(b"".join(out))
         if self._full:
             self._now(Doing.WRITING)
         elif self._begun is not None:
             self._now(Doing.ANSWERING)
-        elif out or not self._buffer or self.doing is not Doing.READING:  # the time of a half frame begins now
+        elif out or not self._buffer or self.doing is not Doing.READING:  # the time limit of a partial frame starts now
             self._now(Doing.READING if self._buffer else Doing.IDLE)
         if self._begun is None and not self._full:
             self._resume()
@@ -290,7 +295,7 @@ class Connection(asyncio.Protocol):
                 self._arrived.set_result(None)
 
     def _finish(self, size: int) -> None:
-        """What was begun is answered."""
+        """Send the answer to the request that was begun."""
         begun, self._begun = self._begun, None
         if begun is None or self._transport is None or begun.done.cancelled():
             return
@@ -298,7 +303,7 @@ class Connection(asyncio.Protocol):
         try:
             answer = begun.answer()
         except Exception:
-            _log.exception("connection from %s is closed: a fault of this server", self.peer)
+            _log.exception("connection from %s closed: internal error", self.peer)
             self._close()
             return
         if answer is not None:
@@ -310,6 +315,6 @@ class Connection(asyncio.Protocol):
             self._go_on()
 
     def _close(self) -> None:
-        """When all is sent."""
+        """Close the connection when all data is sent."""
         if self._transport is not None:
             self._transport.close()

@@ -1,4 +1,4 @@
-"""The port: takes connections up to a number, drops those that keep it waiting, and drains when it is to end."""
+"""The listener: it accepts connections up to a limit, closes those that exceed a time limit, and drains at the end."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _log = logging.getLogger(__name__)
 
 
 class Listener:
-    """Use ``start``, then ``stop``. ``overdue``: a further reason to drop a connection, by the caller. ``begin``: what
-    is asked before ``answer``, which it may save."""
+    """Accepts connections; call ``start``, then ``stop``. ``overdue`` returns a further reason to close a connection,
+    or an empty text. A frame goes to ``begin`` first, and to ``answer`` only if ``begin`` returns None."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class Listener:
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self, listen: Address, tls: ssl.SSLContext | None = None, port: Port | None = None) -> Address:
-        """Listen, or accept what comes to a ``port`` that is open; returns the address, with the port that was taken.
-        Raises ``OSError`` if it cannot be had."""
+        """Listen on an address, or accept connections on an open ``port``. Returns the address with its port. Raises
+        ``OSError`` if it cannot listen."""
         loop = asyncio.get_running_loop()
         if port is None:
             made = await loop.create_server(self._connection, listen.host, listen.port, ssl=tls, backlog=BACKLOG)
@@ -54,7 +54,7 @@ class Listener:
         return address
 
     def close(self) -> None:
-        """Take no more connections and no more requests; a connection ends with the answer that is under way."""
+        """Accept no further connections and requests; each connection closes after the answer under way."""
         for server in self._servers:
             server.close()
         if self._sweeper is not None:
@@ -63,7 +63,7 @@ class Listener:
             each.drain()
 
     async def stop(self) -> None:
-        """``close``, wait ``drain_s`` at most for the answers under way, then close all connections."""
+        """Call ``close``, wait at most ``drain_s`` seconds for the answers under way, then close all connections."""
         if not self._servers:
             return
         self.close()
@@ -71,7 +71,7 @@ class Listener:
         while self.connections and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
         for each in list(self.connections):
-            each.drop("the server ends")
+            each.drop("the server stops")
         await asyncio.sleep(0)
         self._servers.clear()
 
@@ -81,7 +81,7 @@ class Listener:
     def _open(self, connection: Connection) -> bool:
         if len(self.connections) >= self._limits.connections:
             self.refused += 1
-            _log.warning("connection from %s is refused: there are %s", connection.peer, len(self.connections))
+            _log.warning("connection from %s rejected: %s are open", connection.peer, len(self.connections))
             return False
         self.accepted += 1
         self.connections.add(connection)

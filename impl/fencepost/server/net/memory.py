@@ -1,4 +1,4 @@
-"""What all connections together hold of requests that are not answered yet."""
+"""The memory that unanswered requests of all connections use."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Memory:
         self.used = 0
 
     def add(self, size: int) -> None:
-        """So many more are held; fewer if negative."""
+        """Add to the count; a negative size subtracts."""
         self.used += size
 
     @property
     def exhausted(self) -> bool:
-        """Whether more is held than may be."""
+        """Whether the count is above the limit."""
         return self.used > self.limit

@@ -1,4 +1,4 @@
-"""The port of a server, from before anything stands behind it."""
+"""A port that is open before its server is loaded."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final, Self
 
 from ..options import Address
 
-#: connections that the system holds until they are accepted
+#: connections that the operating system queues until they are accepted
 BACKLOG: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Sockets that listen, one for each address of the host. The system holds a connection until it is accepted, so a
-    client may come before the server can answer. Use as a context: it closes the sockets."""
+    """Listening sockets, one for each address of the host. The operating system queues connections until they are
+    accepted, so clients may connect before the server can answer. As a context manager, it closes the sockets."""
 
     address: Address
     sockets: tuple[socket.socket, ...]
@@ -31,7 +31,7 @@ class Port:
 
 
 def open_port(listen: Address) -> Port:
-    """Listen on an address; port 0 takes a free one, the same for each address of the host.
+    """Listen on an address; port 0 picks a free one, the same for each address of the host.
 
     Raises:
         OSError: the host has no address, or the port is taken on one of them.

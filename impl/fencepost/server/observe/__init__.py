@@ -1,1 +1,1 @@
-"""What a server tells of itself: numbers for Prometheus, a page for people, lines for a log."""
+"""The observation of a server: numbers for Prometheus, a status page for people, and log lines."""

@@ -1,4 +1,4 @@
-"""The second port: numbers at ``/metrics``, a page at ``/``, what it shows as JSON at ``/state``. It only reads, and
+"""The status port: a page at ``/``, the same data as JSON at ``/state``, numbers at ``/metrics``. It only reads, and
 answers one GET for each connection."""
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _MOST_BYTES: Final = 8 * 1024
 _AT_ONCE: Final = 16
 _WORDS: Final = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
 
-#: Content type and body.
+#: Returns content type and body.
 Page: TypeAlias = Callable[[], Awaitable[tuple[str, str]]]
 
 
 class StatusPort:
-    """``pages`` by path."""
+    """The server of the status port. ``pages`` by path."""
 
     def __init__(self, pages: dict[str, Page]) -> None:
         self._pages = {"/": _page, **pages}
@@ -33,12 +33,12 @@ class StatusPort:
         self._open = 0
 
     async def start(self, listen: Address) -> Address:
-        """Listen. Raises ``OSError`` if that address cannot be had."""
+        """Listen. Returns the address with its port. Raises ``OSError`` if it cannot listen on the address."""
         self._server = await asyncio.start_server(self._serve, listen.host, listen.port, limit=_MOST_BYTES)
         return Address(host=listen.host, port=self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
 
@@ -66,22 +66,22 @@ class StatusPort:
         try:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _PATIENCE_S)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            return 400, plain, "no HTTP request\n"
+            return 400, plain, "not an HTTP request\n"
         words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if len(words) != 3:
-            return 400, plain, "no HTTP request\n"
+            return 400, plain, "not an HTTP request\n"
         if words[0] not in ("GET", "HEAD"):
-            return 405, plain, "only GET\n"
+            return 405, plain, "only GET and HEAD are allowed\n"
         page = self._pages.get(words[1].partition("?")[0])
         if page is None:
-            return 404, plain, f"there are {', '.join(self._pages)}\n"
+            return 404, plain, f"not found; the pages are {', '.join(self._pages)}\n"
         if self._open > _AT_ONCE:
-            return 503, plain, "too many ask at once\n"
+            return 503, plain, "too many requests at a time\n"
         try:
             kind, body = await asyncio.wait_for(page(), _PATIENCE_S)
         except Exception as reason:
-            _log.warning("%s could not be told: %s", words[1], reason or type(reason).__name__)
-            return 503, plain, "not now\n"
+            _log.warning("status page %s failed: %s", words[1], reason or type(reason).__name__)
+            return 503, plain, "the page failed; the server's log has the reason\n"
         return 200, kind, body if words[0] == "GET" else ""
 
 
@@ -90,7 +90,7 @@ async def _page() -> tuple[str, str]:
 
 
 def json_page(values: Callable[[], Awaitable[object]]) -> Page:
-    """A page of JSON."""
+    """Return a page with these values as JSON."""
 
     async def page() -> tuple[str, str]:
         return "application/json", json.dumps(await values())

@@ -1,4 +1,4 @@
-"""Lines of a log on standard error, as text or as JSON."""
+"""The log on standard error, as lines of text or JSON."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FORMATS: Final = ("text", "json")
 
 
 def iso(at_ms: float) -> str:
-    """The date of a time in ms since 1970, in UTC (ISO 8601)."""
+    """Return a time in ms since 1970 as a date in UTC (ISO 8601)."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def one_line(text: str) -> str:
-    """The text, in which the line ends and other control characters that a client may send are escaped."""
+    """Return the text with line ends and other control characters, which a client may send, escaped."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
@@ -30,7 +30,7 @@ class TextLines(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(message)s")
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
-        """The same date as in a line of JSON."""
+        """Return the date in the form of the JSON lines."""
         return iso(record.created * 1_000)
 
 
@@ -38,7 +38,7 @@ class JsonLines(logging.Formatter):
     """A line of JSON for each message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever is in the message."""
+        """Return one line, even if the message contains line ends."""
         row = {
             "at": iso(record.created * 1_000),
             "level": record.levelname.lower(),
@@ -51,7 +51,7 @@ class JsonLines(logging.Formatter):
 
 
 def configure(form: str, level: str) -> None:
-    """Write the log of the project's own modules that way, from that level on."""
+    """Write the log of the project's modules in a format, from a level on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root = logging.getLogger("fencepost")

@@ -1,4 +1,4 @@
-"""Numbers, in Prometheus' text format."""
+"""Numbers in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-#: upper bounds of how long requests took, in seconds
+#: upper bounds of the durations of requests, in seconds
 BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """Counts of requests, by API: how many, and how long they took; ``total`` of all."""
+    """Counts and durations of requests by API; ``total`` counts all."""
 
     def __init__(self) -> None:
         self._count: Counter[tuple[str, int]] = Counter()
@@ -21,7 +21,7 @@ class Metrics:
         self._within: Counter[tuple[str, float]] = Counter()
 
     def observe(self, api: str, version: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         self._count[api, version] += 1
         self._seconds[api] += seconds
         self.total += 1
@@ -31,12 +31,12 @@ class Metrics:
                 break
 
     def lines(self) -> Iterable[str]:
-        """Requests, and how long they took."""
-        yield from _head("fencepost_requests_total", "counter", "Requests that were answered, by API and version.")
+        """Yield the lines of requests and their durations."""
+        yield from _head("fencepost_requests_total", "counter", "Answered requests, by API and version.")
         for (api, version), count in sorted(self._count.items()):
             yield _line("fencepost_requests_total", {"api": api, "version": str(version)}, count)
         name = "fencepost_request_seconds"
-        yield from _head(name, "histogram", "From a whole request to its answer, by API.")
+        yield from _head(name, "histogram", "From a complete request to its answer, by API.")
         for api in sorted(self._seconds):
             below = 0
             for bound in BUCKETS:
@@ -49,14 +49,14 @@ class Metrics:
 
 
 def gauges(values: Mapping[str, tuple[str, float]]) -> Iterable[str]:
-    """Single numbers by name, each with what it says; those that end in ``_total`` only grow."""
+    """Yield the lines of single numbers, given by name with their help; names that end in ``_total`` are counters."""
     for name, (words, value) in values.items():
         yield from _head(name, "counter" if name.endswith("_total") else "gauge", words)
         yield _line(name, {}, value)
 
 
 def by_label(name: str, words: str, label: str, values: Mapping[str, float]) -> Iterable[str]:
-    """A number for each value of a label."""
+    """Yield the lines of a number with a value for each value of a label."""
     yield from _head(name, "gauge", words)
     for each, value in sorted(values.items()):
         yield _line(name, {label: each}, value)

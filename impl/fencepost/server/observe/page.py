@@ -1,4 +1,5 @@
-"""The page for people: what ``/state`` tells, once a second. Names of clients are put in as text, never as markup."""
+"""The status page for people. It reads ``/state`` each second, and inserts names from clients as text, never as
+markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last rebalances with their causes, as the coordinators report them; each start and end is a line of the log."""
+"""The last rebalances with their causes, as the coordinators report them. Each start and end is also a log line."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .logs import iso, one_line
 
 _log = logging.getLogger(__name__)
 
-#: as many rebalances are remembered
+#: the number of rebalances to remember
 KEPT: Final = 200
 
-#: how a rebalance stands that has not come to Stable or Empty
+#: the states of a rebalance that has not reached Stable or Empty
 UNDER_WAY: Final = "under way"
 SUPERSEDED: Final = "superseded"
 UNDONE: Final = "undone"
@@ -34,13 +34,13 @@ UNLOADED: Final = "unloaded"
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance so far.
+    """A rebalance, as far as it is known.
 
-    ``generation``: that of a classic group, or the epoch of a consumer group, that it leads to. ``reason``: the kind of
-    its cause, ``cause``: all of it. ``converted``: the group was of the other protocol before. ``leader`` and
-    ``members``: of a classic group, once its join phase is over; ``removed``: the members that did not rejoin in time.
-    ``state``: Stable or Empty, the states of the group in which it ends; ``under way``; ``superseded`` by the next one;
-    ``undone``, since the log did not take its records; ``unloaded``, since the coordinator gave the group up."""
+    ``generation``: the generation of a classic group, or the epoch of a consumer group, that it leads to. ``reason`` is
+    the kind of cause, ``cause`` the complete one. ``converted``: the group had the other protocol before. ``leader``
+    and ``members``: of a classic group, once all have joined. ``removed``: the members that did not rejoin in time.
+    ``state``: Stable or Empty, the state of the group at the end; ``under way``; ``superseded`` by the next rebalance;
+    ``undone``, because the log did not take its records; ``unloaded``, because the coordinator gave up the group."""
 
     at_ms: int
     group_id: str
@@ -56,7 +56,7 @@ class Rebalance:
     duration_ms: int | None = None
 
     def row(self) -> dict[str, Any]:
-        """All of it for JSON, with its start as a date (ISO 8601, UTC)."""
+        """Return all fields for JSON, and the start as a date (ISO 8601, UTC)."""
         return {"at": iso(self.at_ms), **asdict(self)}
 
     @property
@@ -65,7 +65,7 @@ class Rebalance:
         return f"group {self.group_id} ({self.protocol}): {word} {self.generation}"
 
     def __str__(self) -> str:
-        """The line of the log for its present state."""
+        """Return the log line for the current state."""
         if self.state == UNDER_WAY and self.leader is None:
             was = "the group changes its protocol; " if self.converted else ""
             return f"{self._name}: rebalance started: {was}{self.cause}"
@@ -77,7 +77,7 @@ class Rebalance:
 
 
 class Rebalances:
-    """``count``: of all since the start, ``last``: those that are remembered."""
+    """The last rebalances (``last``), and the number of all since the start (``count``)."""
 
     def __init__(self) -> None:
         self.last: deque[Rebalance] = deque(maxlen=KEPT)
@@ -85,7 +85,7 @@ class Rebalances:
         self._open: dict[str, tuple[int, Rebalance]] = {}  #: under way, by group, each with its partition
 
     def watch(self, event: HostEvent, served: Served) -> None:
-        """Take up the reports of one step (``GroupBroker.watch``)."""
+        """Record the reports of one step (``GroupBroker.watch``)."""
         one = event.event if isinstance(event, OnPartition) else event
         for place, outcome in served.parts:
             if isinstance(one, Unload):
@@ -126,12 +126,13 @@ class Rebalances:
         _log.info("%s", one_line(str(seen)))
 
     def _end(self, name: str, state: str, at_ms: int) -> None:
-        """A member that is replaced later may have its group end again, of which no rebalance is under way then."""
+        """End the rebalance of a group. Does nothing if none is under way: a static member that is replaced later may
+        report a second end."""
         _, seen = self._open.pop(name, (0, None))
         if seen is not None:
             seen.state, seen.duration_ms = state, at_ms - seen.at_ms
             _log.info("%s", one_line(str(seen)))
 
     def rows(self) -> Iterable[Rebalance]:
-        """The newest first."""
+        """Return the remembered rebalances, newest first."""
         return reversed(self.last)

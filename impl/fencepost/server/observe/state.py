@@ -1,4 +1,4 @@
-"""What there is now: groups with their members, what each has, and how far behind they are."""
+"""The current state for the status page: groups with their members, assignments and lag."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fencepost.protocol.offset_messages import (
 
 from ..node import Node
 
-#: as many groups are told of in full
+#: the number of groups to show with their members
 MOST_GROUPS = 200
-#: Flags a committed offset that no consumer can have read up to: its lag of 0 is not to be trusted.
+#: The flag of a committed offset that no consumer can have reached, so its lag of 0 is wrong.
 BEYOND = "beyond the partition's end"
 _BY_NAME = 9
 
 
 async def groups(node: Node) -> list[dict[str, Any]]:
-    """Each group with its members, assignments and lag; the first so many by name."""
+    """Return the first ``MOST_GROUPS`` groups by name, each with its members, assignments and lag."""
     listed = await node.groups.request(ListGroupsRequest())
     if not isinstance(listed, ListGroupsResponse):
         return []
@@ -54,7 +54,7 @@ async def groups(node: Node) -> list[dict[str, Any]]:
 
 
 async def states(node: Node) -> dict[str, float]:
-    """How many groups are in each state."""
+    """Return the number of groups in each state."""
     listed = await node.groups.request(ListGroupsRequest())
     found: dict[str, float] = {}
     for row in listed.groups if isinstance(listed, ListGroupsResponse) else ():
@@ -71,7 +71,7 @@ async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[dict[str, 
             for row in topic.partitions:
                 log = node.topics.partition(topic.name, row.partition_index)
                 end = log.high if log is not None else row.committed_offset
-                flag = "no such partition" if log is None else BEYOND if row.committed_offset > end else None
+                flag = "the partition does not exist" if log is None else BEYOND if row.committed_offset > end else None
                 found.setdefault(group.group_id, []).append(
                     {
                         "topic": topic.name,
@@ -129,7 +129,7 @@ async def _members(node: Node, names: tuple[str, ...]) -> dict[str, dict[str, An
 
 
 def _assigned(data: bytes) -> dict[str, list[int]]:
-    """What a leader of consumers has assigned; nothing where the bytes are of something else."""
+    """Return the partitions of an assignment by topic; empty if the bytes are not a consumer assignment."""
     found: dict[str, list[int]] = {}
     try:
         for each in decode_assignment(data).partitions if data else ():

@@ -1,4 +1,4 @@
-"""All that a server tells on its second port."""
+"""The pages of the status port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REBALANCES_SHOWN: Final = 50
 
 
 def pages(server: Server, metrics: Metrics, rebalances: Rebalances, profile: str) -> dict[str, Page]:
-    """By path: numbers, and the state as JSON."""
+    """Return the pages by path: numbers, the state, and the health."""
     return {
         "/metrics": _metrics(server, metrics, rebalances),
         "/state": json_page(_state(server, metrics, rebalances, profile)),
@@ -31,11 +31,11 @@ def _metrics(server: Server, metrics: Metrics, rebalances: Rebalances) -> Page:
             *metrics.lines(),
             *gauges(
                 {
-                    "fencepost_connections": ("Connections that are open.", len(listener.connections)),
+                    "fencepost_connections": ("Open connections.", len(listener.connections)),
                     "fencepost_connections_accepted_total": ("Connections since the start.", listener.accepted),
-                    "fencepost_connections_refused_total": ("Connections above the limit.", listener.refused),
-                    "fencepost_connections_dropped_total": ("Connections of slow or silent peers.", listener.dropped),
-                    "fencepost_buffered_bytes": ("Bytes of requests not answered.", listener.memory.used),
+                    "fencepost_connections_refused_total": ("Connections rejected above the limit.", listener.refused),
+                    "fencepost_connections_dropped_total": ("Connections closed by a time limit.", listener.dropped),
+                    "fencepost_buffered_bytes": ("Bytes of unanswered requests.", listener.memory.used),
                     "fencepost_data_bytes": ("Bytes of batches.", node.data_bytes),
                     "fencepost_topics": ("Topics.", len(node.topics.by_name)),
                     "fencepost_transactional_ids": ("Transactional ids.", len(node.transactions.known)),

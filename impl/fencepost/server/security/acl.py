@@ -1,11 +1,12 @@
-"""Who may do what to which groups and topics: a file of rules, one a line.
+"""Authorization: a file of rules, one in each line, that allow or deny operations on resources.
 
     allow User:alice Read,Describe Group orders-*
     deny  User:*     All           Topic secret from 10.0.0.7
     allow User:bob   All           *     *
 
-Rules are as Kafka's: what is denied is denied, what is not allowed is denied too, Read, Write, Delete and Alter allow
-to describe. A name that ends in ``*`` is a prefix. Lines may be empty, or comments after ``#``.
+The rules work like Kafka's. A deny rule takes precedence over allow rules, and without an allow rule an operation is
+denied. Read, Write, Delete and Alter also allow Describe. A name that ends in ``*`` is a prefix. Lines may be empty,
+and may contain comments after ``#``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final, TypeVar
 
 
 class Operation(Enum):
-    """What is done."""
+    """An operation, by Kafka's name."""
 
     ALL = "All"
     READ = "Read"
@@ -33,7 +34,7 @@ class Operation(Enum):
 
 
 class Resource(Enum):
-    """To what."""
+    """A kind of resource, by Kafka's name."""
 
     TOPIC = "Topic"
     GROUP = "Group"
@@ -51,7 +52,7 @@ _TOPIC_BITS: Final = {
     Operation.DESCRIBE_CONFIGS: 10,
     Operation.ALTER_CONFIGS: 11,
 }
-#: What can be done to each kind, with Kafka's number of it.
+#: The operations on each kind of resource, with Kafka's number of each operation.
 BITS: Final[dict[Resource, dict[Operation, int]]] = {
     Resource.TOPIC: _TOPIC_BITS,
     Resource.GROUP: {
@@ -75,7 +76,7 @@ BITS: Final[dict[Resource, dict[Operation, int]]] = {
     },
     Resource.TRANSACTIONAL_ID: {},
 }
-#: The name of the one resource of its kind.
+#: The name of the only resource of kind Cluster.
 CLUSTER_NAME: Final = "kafka-cluster"
 _IMPLY_DESCRIBE: Final = (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER)
 _IMPLY_DESCRIBE_CONFIGS: Final = (Operation.ALTER_CONFIGS,)
@@ -85,12 +86,12 @@ _Kind = TypeVar("_Kind", bound=Enum)
 
 
 class BadRule(ValueError):
-    """A line that is no rule; the message says which and why."""
+    """A line of the file is not a rule; the message says which line, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line of the file. ``resource`` None: any kind; ``host`` ``*``: from anywhere."""
+    """A line of the file. ``resource`` None means any kind, ``host`` ``*`` any address."""
 
     allow: bool
     principal: str
@@ -100,20 +101,20 @@ class Rule:
     host: str = "*"
 
     def about(self, principal: str, host: str, resource: Resource, name: str) -> bool:
-        """Whether the rule is about that user, there, and that resource."""
+        """Return whether the rule applies to a user at an address and to a resource."""
         return self.concerns(principal, host, resource) and (
             name.startswith(self.name[:-1]) if self.name.endswith("*") else name == self.name
         )
 
     def concerns(self, principal: str, host: str, resource: Resource) -> bool:
-        """Whether the rule is about that user, there, and some resource of that kind."""
+        """Return whether the rule applies to a user at an address and to some resource of a kind."""
         return (
             self.principal in ("User:*", principal) and self.host in ("*", host) and self.resource in (None, resource)
         )
 
 
 class Acl:
-    """The rules; without any, and without a file, everybody may do everything."""
+    """The access rules. Without a file (``rules`` None), all clients may do everything."""
 
     def __init__(self, rules: Iterable[Rule] | None = None, superusers: Iterable[str] = ()) -> None:
         self.open = rules is None
@@ -121,7 +122,7 @@ class Acl:
         self._superusers = frozenset(superusers)
 
     def allows(self, principal: str, host: str, operation: Operation, resource: Resource, name: str) -> bool:
-        """Whether that user may do that."""
+        """Return whether a user at an address may do an operation on a resource."""
         if self.open or principal in self._superusers:
             return True
         about = [each for each in self._rules if each.about(principal, host, resource, name)]
@@ -135,8 +136,8 @@ class Acl:
         return any(each.allow and wanted & each.operations for each in about)
 
     def allows_any(self, principal: str, host: str, operation: Operation, resource: Resource) -> bool:
-        """Whether the user may do that to at least one resource of the kind, whether or not it exists. As in Kafka's
-        ``authorizeByResourceType``, only the operation itself and ``All`` count (KIP-679)."""
+        """Return whether a user may do an operation on at least one resource of a kind, whether or not it exists. As in
+        Kafka's ``authorizeByResourceType``, only the operation itself and ``All`` count (KIP-679)."""
         if self.open or principal in self._superusers:
             return True
         wanted = {operation, Operation.ALL}
@@ -146,12 +147,12 @@ class Acl:
 
 
 def _dominates(denied: str, allowed: str) -> bool:
-    """Whether a rule with the first name denies all that a rule with the second name allows."""
+    """Return whether a deny rule with the first name covers all that an allow rule with the second name allows."""
     return denied == allowed or (denied.endswith("*") and allowed.startswith(denied[:-1]))
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:
-    """The rules of a file. Raises ``BadRule``."""
+    """Return the rules of a file's text. Raises ``BadRule``."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
@@ -168,12 +169,12 @@ def _rule(words: list[str]) -> Rule:
     if len(words) == 7 and words[5] == "from":
         host = words[6]
     elif len(words) != 5:
-        raise ValueError("a rule is: allow|deny User:NAME OPERATION[,OPERATION] KIND NAME [from HOST]")
+        raise ValueError("a rule must be: allow|deny User:NAME OPERATION[,OPERATION] KIND NAME [from HOST]")
     verb, principal, operations, kind, name = words[:5]
     if verb not in ("allow", "deny"):
-        raise ValueError(f"{verb!r} is neither allow nor deny")
+        raise ValueError(f"a rule must begin with allow or deny (got {verb!r})")
     if not principal.startswith("User:"):
-        raise ValueError(f"{principal!r} is no user: User:NAME, or User:*")
+        raise ValueError(f"the user must be User:NAME or User:* (got {principal!r})")
     resource = None if kind == "*" else _named(Resource, kind)
     return Rule(
         verb == "allow",
@@ -189,4 +190,5 @@ def _named(kind: type[_Kind], text: str) -> _Kind:
     for each in kind:
         if str(each.value).lower() == text.lower():
             return each
-    raise ValueError(f"{text!r} is none of {', '.join(str(each.value) for each in kind)}")
+    names = ", ".join(str(each.value) for each in kind)
+    raise ValueError(f"the {kind.__name__.lower()} must be one of {names} (got {text!r})")

@@ -1,4 +1,4 @@
-"""What a connection is known as."""
+"""The session of a connection: its client, and its login."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ ANONYMOUS: Final = "User:ANONYMOUS"
 
 
 class Exchange(Protocol):
-    """A SASL exchange that is under way."""
+    """A SASL exchange in progress."""
 
     def step(self, message: bytes) -> tuple[bytes, str | None]:
-        """The answer to a message, and the name of the user once the exchange has succeeded. Raises
-        ``LoginRefused``, and ``MalformedFrame`` for what Kafka gives no answer to."""
+        """Return the answer to a message, and the name of the user once the exchange has succeeded. Raises
+        ``LoginRefused``, and ``LoginUnanswered`` where Kafka closes the connection without an answer."""
 
 
 class LoginRefused(Exception):
-    """The user is not known, or has said something else than what is known of him."""
+    """The login failed: the user is unknown, or the password or a message is wrong."""
 
 
 class LoginUnanswered(LoginRefused):
-    """Kafka closes the connection without an answer."""
+    """The login failed in a way for which Kafka closes the connection without an answer."""
 
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """``exchange``: the SASL exchange that was begun. ``local``: where the client came in. ``bare``: messages of the
-    exchange come without a header, as after SaslHandshake v0. ``refused``: the connection is closed once that is
-    answered. ``versions_known``: ApiVersions was answered."""
+    """The session of a connection. ``exchange``: the SASL exchange in progress. ``local``: the address that the client
+    connected to. ``bare``: messages of the exchange have no header, as after SaslHandshake v0. ``refused``: the login
+    failed, and the connection is closed after the answer. ``versions_known``: ApiVersions was answered."""
 
     peer_host: str
     connected_at: float

@@ -1,8 +1,8 @@
-"""Producer ids, fencing, and the way of a transaction from its first partition to the last of its markers.
+"""The transaction coordinator: producer ids, fencing, and transactions from their first partition to their last marker.
 
-A transaction is decided when its state says so in the store; the markers follow, and are written again after a
-restart until each partition has its own. Two ways of ending exist (KIP-890): with version 1 a producer keeps its epoch,
-with version 2 each transaction has an epoch of its own, and partitions are added by being written to.
+A transaction is decided when its state in the store says so. Then the coordinator writes the markers; after a restart
+it writes them again until each partition has its marker. A transaction can end in two ways (KIP-890). With version 1,
+a producer keeps its epoch. With version 2, each transaction has a separate epoch, and writing to a partition adds it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _log = logging.getLogger(__name__)
 MOST_TIMEOUT_MS: Final = 900_000
 #: Kafka's ``transaction.abort.timed.out.transaction.cleanup.interval.ms``
 CHECK_S: Final = 10.0
-#: this is the only coordinator that there ever was
+#: the coordinator epoch in markers: always 0, as if there had never been another coordinator
 COORDINATOR_EPOCH: Final = 0
-#: from this version of transactions on an end bumps the epoch
+#: from this version of transactions on, the end of a transaction bumps the epoch
 BUMPING: Final = 2
 KIND: Final = "transaction"
 IDS_KIND: Final = "producer ids"
-#: ids are set aside in blocks, so that one is not written for each
+#: producer ids are reserved in blocks, so that not every id needs a write
 _BLOCK: Final = 1_000
 
 #: Writes the markers of a transaction to all its partitions. Raises if one of them could not be written.
@@ -40,14 +40,14 @@ Mark: TypeAlias = Callable[[Transaction, bool], Awaitable[None]]
 
 
 class Transactions:
-    """``mark`` writes markers; ``now`` gives milliseconds."""
+    """The transactions by transactional id. ``mark`` writes markers; ``now`` returns milliseconds."""
 
     def __init__(self, store: Store, mark: Mark, now: Callable[[], int]) -> None:
         self.known: dict[str, Transaction] = {}
         self._store = store
         self._mark = mark
         self._now = now
-        #: where ids come from that nobody had, if not from here
+        #: the source of new producer ids, if several nodes share the store; None: this object
         self.ids: Callable[[], Awaitable[int]] | None = None
         self._next_id = 0
         self._set_aside = 0
@@ -57,7 +57,7 @@ class Transactions:
     # ids
 
     async def new_producer_id(self) -> int:
-        """An id that nobody had. Raises what the store raises."""
+        """Return an id that no producer has had. Raises what the store raises."""
         if self.ids is not None:
             return await self.ids()
         made = self._next_id
@@ -68,21 +68,23 @@ class Transactions:
         return made
 
     def restore(self, rows: Mapping[str, str], ids: str | None) -> None:
-        """What a store has. Raises as ``Transaction.of_text``."""
+        """Load the transactions and the next producer id from their stored texts. Raises what ``Transaction.of_text``
+        raises."""
         self._next_id = self._set_aside = int(ids or 0)
         self.known = {name: Transaction.of_text(name, text) for name, text in rows.items()}
 
     async def init_producer(
         self, transactional_id: str | None, timeout_ms: int, producer_id: int, epoch: int, *, fencing: bool
     ) -> tuple[int, int]:
-        """A producer id and an epoch that no other producer has; a transaction of before is aborted. ``fencing``: the
+        """Return a producer id and epoch that no other producer has; an open transaction is aborted. ``fencing``: the
         client knows the code PRODUCER_FENCED. Raises ``Refused``."""
         if transactional_id is None:
             return await self.new_producer_id(), 0
         if not transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")
         if not 0 < timeout_ms <= MOST_TIMEOUT_MS:
-            raise Refused(Code.invalid_transaction_timeout, f"timeout {timeout_ms}")
+            words = f"the transaction timeout must be 1 to {MOST_TIMEOUT_MS} ms (got {timeout_ms})"
+            raise Refused(Code.invalid_transaction_timeout, words)
         expected = (producer_id, epoch) if (producer_id, epoch) != (NO_PRODUCER, NO_EPOCH) else None
         while True:
             async with self._lock(transactional_id):
@@ -103,12 +105,12 @@ class Transactions:
 
     @staticmethod
     def _check_expected(known: Transaction, expected: tuple[int, int] | None, *, fencing: bool) -> None:
-        """Raises ``Refused`` for a producer that another has replaced, and while a transaction is ending."""
+        """Raise ``Refused`` if another producer has replaced this one, and while a transaction is ending."""
         if expected is not None and expected[0] != known.producer_id and expected != known.previous:
             raise Refused(_fenced(fencing), "another producer has the transactional id")
         if known.state.ending:
             raise Refused(Code.concurrent_transactions, "a transaction is ending")
-        if known.state is State.ONGOING:  # is aborted first, whatever the epoch
+        if known.state is State.ONGOING:  # the caller aborts it first, whatever the epoch
             return
         if expected is not None and expected not in (_current(known), known.previous):
             raise Refused(_fenced(fencing), "another producer has the transactional id")
@@ -116,7 +118,8 @@ class Transactions:
     async def _initialize(
         self, known: Transaction, timeout_ms: int, expected: tuple[int, int] | None
     ) -> tuple[int, int]:
-        """The next epoch, or the next producer id; the present ones if their answer was lost."""
+        """Return the next epoch, or a new producer id when the epochs are exhausted; the current ones if the client
+        repeats a request whose answer was lost."""
         before = copy(known)
         if expected is not None and expected == known.previous:
             known.forget_previous_id()
@@ -140,14 +143,14 @@ class Transactions:
     # partitions
 
     def check(self, transactional_id: str, producer_id: int, epoch: int, *, fencing: bool) -> Transaction:
-        """The transactional id, if that producer has it. Raises ``Refused``."""
+        """Return the transaction of a transactional id. Raises ``Refused`` if this producer does not have it."""
         if not transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")
         known = self.known.get(transactional_id)
         if known is None or known.producer_id != producer_id:
-            raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")
+            raise Refused(Code.invalid_producer_id_mapping, "the producer id does not belong to the transactional id")
         if known.producer_epoch != epoch:
-            raise Refused(_fenced(fencing), f"epoch {epoch}, where the producer has {known.producer_epoch}")
+            raise Refused(_fenced(fencing), f"producer epoch must be {known.producer_epoch} (got {epoch})")
         return known
 
     async def add(
@@ -158,8 +161,8 @@ class Transactions:
         *,
         version: int = 1,
     ) -> None:
-        """The transaction is in these partitions too. Raises ``Refused`` while the one before it is ending, or if the
-        producer was fenced meanwhile; then, and if the store fails, nothing is added."""
+        """Add partitions to a transaction, and begin it if none is open. Raises ``Refused`` while the previous one is
+        ending, or if the producer was fenced meanwhile. Then, and if the store fails, nothing is added."""
         producer = _current(known)
         async with self._lock(known.transactional_id):
             if _current(known) != producer:
@@ -179,17 +182,18 @@ class Transactions:
             known.forget_previous_id()
             await self._keep(known, before)
 
-    # ends
+    # the end of a transaction
 
     async def end(
         self, transactional_id: str, producer_id: int, epoch: int, *, committed: bool, version: int, fencing: bool
     ) -> tuple[int, int]:
-        """Decides the transaction and has it marked: the producer id and epoch that go on. Raises ``Refused``."""
+        """Commit or abort a transaction and wait for its markers. Returns the producer id and epoch of the next one.
+        Raises ``Refused``."""
         if not transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")
         known = self.known.get(transactional_id)
         if known is None:
-            raise Refused(Code.invalid_producer_id_mapping, "nobody has the transactional id")
+            raise Refused(Code.invalid_producer_id_mapping, "the transactional id is unknown")
         async with self._lock(transactional_id):
             bumping = version >= BUMPING
             if self._has_ended(known, (producer_id, epoch), committed=committed, bumping=bumping, fencing=fencing):
@@ -215,18 +219,19 @@ class Transactions:
     def _has_ended(
         known: Transaction, producer: tuple[int, int], *, committed: bool, bumping: bool, fencing: bool
     ) -> bool:
-        """Whether the transaction has ended so already, and the answer was lost. Raises ``Refused`` if the producer
-        cannot end it."""
+        """Return whether the transaction has already ended in this way, so that the client only lost the answer. Raises
+        ``Refused`` if the producer cannot end it."""
         done = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
         preparing = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
-        wrong_state = Refused(Code.invalid_txn_state, f"the transaction is {known.state}")
+        wrong_state = Refused(Code.invalid_txn_state, f"the transaction is in state {known.state}")
         previous = bumping and producer == known.previous
         again = previous and (known.state.complete or known.state.ending)
         if not again:
             if known.producer_id != producer[0] and not previous:
-                raise Refused(Code.invalid_producer_id_mapping, "the producer does not have the transactional id")
+                words = "the producer id does not belong to the transactional id"
+                raise Refused(Code.invalid_producer_id_mapping, words)
             if known.producer_epoch != producer[1] or (bumping and known.state.ending):
-                raise Refused(_fenced(fencing), f"epoch {producer[1]}, where the producer has {known.producer_epoch}")
+                raise Refused(_fenced(fencing), f"producer epoch must be {known.producer_epoch} (got {producer[1]})")
         if known.state.ending:
             if known.state is not preparing:
                 raise wrong_state
@@ -241,7 +246,8 @@ class Transactions:
         return False
 
     async def _fence(self, known: Transaction, *, keeps: bool = False) -> None:
-        """Abort the open transaction, and fence its producer; with ``keeps`` it gets the next epoch when it asks."""
+        """Abort the open transaction and fence its producer. With ``keeps``, that producer gets the next epoch when it
+        asks again."""
         before = copy(known)
         known.previous = _current(known) if keeps else (NO_PRODUCER, NO_EPOCH)
         self._bump(known)
@@ -249,13 +255,13 @@ class Transactions:
         await self._decide(known, before, committed=False)
 
     async def _decide(self, known: Transaction, before: Transaction, *, committed: bool) -> None:
-        """From now on the transaction is ending, whether or not anybody waits for it."""
+        """Store the decision and start writing markers, even if no client waits for them."""
         known.state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
         await self._keep(known, before)
         self._completing(known)
 
     async def _marked(self, known: Transaction) -> None:
-        """Wait for the last marker."""
+        """Wait until the last marker is written."""
         task = self._endings.get(known.transactional_id)
         if task is not None:
             await asyncio.shield(task)
@@ -281,39 +287,40 @@ class Transactions:
                     await self._keep(known, before)
                 return
             except Exception as reason:
-                _log.warning("the end of a transaction of %s is tried again: %s", known.transactional_id, reason)
+                _log.warning("retrying the markers of a transaction of %s: %s", known.transactional_id, reason)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 5.0)
 
     async def finish_endings(self) -> None:
-        """After a restart: what was decided is marked."""
+        """Write the markers of all decided transactions, after a restart."""
         for known in self.known.values():
             if known.state.ending:
                 await self._completing(known)
 
     async def abort_late(self) -> None:
-        """Aborts, for as long as it runs, what takes longer than its producer said."""
+        """Abort transactions that exceed their timeout; runs until cancelled."""
         while True:
             await asyncio.sleep(CHECK_S)
             for known in list(self.known.values()):
                 try:
                     await self._abort_if_late(known)
                 except (AppendError, StoreError) as reason:  # the next round tries again
-                    _log.error("a late transaction of %s cannot be aborted: %s", known.transactional_id, reason)
+                    _log.error("a timed-out transaction of %s cannot be aborted: %s", known.transactional_id, reason)
 
     async def _abort_if_late(self, known: Transaction) -> None:
-        """Does not wait for markers: other transactions may be late too."""
+        """Abort a transaction that exceeds its timeout, without waiting for its markers, since others may be late
+        too."""
         async with self._lock(known.transactional_id):
             if known.state is State.ONGOING and self._now() - known.started_ms > known.timeout_ms:
-                _log.warning("a transaction of %s has taken too long and is aborted", known.transactional_id)
+                _log.warning("aborting a transaction of %s: it exceeded its timeout", known.transactional_id)
                 await self._fence(known)
 
     def _lock(self, transactional_id: str) -> asyncio.Lock:
-        """Whoever changes a transaction has its lock until the change is kept."""
+        """Return the lock of a transactional id. Each change of a transaction holds it until the change is stored."""
         return self._locks.setdefault(transactional_id, asyncio.Lock())
 
     async def _keep(self, known: Transaction, before: Transaction | None = None) -> None:
-        """Raises what the store raises; then the transaction is as it was before."""
+        """Store a transaction. If that fails, restore it from ``before`` and raise the error of the store."""
         changes: list[Change] = [Put(KIND, known.transactional_id, known.as_text())]
         try:
             await self._store.write(changes)

@@ -1,4 +1,4 @@
-"""What is known of one transactional id."""
+"""The state of a transactional id."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
-#: The last epoch that a producer gets; another producer id follows.
+#: The last epoch of a producer; a new producer id follows.
 LAST_EPOCH: Final = 32_766
 NO_PRODUCER: Final = -1
 NO_EPOCH: Final = -1
 
 
 class State(StrEnum):
-    """As Kafka names them."""
+    """The states of a transaction, by Kafka's names."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -26,19 +26,20 @@ class State(StrEnum):
 
     @property
     def ending(self) -> bool:
-        """Decided, but not every partition has its marker."""
+        """The transaction is decided, but not every partition has its marker."""
         return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 
     @property
     def complete(self) -> bool:
-        """Every partition has its marker."""
+        """The transaction is decided, and every partition has its marker."""
         return self in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """``previous``: the producer id and epoch before the last bump, for a client that asks again. ``marker``: id and
-    epoch that the markers of an ending transaction carry. ``offsets``: partitions of the offsets topic."""
+    """The transaction of a transactional id. ``previous``: the producer id and epoch before the last bump, for a client
+    that repeats a request. ``marker``: the producer id and epoch in the markers of an ending transaction. ``offsets``:
+    partitions of the offsets topic."""
 
     transactional_id: str
     producer_id: int
@@ -53,17 +54,17 @@ class Transaction:
     version: int = 1
 
     def become(self, other: Transaction) -> None:
-        """Take over all that the other one has."""
+        """Copy all fields of another transaction."""
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
 
     def forget_previous_id(self) -> None:
-        """A request for the producer id before this one is no longer one that is asked again, as in Kafka."""
+        """Forget the previous producer id; as in Kafka, a request with it no longer counts as repeated."""
         if self.previous[0] != self.producer_id:
             self.previous = (NO_PRODUCER, NO_EPOCH)
 
     def as_text(self) -> str:
-        """As JSON, with all that a restart needs."""
+        """Return the transaction as JSON, for the store."""
         return json.dumps(
             {
                 "producer_id": self.producer_id,
@@ -81,7 +82,8 @@ class Transaction:
 
     @classmethod
     def of_text(cls, transactional_id: str, text: str) -> Transaction:
-        """The opposite. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for another text."""
+        """Return the transaction of a stored text. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for an invalid
+        one."""
         row: Mapping[str, Any] = json.loads(text)
         return cls(
             transactional_id,

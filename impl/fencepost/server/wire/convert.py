@@ -1,7 +1,7 @@
-"""From kio's entities to the project's messages, and to plain JSON for APIs that have no message of their own.
+"""Conversion of kio's entities to the project's messages, and to plain JSON for APIs without a message here.
 
-Field names agree (both are Kafka's, in snake case), so one walk over the fields serves all messages and versions; what
-a version does not carry keeps Kafka's default (G-WIRE-01…04, 12…14).
+Field names agree (both are Kafka's, in snake case), so one walk over the fields serves all messages and versions. A
+field that a version does not carry keeps Kafka's default (G-WIRE-01…04, 12…14).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GROUP_APIS: dict[str, tuple[type, type]] = {
     ),
 }
 
-#: Those of offsets.
+#: The same for the APIs of offsets.
 OFFSET_APIS: dict[str, tuple[type, type]] = {
     "offset_commit": (offset_messages.OffsetCommitRequest, offset_messages.OffsetCommitResponse),
     "offset_fetch": (offset_messages.OffsetFetchRequest, offset_messages.OffsetFetchResponse),
@@ -49,11 +49,11 @@ _APIS: Final = {**GROUP_APIS, **OFFSET_APIS}
 
 _NAMES: Final = {request: api for api, (request, _) in _APIS.items()}
 
-#: From which version LeaveGroup has several members, and OffsetFetch several groups.
+#: The first versions of LeaveGroup with several members, and of OffsetFetch with several groups.
 _SEVERAL_MEMBERS: Final = 3
 _SEVERAL_GROUPS: Final = 8
 
-#: What kio reads as the zero topic id.
+#: The zero topic id, which kio reads as None.
 _NO_TOPIC: Final = bytes(16)
 
 #: Defaults of fields that have none in the project's message, for versions that do not carry them.
@@ -69,12 +69,12 @@ _ABSENT: dict[str, Any] = {
 
 
 def milliseconds(span: timedelta) -> int:
-    """A span of time as whole milliseconds."""
+    """Return a duration in whole milliseconds."""
     return span // timedelta(milliseconds=1)
 
 
 def _error(value: Any) -> ErrorCode | int:
-    """The number itself of an error that group coordination does not use: the message can be told, not acted upon."""
+    """Return the error code; the plain number if group coordination does not use it, so that a trace can contain it."""
     try:
         return ErrorCode(value.value)
     except ValueError:
@@ -82,7 +82,8 @@ def _error(value: Any) -> ErrorCode | int:
 
 
 def _rows(values: Any) -> Any:
-    """An assignment of ConsumerGroupHeartbeat or ConsumerGroupDescribe is a message of its own, with only its rows."""
+    """Return the rows of an assignment. In ConsumerGroupHeartbeat and ConsumerGroupDescribe they are wrapped in a
+    message that has nothing else."""
     return getattr(values, "topic_partitions", values)
 
 
@@ -112,7 +113,7 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
 
 @cache
 def plan(target: type, source: type) -> tuple[tuple[str, str | None, Callable[[Any], Any], Any], ...]:
-    """For each field of the target: its name, the source's field or None, the conversion, the default."""
+    """Return, for each field of the target: its name, the source's field or None, the conversion, the default."""
     hints = get_type_hints(target)
     there = {field.name for field in fields(source)}
     plan = []
@@ -135,13 +136,13 @@ def _build(target: type, entity: Any) -> Any:
 
 
 def api_of(body: messages.RequestBody) -> str:
-    """kio's name of the API that a request is of."""
+    """Return kio's name of a request's API."""
     return _NAMES[type(body)]
 
 
 def to_request_class(api: str, version: int) -> type | None:
-    """The class of the project's requests of an API in that version; None where ``to_request`` does more than to take
-    over their fields."""
+    """Return the project's class of an API's requests in a version; None if ``to_request`` does more than copy their
+    fields."""
     if api not in _APIS or api == "offset_delete":
         return None
     if version < {"leave_group": _SEVERAL_MEMBERS, "offset_fetch": _SEVERAL_GROUPS}.get(api, 0):
@@ -150,19 +151,19 @@ def to_request_class(api: str, version: int) -> type | None:
 
 
 def response_class(api: str) -> Any:
-    """The class of the project's answers of an API; None for one that is not of groups or offsets."""
+    """Return the project's class of an API's answers; None if the API is not one of groups or offsets."""
     return _APIS[api][1] if api in _APIS else None
 
 
 def values_of(body: messages.RequestBody, version: int) -> Any:
-    """What ``fill`` makes a request of that version of: old ones have one group, and one member that leaves (G-WIRE-06,
-    G-WIRE-23)."""
+    """Return the values from which ``fill`` makes a request in a version. Old versions have a single group, and a
+    single member that leaves (G-WIRE-06, G-WIRE-23)."""
     if isinstance(body, offset_messages.OffsetFetchRequest) and version < _SEVERAL_GROUPS:
         (group,) = body.groups
         return {"group_id": group.group_id, "topics": group.topics, "require_stable": body.require_stable}
     if isinstance(body, messages.LeaveGroupRequest) and version < _SEVERAL_MEMBERS:
         return {"group_id": body.group_id, "member_id": body.members[0].member_id}
-    if isinstance(body, offset_messages.OffsetDeleteRequest):  # its partitions are rows of one number each
+    if isinstance(body, offset_messages.OffsetDeleteRequest):  # each partition is a row with only a number
         topics = [
             {"name": topic.name, "partitions": [{"partition_index": number} for number in topic.partition_indexes]}
             for topic in body.topics
@@ -172,13 +173,14 @@ def values_of(body: messages.RequestBody, version: int) -> Any:
 
 
 def to_request(api: str, entity: Any) -> messages.RequestBody:
-    """kio's request entity, of any version, as the project's message. ``api`` is a key of GROUP_APIS or OFFSET_APIS."""
+    """Return the project's message for kio's request entity of any version. ``api``: a key of GROUP_APIS or
+    OFFSET_APIS."""
     if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)
         return messages.LeaveGroupRequest(str(entity.group_id), (messages.LeaveGroupMember(entity.member_id),))
     if api == "offset_fetch" and not hasattr(entity, "groups"):  # v1–7 (G-WIRE-06)
         group: offset_messages.OffsetFetchRequestGroup = _build(offset_messages.OffsetFetchRequestGroup, entity)
         return offset_messages.OffsetFetchRequest((group,), require_stable=getattr(entity, "require_stable", False))
-    if api == "offset_delete":  # its partitions are rows of one number each
+    if api == "offset_delete":  # each partition is a row with only a number
         topics = tuple(
             offset_messages.OffsetDeleteRequestTopic(
                 name=str(topic.name), partition_indexes=tuple(row.partition_index for row in topic.partitions)
@@ -191,11 +193,11 @@ def to_request(api: str, entity: Any) -> messages.RequestBody:
 
 
 def to_response(api: str, entity: Any) -> messages.ResponseBody:
-    """kio's response entity, of any version, as the project's message. An error code that is none of ``ErrorCode``'s
-    stays a number (``trace.convert.odd_codes`` finds it)."""
+    """Return the project's message for kio's response entity of any version. An error code that ``ErrorCode`` does not
+    have stays a number (``trace.convert.odd_codes`` finds it)."""
     if api == "leave_group" and not hasattr(entity, "members"):  # v0–2 (G-WIRE-23)
         return messages.LeaveGroupResponse(cast("ErrorCode", _error(entity.error_code)))
-    if api == "offset_fetch" and not hasattr(entity, "groups"):  # v1–7: of the group that was asked for (G-WIRE-06)
+    if api == "offset_fetch" and not hasattr(entity, "groups"):  # v1–7: one group, without its name (G-WIRE-06)
         group: offset_messages.OffsetFetchResponseGroup = _build(offset_messages.OffsetFetchResponseGroup, entity)
         return offset_messages.OffsetFetchResponse((group,))
     body: messages.ResponseBody = _build(_APIS[api][1], entity)
@@ -203,7 +205,8 @@ def to_response(api: str, entity: Any) -> messages.ResponseBody:
 
 
 def plain(value: Any) -> Any:
-    """Any message as JSON: bytes in URL-safe base64, times in milliseconds with ``_ms``, enums as numbers."""
+    """Return any message as JSON: bytes in URL-safe base64, durations in milliseconds with ``_ms``, enums as
+    numbers."""
     if is_dataclass(value) and not isinstance(value, type):
         rows = ((field.name, getattr(value, field.name)) for field in fields(value))
         return {name + "_ms" * isinstance(item, timedelta): plain(item) for name, item in rows}

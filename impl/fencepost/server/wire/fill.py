@@ -1,5 +1,5 @@
-"""From plain values, or the coordinator's messages, to kio's classes: what a version does not have is left out, and
-what is not given has Kafka's default. The other direction is ``convert``."""
+"""Conversion of plain values, or of the coordinator's messages, to kio's classes. Values that a version does not have
+are left out, and missing values get Kafka's default. ``convert`` is the other direction."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _Make: TypeAlias = Callable[[Any], Any]
 
 
 def fill(schema: Any, values: Any) -> Any:
-    """A message of that class. ``values``: a mapping, or an object with attributes, of the fields by kio's names, with
-    times in milliseconds (under that name, or with ``_ms`` behind it), topic ids as 16 bytes, error codes as numbers
-    and rows as further ones of these. A message that has only rows may be given as them."""
+    """Return a message of kio's class ``schema``. ``values`` is a mapping, or an object with attributes, with the
+    fields by kio's names. Durations are in milliseconds (under that name, or with ``_ms`` appended), topic ids are 16
+    bytes, error codes are numbers, and rows are further mappings or objects. A message that has only rows may be given
+    as a sequence of them."""
     source: Any = dict if isinstance(values, Mapping) else type(values)
     return _filler(schema, source)(values)
 
@@ -54,7 +55,7 @@ def _filler(schema: Any, source: type) -> _Make:
 
 
 def given(field: Field, source: type) -> str | None:
-    """The name under which the source has it."""
+    """Return the name of a field in the source; None if the source does not have it."""
     name = field.name
     if source is dict:
         return name
@@ -63,7 +64,7 @@ def given(field: Field, source: type) -> str | None:
 
 
 def absent(field: Field) -> Any:
-    """What stands for a field that is not given."""
+    """Return the value of a field that is not given."""
     if field.default is not MISSING:
         return field.default
     if field.array:
@@ -114,10 +115,10 @@ def _entity(entity: Any) -> _Make:
     def make(value: Any) -> Any:
         if value is None:
             return None
-        if isinstance(value, tuple | list):  # a message that only holds rows
+        if isinstance(value, tuple | list):  # a message that has only rows
             value = {shape(entity)[0].name: value}
         elif not is_dataclass(value) and not isinstance(value, Mapping):
-            raise TypeError(f"{entity.__name__} cannot be made of {type(value).__name__}")
+            raise TypeError(f"{entity.__name__} needs a mapping, a dataclass or rows (got {type(value).__name__})")
         return fill(entity, value)
 
     return make

@@ -1,10 +1,10 @@
-"""What comes most, between bytes and the coordinator's messages in one function for each version.
+"""Fast readers and writers of frequent messages: one generated function for each API and version.
 
-The other way leads over kio's classes (``read``, ``convert``, ``fill``), field by field. Here one function is compiled
-for each message from the same classes: what is laid out in a row is read and written in a row, and no class of kio's is
-made. Such a function does the usual: where it meets anything else (a tagged field, text that is no UTF-8, a message
-that is cut short) it gives up, and the other way decides what becomes of it. So the two never differ; a test compares
-them.
+The general way goes through kio's classes (``read``, ``convert``, ``fill``), field by field. This module generates one
+function for each message from the same classes. The function reads and writes adjacent fields together, and creates no
+object of kio. It handles only ordinary messages. For anything else, such as a tagged field, text that is not UTF-8, or
+an incomplete message, it gives up, and the caller goes the general way. So the result is the same either way; a test
+compares them.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from .frames import MalformedFrame, request_schema, response_schema
 from .read import uvarint
 from .shape import Field, shape
 
-#: From a frame and the place behind its header to the message; raises one of ``GIVES_UP``.
+#: From a frame and the position after its header to the message; raises one of ``GIVES_UP``.
 ReadBody: TypeAlias = Callable[[bytes, int], Any]
 #: From a message and a correlation id to a frame without its length; raises one of ``GIVES_UP``.
 WriteBody: TypeAlias = Callable[[Any, int], bytes]
 
-#: What a function here raises when it leaves a message to the other way.
+#: The exceptions by which a generated function leaves a message to the general way.
 GIVES_UP: Final = (IndexError, ValueError, TypeError, AttributeError, error)
 
 _INTEGERS: Final = {"int8": "b", "int16": "h", "int32": "i", "int64": "q"}
 _FIXED: Final = {**_INTEGERS, "bool": "b", "timedelta_i32": "i", "timedelta_i64": "q", "uuid": "16s"}
 _WRITTEN: Final = {**_FIXED, "bool": "?", "error_code": "h"}
 _ZERO: Final = bytes(16)
-_SHORT: Final = 2_048  #: lengths below are not computed
-#: spans of time that ``timedelta`` has room for, in milliseconds
+_SHORT: Final = 2_048  #: shorter lengths are encoded in advance
+#: the limit of ``timedelta``, in milliseconds
 _SPANS: Final = 86_000_000_000_000_000
 _CODES: Final = {each.value for each in ErrorCode}
 
 
 class _Unusual(Exception):
-    """A message that has something that is not read or written here."""
+    """A class of messages has a field that the generated functions do not support."""
 
 
 class _Text:
-    """The text of a function that is being put together: its lines, and what they know by name."""
+    """The source of a function that is being generated: its lines, and the objects that they use by name."""
 
     def __init__(self, head: str) -> None:
         self.lines = [head]
@@ -57,29 +57,29 @@ class _Text:
         self._names = 0
 
     def add(self, *lines: str) -> None:
-        """Further lines, at this depth."""
+        """Add lines at the current indentation."""
         self.lines += [f"{'    ' * self.depth}{line}" for line in lines]
 
     def name(self) -> str:
-        """A name that nothing has."""
+        """Return an unused variable name."""
         self._names += 1
         return f"v{self._names}"
 
     def know(self, value: Any) -> str:
-        """The name by which the lines know this."""
+        """Return the name under which the lines can use an object."""
         name = f"K{len(self.known)}"
         self.known[name] = value
         return name
 
     def made(self, name: str) -> Any:
-        """The function."""
+        """Compile the lines and return the function of this name."""
         scope = self.known
         exec("\n".join(self.lines), scope)
         return scope[name]
 
 
 def _length(size: int) -> bytes:
-    """An unsigned varint."""
+    """Return an unsigned varint."""
     groups = bytearray()
     while size > 0x7F:
         groups.append(size & 0x7F | 0x80)
@@ -92,23 +92,24 @@ _LENGTHS: Final = tuple([_length(size) for size in range(_SHORT)])
 
 
 def _identity(value: bytes | None) -> bytes:
-    """A topic id; none is zero. Raises ``ValueError`` for what has not 16 bytes."""
+    """Return a topic id; zeros for None. Raises ``ValueError`` if it does not have 16 bytes."""
     if value is None:
         return _ZERO
     if len(value) != len(_ZERO):
-        raise ValueError("a topic id has 16 bytes")
+        raise ValueError(f"a topic id must have 16 bytes (got {len(value)})")
     return value
 
 
 def _code(value: int) -> int:
-    """The number of an error; that of an unknown one if Kafka does not have it."""
+    """Return the number of an error; that of UNKNOWN_SERVER_ERROR if Kafka does not have it."""
     number = int(value)
     return number if number in _CODES else ErrorCode.unknown_server_error.value
 
 
 @cache
 def body_reader(api: str, version: int) -> ReadBody | None:
-    """Reads requests of that API and version as the project's message; None if they are only read the other way."""
+    """Return the reader from requests of an API and version to the project's message; None if there is only the general
+    way."""
     try:
         schema, target = request_schema(api, version), to_request_class(api, version)
         if target is None:
@@ -125,8 +126,8 @@ def body_reader(api: str, version: int) -> ReadBody | None:
 
 @cache
 def body_writer(api: str, version: int, source: Any) -> WriteBody | None:
-    """Writes answers of that API and version that are given as objects of that class; None if they are only written
-    the other way."""
+    """Return the writer of answers of an API and version from objects of class ``source``; None if there is only the
+    general way."""
     try:
         schema = response_schema(api, version)
         text = _Text("def write(v, correlation_id):")
@@ -145,7 +146,8 @@ def body_writer(api: str, version: int, source: Any) -> WriteBody | None:
 
 
 def warm(api: str, version: int) -> None:
-    """Make what reads its requests and writes its answers; nothing for an API that is not of groups."""
+    """Generate the reader of an API's requests and the writer of its answers; nothing for an API that is not one of
+    groups or offsets."""
     answer = response_class(api)
     if answer is not None:
         body_reader(api, version)
@@ -156,7 +158,7 @@ def warm(api: str, version: int) -> None:
 
 
 def _read_message(text: _Text, schema: Any, target: type) -> str:
-    """Lines that read a message; the expression that makes it of what they have read."""
+    """Add lines that read a message. Returns the expression that creates it from their variables."""
     hints = get_type_hints(target)
     wanted = {source: name for name, source, _, _ in plan(target, schema) if source is not None}
     arguments = [f"{name}={text.know(default)}" for name, source, _, default in plan(target, schema) if source is None]
@@ -191,7 +193,7 @@ def _read_message(text: _Text, schema: Any, target: type) -> str:
 
 
 def _read_row(text: _Text, row: list[tuple[str, Field]]) -> None:
-    """Fields of fixed length that lie side by side."""
+    """Add lines that read adjacent fields of fixed length."""
     if not row:
         return
     packed = Struct(">" + "".join([_FIXED[field.kafka_type] for _, field in row]))
@@ -205,7 +207,7 @@ def _read_row(text: _Text, row: list[tuple[str, Field]]) -> None:
 
 
 def _read_length(text: _Text, *, flexible: bool, wide: bool) -> str:
-    """A length or a count; -1 for null."""
+    """Add lines that read a length or a count, -1 for null. Returns their variable."""
     size = text.name()
     if flexible:
         text.add(
@@ -224,7 +226,7 @@ def _read_length(text: _Text, *, flexible: bool, wide: bool) -> str:
 
 
 def _read_sized(text: _Text, variable: str, field: Field, *, flexible: bool, optional: bool) -> None:
-    """A text or bytes."""
+    """Add lines that read a string or bytes."""
     is_text = field.kafka_type == "string"
     size = _read_length(text, flexible=flexible, wide=not is_text)
     text.add(
@@ -273,7 +275,7 @@ def _read_array(text: _Text, variable: str, field: Field, hint: Any, *, flexible
 
 
 def _item_class(hint: Any) -> type | None:
-    """The class of the rows of a field that is an array of them, perhaps null."""
+    """Return the class of the rows of an array, which may be null; None if its items are not dataclasses."""
     for each in (hint, *get_args(hint)):
         if get_origin(each) is tuple:
             (item, *_) = get_args(each)
@@ -285,7 +287,7 @@ def _item_class(hint: Any) -> type | None:
 
 
 class _Row:
-    """Fields of fixed length that lie side by side, until something else comes."""
+    """Adjacent fields of fixed length, collected until another field follows."""
 
     def __init__(self, text: _Text) -> None:
         self._text = text
@@ -293,16 +295,16 @@ class _Row:
         self._values: list[str] = []
 
     def fixed(self, code: str, value: str) -> None:
-        """One more of them: an expression, and how it is packed."""
+        """Add a field: the code by which ``struct`` packs it, and its expression."""
         self._codes += code
         self._values.append(value)
 
     def constant(self, data: bytes) -> None:
-        """Bytes that are always the same."""
+        """Add constant bytes."""
         self.fixed(f"{len(data)}s", self._text.know(data))
 
     def end(self) -> None:
-        """Something else comes."""
+        """Add the line that writes the collected fields."""
         if self._values:
             packer = self._text.know(Struct(">" + self._codes).pack)
             self._text.add(f"add({packer}({', '.join(self._values)}))")
@@ -326,7 +328,7 @@ def _write_message(text: _Text, row: _Row, schema: Any, source: type, value: str
 
 
 def _write_absent(row: _Row, field: Field, *, flexible: bool) -> None:
-    """A field that the message does not have: its default is always the same."""
+    """Write the constant default of a field that the message does not have."""
     default = absent(field)
     if field.array:
         if default not in ((), None):
@@ -375,7 +377,7 @@ def _write_length(text: _Text, size: str, *, flexible: bool, wide: bool) -> None
 
 
 def _null(text: _Text, variable: str, *, flexible: bool, wide: bool) -> None:
-    """Null is written; what follows is for the other case."""
+    """Add lines that write null; the next lines handle the other case."""
     nothing = b"\0" if flexible else pack(">i" if wide else ">h", -1)
     text.add(f"if {variable} is None:", f"    add({text.know(nothing)})", "else:")
 
@@ -432,7 +434,7 @@ def _write_array(text: _Text, row: _Row, field: Field, variable: str, hint: Any,
 
 
 def _write_entity(text: _Text, row: _Row, field: Field, variable: str, hint: Any) -> None:
-    """A message within the message; one that only holds rows is given as them."""
+    """Write a nested message that has only rows, and is given as a sequence of them."""
     (rows, *others) = shape(field.entity)
     if not field.optional or others or not rows.array or rows.tag is not None or _item_class(hint) is None:
         raise _Unusual

@@ -1,7 +1,6 @@
 """Frames of the Kafka protocol: four bytes of length, then a header, then a message.
 
-A frame is handled as the bytes after its length. Only what a proxy must know is read here: enough of the header to name
-the API, and the message of the APIs that somebody asked for.
+Here a frame is the bytes after the length. A caller can read the header alone, as a proxy does, or the whole message.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .read import BadBytes, OddCode, reader
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
 MAX_RESPONSE_BYTES = 2**31 - 1
 
-#: seconds for which a peer may keep a caller waiting: to take a connection, and to answer what is answered at once
+#: time limits in seconds: to connect, and for the answer to a request that the peer answers immediately
 CONNECT_S = 10.0
 ASK_S = 10.0
 
@@ -34,15 +33,15 @@ API_KEYS = {name: key for key, name in api_key_map.items()}
 
 
 class MalformedFrame(Exception):
-    """The peer does not speak the Kafka protocol, or not a version of it that is known here."""
+    """The peer does not speak the Kafka protocol, or uses a version that is not supported."""
 
 
 class NoAnswer(MalformedFrame):
-    """The peer took a request and did not answer it in time."""
+    """The peer accepted a request and did not answer it in time."""
 
 
 class UnknownErrorCode(MalformedFrame):
-    """An answer that is whole, but has an error ``code`` that Kafka does not have."""
+    """An answer is complete, but has an error ``code`` that Kafka does not have."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)
@@ -51,7 +50,7 @@ class UnknownErrorCode(MalformedFrame):
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """What a request says before its message; ``client_id`` may be null."""
+    """The header of a request; ``client_id`` may be null."""
 
     api_key: int
     api_version: int
@@ -60,26 +59,26 @@ class RequestHeader:
 
     @property
     def api(self) -> str:
-        """kio's name of the API, such as ``join_group``; ``api_<key>`` when unknown."""
+        """kio's name of the API, such as ``join_group``; ``api_<key>`` if it is unknown."""
         return api_key_map.get(self.api_key, f"api_{self.api_key}")
 
 
-#: How a handshake of TLS and an alert begin, which would be frames of more than 340 MiB.
+#: The first bytes of a TLS handshake and of a TLS alert; as lengths they would be more than 340 MiB.
 _TLS = (0x1603, 0x1503)
 SPEAKS_TLS = "the peer speaks TLS"
 
 
 async def read_frame(reader: asyncio.StreamReader, limit: int) -> bytes | None:
-    """The next frame, or None at the end of the stream between two frames.
+    """Return the next frame; None if the stream ends between two frames.
 
-    Raises MalformedFrame for an impossible length or a stream that ends inside a frame.
+    Raises MalformedFrame for an invalid length, or if the stream ends inside a frame.
     """
     try:
         (length,) = struct.unpack(">i", await reader.readexactly(4))
         if length >> 16 in _TLS:
             raise MalformedFrame(SPEAKS_TLS)
         if not 0 <= length <= limit:
-            raise MalformedFrame(f"a frame of {length} bytes is announced; at most {limit} are allowed")
+            raise MalformedFrame(f"the length of a frame must be between 0 and {limit} bytes (got {length})")
         return await reader.readexactly(length)
     except asyncio.IncompleteReadError as end:
         if end.partial or end.expected != 4:
@@ -88,7 +87,7 @@ async def read_frame(reader: asyncio.StreamReader, limit: int) -> bytes | None:
 
 
 async def connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection. Raises ``OSError``, also if there is none within ``CONNECT_S``."""
+    """Open a connection. Raises ``OSError``, also after ``CONNECT_S`` seconds."""
     try:
         return await asyncio.wait_for(asyncio.open_connection(host, port), CONNECT_S)
     except TimeoutError as late:
@@ -96,7 +95,7 @@ async def connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.S
 
 
 async def read_answer(reader: asyncio.StreamReader, api: str, within_s: float) -> bytes | None:
-    """As ``read_frame``, of a peer that was asked something. Raises ``NoAnswer`` if nothing comes in time."""
+    """Read the answer to a request, like ``read_frame``. Raises ``NoAnswer`` if no frame arrives in time."""
     try:
         return await asyncio.wait_for(read_frame(reader, MAX_RESPONSE_BYTES), within_s)
     except TimeoutError:
@@ -104,43 +103,43 @@ async def read_answer(reader: asyncio.StreamReader, api: str, within_s: float) -
 
 
 async def close(writer: asyncio.StreamWriter) -> None:
-    """Close a connection once what was written is sent; a peer that does not take it within a second loses it."""
+    """Close a connection when its data is sent, at the latest after a second."""
     writer.close()
     try:
         await asyncio.wait_for(writer.wait_closed(), 1)
     except TimeoutError:
         writer.transport.abort()
     except OSError:
-        pass  # the peer was quicker
+        pass  # the peer closed it first
 
 
 def framed(payload: bytes) -> bytes:
-    """With its length before it."""
+    """Return a payload with its length before it."""
     return struct.pack(">i", len(payload)) + payload
 
 
 def read_request_header(frame: bytes) -> RequestHeader:
-    """Header versions 1 and 2 begin alike; raises MalformedFrame."""
+    """Read the fields that request headers v1 and v2 share. Raises MalformedFrame."""
     try:
         key, version, correlation, length = struct.unpack_from(">hhih", frame)
         if length < -1 or 10 + length > len(frame):
-            raise MalformedFrame(f"the client id is said to have {length} bytes")
+            raise MalformedFrame(f"invalid length of the client id: {length} bytes")
         client_id = None if length == -1 else frame[10 : 10 + length].decode()
     except (struct.error, UnicodeDecodeError) as error:
-        raise MalformedFrame(f"no request header: {error}") from None
+        raise MalformedFrame(f"invalid request header: {error}") from None
     return RequestHeader(key, version, correlation, client_id)
 
 
 def read_correlation_id(frame: bytes) -> int:
-    """Which request a response answers; raises MalformedFrame."""
+    """Return the correlation id of a response. Raises MalformedFrame."""
     if len(frame) < 4:
-        raise MalformedFrame("no response header")
+        raise MalformedFrame(f"a response must have at least 4 bytes (got {len(frame)})")
     correlation: int = struct.unpack_from(">i", frame)[0]
     return correlation
 
 
 def highest_version(api: str) -> int:
-    """The highest version of an API that kio can decode."""
+    """Return the highest version of an API that kio can decode."""
     return max(schema_name_map[api])
 
 
@@ -151,11 +150,11 @@ def _schema(api: str, version: int, kind: Any) -> Any:
     try:
         return load_entity_schema(api, version, kind)
     except KioIndexError:
-        raise MalformedFrame(f"{api} has no version {version} that is known here") from None
+        raise MalformedFrame(f"{api} v{version} is not supported") from None
 
 
 def request_schema(api: str, version: int) -> Any:
-    """kio's class of a request; raises MalformedFrame for a version that nobody knows."""
+    """Return kio's class of a request. Raises MalformedFrame for an unsupported version."""
     return _schema(api, version, EntityType.request)
 
 
@@ -169,32 +168,33 @@ def _read(schema: Any, frame: bytes, offset: int) -> tuple[Any, int]:
 
 
 def response_schema(api: str, version: int) -> Any:
-    """kio's class of a response; raises MalformedFrame for a version that nobody knows."""
+    """Return kio's class of a response. Raises MalformedFrame for an unsupported version."""
     return _schema(api, version, EntityType.response)
 
 
 def warm(api: str, version: int) -> None:
-    """Make what reads its requests and writes its responses; raises MalformedFrame for a version that nobody knows."""
+    """Build the reader of an API's requests and the writer of its responses. Raises MalformedFrame for an unsupported
+    version."""
     reader(_schema(api, version, EntityType.request))
     entity_writer(_schema(api, version, EntityType.response))
 
 
 def read_request(header: RequestHeader, frame: bytes) -> Any:
-    """The request as kio's entity of that version; raises MalformedFrame."""
+    """Return a request as kio's entity of its version. Raises MalformedFrame."""
     schema = _schema(header.api, header.api_version, EntityType.request)
     _, at = _read(schema.__header_schema__, frame, 0)
     return _read(schema, frame, at)[0]
 
 
 def read_response(api: str, version: int, frame: bytes) -> Any:
-    """The response as kio's entity of that version; raises MalformedFrame."""
+    """Return a response as kio's entity of a version. Raises MalformedFrame."""
     schema = _schema(api, version, EntityType.response)
     _, at = _read(schema.__header_schema__, frame, 0)
     return _read(schema, frame, at)[0]
 
 
 def write_request(header: RequestHeader, entity: Any) -> bytes:
-    """A request, without its length."""
+    """Return the frame of a request, without its length."""
     head_schema = entity.__header_schema__
     buffer = BytesIO()
     fields: dict[str, Any] = {
@@ -209,7 +209,7 @@ def write_request(header: RequestHeader, entity: Any) -> bytes:
 
 
 def write_response(correlation_id: int, entity: Any) -> bytes:
-    """A response, without its length."""
+    """Return the frame of a response, without its length."""
     head_schema = entity.__header_schema__
     buffer = BytesIO()
     entity_writer(head_schema)(buffer, head_schema(correlation_id=correlation_id))

@@ -1,4 +1,4 @@
-"""Messages of versions that Kafka 4.4 has and kio has not yet, in the form of kio's own classes."""
+"""Messages in versions that Kafka 4.4 has but kio does not have yet, in the form of kio's classes."""
 
 import datetime
 import uuid
@@ -41,7 +41,7 @@ class _TxnOffsetCommit:
 
 @dataclass(frozen=True, kw_only=True)
 class ApiVersionsRequest(_ApiVersions):
-    """Asks which versions there are: v5, which names the node that is meant."""
+    """ApiVersions v5, which names the node that the client wants to reach."""
 
     __type__: ClassVar = EntityType.request
     __header_schema__: ClassVar = RequestHeader
@@ -53,7 +53,7 @@ class ApiVersionsRequest(_ApiVersions):
 
 @dataclass(frozen=True, kw_only=True)
 class ApiVersionsResponse(_ApiVersions):
-    """As v4."""
+    """The same as in v4."""
 
     __type__: ClassVar = EntityType.response
     __header_schema__: ClassVar = ResponseHeader0
@@ -77,7 +77,7 @@ class DeleteGroupsRequest(_DeleteGroups):
 
 @dataclass(frozen=True, kw_only=True)
 class DeletableGroupResult(_DeleteGroups):
-    """A row with a message, which is null for the groups of here (G-WIRE-14)."""
+    """A row with an error message, which is null for the groups of this server (G-WIRE-14)."""
 
     __type__: ClassVar = EntityType.nested
     __header_schema__: ClassVar = ResponseHeader1
@@ -98,7 +98,7 @@ class DeleteGroupsResponse(_DeleteGroups):
 
 @dataclass(frozen=True, kw_only=True)
 class TxnOffsetCommitRequestPartition(_TxnOffsetCommit):
-    """As v5."""
+    """The same as in v5."""
 
     __type__: ClassVar = EntityType.nested
     __header_schema__: ClassVar = RequestHeader
@@ -110,7 +110,7 @@ class TxnOffsetCommitRequestPartition(_TxnOffsetCommit):
 
 @dataclass(frozen=True, kw_only=True)
 class TxnOffsetCommitRequestTopic(_TxnOffsetCommit):
-    """A topic by its id (O-TXN-16)."""
+    """A topic, given by id (O-TXN-16)."""
 
     __type__: ClassVar = EntityType.nested
     __header_schema__: ClassVar = RequestHeader
@@ -120,7 +120,7 @@ class TxnOffsetCommitRequestTopic(_TxnOffsetCommit):
 
 @dataclass(frozen=True, kw_only=True)
 class TxnOffsetCommitRequest(_TxnOffsetCommit):
-    """Offsets of a transaction, with topics by their ids (O-TXN-16)."""
+    """Offsets of a transaction, with topics given by id (O-TXN-16)."""
 
     __type__: ClassVar = EntityType.request
     __header_schema__: ClassVar = RequestHeader
@@ -136,7 +136,7 @@ class TxnOffsetCommitRequest(_TxnOffsetCommit):
 
 @dataclass(frozen=True, kw_only=True)
 class TxnOffsetCommitResponsePartition(_TxnOffsetCommit):
-    """As v5."""
+    """The same as in v5."""
 
     __type__: ClassVar = EntityType.nested
     __header_schema__: ClassVar = ResponseHeader1
@@ -146,7 +146,7 @@ class TxnOffsetCommitResponsePartition(_TxnOffsetCommit):
 
 @dataclass(frozen=True, kw_only=True)
 class TxnOffsetCommitResponseTopic(_TxnOffsetCommit):
-    """A topic by its id (O-TXN-16)."""
+    """A topic, given by id (O-TXN-16)."""
 
     __type__: ClassVar = EntityType.nested
     __header_schema__: ClassVar = ResponseHeader1
@@ -156,7 +156,7 @@ class TxnOffsetCommitResponseTopic(_TxnOffsetCommit):
 
 @dataclass(frozen=True, kw_only=True)
 class TxnOffsetCommitResponse(_TxnOffsetCommit):
-    """What has come of each partition (O-TXN-16)."""
+    """The error codes of the partitions (O-TXN-16)."""
 
     __type__: ClassVar = EntityType.response
     __header_schema__: ClassVar = ResponseHeader1
@@ -170,7 +170,7 @@ _CLASSES: Final[dict[str, tuple[Any, Any]]] = {
     "txn_offset_commit": (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
 }
 
-#: By API, version and kind, where kio has none.
+#: The classes by API, version and kind that kio does not have.
 LATER: Final[dict[tuple[str, int, EntityType], Any]] = {
     (api, each.__version__, each.__type__): each for api, classes in _CLASSES.items() for each in classes
 }

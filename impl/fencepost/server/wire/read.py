@@ -1,8 +1,8 @@
-"""From bytes to kio's message classes.
+"""A reader from bytes to kio's message classes.
 
-kio's own reader takes the length of an array at its word and allocates for it, so that a frame of ten bytes can end the
-process, and it refuses tagged fields of later versions, which every reader of the protocol passes over. This one reads
-the same classes: no length leads beyond its frame, and text that is no UTF-8 is mended as Java does it.
+It replaces kio's own reader, which allocates memory for any array length in a message, so that a frame of ten bytes can
+crash the process. kio's reader also rejects tagged fields of later versions, which the protocol requires readers to
+skip. This reader checks every length against the frame, and replaces invalid UTF-8 like Java does.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from kio.schema.errors import ErrorCode
 
 from .shape import Field, shape
 
-#: From a buffer, a place in it and its end, to a value and the place behind it.
+#: From a buffer, a position in it and its end, to a value and the position after it.
 Read: TypeAlias = Callable[[bytes, int, int], tuple[Any, int]]
 
 
 class BadBytes(ValueError):
-    """Bytes that are no message of that class."""
+    """The bytes are not a message of the class."""
 
 
 class OddCode(BadBytes):
-    """An error ``code`` that Kafka does not have."""
+    """A message has an error ``code`` that Kafka does not have."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"Kafka has no error code {code}")
@@ -48,7 +48,7 @@ _CODES: Final[dict[int, ErrorCode]] = {each.value: each for each in ErrorCode}
 
 
 def uvarint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """An unsigned varint, and the place behind it. Raises ``BadBytes``."""
+    """Read an unsigned varint. Returns it and the position after it. Raises ``BadBytes``."""
     value = 0
     for place in range(_LONGEST_VARINT):
         if at >= end:
@@ -58,7 +58,7 @@ def uvarint(data: bytes, at: int, end: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             return value, at
-    raise BadBytes("a number of variable length does not end")
+    raise BadBytes("a varint does not end")
 
 
 def _code(value: int) -> ErrorCode:
@@ -72,7 +72,7 @@ def _moment(value: int) -> datetime | None:
     try:
         return None if value < 0 else _EPOCH + timedelta(milliseconds=value)
     except OverflowError:
-        raise BadBytes(f"{value} ms is no time") from None
+        raise BadBytes(f"a time of {value} ms is out of range") from None
 
 
 _OF: Final[dict[str, Callable[[Any], Any]]] = {
@@ -109,13 +109,13 @@ def _span(value: int) -> timedelta:
     try:
         return timedelta(milliseconds=value)
     except OverflowError:
-        raise BadBytes(f"{value} ms is no span of time") from None
+        raise BadBytes(f"a duration of {value} ms is out of range") from None
 
 
 def _sized(field: Field, *, compact: bool) -> Read:
     """A string or bytes."""
     text = field.kafka_type == "string"
-    # tagged fields cannot be left out and null at once, so that kio has no sign for which may be null
+    # kio does not mark which tagged fields may be null, so all of them may
     nullable = field.optional or field.tag is not None
     wide = not text
 
@@ -133,10 +133,10 @@ def _sized(field: Field, *, compact: bool) -> Read:
         if length < 0:
             if length == -1 and nullable:
                 return None, at
-            raise BadBytes(f"{field.name} has {length} bytes")
+            raise BadBytes(f"{field.name} has the invalid length {length}")
         behind = at + length
         if behind > end:
-            raise BadBytes(f"{length} bytes are announced where {end - at} are left")
+            raise BadBytes(f"{field.name} has length {length}, but only {end - at} bytes are left")
         found = data[at:behind]
         return (found.decode(errors="replace") if text else found), behind
 
@@ -155,9 +155,9 @@ def _array(field: Field, item: Read, least: int, *, compact: bool) -> Read:
         if count < 0:
             if count == -1 and field.optional:
                 return None, at
-            raise BadBytes(f"{field.name} has {count} items")
+            raise BadBytes(f"{field.name} has the invalid count {count}")
         if count * least > end - at:
-            raise BadBytes(f"{count} items are announced where {end - at} bytes are left")
+            raise BadBytes(f"{field.name} has {count} items, but only {end - at} bytes are left")
         found = []
         for _ in range(count):
             value, at = item(data, at, end)
@@ -185,14 +185,14 @@ def _field(field: Field, *, flexible: bool, in_request_header: bool) -> Read:
     elif field.kafka_type in _STRUCTS:
         one, least = _fixed(field.kafka_type)
     else:
-        # the client id of a header is never compact, so that any broker can read it
+        # the client id in a header is never compact, so that every broker can read it
         plain = in_request_header and field.name == "client_id"
         one = _sized(_item(field), compact=flexible and not plain)
     return _array(field, one, least, compact=flexible) if field.array else one
 
 
 def _item(field: Field) -> Field:
-    """Items of an array are never null."""
+    """Return the field of an array's items, which are never null."""
     if not field.array:
         return field
     return Field(field.name, field.kafka_type, field.entity, array=False, optional=False, tag=None, default=None)
@@ -200,7 +200,7 @@ def _item(field: Field) -> Field:
 
 @cache
 def reader(schema: Any) -> Read:
-    """Reads a message of that class. Raises ``BadBytes``."""
+    """Return the function that reads a message of class ``schema``; it raises ``BadBytes``."""
     flexible: bool = schema.__flexible__
     header = schema.__name__ == "RequestHeader"
     steps: list[tuple[str, Read]] = []
@@ -222,7 +222,7 @@ def reader(schema: Any) -> Read:
                 tag, at = uvarint(data, at, end)
                 length, at = uvarint(data, at, end)
                 if length > end - at:
-                    raise BadBytes(f"{length} bytes are announced where {end - at} are left")
+                    raise BadBytes(f"tagged field {tag} has length {length}, but only {end - at} bytes are left")
                 known = tagged.get(tag)
                 if known is not None:
                     values[known[0]], _ = known[1](data, at, at + length)

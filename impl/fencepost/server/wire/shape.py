@@ -1,4 +1,4 @@
-"""The fields of kio's message classes, as reading and writing need them."""
+"""The fields of kio's message classes, in the form that readers and writers need."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, get_args, get_origin
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a message: ``kafka_type`` of a primitive (or of the items of an array of them), else ``entity``.
-    ``tag`` of a tagged field; ``default`` is ``MISSING`` where the class has none."""
+    """A field of a message. ``kafka_type`` is its type if it is a primitive or an array of primitives; otherwise
+    ``entity`` is its class. ``tag``: the number of a tagged field. ``default`` is ``MISSING`` if there is none."""
 
     name: str
     kafka_type: str
@@ -24,7 +24,7 @@ class Field:
 
 @cache
 def shape(schema: type) -> tuple[Field, ...]:
-    """The fields of a class of kio's, in the order of the wire."""
+    """Return the fields of a class of kio, in the order of the wire."""
     found = []
     for field in fields(schema):
         hint, optional = _without_none(field.type)
