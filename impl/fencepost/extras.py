@@ -1,4 +1,4 @@
-"""The extras of the package: the modules that each installs, and what to do when one is not there."""
+"""The extras of the package: the modules that each installs, and the error when one is missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIRE: Final = ("kio", "crc32c")
 _COMMAND: Final = ("typer", "rich")
 _SUITE: Final = (*_MODEL, *_KAFKA, "pydantic", *_COMMAND, *_WIRE)
 
-#: Extra -> the top-level modules that it installs, as ``pyproject.toml`` has them.
+#: Extra -> the top-level modules that it installs, as in ``pyproject.toml``.
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka": _KAFKA,
     "model": _MODEL,
@@ -28,20 +28,20 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def absent(*modules: str) -> tuple[str, ...]:
-    """Those of these top-level modules that are not installed; none of them is imported."""
+    """Return the top-level modules that are not installed, without importing any."""
     return tuple(each for each in modules if sys.modules.get(each) is None and find_spec(each) is None)
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra."""
+    """Return the command that installs an extra."""
     return f"pip install 'fencepost[{extra}]' (in a checkout: pip install '.[{extra}]')"
 
 
 def require(user: str, extra: str, *modules: str) -> None:
-    """Check that what ``user`` imports is installed.
+    """Check that the modules that ``user`` imports are installed.
 
     Args:
-        user: what needs the modules, as an error names it.
+        user: the name of the user in the error, such as a package.
         extra: the extra that installs them.
         modules: top-level modules.
 

@@ -1,4 +1,4 @@
-"""Settings by Kafka's own names: those of the coordinators, and those that a group may have of its own (G-CFG-28)."""
+"""Settings by Kafka's names: those of the coordinators, and those that a single group may have (G-CFG-28)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .settings import MigrationPolicy, Settings
 if TYPE_CHECKING:
     from .events import GroupConfig
 
-#: Field of ``Settings`` -> Kafka's name (G-CFG-01…04, 06, 10…14, 20…22, 25, 30, 31, 33): all but Kafka's constants.
+#: Field of ``Settings`` -> Kafka's name (G-CFG-01…04, 06, 10…14, 20…22, 25, 30, 31, 33), without Kafka's constants.
 BROKER_NAMES: Final = {
     "group_min_session_timeout_ms": "group.min.session.timeout.ms",
     "group_max_session_timeout_ms": "group.max.session.timeout.ms",
@@ -39,7 +39,7 @@ BROKER_NAMES: Final = {
 #: Kafka's name of a broker setting -> field of ``Settings``
 FIELDS: Final = {name: field for field, name in BROKER_NAMES.items()}
 
-#: Fields that are a constant in Kafka, which no broker can be given another value of (G-CFG-26, 27, 33).
+#: Fields that are constants in Kafka, so that no broker setting changes them (G-CFG-26, 27, 33).
 CONSTANTS: Final = ("new_member_join_timeout_ms", "regex_min_refresh_interval_ms", "metadata_refresh_interval_ms")
 
 _MINUTE_MS: Final = 60_000
@@ -48,26 +48,26 @@ _CONSUMER: Final = "consumer"
 _PROTOCOLS: Final = ("classic", _CONSUMER, "share", "streams")
 _CLASSIC: Final = "classic"
 
-#: Kafka's name of a group's own setting -> its field of ``GroupConfig``, the broker's settings that are its default and
-#: its bounds
+#: Kafka's name of a group setting -> its field of ``GroupConfig``, and the stem of the broker settings that are its
+#: default and its bounds.
 GROUP_SETTINGS: Final = {
     f"consumer.{name.replace('_', '.')}.ms": (f"consumer_{name}_ms", name)
     for name in ("session_timeout", "heartbeat_interval", "assignment_interval")
 }
 
 
-#: Kafka's class of a server-side assignor -> its short name, which Kafka 4.0 and later report; 3.9 reports classes
+#: Kafka's class of a server-side assignor -> its short name. Kafka 4.0 and later report the name, 3.9 the class.
 _CLASSES: Final = {
     f"org.apache.kafka.coordinator.group.assignor.{name.capitalize()}Assignor": name for name in ("uniform", "range")
 }
 
 
 def value_of(name: str, text: str) -> int | bool | str | tuple[str, ...]:
-    """The value of a field of ``Settings``, from the text of the setting that Kafka has for it.
+    """Return the value of a field of ``Settings`` from the text of Kafka's setting.
 
     Args:
         name: Kafka's name of the setting.
-        text: its value, as a broker tells it or a properties file has it.
+        text: its value, as a broker reports it or a properties file contains it.
 
     Raises:
         ValueError: the setting cannot have this value.
@@ -77,7 +77,8 @@ def value_of(name: str, text: str) -> int | bool | str | tuple[str, ...]:
     if field == "consumer_protocol_enabled":
         protocols = _list(text)
         if _CLASSIC not in protocols or not set(protocols) <= set(_PROTOCOLS):
-            raise ValueError(f"{name} must have {_CLASSIC}, and no other but {', '.join(_PROTOCOLS[1:])} (got {text})")
+            words = f"{name} must contain {_CLASSIC}, and otherwise only {', '.join(_PROTOCOLS[1:])} (got {text})"
+            raise ValueError(words)
         return _CONSUMER in protocols
     if isinstance(usual, tuple):
         return tuple(_CLASSES.get(name, name) for name in _list(text))
@@ -87,10 +88,10 @@ def value_of(name: str, text: str) -> int | bool | str | tuple[str, ...]:
 
 
 def text_of(field: str, value: object) -> str:
-    """The value of a field of ``Settings`` as Kafka writes it; the opposite of ``value_of``.
+    """Return the value of a field of ``Settings`` as the text of Kafka's setting; the inverse of ``value_of``.
 
     Raises:
-        ValueError: the setting is in minutes in Kafka, and the value is not (G-CFG-21).
+        ValueError: Kafka's setting is in minutes, and the value is not a whole number of them (G-CFG-21).
     """
     if field == "consumer_protocol_enabled":
         return f"{_CLASSIC},{_CONSUMER}" if value else _CLASSIC
@@ -103,7 +104,8 @@ def text_of(field: str, value: object) -> str:
 
 
 def broker_rows(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Each setting of the coordinators by Kafka's name, as text; without one that Kafka cannot write."""
+    """Yield each setting of the coordinators by Kafka's name, as text; a value that Kafka cannot express is left
+    out."""
     for field, name in BROKER_NAMES.items():
         with suppress(ValueError):
             yield name, text_of(field, getattr(settings, field))
@@ -114,14 +116,15 @@ def _list(text: str) -> tuple[str, ...]:
 
 
 def group_rows(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Each setting of a group with the value that it has if none is given."""
+    """Yield each group setting by Kafka's name, with its default as text."""
     for name, (_, stem) in GROUP_SETTINGS.items():
         yield name, str(getattr(settings, f"group_consumer_{stem}_ms"))
 
 
 def group_config(settings: Settings, given: Mapping[str, str]) -> GroupConfig | None:
-    """A group's own settings; None if there are none. Raises ``ValueError`` for what is no number, or out of bounds."""
-    # the command line reads the names above before it needs any event
+    """Return the settings of a group; None if there are none. Raises ``ValueError`` for a value that is not a whole
+    number, or out of bounds."""
+    # imported here, since the command line reads the names above before it needs any event
     from .events import GroupConfig  # noqa: PLC0415
 
     values: dict[str, int] = {}

@@ -6,7 +6,7 @@ from typing import Final
 
 from fencepost.protocol.errors import ErrorCode
 
-#: C-SYNC-30: what a group reports when the append of its own record failed. Other errors stay as they are.
+#: The errors that a group reports when the append of its records failed (C-SYNC-30). Other errors stay unchanged.
 _APPEND: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
