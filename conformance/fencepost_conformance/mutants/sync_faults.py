@@ -38,7 +38,7 @@ FAULTS = (
         "the new member id of a static member that returned is not in the log",
         (
             Replacement(STATIC, "replace", "step.log.records.append(records.group_record(group, assignments))", "pass"),
-            Replacement(STATIC, "replace", "step.callback = MemberReplaced(", "_tell(step, group, MemberReplaced("),
+            Replacement(STATIC, "replace", "return MemberReplaced(", "return _tell(step, group, MemberReplaced("),
             Replacement(
                 STATIC, "replace", "body.protocols,\nleader_before,", "body.protocols,\nleader_before),\nrequest,"
             ),

@@ -71,7 +71,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
             return
         group = _create(step, body.group_id, before.generation)
     try:
-        _admit(step, request, body, group)
+        replaced = _admit(step, request, body, group)
     except InternalError:
         step.log.records.clear()
         access.keep(step, group)
@@ -83,7 +83,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
         step.log.records.append(records.created_record(group, before.generation))  # F-ORD-01
         operations.done(step, request, callback=GroupCreated(group.group_id, group.incarnation))
     else:
-        operations.done(step, request, callback=step.callback)
+        operations.done(step, request, callback=replaced)
 
 
 def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
@@ -101,8 +101,9 @@ def begin_without_timers(step: Step, group_id: str) -> None:
         step.timers.cancel(TimerKey(kind, group_id))
 
 
-def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
-    """Check capacity, then protocols, then identity (C-JOIN-74). ``reason`` has no effect (C-JOIN-67)."""
+def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> static.MemberReplaced | None:
+    """Check capacity, then protocols, then identity (C-JOIN-74). ``reason`` has no effect (C-JOIN-67). Returns the
+    callback of a record that was written."""
     member_id = body.member_id
     if not _accepted(step, group, body):
         _lose(step, group, known_as(step, group, body))
@@ -111,13 +112,14 @@ def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDra
     elif not protocols.supported(step, group, body.protocol_type, body.protocols):
         step.reply(request.id, _refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))  # C-JOIN-31, C-JOIN-38b
     elif not member_id:
-        _join_new(step, request, body, group)
+        return _join_new(step, request, body, group)
     elif member_id in group.pending_join:
         if body.group_instance_id is not None:
             raise InternalError  # C-JOIN-38c
         _add(step, request, body, group, member_id)  # C-JOIN-38d
     else:
         _rejoin(step, request, body, group)
+    return None
 
 
 def _accepted(step: Step, group: GroupDraft, body: JoinGroupRequest) -> bool:
@@ -149,7 +151,7 @@ def _lose(step: Step, group: GroupDraft, member_id: str) -> None:
     membership.remove(step, group, member_id)
 
 
-def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> None:
+def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> static.MemberReplaced | None:
     """A JoinGroup without a member id: from a static member that returns, or from a new member, which gets an id and
     may have to come back with it (C-JOIN-32…36)."""
     instance_id = body.group_instance_id
@@ -157,15 +159,15 @@ def _join_new(step: Step, request: Request, body: JoinGroupRequest, group: Group
     if instance_id is not None:
         old_id = group.static_members.get(instance_id)
         if old_id is not None:
-            static.replace(step, request, body, group, old_id=old_id, new_id=member_id)  # C-JOIN-32
-        else:
-            _add(step, request, body, group, member_id)  # C-JOIN-33, C-STATIC-01
+            return static.replace(step, request, body, group, old_id=old_id, new_id=member_id)  # C-JOIN-32
+        _add(step, request, body, group, member_id)  # C-JOIN-33, C-STATIC-01
     elif request.version >= MEMBER_ID_REQUIRED_SINCE:
         group.pending_join = with_element(group.pending_join, member_id)  # C-JOIN-34
         step.timers.set(TimerKey(TimerKind.SESSION, group.group_id, member_id), body.session_timeout_ms)  # C-TMR-05
         step.reply(request.id, _refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
         _add(step, request, body, group, member_id)  # C-JOIN-35
+    return None
 
 
 def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, member_id: str) -> None:

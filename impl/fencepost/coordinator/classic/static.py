@@ -82,10 +82,11 @@ def end_with_group(step: Step, done: MemberReplaced, number: int, operation: Ope
 
 def replace(
     step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft, *, old_id: str, new_id: str
-) -> None:
+) -> MemberReplaced | None:
     """Give the member its new id. Write that to the log if other members need not notice, otherwise rebalance.
 
-    C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11).
+    C-STATIC-02, then by state C-STATIC-03, C-STATIC-08…10; never in Empty, which has no members (C-STATIC-11). Returns
+    the callback of the record, None if nothing is written.
     """
     leader_before = group.leader
     instance_id = group.members[old_id].instance_id
@@ -96,7 +97,7 @@ def replace(
     if group.state is GroupState.STABLE and protocols.select(step, group) == group.protocol_name:
         assignments = {member.member_id: member.assignment for member in group.members.values()}
         step.log.records.append(records.group_record(group, assignments))  # C-STATIC-03, C-STATIC-07, C-STATIC-21
-        step.callback = MemberReplaced(
+        return MemberReplaced(
             group.group_id,
             group.incarnation,
             instance_id,
@@ -108,14 +109,14 @@ def replace(
             body.protocols,
             leader_before,
         )
-    else:
-        cause = RebalanceCause(
-            RebalanceReason.STATIC_MEMBER_REPLACED,
-            identities([group.members[new_id]]),
-            replaced=old_id,
-            client_reason=body.reason or "",
-        )
-        rebalance.prepare_or_complete(step, group, cause)  # C-STATIC-08…10
+    cause = RebalanceCause(
+        RebalanceReason.STATIC_MEMBER_REPLACED,
+        identities([group.members[new_id]]),
+        replaced=old_id,
+        client_reason=body.reason or "",
+    )
+    rebalance.prepare_or_complete(step, group, cause)  # C-STATIC-08…10
+    return None
 
 
 def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_id: str) -> Member:

@@ -73,12 +73,13 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
         return
     member_id = body.member_id
     member = group.members[member_id]
+    sent = None
     if group.state is GroupState.COMPLETING_REBALANCE:
         group.put(member._replace(sync=request.id))  # C-SYNC-16; an earlier one is never answered (C-SYNC-19)
         _seen(step, group, member_id)
         if group.leader == member_id:
             try:
-                _send_assignment(step, group, body)
+                sent = _send_assignment(step, group, body)
             except InternalError:
                 access.keep(step, group)
                 operations.broke(step, request)
@@ -95,7 +96,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
             ),
         )  # C-SYNC-18
     access.keep(step, group)
-    operations.done(step, request, callback=step.callback)
+    operations.done(step, request, callback=sent)
 
 
 def _invalid(group: GroupDraft, body: SyncGroupRequest) -> ErrorCode | None:
@@ -132,12 +133,12 @@ def starts_append(step: Step, group: GroupDraft) -> bool:
     return not group.assignment_open
 
 
-def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> None:
+def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> AssignmentSent | None:
     """Write the leader's assignment to the log (C-SYNC-17). The last entry of an id counts (C-SYNC-32); assignments
-    from a follower are ignored (C-SYNC-25)."""
+    from a follower are ignored (C-SYNC-25). Returns the callback of the record, None if nothing is written."""
     if not starts_append(step, group):
-        return
+        return None
     assignments = {entry.member_id: entry.assignment for entry in body.assignments}
     step.log.records.append(records.group_record(group, assignments))  # F-ORD-03
-    step.callback = AssignmentSent(group.group_id, group.incarnation, group.generation, body.member_id, assignments)
     group.assignment_open = True
+    return AssignmentSent(group.group_id, group.incarnation, group.generation, body.member_id, assignments)

@@ -22,7 +22,7 @@ from .log import Log
 from .memory import Memory
 from .replay import Appliers, Replay
 from .requests import Requests
-from .state import NO_REMAINS, Callback, CoordinatorState, Group
+from .state import NO_REMAINS, CoordinatorState, Group
 from .stored_offsets import NO_OFFSETS, Offsets, OffsetStore
 from .timers import Timers
 
@@ -33,7 +33,6 @@ class Step:
     __slots__ = (
         "appliers",
         "at_ms",
-        "callback",
         "choices",
         "configs",
         "functions",
@@ -67,7 +66,6 @@ class Step:
         self.offsets = Offsets(state.offsets, state.offset_changes)
         self.requests = Requests(state)
         self.timers = Timers(state, at_ms)
-        self.callback: Callback | None = None  #: what waits for the record of this step
         self.status = state.status
         self.leader_epoch = state.leader_epoch
         self.topics = state.topics
