@@ -17,7 +17,7 @@ GIVES_NOTHING_ON_THE_WAY_BACK = (
 #: Members of the consumer protocol are given partitions before their holders have released them.
 TAKES_WHAT_CLASSIC_MEMBERS_HOLD = (
     Replacement(
-        "coordinator/consumer/update.py", "reconciled",
+        "coordinator/consumer/reconcile.py", "maybe_reconcile",
         "names = group.topics_of(member)",
         "if member.classic is None:\n"
         "    group = group._replace(partition_epochs={})\n"

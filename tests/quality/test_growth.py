@@ -14,7 +14,7 @@ from itertools import islice
 import pytest
 
 from fencepost.coordinator import step
-from fencepost.coordinator.consumer import subscription
+from fencepost.coordinator.consumer import draft
 from fencepost.coordinator.kernel import persistent
 from fencepost_conformance.bench.offset_sizes import OFFSET_CASES
 from fencepost_conformance.bench.sizes import CASES, Case, choices
@@ -83,8 +83,8 @@ def test_a_look_at_all_topics_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
         assert all(named == members for named, _ in by_topic.counts.values()) is not None
         return original(by_regex, by_topic, members)
 
-    original = subscription.type_of
-    monkeypatch.setattr(subscription, "type_of", type_of)
+    original = draft.subscription_type_of
+    monkeypatch.setattr(draft, "subscription_type_of", type_of)
     cases = [case for case in CASES if case.of == "topics" and "subscribed to all" in case.what]
     leaves = next(case for case in CASES if case.what == "departure")
     case = Case("topics", "departure", (), cases[0].made, lambda size: leaves.events(2))

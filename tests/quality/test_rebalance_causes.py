@@ -15,8 +15,8 @@ import pytest
 from fencepost import coordinator
 from fencepost.coordinator.classic.group import ClassicGroup
 from fencepost.coordinator.consumer.group import ConsumerGroup, new_group
-from fencepost.coordinator.conversion import left_off
 from fencepost.coordinator.kernel.state import CoordinatorState, Group
+from fencepost.coordinator.mixed.upgrade import left_off
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode

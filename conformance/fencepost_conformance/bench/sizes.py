@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from fencepost.coordinator import CoordinatorState, consumer_view, initial_state, step
-from fencepost.coordinator.consumer.topics import metadata_hash
-from fencepost.coordinator.kernel.topics import image
+from fencepost.coordinator.kernel.topics import image, metadata_hash
 from fencepost.functions import StandardFunctions
 from fencepost.protocol import consumer_records as rec
 from fencepost.protocol.choices import Choices

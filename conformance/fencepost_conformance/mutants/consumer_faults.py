@@ -6,8 +6,9 @@ from .mutant import Mutant, Side
 from .replacement import Replacement
 
 K = Side.CONSUMER_GROUP
-DRAFT, RECONCILE, IDENTITY = (f"coordinator/consumer/{name}.py" for name in ("draft", "reconcile", "identity"))
-HEARTBEAT, REGEX, DEPARTURE = (f"coordinator/consumer/{name}.py" for name in ("group_heartbeat", "regex", "departure"))
+DRAFT, RECONCILE, MEMBERS = (f"coordinator/consumer/{name}.py" for name in ("draft", "reconcile", "members"))
+REGEX, DEPARTURE = (f"coordinator/consumer/{name}.py" for name in ("regex", "departure"))
+HEARTBEAT, LEAVING = "coordinator/consumer_group_heartbeat.py", "coordinator/mixed/departure.py"
 TIMERS, TIMER_TABLE = "coordinator/consumer/timers.py", "coordinator/kernel/timer_table.py"
 
 RECONCILIATION = (
@@ -45,7 +46,7 @@ RECONCILIATION = (
     Mutant(
         "taken-from-its-holder", K, ("M-REC-21", "INV-KIP-01"), "",
         "a partition is given to its next owner while the previous one holds it",
-        (Replacement(RECONCILE, "_next", "group.partition_epoch(topic_id, partition) == -1", "True"),),
+        (Replacement(RECONCILE, "_next", "is_free(group, topic_id, partition)", "True"),),
     ),
     Mutant(
         "epoch-before-revocation", K, ("M-REC-10",), "",
@@ -95,7 +96,7 @@ SPEAKERS = (
         "a member that was fenced cannot join again under its id",
         (
             Replacement(
-                IDENTITY, "check_epoch",
+                MEMBERS, "check_epoch",
                 "claim.epoch != JOIN_EPOCH",
                 "claim.epoch != JOIN_EPOCH or member.epoch > JOIN_EPOCH",
             ),
@@ -104,29 +105,33 @@ SPEAKERS = (
     Mutant(
         "repeated-heartbeat-fenced", K, ("M-FENCE-04",), "apache/kafka#21319",
         "a heartbeat that is repeated because its answer was lost is fenced",
-        (Replacement(IDENTITY, "require_in_step", "not _within(claim.owned, member.assigned)", "True"),),
+        (Replacement(MEMBERS, "reject_wrong_epoch", "not _within(claim.owned, member.assigned)", "True"),),
     ),
     Mutant(
         "old-epoch-accepted", K, ("M-FENCE-05",), "",
         "heartbeats with an old epoch are accepted",
-        (Replacement(IDENTITY, "require_in_step", "epoch < member.epoch", "False"),),
+        (Replacement(MEMBERS, "reject_wrong_epoch", "epoch < member.epoch", "False"),),
     ),
     Mutant(
         "epoch-from-the-future-accepted", K, ("M-FENCE-03",), "",
         "heartbeats with an epoch that the member never had are accepted",
-        (Replacement(IDENTITY, "require_in_step", "epoch > member.epoch", "False"),),
+        (Replacement(MEMBERS, "reject_wrong_epoch", "epoch > member.epoch", "False"),),
     ),
     Mutant(
         "previous-epoch-with-any-partitions", K, ("M-FENCE-04",), "",
         "the previous epoch is accepted whatever the member says it owns",
-        (Replacement(IDENTITY, "require_in_step", "not _within(claim.owned, member.assigned)", "claim.owned is None"),),
+        (
+            Replacement(
+                MEMBERS, "reject_wrong_epoch", "not _within(claim.owned, member.assigned)", "claim.owned is None"
+            ),
+        ),
     ),
     Mutant(
         "displaced-instance-continues", K, ("M-STATIC-05",), "",
         "a replaced static member can act for its replacement",
         (
             Replacement(
-                IDENTITY, "held_by",
+                MEMBERS, "static_member",
                 "if member.member_id != member_id:",
                 "if member.member_id != member_id and member_id in group.members:",
             ),
@@ -137,7 +142,7 @@ SPEAKERS = (
         "a second process takes over an instance id whose member is alive",
         (
             Replacement(
-                IDENTITY, "find_static",
+                MEMBERS, "get_or_create_static_member",
                 "holder.classic is None",
                 "holder.classic is None and mapped == member_id",
             ),
@@ -148,8 +153,8 @@ SPEAKERS = (
         "a static member that leaves temporarily is removed",
         (
             Replacement(
-                DEPARTURE, "leave",
-                "_go_for_a_while(step, group, member)", "fence(step, group, [member], cause)",
+                LEAVING, "consumer_group_leave",
+                "_go_for_a_while(step, group, member)", "fence_members(step, group, [member], cause)",
             ),
         ),
     ),
@@ -160,23 +165,23 @@ ANSWERS_AND_TIMERS = (
         "full-by-one-field", K, ("M-RSP-01",), "KAFKA-16367",
         "only its owned partitions decide whether a request is full",
         (
-            Replacement(HEARTBEAT, "_full", "body.member_epoch == JOIN_EPOCH", "False"),
-            Replacement(HEARTBEAT, "_full", "body.rebalance_timeout_ms != -1 and subscribes and ", ""),
+            Replacement(HEARTBEAT, "is_full_request", "body.member_epoch == JOIN_EPOCH", "False"),
+            Replacement(HEARTBEAT, "is_full_request", "body.rebalance_timeout_ms != -1 and subscribes and ", ""),
         ),
     ),
     Mutant(
         "whole-target-answered", K, ("M-RSP-02", "INV-KIP-01"), "robot-head/crabka#521",
         "members get their whole target before the previous owner has given it up",
-        (Replacement(HEARTBEAT, "stay", "records.share_rows(result.assigned)", "records.share_rows(goal.share)"),),
+        (Replacement(HEARTBEAT, "join_or_stay", "share_rows(member.assigned)", "share_rows(target.share)"),),
     ),
     Mutant(
         "regex-to-none-keeps-epoch", K, ("M-HB-03",), "KAFKA-19899",
         "a member that drops its regex does not bump the group epoch",
         (
             Replacement(
-                REGEX, "update",
-                "return change, written",
-                "return (RegexChange.UNRESOLVED if old.regex and not new.regex else change), written",
+                REGEX, "update_subscribed_regex",
+                "unresolved = change is",
+                "change = RegexChange.UNRESOLVED if old.regex and not new.regex else change\nunresolved = change is",
             ),
         ),
     ),
@@ -185,7 +190,7 @@ ANSWERS_AND_TIMERS = (
         "the group epoch stays when a member leaves",
         (
             Replacement(
-                DEPARTURE, "fence",
+                DEPARTURE, "fence_members",
                 "epoch = next_epoch(group.epoch)", "epoch = group.epoch",
             ),
             Replacement(DEPARTURE, "emptied", "next_epoch(group.epoch)", "group.epoch"),
@@ -196,10 +201,10 @@ ANSWERS_AND_TIMERS = (
         "a heartbeat does not extend the session",
         (
             Replacement(
-                HEARTBEAT, "stay",
-                "timers.watch_session(step, group.group_id, result.member_id)",
+                HEARTBEAT, "join_or_stay",
+                "timers.schedule_session_timeout(step, name, member.member_id)",
                 "if body.member_epoch == JOIN_EPOCH:\n"
-                "    timers.watch_session(step, group.group_id, result.member_id)",
+                "    timers.schedule_session_timeout(step, name, member.member_id)",
             ),
         ),
     ),
@@ -208,14 +213,15 @@ ANSWERS_AND_TIMERS = (
         "there is no timer for members that do not revoke their partitions",
         (
             Replacement(
-                TIMERS, "watch_rebalance", "step.timers.set(key, member.rebalance_timeout, epoch=member.epoch)", "pass"
+                TIMERS, "schedule_rebalance_timeout",
+                "step.timers.set(key, member.rebalance_timeout, epoch=member.epoch)", "pass",
             ),
         ),
     ),
     Mutant(
         "revocation-timer-of-an-old-epoch", K, ("M-TMR-05",), "",
         "a rebalance timer removes a member that has already revoked its partitions",
-        (Replacement(DEPARTURE, "_too_late", "member.epoch == epoch", "True"),),
+        (Replacement(LEAVING, "_too_late", "member.epoch == epoch", "True"),),
     ),
     Mutant(
         "timer-keys-collide", K, ("M-TMR-01",), "",

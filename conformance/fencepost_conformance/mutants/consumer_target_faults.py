@@ -6,7 +6,7 @@ from .mutant import Mutant, Side
 from .replacement import Replacement
 
 K = Side.CONSUMER_GROUP
-TARGET, METADATA, SUBSCRIPTION = (f"coordinator/consumer/{name}.py" for name in ("target", "metadata", "subscription"))
+TARGET, GROUP_EPOCH, GROUP = (f"coordinator/consumer/{name}.py" for name in ("target", "group_epoch", "group"))
 DRAFT, REPLAY = (f"coordinator/consumer/{name}.py" for name in ("draft", "replay"))
 
 FAULTS = (
@@ -45,17 +45,17 @@ FAULTS = (
     Mutant(
         "topics-not-watched", K, ("M-META-03",), "",
         "a change of topics is not noticed",
-        (Replacement(METADATA, "changed", "if met:", "if False:"),),
+        (Replacement(GROUP_EPOCH, "request_metadata_refresh", "if changed:", "if False:"),),
     ),
     Mutant(
         "hash-not-compared", K, ("M-EPOCH-03",), "",
         "new partitions and topics do not bump the group epoch",
-        (Replacement(METADATA, "look", "now != group.metadata_hash", "False"),),
+        (Replacement(GROUP_EPOCH, "look_at_topics", "now != group.metadata_hash", "False"),),
     ),
     Mutant(
         "always-homogeneous", K, ("M-TGT-05",), "",
         "all members count as subscribed to the same topics",
-        (Replacement(SUBSCRIPTION, "type_of", "if same else", "if True else"),),
+        (Replacement(GROUP, "subscription_type_of", "if same else", "if True else"),),
     ),
     Mutant(
         "epoch-must-be-free", K, ("F-REPLAY-18", "M-PE-02"), "KAFKA-19862",

@@ -6,16 +6,16 @@ from .mutant import Mutant, Side
 from .replacement import Replacement
 
 X = Side.MIXED_GROUP
-DOWNGRADE, UPGRADE, CLAIMS = (f"coordinator/mixed/{name}.py" for name in ("downgrade", "upgrade", "claims"))
+DOWNGRADE, UPGRADE = (f"coordinator/mixed/{name}.py" for name in ("downgrade", "upgrade"))
 JOIN, LEAVE, MEMBER = (f"coordinator/mixed/classic_{name}.py" for name in ("join", "leave", "member"))
 EMBEDDED, CALLBACKS = (f"coordinator/mixed/{name}.py" for name in ("embedded", "callbacks"))
-IDENTITY, LIFECYCLE = "coordinator/consumer/identity.py", "coordinator/lifecycle.py"
+MEMBERS, LIFECYCLE = "coordinator/consumer/members.py", "coordinator/lifecycle.py"
 
 CONVERSIONS = (
     Mutant(
         "classic-instance-must-leave-first", X, ("M-STATIC-03",), "KAFKA-17228",
         "a static member of the consumer protocol cannot replace a classic one that has not left",
-        (Replacement(IDENTITY, "find_static", " and holder.classic is None", ""),),
+        (Replacement(MEMBERS, "get_or_create_static_member", " and holder.classic is None", ""),),
     ),
     Mutant(
         "no-downgrade-by-replacement", X, ("X-DOWN-20",), "KAFKA-17317",
@@ -68,29 +68,29 @@ CONVERSIONS = (
     Mutant(
         "upgrade-frees-owned-partitions", X, ("X-UP-05",), "",
         "a partition that a member owns but no member is assigned is free after an upgrade",
-        (Replacement(CLAIMS, "taken_over", "if free:", "if False:"),),
+        (Replacement(UPGRADE, "taken_over", "if free:", "if False:"),),
     ),
     Mutant(
         "upgrade-prefers-oldest-claim", X, ("X-UP-05",), "",
         "of several claims to a partition an upgrade accepts the oldest",
-        (Replacement(CLAIMS, "taken_over", "-said[each].generation_id", "said[each].generation_id"),),
+        (Replacement(UPGRADE, "taken_over", "-each.subscription", "each.subscription"),),
     ),
     Mutant(
         "upgrade-forgets-parked-requests", X, ("X-UP-03",), "",
         "requests that wait in a join or sync phase are not answered when the group is converted",
-        (Replacement(UPGRADE, "accepted", "answer_parked(step, group)", "pass"),),
+        (Replacement(UPGRADE, "release_classic_members", "answer_parked(step, group)", "pass"),),
     ),
     Mutant(
         "no-timers-after-upgrade", X, ("X-UP-08",), "",
         "converted members have no session timers",
-        (Replacement(UPGRADE, "accepted", "watch(step, group)", "pass"),),
+        (Replacement(UPGRADE, "release_classic_members", "watch(step, group)", "pass"),),
     ),
     Mutant(
         "upgrade-begins-at-the-first-epoch", X, ("X-UP-04",), "",
         "a converted group does not continue from its generation",
         (
             Replacement(
-                UPGRADE, "converted",
+                UPGRADE, "convert",
                 "in_order = texts(group.members)",
                 "group = group._replace(generation=1)\nin_order = texts(group.members)",
             ),
@@ -107,7 +107,7 @@ CLASSIC_MEMBERS = (
     Mutant(
         "fenced-joins-again", X, ("X-JOIN-12",), "",
         "a JoinGroup is accepted with any generation in its subscription",
-        (Replacement(CLAIMS, "confirmed", "raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)", "return owned"),),
+        (Replacement(EMBEDDED, "confirmed", "raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)", "return owned"),),
     ),
     Mutant(
         "any-assignor-accepted", X, ("X-JOIN-04",), "",
@@ -227,11 +227,11 @@ CLASSIC_MEMBERS = (
         (
             Replacement(
                 LEAVE, "leave",
-                "departure.fence(step, group, members, cause_of(body, identities(members)))",
+                "departure.fence_members(step, group, members, cause)",
                 "for member in members:\n"
                 "    now = step.memory.groups.get(group.group_id)\n"
                 "    if isinstance(now, ConsumerGroup):\n"
-                "        departure.fence(step, now, [member], cause_of(body, identities([member])))",
+                "        departure.fence_members(step, now, [member], cause_of(body, identities([member])))",
             ),
         ),
     ),

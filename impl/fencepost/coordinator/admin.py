@@ -18,9 +18,9 @@ from fencepost.quirks import varies
 
 from .classic import records
 from .classic.group import ClassicGroup
-from .consumer import access
 from .consumer.group import ConsumerGroup
 from .consumer.records import removed_group
+from .consumer.replay import write_records
 from .kernel import operations, reads
 from .kernel.replies import deletion_response
 from .kernel.state import Group
@@ -80,7 +80,7 @@ def _delete(step: Step, name: str) -> ErrorCode:
 def remove(step: Step, group: Group) -> None:
     """Remove an empty group by its tombstones (F-ORD-09, F-ORD-13), even if no record backs it (C-ADM-10)."""
     if isinstance(group, ConsumerGroup):
-        access.write(step, removed_group(group))  # F-ORD-09
+        write_records(step, removed_group(group))  # F-ORD-09
         return
     step.change_map(group.group_id, None)
     step.log.records.append(records.tombstone(group.group_id))  # F-ORD-13

@@ -40,7 +40,8 @@ from fencepost.protocol.offset_messages import (
 )
 
 from . import lifecycle, reversion, routing
-from .consumer import metadata, regex, validation
+from .consumer import regex, validation
+from .consumer.group_epoch import request_metadata_refresh
 from .kernel import availability, completion, contract
 from .kernel.persistent import with_entry, without
 from .kernel.replies import refusal
@@ -107,7 +108,7 @@ def _topics_changed(work: Step, event: TopicsChanged) -> None:
     """Store the image, loaded or not; the groups of a loaded coordinator react to it (M-META-03)."""
     new = image_of(event.topics, event.version, work.topics.created)
     if work.status is Status.ACTIVE:
-        metadata.changed(work, new)
+        request_metadata_refresh(work, new)
         deletion.topics_deleted(work, work.topics, new)
         if has_new(work.topics, new) or work.topics.created < 0:  # M-RX-03
             new = new._replace(created=event.version)

@@ -81,7 +81,7 @@ def loaded(step: Step, event: Load) -> None:
     for name in to_watch(step):
         loaded_group = step.memory.groups[name]
         if isinstance(loaded_group, ConsumerGroup):
-            timers.watch_loaded(step, loaded_group)  # F-LOAD-05
+            timers.schedule_after_load(step, loaded_group)  # F-LOAD-05
             continue
         assert isinstance(loaded_group, ClassicGroup)
         group = GroupDraft(loaded_group)

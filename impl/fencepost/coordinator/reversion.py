@@ -84,10 +84,10 @@ def revert_groups(step: Step, base: int) -> None:
 @varies
 def undo_downgrade(step: Step, before: ConsumerGroup) -> None:
     """Restore the timers of a consumer group that had become a classic one; all were cancelled then (X-DOWN-33)."""
-    timers.bring_back(step, before, None)
+    timers.restore_timers(step, before, None)
 
 
 @varies
 def undo_change(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
     """The members are as before again, and get the timers that they had (M-HB-13, M-LEAVE-03, M-TMR-02)."""
-    timers.bring_back(step, before, now)
+    timers.restore_timers(step, before, now)

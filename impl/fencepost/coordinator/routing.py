@@ -1,22 +1,15 @@
 """The kind of a request's group decides which handler serves the request.
 
 A request is of one protocol, and its group may be of the other. Then ``mixed`` serves the classic protocol, and the
-consumer protocol converts the group, if that is allowed (``conversion``).
+consumer protocol converts the group, if that is allowed (``mixed.upgrade``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from fencepost.protocol.consumer_messages import (
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupHeartbeatRequest,
-)
-from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.events import Request, TimerFired, TimerKind
 from fencepost.protocol.messages import (
     DeleteGroupsRequest,
@@ -36,38 +29,39 @@ from fencepost.protocol.offset_messages import (
 )
 from fencepost.quirks import varies
 
-from . import conversion
 from .admin import delete, expire, list_groups
 from .classic import describe, expiry
 from .classic import heartbeat as classic_heartbeat
 from .classic import join as classic_join
 from .classic import leave as classic_leave
 from .classic import sync as classic_sync
-from .consumer import access, departure, group_heartbeat, timers
+from .classic.join import Predecessor
 from .consumer import describe as consumer_describe
-from .kernel import completion, operations
-from .kernel.errors import InternalError, Refused
-from .kernel.replies import refusal
+from .consumer import timers
+from .consumer.group import find_consumer_group
+from .consumer.records import removed_group
+from .consumer_group_heartbeat import consumer_group_heartbeat
+from .kernel import completion
 from .kernel.step import Step
 from .mixed import classic_heartbeat as mixed_heartbeat
 from .mixed import classic_join as mixed_join
 from .mixed import classic_leave as mixed_leave
 from .mixed import classic_sync as mixed_sync
-from .mixed import departure as mixed_departure
-from .mixed import upgrade
+from .mixed.departure import timer_fired
+from .mixed.upgrade import left_off
 from .offsets import commit, deletion, fetch, transactions
 
 
 def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
-    """A JoinGroup goes to the group of that name, of any kind, or to a new one (C-JOIN-09, C-JOIN-10,
-    C-JOIN-15)."""
-    other = access.find(step, body.group_id)
+    """A JoinGroup goes to the group of that name, of any kind, or to a new one (C-JOIN-09, C-JOIN-15). A new classic
+    group replaces an empty consumer group (C-JOIN-10)."""
+    other = find_consumer_group(step, body.group_id)
     if other is None:
         classic_join.join(step, request, body)
     elif other.members:
         mixed_join.join(step, request, body, other)
     elif not body.member_id:
-        classic_join.join(step, request, body, conversion.for_join(step, other))
+        classic_join.join(step, request, body, Predecessor(left_off(step, other), removed_group(other)))
     else:
         join_as_member(step, request, body)
 
@@ -81,7 +75,7 @@ def join_as_member(step: Step, request: Request, body: JoinGroupRequest) -> None
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
     """A SyncGroup goes to the group of that name, of any kind (C-SYNC-06)."""
-    other = access.find(step, body.group_id)
+    other = find_consumer_group(step, body.group_id)
     if other is not None and other.members:
         mixed_sync.sync(step, request, body, other)
     else:
@@ -90,7 +84,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
 
 def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
     """A Heartbeat goes to the group of that name, of any kind (C-HB-06)."""
-    other = access.find(step, body.group_id)
+    other = find_consumer_group(step, body.group_id)
     if other is None:
         classic_heartbeat.heartbeat(step, request, body)
     else:
@@ -99,29 +93,11 @@ def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
     """A LeaveGroup goes to the group of that name, of any kind (C-LEAVE-04)."""
-    other = access.find(step, body.group_id)
+    other = find_consumer_group(step, body.group_id)
     if other is None:
         classic_leave.leave(step, request, body)
     else:
         mixed_leave.leave(step, request, body, other)
-
-
-@varies
-def consumer_heartbeat(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> None:
-    """Errors are answered at once; other answers are never ahead of the log (F-RT-26, M-HB-11)."""
-    try:
-        if body.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-            reply = departure.leave(step, body, mixed_departure.fence)
-        else:
-            accepted = partial(upgrade.accepted, step, body.group_id)
-            reply = group_heartbeat.stay(step, request, body, conversion.for_heartbeat(step, body), accepted)
-    except Refused as refused:
-        step.reply(request.id, refusal(request, refused.error, why=refused.why))
-        return
-    except InternalError:
-        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
-        return
-    operations.done(step, request, reply=reply)
 
 
 def timer(step: Step, event: TimerFired) -> None:
@@ -133,7 +109,7 @@ def timer(step: Step, event: TimerFired) -> None:
     elif key.kind is TimerKind.EXPIRY:
         expire(step)
     elif key.kind in timers.KINDS:
-        departure.fired(step, key, armed.epoch, mixed_departure.fence)
+        timer_fired(step, key, armed.epoch)
     else:
         expiry.fired(step, armed)
 
@@ -146,7 +122,7 @@ HANDLERS: dict[type, Callable[[Step, Request, Any], None]] = {
     DescribeGroupsRequest: describe.describe,
     ListGroupsRequest: list_groups,
     DeleteGroupsRequest: delete,
-    ConsumerGroupHeartbeatRequest: consumer_heartbeat,
+    ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     ConsumerGroupDescribeRequest: consumer_describe.describe,
     OffsetCommitRequest: commit.commit,
     OffsetFetchRequest: fetch.fetch,

@@ -128,7 +128,7 @@ def test_further_lines_are_indented_as_the_first():
             "names that its file does not have: strange",
         ),
         (
-            Replacement("coordinator/consumer/topics.py", "_topic_hash", "hash64", "hash64"),
+            Replacement("coordinator/kernel/topics.py", "_topic_hash", "hash64", "hash64"),
             "caches its results",
         ),
     ],

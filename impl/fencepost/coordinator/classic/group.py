@@ -65,6 +65,11 @@ class ClassicGroup(NamedTuple):
     assignment_open: bool = False  #: the leader's assignment of this generation is being appended (C-SYNC-19)
     subscriptions: Subscriptions = None  #: of the members at the start of the generation (G-DATA-10)
 
+    @property
+    def current_epoch(self) -> int:
+        """The generation."""
+        return self.generation
+
     def parked(self) -> Iterator[int]:
         """The JoinGroups and SyncGroups that wait in the group and have no answer."""
         for member in self.members.values():

@@ -10,9 +10,17 @@ from fencepost.quirks import Quirks, varies
 
 from ..kernel.errors import InternalError
 from ..kernel.persistent import changed, edit, frozen, owned
-from . import subscription
-from .group import ByTopic, ConsumerGroup, ConsumerMember, Holding, Resolution, Share
-from .subscription import TopicTally, counted
+from .group import (
+    ByTopic,
+    ConsumerGroup,
+    ConsumerMember,
+    Holding,
+    Resolution,
+    Share,
+    TopicTally,
+    counted,
+    subscription_type_of,
+)
 
 _NOBODY: Final[Mapping[int, int]] = {}
 
@@ -200,7 +208,7 @@ class ConsumerDraft:
         """The current counts; the subscription type is from the last change of a member (M-TGT-05)."""
         by_topic = self._before.by_topic if self._topics is None else self._topics.freeze()
         if self._members_changed:
-            self.subscription_type = subscription.type_of(self.by_regex, by_topic, len(self.members))
+            self.subscription_type = subscription_type_of(self.by_regex, by_topic, len(self.members))
             self._members_changed = False
         return by_topic
 

@@ -1,4 +1,8 @@
-"""A consumer group: the content of its records, derived counts, and when to look at the topics again."""
+"""A consumer group: the content of its records, and the counts of its subscriptions that follow from them.
+
+The first half of this module has the values. The second half counts the subscriptions by topic and by regex as they
+will be once a member, or a resolved regex, has changed (G-DATA-22).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,9 @@ from fencepost.protocol.consumer_messages import LEAVE_EPOCH
 from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState, SubscriptionType
 from fencepost.quirks import HasQuirks, varies
+
+from ..kernel.persistent import edit, frozen, with_entry, without
+from ..kernel.step import Step
 
 #: Partitions by topic id.
 Share: TypeAlias = Mapping[bytes, tuple[int, ...]]
@@ -132,6 +139,11 @@ class ConsumerGroup(NamedTuple):
             return ConsumerGroupState.STABLE
         return ConsumerGroupState.RECONCILING
 
+    @property
+    def current_epoch(self) -> int:
+        """The group epoch."""
+        return self.epoch
+
     def parked(self) -> tuple[int, ...]:
         """Empty: every request is answered when its records are in the log."""
         return ()
@@ -149,18 +161,16 @@ class ConsumerGroup(NamedTuple):
         """Never: a group that replaces it writes its tombstones first."""
         return False
 
-    def partition_epoch(self, topic_id: bytes, partition: int) -> int:
-        """The epoch of the member that holds the partition (M-PE-01); -1 if no member does."""
-        return self.partition_epochs.get(topic_id, {}).get(partition, -1)
-
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         """The topics that the member subscribes to now: its own, and those of the stored resolution of its regex."""
         resolution = self.resolved.get(member.regex) if member.regex else None
         return member.topic_names if resolution is None else member.topic_names | resolution.topics
 
-    def refresh_due(self, now: int) -> bool:
-        """Whether it is time to look at the topics' metadata again (M-META-01, M-META-02)."""
-        return self.refresh is None or now >= self.refresh.deadline or self.epoch < self.refresh.epoch
+
+def find_consumer_group(step: Step, group_id: str) -> ConsumerGroup | None:
+    """The consumer group of this name."""
+    group = step.memory.groups.get(group_id)
+    return group if isinstance(group, ConsumerGroup) else None
 
 
 def new_group(work: HasQuirks, group_id: str, incarnation: int, epoch: int = 0) -> ConsumerGroup:
@@ -179,3 +189,107 @@ def first_epoch(work: HasQuirks) -> int:
 def held(assigned: Iterable[tuple[bytes, Iterable[int]]], epoch: int) -> dict[bytes, dict[int, int]]:
     """A holding in which every partition has this assignment epoch."""
     return {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assigned}
+
+
+class Subscriptions(NamedTuple):
+    """As in ``ConsumerGroup``: the subscribers of each topic, and how many members use each regex."""
+
+    by_topic: ByTopic
+    by_regex: Mapping[str, int]
+
+
+class TopicTally:
+    """A ``ByTopic`` while it is changed."""
+
+    __slots__ = ("_counts", "_matched", "_matched_squared", "_named", "_named_squared")
+
+    def __init__(self, before: ByTopic) -> None:
+        counts, self._named, self._named_squared, self._matched, self._matched_squared = before
+        self._counts = edit(counts)
+
+    def named(self, topics: Iterable[str], change: int) -> None:
+        """Add ``change`` to the number of members that name these topics."""
+        for topic in topics:
+            named, matched = self._counts.get(topic, (0, 0))
+            self._named += change
+            self._named_squared += (named + change) ** 2 - named**2
+            self._put(topic, (named + change, matched))
+
+    def matched(self, topics: Iterable[str], change: int) -> None:
+        """Add ``change`` to the number of resolved regexes that match these topics."""
+        for topic in topics:
+            named, matched = self._counts.get(topic, (0, 0))
+            self._matched += change
+            self._matched_squared += (matched + change) ** 2 - matched**2
+            self._put(topic, (named, matched + change))
+
+    def _put(self, topic: str, count: tuple[int, int]) -> None:
+        if count == (0, 0):
+            self._counts.pop(topic, None)
+        else:
+            self._counts[topic] = count
+
+    def freeze(self) -> ByTopic:
+        """The counts after the changes; the tally must not be changed afterwards."""
+        return ByTopic(frozen(self._counts), self._named, self._named_squared, self._matched, self._matched_squared)
+
+
+def counted(counts: Mapping[str, int], name: str, change: int) -> Mapping[str, int]:
+    """The counts with ``change`` added for this name; counts of 0 are left out."""
+    count = counts.get(name, 0) + change
+    return with_entry(counts, name, count) if count > 0 else without(counts, name)
+
+
+def with_member(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> Subscriptions:
+    """The counts of the group with ``new`` in place of ``old`` (M-HB-04). A member that just joined is its own old
+    version, without a subscription; a static one that came back is a copy of the one that it replaces."""
+    by_topic, by_regex = group.by_topic, group.by_regex
+    if new.renames(old):
+        topics = TopicTally(by_topic)
+        topics.named(old.topic_names, -1)
+        topics.named(new.topic_names, 1)
+        by_topic = topics.freeze()
+    if old.regex != new.regex:
+        if old.regex:
+            by_regex = counted(by_regex, old.regex, -1)
+        if new.regex:
+            by_regex = counted(by_regex, new.regex, 1)
+        if old.regex and old.regex not in by_regex and old.regex in group.resolved:
+            topics = TopicTally(by_topic)
+            topics.matched(group.resolved[old.regex].topics, -1)
+            by_topic = topics.freeze()
+    return Subscriptions(by_topic, by_regex)
+
+
+def without_members(group: ConsumerGroup, members: Iterable[ConsumerMember]) -> Subscriptions:
+    """The counts of the group without these members, and without regexes that are then unused (M-LEAVE-03)."""
+    topics, by_regex = TopicTally(group.by_topic), group.by_regex
+    for member in members:
+        topics.named(member.topic_names, -1)
+        if member.regex:
+            by_regex = counted(by_regex, member.regex, -1)
+            if member.regex not in by_regex and member.regex in group.resolved:
+                topics.matched(group.resolved[member.regex].topics, -1)
+    return Subscriptions(topics.freeze(), by_regex)
+
+
+def with_resolutions(group: ConsumerGroup, resolutions: Mapping[str, Resolution]) -> ByTopic:
+    """The counts by topic with these resolutions (M-RX-05)."""
+    by_topic = TopicTally(group.by_topic)
+    for regex, resolution in resolutions.items():
+        old = group.resolved.get(regex)
+        if old is not None:
+            by_topic.matched(old.topics, -1)
+        by_topic.matched(resolution.topics, 1)
+    return by_topic.freeze()
+
+
+def subscription_type_of(by_regex: Mapping[str, int], by_topic: ByTopic, members: int) -> SubscriptionType:
+    """Whether all members subscribe to the same topics (M-TGT-05)."""
+    if not by_regex:
+        same = by_topic.all_named_by(members)
+    elif len(by_regex) == 1 and next(iter(by_regex.values())) == members:
+        same = by_topic.all_matched_once()
+    else:
+        same = False
+    return SubscriptionType.HOMOGENEOUS if same else SubscriptionType.HETEROGENEOUS

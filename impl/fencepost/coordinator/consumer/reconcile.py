@@ -8,17 +8,20 @@ it counts as held until the record of its holder says otherwise (M-REC-16, M-REC
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH, TopicPartitions
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..kernel.errors import Refused
 from ..kernel.step import Step
+from . import records
 from .group import ConsumerGroup, ConsumerMember, Holding, Share
+from .target import TargetAssignment
 
 
 class Goal(NamedTuple):
@@ -35,6 +38,34 @@ class Goal(NamedTuple):
     subscribes: bool
     owned: Iterable[TopicPartitions] | None
     changed: bool
+
+
+class Reconciled(NamedTuple):
+    """The member after reconciliation, and its record if it has changed."""
+
+    member: ConsumerMember
+    records: Sequence[Record]
+
+
+def maybe_reconcile(
+    step: Step,
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    target: TargetAssignment,
+    owned: Iterable[TopicPartitions] | None,
+    *,
+    changed: bool,
+) -> Reconciled:
+    """Bring the member as close to its target as it can get now (M-HB-08). ``owned``: the partitions that it claims to
+    own, None without a claim. ``changed``: its subscription changed in this request. Raises ``Refused``."""
+    if not changed and member.reconciled_to(target.epoch):
+        return Reconciled(member, ())
+    names = group.topics_of(member)
+    goal = Goal(target.share, target.epoch, step.topics.ids(names), bool(names), owned, changed)
+    after = reconcile(step, group, member, goal)
+    if after == member:
+        return Reconciled(member, ())
+    return Reconciled(after, [records.current_assignment(step, group.group_id, after)])
 
 
 def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Goal) -> ConsumerMember:
@@ -91,12 +122,18 @@ def _next(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, 
         for partition in partitions:
             if partition in held:
                 continue
-            if partition in own or group.partition_epoch(topic_id, partition) == -1:  # M-REC-21
+            if partition in own or is_free(group, topic_id, partition):  # M-REC-21
                 keep.setdefault(topic_id, {})[partition] = at_epoch
             else:
                 blocked = True
     state = MemberState.UNRELEASED_PARTITIONS if blocked else MemberState.STABLE
     return _at(member, goal.epoch, state, keep, {})  # M-REC-11…14
+
+
+def is_free(group: ConsumerGroup, topic_id: bytes, partition: int) -> bool:
+    """Whether no member holds the partition: it has no epoch, or -1 (M-PE-01)."""
+    epochs = group.partition_epochs.get(topic_id)
+    return epochs is None or epochs.get(partition, -1) == -1
 
 
 @varies

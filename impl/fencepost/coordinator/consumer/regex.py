@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TaskDone, TaskKey, TaskKind
@@ -21,8 +22,16 @@ from ..kernel.numbers import next_epoch
 from ..kernel.persistent import with_entry, without
 from ..kernel.state import RegexTask
 from ..kernel.step import Step
-from . import access, metadata, records, reports, subscription
-from .group import ConsumerGroup, ConsumerMember, Resolution
+from . import group_epoch, records, reports
+from .group import (
+    ConsumerGroup,
+    ConsumerMember,
+    Resolution,
+    find_consumer_group,
+    with_member,
+    with_resolutions,
+)
+from .replay import write_records
 
 
 class RegexChange(Enum):
@@ -33,12 +42,21 @@ class RegexChange(Enum):
     RESOLVED = "resolved"  #: changed, and the topics of the new one are known
 
 
-def update(
+class RegexUpdate(NamedTuple):
+    """The effect of a request on the regex of its member, and the records. ``loses_topics``: until the new regex is
+    resolved the member subscribes to other topics than before."""
+
+    change: RegexChange
+    loses_topics: bool
+    records: list[Record]
+
+
+def update_subscribed_regex(
     step: Step, request: Request, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
-) -> tuple[RegexChange, list[Record]]:
+) -> RegexUpdate:
     """Start to resolve the regexes of a group if necessary, and return what changed for the member (M-RX-02, M-RX-03,
     M-HB-03). Raises ``Refused`` (M-VAL-08); a started task stays started (M-HB-13)."""
-    change, written, wanted = RegexChange.NONE, [], False
+    change, written, wanted = RegexChange.NONE, list[Record](), False
     if old.regex != new.regex:
         change = RegexChange.UNRESOLVED
         if old.regex and group.by_regex.get(old.regex) == 1:
@@ -57,13 +75,22 @@ def update(
             change = RegexChange.RESOLVED
     if wanted or group.by_regex:
         _maybe_start(step, request, group, old, new, wanted=wanted)
-    return change, written
+    unresolved = change is RegexChange.UNRESOLVED
+    lost = unresolved and loses_topics(step, group.topics_of(old), group.topics_of(new))
+    return RegexUpdate(change, lost, written)
 
 
 @varies
 def given_up(step: Step) -> RegexChange:
     """The change of a member that gives up its regex: the result is known at once (M-HB-03)."""
     return RegexChange.RESOLVED
+
+
+@varies
+def loses_topics(step: Step, before: frozenset[str], now: frozenset[str]) -> bool:
+    """Whether a member that changes to an unresolved regex subscribes to other topics until it is resolved: the topics
+    that it loses must go to other members (LIV-15, M-HB-03). A topic that no longer exists does not count (M-RX-08)."""
+    return step.topics.ids(before) != step.topics.ids(now)
 
 
 def _maybe_start(
@@ -76,7 +103,7 @@ def _maybe_start(
     last = _last(step, group)
     if last is not None and step.at_ms <= last.timestamp + settings.regex_min_refresh_interval_ms:
         return
-    used = subscription.with_member(group, old, new).by_regex
+    used = with_member(group, old, new).by_regex
     version = 0 if last is None else last.version
     if (wanted or len(used) != len(group.resolved) or version < step.topics.created or outdated(step, last)) and used:
         step.tasks = with_entry(step.tasks, name, RegexTask(tuple(sorted(used)), request.denied_topics))
@@ -104,7 +131,7 @@ def done(step: Step, event: TaskDone) -> None:
     name = event.key.group_id
     task = step.tasks[name]
     step.tasks = without(step.tasks, name)
-    group = access.find(step, name)
+    group = find_consumer_group(step, name)
     if group is not None and not event.failed:
         try:
             _take_up(step, group, task)
@@ -127,14 +154,14 @@ def _take_up(step: Step, group: ConsumerGroup, task: RegexTask) -> None:
             for regex, found in resolutions.items()
         )
     )
-    facts = metadata.look(step, group, subscription.with_resolutions(group, resolutions).counts)
-    written += facts.before
+    topics = group_epoch.look_at_topics(step, group, with_resolutions(group, resolutions).counts)
+    written += topics.before
     epoch = next_epoch(group.epoch)
-    bumped = bool(changed) or facts.differ
+    bumped = bool(changed) or topics.differ
     if bumped:
-        written.append(records.group_epoch(group.group_id, epoch, facts.hash))
-        metadata.note(step, group, epoch)
-    access.write(step, written)  # F-ORD-15
+        written.append(records.group_epoch(group.group_id, epoch, topics.hash))
+        group_epoch.set_refresh_deadline(step, group, epoch)
+    write_records(step, written)  # F-ORD-15
     if bumped:
         cause = reports.regex_changed(changed) if changed else reports.topics_changed(group)
         reports.started(step, group.group_id, epoch, cause)

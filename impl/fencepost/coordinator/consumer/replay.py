@@ -1,4 +1,4 @@
-"""Applying records of consumer groups (11.5): the same for the live coordinator and for one that loads.
+"""Records of consumer groups are written and applied (11.5): the same for the live coordinator and one that loads.
 
 Each function changes the given draft. ``create`` says which records create a missing group; a tombstone never does
 (F-REPLAY-06). A record that contradicts the group raises ``InternalError``, which fails a load (F-REPLAY-13).
@@ -6,6 +6,7 @@ Each function changes the given draft. ``create`` says which records create a mi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH, TopicPartitions
@@ -32,6 +33,8 @@ from fencepost.quirks import varies
 
 from ..kernel.errors import InternalError
 from ..kernel.replay import Replay
+from ..kernel.state import Group
+from ..kernel.step import Step
 from .draft import ConsumerDraft
 from .group import NOTHING, ConsumerGroup, ConsumerMember, Holding, Resolution, Share, new_group
 from .records import NO_TIMESTAMP
@@ -47,6 +50,19 @@ KEYS: Final[tuple[type, ...]] = (
     ConsumerGroupTargetAssignmentMetadataKey,
 )
 _STATES = {state.value: state for state in MemberState}
+
+
+@varies
+def write_records(step: Step, records: Sequence[Record]) -> None:
+    """Append records and apply them (F-RT-04). If this raises ``InternalError``, nothing is changed."""
+    step.write(records)
+
+
+@varies
+def give_way(step: Step, group_id: str, successor: Group) -> None:
+    """A group of another kind replaces the consumer group. The records that say so are not applied, since the new group
+    is needed at once (X-DOWN-30)."""
+    step.change_map(group_id, successor)
 
 
 def apply(replay: Replay, record: Record) -> None:

@@ -16,9 +16,9 @@ from fencepost.protocol.rebalances import (
 )
 
 from ..kernel.causes import identities
+from ..kernel.group_configs import consumer_session_timeout
 from ..kernel.step import Step
-from . import access, timers
-from .group import ConsumerGroup, ConsumerMember
+from .group import ConsumerGroup, ConsumerMember, find_consumer_group
 
 _EXPIRED = {
     TimerKind.CONSUMER_SESSION: RebalanceReason.SESSION_EXPIRED,
@@ -38,7 +38,7 @@ def started(step: Step, group_id: str, epoch: int, cause: RebalanceCause, *, con
 
 def maybe_ended(step: Step, group_id: str) -> None:
     """A record of a member is written: it may be the last one that the group waited for, or that it had (M-ST-01)."""
-    group = access.find(step, group_id)
+    group = find_consumer_group(step, group_id)
     if group is not None and group.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
         step.rebalances.append(RebalanceEnded(group_id=group_id, generation=group.epoch, state=group.state))
 
@@ -48,7 +48,7 @@ def expired(step: Step, group: ConsumerGroup, member: ConsumerMember, kind: Time
     timeout = member.rebalance_timeout
     if kind is TimerKind.CONSUMER_SESSION:
         classic = member.classic
-        timeout = timers.session_timeout(step, group.group_id) if classic is None else classic.session_timeout_ms
+        timeout = consumer_session_timeout(step, group.group_id) if classic is None else classic.session_timeout_ms
     return RebalanceCause(_EXPIRED[kind], identities([member]), timeout_ms=timeout)
 
 

@@ -9,41 +9,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..kernel.errors import Refused
+from ..kernel.group_configs import consumer_assignment_interval
 from ..kernel.step import Step
-from . import records, timers
+from . import records
 from .assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, hash_order
-from .group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
-from .subscription import counted
+from .group import NO_SHARE, ConsumerGroup, ConsumerMember, Share, counted
+from .group_epoch import GroupEpoch
 
 
-class Epochs(NamedTuple):
-    """The group epoch after the request, the subscription type for computing a target, and the records that the request
-    has written so far."""
-
-    epoch: int
-    kind: SubscriptionType
-    written: Sequence[Record]
-
-
-class Target(NamedTuple):
-    """The target of the member that sent the request, and the records of a new target."""
+class TargetAssignment(NamedTuple):
+    """The target of the member that sent the request, its epoch, and the records of a new target."""
 
     epoch: int
     share: Share
-    records: list[Record]
+    records: Sequence[Record]
 
 
-def current(step: Step, group: ConsumerGroup, member: ConsumerMember, epochs: Epochs) -> Target:
-    """The stored target of the member, or a new one for the group epoch (M-HB-06). Raises ``Refused``."""
-    if group.assignment_epoch >= epochs.epoch or not allowed(step, group):
-        return Target(group.assignment_epoch, stored(step, group, member), [])
-    return _computed(step, group, member, epochs)
+def update_target_assignment(
+    step: Step, group: ConsumerGroup, member: ConsumerMember, bumped: GroupEpoch, written: Sequence[Record]
+) -> TargetAssignment:
+    """The stored target of the member, or a new one for the group epoch (M-HB-06). ``bumped``: the group epoch after
+    the request. ``written``: the records of the request so far. Raises ``Refused``."""
+    if group.assignment_epoch >= bumped.epoch or not allowed(step, group):
+        return stored_target(step, group, member)
+    return _computed(step, group, member, bumped, written)
+
+
+def stored_target(step: Step, group: ConsumerGroup, member: ConsumerMember) -> TargetAssignment:
+    """The target of the member that an earlier request has computed."""
+    return TargetAssignment(group.assignment_epoch, stored(step, group, member), ())
 
 
 @varies
@@ -51,7 +50,7 @@ def allowed(step: Step, group: ConsumerGroup) -> bool:
     """Whether the interval since the last new target has passed (M-TGT-08)."""
     if group.assignment_timestamp == records.NO_TIMESTAMP:
         return True
-    interval = timers.assignment_interval(step, group.group_id)
+    interval = consumer_assignment_interval(step, group.group_id)
     return interval == 0 or step.at_ms >= group.assignment_timestamp + interval
 
 
@@ -69,7 +68,9 @@ def partitions_known(step: Step, group: ConsumerGroup, written: Sequence[Record]
     return {topic_id: topic.partitions for topic_id, topic in step.topics.by_id.items()}
 
 
-def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epochs: Epochs) -> Target:
+def _computed(
+    step: Step, group: ConsumerGroup, member: ConsumerMember, bumped: GroupEpoch, written: Sequence[Record]
+) -> TargetAssignment:
     """M-TGT-02…05, M-HB-12."""
     predecessor = None if member.instance_id is None else group.static_members.get(member.instance_id)
     if predecessor == member.member_id:
@@ -93,23 +94,23 @@ def _computed(step: Step, group: ConsumerGroup, member: ConsumerMember, epochs: 
     specs = {member_id: rows[member_id] for member_id in step.choices.order(group.group_id, list(rows))}
     first = next(iter(specs.values())).topic_ids  # distributed if all subscribe to the same topics (A-UHOM-03)
     dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: step.topics.by_id[topic_id].name))
-    known = partitions_known(step, group, epochs.written)
+    known = partitions_known(step, group, written)
     counts = {topic_id: known[topic_id] for topic_id in (*dealt, *known) if topic_id in known}
     name = preferred(step, group.group_id, votes_with(group, member))
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
-        shares = ASSIGNORS[name](GroupSpec(specs, epochs.kind, counts, withheld))
+        shares = ASSIGNORS[name](GroupSpec(specs, bumped.subscription_type, counts, withheld))
     except AssignorError:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
-    written = []
+    computed = []
     for member_id in specs:
         share = _whole(shares.get(member_id, NO_SHARE))
         old = known_target(step, group, before, member_id)
         if old is None or not _same(old, share):
-            written.append(records.target_member(group.group_id, member_id, share))  # M-TGT-04
-    written.append(records.target_epoch(group.group_id, epochs.epoch, computed_at(step)))
-    return Target(epochs.epoch, _whole(shares.get(member.member_id, NO_SHARE)), written)
+            computed.append(records.target_member(group.group_id, member_id, share))  # M-TGT-04
+    computed.append(records.target_epoch(group.group_id, bumped.epoch, computed_at(step)))
+    return TargetAssignment(bumped.epoch, _whole(shares.get(member.member_id, NO_SHARE)), computed)
 
 
 @varies
@@ -182,7 +183,7 @@ def _same(one: Share, other: Share) -> bool:
 
 
 @varies
-def elects_another(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+def is_other_assignor_preferred(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Whether the vote of this member makes another assignor the preferred one (M-HB-14). The winner of a tie stays the
     same while the same names are tied (M-HB-15)."""
     name = group.group_id

@@ -1,4 +1,4 @@
-"""Timers of members (M-TMR-*) and the settings that a group may override (M-CFG-01)."""
+"""Timers of the members of a consumer group (M-TMR-*)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import GroupConfig, Request, TimerKey, TimerKind
-from fencepost.quirks import varies
+from fencepost.protocol.events import Request, TimerKey, TimerKind
 
 from ..kernel import completion
 from ..kernel.completion import AppendCallback
+from ..kernel.group_configs import consumer_session_timeout
 from ..kernel.persistent import exchanged
 from ..kernel.state import Operation
 from ..kernel.step import Step
@@ -25,7 +25,6 @@ KINDS: Final = (
     TimerKind.CONSUMER_JOIN,
     TimerKind.CONSUMER_SYNC,
 )
-_NONE = GroupConfig()
 #: The delay before a timer whose work failed fires again, in ms (M-TMR-08).
 RETRY_MS = 500
 
@@ -48,19 +47,19 @@ class TimerRan(AppendCallback):
         completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
-def watch_session(step: Step, group_id: str, member_id: str) -> None:
+def schedule_session_timeout(step: Step, group_id: str, member_id: str) -> None:
     """Fence the member unless it sends a request within its session timeout (M-TMR-01, M-HB-09)."""
-    step.timers.set(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), session_timeout(step, group_id))
+    step.timers.set(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), consumer_session_timeout(step, group_id))
 
 
-def watch_rebalance(step: Step, group_id: str, member: ConsumerMember) -> None:
+def schedule_rebalance_timeout(step: Step, group_id: str, member: ConsumerMember) -> None:
     """Fence the member unless it revokes its partitions in time (M-TMR-02, M-TMR-05). The timer acts only if the member
     still has this epoch when it fires."""
     key = TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id)
     step.timers.set(key, member.rebalance_timeout, epoch=member.epoch)
 
 
-def unwatch(step: Step, group_id: str, member_id: str) -> None:
+def cancel_timers(step: Step, group_id: str, member_id: str) -> None:
     """Cancel all timers of the member."""
     for kind in KINDS:
         step.timers.cancel(TimerKey(kind, group_id, member_id))
@@ -72,52 +71,16 @@ def retry(step: Step, key: TimerKey, epoch: int) -> None:
     step.timers.set(key, RETRY_MS, epoch=epoch)
 
 
-def session_timeout(step: Step, group_id: str) -> int:
-    """How long a member of the group may be silent, in ms (G-CFG-10, G-CFG-28)."""
-    settings = step.settings
-    value = step.configs.get(group_id, _NONE).consumer_session_timeout_ms
-    low, high = settings.group_consumer_min_session_timeout_ms, settings.group_consumer_max_session_timeout_ms
-    return _own(step, value, settings.group_consumer_session_timeout_ms, low, high)
-
-
-def heartbeat_interval(step: Step, group_id: str) -> int:
-    """The interval between heartbeats of a member, in ms (G-CFG-11, G-CFG-28)."""
-    settings = step.settings
-    value = step.configs.get(group_id, _NONE).consumer_heartbeat_interval_ms
-    low, high = settings.group_consumer_min_heartbeat_interval_ms, settings.group_consumer_max_heartbeat_interval_ms
-    return _own(step, value, settings.group_consumer_heartbeat_interval_ms, low, high)
-
-
-def assignment_interval(step: Step, group_id: str) -> int:
-    """The least time between two targets of the group, in ms (G-CFG-30)."""
-    settings = step.settings
-    value = step.configs.get(group_id, _NONE).consumer_assignment_interval_ms
-    low, high = settings.group_consumer_min_assignment_interval_ms, settings.group_consumer_max_assignment_interval_ms
-    return _own(step, value, settings.group_consumer_assignment_interval_ms, low, high)
-
-
-def _own(step: Step, value: int | None, usual: int, low: int, high: int) -> int:
-    """The value of the group within the bounds of the broker, or the value of the broker if the group has none
-    (M-CFG-01). The latter never changes while a coordinator exists, so its start value is the current one (V-128)."""
-    return usual if value is None else within_bounds(step, value, low, high)
-
-
-@varies
-def within_bounds(step: Step, value: int, low: int, high: int) -> int:
-    """The value that counts for a setting of a group: the nearest one that the broker allows (M-CFG-01, G-CFG-28)."""
-    return min(max(value, low), high)
-
-
-def follow(step: Step, group_id: str, member: ConsumerMember) -> None:
+def schedule_or_cancel_rebalance_timeout(step: Step, group_id: str, member: ConsumerMember) -> None:
     """Set or cancel the rebalance timer after a heartbeat changed the assignment of the member (M-TMR-02). No other
     member has this timer (M-TMR-06, M-TMR-07, X-JOIN-21)."""
     if member.state is MemberState.UNREVOKED_PARTITIONS:
-        watch_rebalance(step, group_id, member)
+        schedule_rebalance_timeout(step, group_id, member)
     else:
         step.timers.cancel(TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id))
 
 
-def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
+def restore_timers(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
     """The records that changed the group from ``before`` to ``now`` are lost, so its members get the timers of
     ``before`` back; timers that were cancelled start again at full length (M-HB-13).
 
@@ -130,18 +93,18 @@ def bring_back(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> 
         session = TimerKey(TimerKind.CONSUMER_SESSION, name, member_id)
         if step.timers.armed(session) is None:
             own = member.classic
-            step.timers.set(session, session_timeout(step, name) if own is None else own.session_timeout_ms)
+            step.timers.set(session, consumer_session_timeout(step, name) if own is None else own.session_timeout_ms)
         rebalance = TimerKey(TimerKind.CONSUMER_REBALANCE, name, member_id)
         armed = step.timers.armed(rebalance)
         kept = armed is not None and armed.epoch == member.epoch
         if member.epoch != STATIC_LEAVE_EPOCH and not (kept and member.state is MemberState.UNREVOKED_PARTITIONS):
-            follow(step, name, member)
+            schedule_or_cancel_rebalance_timeout(step, name, member)
 
 
-def watch_loaded(step: Step, group: ConsumerGroup) -> None:
+def schedule_after_load(step: Step, group: ConsumerGroup) -> None:
     """Set the timers of all members after a load (F-LOAD-04, F-LOAD-05); join and sync timers do not come back
     (X-TMR-04)."""
     for member in group.members.values():
-        watch_session(step, group.group_id, member.member_id)
+        schedule_session_timeout(step, group.group_id, member.member_id)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
-            watch_rebalance(step, group.group_id, member)
+            schedule_rebalance_timeout(step, group.group_id, member)

@@ -44,6 +44,10 @@ class Group(TypingProtocol):
     def incarnation(self) -> int:
         """A number that tells apart two groups of the same name (C-ST-24)."""
 
+    @property
+    def current_epoch(self) -> int:
+        """The group epoch, or the generation of a classic group."""
+
     def parked(self) -> Iterable[int]:
         """The ids of the requests that wait in the group for an answer."""
 

@@ -1,4 +1,4 @@
-"""JoinGroup to a consumer group that has members (9.3)."""
+"""JoinGroup to a consumer group with members (9.3): the steps of a heartbeat, with the values of a classic member."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, Subscription
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Protocol
-from fencepost.protocol.records import Record
 from fencepost.protocol.settings import MigrationPolicy
 from fencepost.quirks import varies
 
 from ..classic import membership as classic_membership
-from ..consumer import access, identity, records, regex, reports, target, update
+from ..consumer import group_epoch, members, reports
 from ..consumer.group import ConsumerGroup, ConsumerMember
-from ..consumer.regex import RegexChange
+from ..consumer.reconcile import maybe_reconcile
+from ..consumer.regex import RegexChange, update_subscribed_regex
+from ..consumer.replay import write_records
+from ..consumer.target import update_target_assignment
 from ..kernel import operations
 from ..kernel.errors import InternalError, Refused
 from ..kernel.replies import refusal
 from ..kernel.step import Step
-from . import claims, downgrade
+from . import downgrade
 from .callbacks import ClassicJoined
-from .embedded import owned_rows, require_readable
+from .embedded import confirmed, owned_rows, require_readable
 
 #: From this version on a dynamic member must come back with the id that it got (X-JOIN-05).
 MEMBER_ID_REQUIRED_SINCE = 4
@@ -41,54 +43,64 @@ def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGr
 
 
 def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
+    """Raises ``Refused``, ``InternalError``."""
+    # 1. Check that the group takes the member: the policy, its size, its protocols, its id.
     require_accepting(step)
-    fresh = not body.member_id
+    name, instance_id, fresh = body.group_id, body.group_instance_id, not body.member_id
     member_id = body.member_id or step.choices.uuid()  # X-JOIN-02
-    identity.require_room(step, group, member_id, body.group_instance_id)  # X-JOIN-03
+    members.reject_if_group_is_full(step, group, member_id, instance_id)  # X-JOIN-03
     if body.protocol_type != PROTOCOL_TYPE or not _supported(group, body.protocols):
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-JOIN-04
-    if fresh and body.group_instance_id is None and request.version >= MEMBER_ID_REQUIRED_SINCE:
+    if fresh and instance_id is None and request.version >= MEMBER_ID_REQUIRED_SINCE:
         step.reply(request.id, JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))  # X-JOIN-05
         operations.done(step, request)
         return
-    written: list[Record] = []
-    found = identity.find_joining(group, member_id, body.group_instance_id, fresh=fresh)
+
+    # 2. Get the member or create it, and give it the values of the request. A static member may replace another one.
+    found = members.get_or_create_classic_member(group, member_id, instance_id, fresh=fresh)
     old = found.member
-    if found.replaced is not None:
-        written += update.replacement(step, group, old, found.replaced)
-    last = downgrade.is_last(step, group, body.group_instance_id)
+    last = downgrade.is_last(step, group, instance_id)
     subscription = _subscription(step, body)
     owned = owned_by(step, group, body.member_id, subscription)
     new = _updated(request, body, old, subscription)
-    written += update.metadata_of(group, old, new)
-    regex_change, forgotten = regex.update(step, request, group, old, new)
-    written += forgotten
-    changed = new.renames(old) or regex_change is not RegexChange.NONE
-    epochs = update.bumped(step, group, old, new, written, bump=changed)
+    member_records = members.member_records(step, group, found, new)
+
+    # 3. It has no regular expression any more; others may be out of date.
+    regex = update_subscribed_regex(step, request, group, old, new)
+
+    # 4. Bump the group epoch if the group has to be assigned anew.
+    has_subscription_changed = new.renames(old) or regex.change is not RegexChange.NONE
+    bumped = group_epoch.bump_group_epoch(step, group, old, new, required=has_subscription_changed)
+    written = [*member_records, *regex.records, *bumped.records]
+
+    # 5. If it replaces the last member of the consumer protocol, the group becomes a classic one.
     if last is not None:
-        replaced = downgrade.Replaced(last, new, owned, epochs.epoch, changed)
+        replaced = downgrade.Replaced(last, new, owned, bumped.epoch, has_subscription_changed)
         downgrade.by_replacement(step, request, group, replaced, written)
         return
-    goal = target.current(step, group, new, epochs)
-    written += goal.records
-    result = update.reconciled(step, group, new, goal, owned, changed=changed)
-    if result != new:
-        written.append(records.current_assignment(step, group.group_id, result))
-    access.write(step, written)
-    if epochs.epoch != group.epoch:
+
+    # 6. Compute a new target assignment if one is due, and reconcile the member with it.
+    target = update_target_assignment(step, group, new, bumped, written)
+    member, current = maybe_reconcile(step, group, new, target, owned, changed=has_subscription_changed)
+
+    # 7. The request is accepted: write all records, and report a rebalance that begins or ends.
+    write_records(step, [*written, *target.records, *current])
+    if bumped.epoch != group.epoch:
+        changed, reason = has_subscription_changed, body.reason or ""
         cause = reports.update_of(
-            group, new, found.replaced, bump=changed, subscribes_anew=changed, client_reason=body.reason or ""
+            group, new, found.replaced, bump=changed, subscribes_anew=changed, client_reason=reason
         )
-        reports.started(step, group.group_id, epochs.epoch, cause)
-    if result != new:
-        reports.maybe_ended(step, group.group_id)
-    done = ClassicJoined(
-        group.group_id, result.member_id, body.session_timeout_ms, classic_membership.rebalance_timeout(request, body)
-    )
-    reply = answer(result, result.epoch)
-    if not operations.waits(step, request, done, reply):
-        done.replicated(step, request)
-        step.reply(request.id, reply)
+        reports.started(step, name, bumped.epoch, cause)
+    if current:
+        reports.maybe_ended(step, name)
+
+    # 8. Schedule the timeouts of the member, and respond, when the records are in the log.
+    rebalance_timeout = classic_membership.rebalance_timeout(request, body)
+    joined = ClassicJoined(name, member.member_id, body.session_timeout_ms, rebalance_timeout)
+    response = answer(member, member.epoch)
+    if not operations.waits(step, request, joined, response):
+        joined.replicated(step, request)
+        step.reply(request.id, response)
 
 
 @varies
@@ -146,7 +158,7 @@ def owned_by(
     """The partitions that the member claims to own; None if the claim is out of date. A member with an id must be up to
     date with the group (X-JOIN-06, X-JOIN-10, X-JOIN-12). Raises ``Refused``."""
     if member_id:
-        return claims.confirmed(group.members.get(member_id), subscription, step.topics)
+        return confirmed(group.members.get(member_id), subscription, step.topics)
     return owned_rows(subscription.owned_partitions, step.topics)
 
 

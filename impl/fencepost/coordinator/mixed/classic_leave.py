@@ -7,8 +7,8 @@ from fencepost.protocol.events import Request
 from fencepost.protocol.messages import LeaveGroupMember, LeaveGroupMemberResponse, LeaveGroupRequest
 
 from ..classic.leave import cause_of
-from ..consumer import identity
 from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..consumer.members import static_member
 from ..kernel import operations
 from ..kernel.causes import identities
 from ..kernel.errors import InternalError, Refused
@@ -34,7 +34,8 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest, group: Consumer
     try:
         if leaving:
             members = list(leaving.values())
-            departure.fence(step, group, members, cause_of(body, identities(members)))  # one bump for all (M-EPOCH-05)
+            cause = cause_of(body, identities(members))
+            departure.fence_members(step, group, members, cause)  # one bump for all (M-EPOCH-05)
     except Refused as refused:
         step.reply(request.id, refusal(request, refused.error))  # X-DOWN-09
         return
@@ -48,7 +49,7 @@ def _meant(group: ConsumerGroup, entry: LeaveGroupMember) -> ConsumerMember:
     """The member that an entry names, by its instance or by its id (X-LEAVE-01, X-LEAVE-02). Raises ``Refused``."""
     instance_id = entry.group_instance_id
     if instance_id is not None:
-        return identity.held_by(group, instance_id, entry.member_id or group.static_members.get(instance_id, ""))
+        return static_member(group, instance_id, entry.member_id or group.static_members.get(instance_id, ""))
     if entry.member_id not in group.members:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     return group.members[entry.member_id]

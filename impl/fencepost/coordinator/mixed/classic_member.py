@@ -7,8 +7,10 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.quirks import varies
 
-from ..consumer import identity, target
+from ..consumer import target
 from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
+from ..consumer.members import static_member
+from ..consumer.reconcile import is_free
 from ..kernel.errors import Refused
 from ..kernel.step import Step
 
@@ -17,7 +19,7 @@ def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, genera
     """The member that sent a SyncGroup or a Heartbeat: it must exist, use the classic protocol, and be at this
     generation (X-SYNC-01…03, X-HB-01). Raises ``Refused``."""
     if instance_id is not None:
-        member = identity.held_by(group, instance_id, member_id)
+        member = static_member(group, instance_id, member_id)
     elif member_id in group.members:
         member = group.members[member_id]
     else:
@@ -51,7 +53,7 @@ def should_rejoin(step: Step, group: ConsumerGroup, member: ConsumerMember) -> b
 def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Whether other members still hold what the member lacks of its target."""
     return any(
-        partition not in member.assigned.get(topic_id, {}) and group.partition_epoch(topic_id, partition) != -1
+        partition not in member.assigned.get(topic_id, {}) and not is_free(group, topic_id, partition)
         for topic_id, partitions in group.target.get(member.member_id, NO_SHARE).items()
         for partition in partitions
     )

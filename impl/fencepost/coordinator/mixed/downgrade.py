@@ -6,7 +6,7 @@ begins a rebalance. If the append fails, the map of groups is restored (F-RT-08)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fencepost.protocol.consumer_messages import TopicPartitions
@@ -25,8 +25,11 @@ from ..classic import records as classic_records
 from ..classic.draft import GroupDraft
 from ..classic.group import ClassicGroup, Member
 from ..classic.join import GroupCreated
-from ..consumer import access, records, target, timers, update
+from ..consumer import records, timers
 from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
+from ..consumer.reconcile import Reconciled, maybe_reconcile
+from ..consumer.replay import give_way
+from ..consumer.target import stored_target
 from ..kernel import operations
 from ..kernel.causes import identities
 from ..kernel.errors import Refused
@@ -80,27 +83,29 @@ def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str], cau
 
     Raises ``Refused``, ``InternalError``.
     """
-    written = records.removed_group(group)
     members = [member for member in group.members.values() if member.member_id not in leaving]
     draft = _group(step, group, members, group.epoch, {})
-    _exchange(step, group, draft, written)
+    _exchange(step, group, draft, records.removed_group(group))
     rebalance.prepare(step, draft, cause, converted=True)  # X-DOWN-06
     classic_access.keep(step, draft)
 
 
-def by_replacement(step: Step, request: Request, group: ConsumerGroup, done: Replaced, written: list[Record]) -> None:
+def by_replacement(
+    step: Step, request: Request, group: ConsumerGroup, done: Replaced, written: Sequence[Record]
+) -> None:
     """The joiner takes the place of the last member of the consumer protocol, in a classic group (X-DOWN-21…24).
 
     Either a new assignment is needed, and the joiner waits for it with all others, or all members keep what they have,
-    and the joiner is answered at once. Raises ``Refused``, ``InternalError``.
+    and the joiner is answered at once. ``written``: the records of the request so far. Raises ``Refused``,
+    ``InternalError``.
     """
     others = who_stay(step, group, done.new)
     rebalances = lacks_target(step, group, done) or owes(step, group, others)  # X-DOWN-22
-    joiner = done.new if rebalances else _reconciled(step, group, done, written)
+    joiner, current = Reconciled(done.new, ()) if rebalances else _reconciled(step, group, done)
     heirs = {joiner.member_id: done.old.member_id}
-    written += records.removed_group(group, {old_id: new_id for new_id, old_id in heirs.items()})
+    removed = records.removed_group(group, {old_id: new_id for new_id, old_id in heirs.items()})
     draft = _group(step, group, [*others, joiner], generation_after_replacement(step, group, done), heirs)
-    _exchange(step, group, draft, written)
+    _exchange(step, group, draft, [*written, *current, *removed])
     if rebalances:
         join_rebalance(step, request, draft, joiner, _cause(request, done))
     else:
@@ -173,13 +178,10 @@ def generation_told(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> in
     return draft.generation
 
 
-def _reconciled(step: Step, group: ConsumerGroup, done: Replaced, written: list[Record]) -> ConsumerMember:
-    """The joiner with as much of its target as it can have now; the record of that is added to ``written``."""
-    goal = target.Target(group.assignment_epoch, target.stored(step, group, done.new), [])
-    joiner = update.reconciled(step, group, done.new, goal, done.owned, changed=done.changed)
-    if joiner != done.new:
-        written.append(records.current_assignment(step, group.group_id, joiner))
-    return joiner
+def _reconciled(step: Step, group: ConsumerGroup, done: Replaced) -> Reconciled:
+    """The joiner with as much of its target as it can have now."""
+    target = stored_target(step, group, done.new)
+    return maybe_reconcile(step, group, done.new, target, done.owned, changed=done.changed)
 
 
 def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
@@ -246,12 +248,12 @@ def share_of(step: Step, group: ConsumerGroup, member: ConsumerMember, heir_of: 
     return {topic_id: {*held.get(topic_id, ()), *going.get(topic_id, ())} for topic_id in (*held, *going)}
 
 
-def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: list[Record]) -> None:
+def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: Sequence[Record]) -> None:
     """Replace the consumer group by the classic group in the log, in memory and in the timers (X-DOWN-05, X-DOWN-06,
     X-DOWN-30)."""
     assignments = {member.member_id: member.assignment for member in draft.members.values()}
     step.log.records += [*written, classic_records.group_record(draft, assignments)]
-    access.give_way(step, group.group_id, draft.freeze())
+    give_way(step, group.group_id, draft.freeze())
     for member in draft.members.values():
         classic_access.arm_session(step, draft, member)
     end_timers(step, group)
@@ -263,4 +265,4 @@ def end_timers(step: Step, group: ConsumerGroup) -> None:
     for kind in (TimerKind.JOIN, TimerKind.SYNC):
         step.timers.cancel(TimerKey(kind, group.group_id))
     for member_id in group.members:
-        timers.unwatch(step, group.group_id, member_id)
+        timers.cancel_timers(step, group.group_id, member_id)

@@ -1,6 +1,13 @@
-"""Conversion between topic names of the embedded consumer protocol and topic ids of groups (X-UP-05, X-SYNC-06).
+"""The bytes of classic members: subscriptions, assignments, and the claims in them (X-UP-05, X-SYNC-06).
 
-Topics that do not exist are dropped both ways.
+The embedded consumer protocol has topic names, and groups have topic ids. Topics that do not exist are dropped both
+ways.
+
+A subscription claims a generation, and the partitions that the member owns. The classic coordinator never checks
+either, nor does Kafka's in a consumer group. But a member that joins may have been fenced since, and what it owns may
+be in no assignment. In either case a partition would be given away while a member still has it. Believing too much is
+safe: the claims of a member are added to what it has or refused, and take nothing from another one. A refused member
+drops everything it owns, as a fenced member does, and joins anew.
 """
 
 from __future__ import annotations
@@ -8,13 +15,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from fencepost.protocol.consumer_messages import TopicPartitions
-from fencepost.protocol.embedded import decode_subscription, encode_topics, version_of
+from fencepost.protocol.embedded import (
+    NO_GENERATION,
+    Subscription,
+    decode_subscription,
+    encode_topics,
+    version_of,
+)
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import varies
 
-from ..consumer.group import Share
+from ..consumer.group import NOTHING, ConsumerMember, Holding, Share
 from ..consumer.records import share_rows
+from ..kernel.errors import Refused
 from ..kernel.step import Step
 from ..kernel.topics import TopicImage
 
@@ -51,3 +66,31 @@ def encoded(share: Mapping[bytes, Collection[int]], topics: TopicImage, subscrip
         (topics.by_id[topic_id].name, sorted(share[topic_id])) for topic_id in sorted(share) if topic_id in topics.by_id
     ]
     return encode_topics(rows, version_of(subscription))
+
+
+def confirmed(
+    member: ConsumerMember | None, subscription: Subscription, topics: TopicImage
+) -> tuple[TopicPartitions, ...] | None:
+    """The partitions that the member (None: not known any more, or not yet) owns according to its JoinGroup; None if
+    that is out of date.
+
+    X-JOIN-06, X-JOIN-10, X-JOIN-12 fixed, M-FENCE-04. Raises ``Refused`` for a member that is not up to date.
+    """
+    owned, generation = owned_rows(subscription.owned_partitions, topics), subscription.generation_id
+    has, had = (NOTHING, NOTHING) if member is None else (member.assigned, member.revoking)
+    if generation == NO_GENERATION:
+        if _within(owned, has, had):
+            return owned
+    elif member is not None and generation == member.epoch:
+        return owned
+    elif member is not None and generation == member.previous_epoch and _within(owned, has):
+        return None  # the answer to an earlier JoinGroup was lost: nothing is confirmed (M-REC-18)
+    raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def _within(owned: Iterable[TopicPartitions], *holdings: Holding) -> bool:
+    return all(
+        any(number in holding.get(row.topic_id, {}) for holding in holdings)
+        for row in owned
+        for number in row.partitions
+    )

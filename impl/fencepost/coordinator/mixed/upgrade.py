@@ -1,4 +1,8 @@
-"""A consumer group replaces a classic one (9.2)."""
+"""The group of a ConsumerGroupHeartbeat: a known consumer group, a new one, or one that replaces a classic one (9.2).
+
+An empty classic group is removed by its tombstone. One with members is upgraded if that is allowed: the records of a
+consumer group are made from the bytes of its members. Nothing changes before the heartbeat has passed all checks.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fencepost.hash_order import texts
+from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.embedded import (
     PROTOCOL_TYPE,
@@ -25,20 +30,66 @@ from ..classic import access, membership
 from ..classic import records as classic_records
 from ..classic.draft import GroupDraft
 from ..classic.group import ClassicGroup, Member
-from ..consumer import metadata, records, topics
-from ..consumer.group import ConsumerGroup, ConsumerMember, Share, held
+from ..consumer import records
+from ..consumer.group import ConsumerGroup, ConsumerMember, Share, new_group
+from ..consumer.group_epoch import TopicsLook
 from ..kernel.errors import InternalError, Refused
 from ..kernel.replay import Replay
+from ..kernel.state import Group
 from ..kernel.step import Step
-from . import claims
-from .embedded import assigned, require_readable
+from ..kernel.topics import metadata_hash
+from .embedded import assigned, owned_rows, require_readable
 
 
-def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
-    """The consumer group that would replace this one; its records are added to ``written``.
+class OpenedGroup(NamedTuple):
+    """The group of a heartbeat. If it did not exist, or was of another kind: the records that create it, and whether
+    the new group has to begin an epoch (M-VAL-22, X-UP-15). ``upgraded``: the classic group with members that it
+    replaces."""
 
-    X-UP-01…08, F-ORD-08, INV-CONV-01. Raises ``Refused`` and ``InternalError``.
-    """
+    group: ConsumerGroup
+    records: Sequence[Record] = ()
+    must_bump: bool = False
+    upgraded: ClassicGroup | None = None
+
+
+class Upgrade(NamedTuple):
+    """The consumer group that replaces a classic one, and the records that say so."""
+
+    group: ConsumerGroup
+    records: Sequence[Record]
+
+
+def get_or_create_consumer_group(step: Step, body: ConsumerGroupHeartbeatRequest) -> OpenedGroup:
+    """The consumer group for a heartbeat, created or upgraded if necessary (M-VAL-20…24). Raises ``Refused``,
+    ``InternalError``."""
+    name = body.group_id
+    group = step.memory.groups.get(name)
+    if isinstance(group, ConsumerGroup):
+        return OpenedGroup(group)
+    if body.member_epoch != JOIN_EPOCH:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # M-VAL-20, M-VAL-24
+    removed: list[Record] = []
+    if isinstance(group, ClassicGroup):
+        if group.state is not GroupState.EMPTY:
+            must_bump = upgrade_bumps(step)
+            upgraded = upgrade(step, group)
+            return OpenedGroup(upgraded.group, upgraded.records, must_bump, group)  # M-VAL-23
+        removed = [classic_records.tombstone(name)]  # M-VAL-22, X-POL-05
+    generation = 0 if group is None else left_off(step, group)
+    fresh = new_group(step, name, step.memory.incarnations, generation)  # M-VAL-21
+    return OpenedGroup(fresh, removed, generation > 0)  # M-VAL-22: a record must say where its count starts
+
+
+@varies
+def left_off(step: Step, group: Group) -> int:
+    """The generation or epoch of an empty group. The group that replaces it continues from there, so that no member
+    gets the same one twice (C-JOIN-16, M-VAL-22, INV-CONV-01)."""
+    return group.current_epoch
+
+
+def upgrade(step: Step, group: ClassicGroup) -> Upgrade:
+    """The consumer group that would replace this one (X-UP-01…08, F-ORD-08, INV-CONV-01). Raises ``Refused`` and
+    ``InternalError``."""
     settings = step.settings
     if (
         not settings.group_consumer_migration_policy.upgrades
@@ -47,7 +98,7 @@ def upgraded(step: Step, group: ClassicGroup, written: list[Record]) -> Consumer
     ):
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
     require_protocol(step, group)
-    return converted(step, group, written)
+    return convert(step, group)
 
 
 @varies
@@ -59,44 +110,36 @@ def require_protocol(step: Step, group: ClassicGroup) -> None:
 
 
 @varies
-def converted(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
+def convert(step: Step, group: ClassicGroup) -> Upgrade:
     """The group as its records define it, built from the bytes of the members (X-UP-04…06, X-UP-10).
 
     Raises ``Refused``, ``InternalError``.
     """
     in_order = texts(group.members)  # of several members that cannot be converted, Kafka reports the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
-    said = _records(step, group, members)
+    written = _records(step, group, members)
     work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
-    for record in said:
+    for record in written:
         work.apply(record)
-    written += [classic_records.tombstone(group.group_id), *said]  # F-ORD-08
     result = work.groups()[group.group_id]
-    assert isinstance(result, ConsumerGroup)
-    return result
-
-
-def _under_way(step: Step, group_id: str) -> ClassicGroup | None:
-    """The classic group that this request is about to replace, if it has members (an empty one is removed,
-    M-VAL-22)."""
-    group = step.memory.groups.get(group_id)
-    return group if isinstance(group, ClassicGroup) and group.state is not GroupState.EMPTY else None
+    if not isinstance(result, ConsumerGroup):
+        raise InternalError
+    return Upgrade(result, [classic_records.tombstone(group.group_id), *written])  # F-ORD-08
 
 
 @varies
-def must_bump(step: Step, group_id: str) -> bool:
-    """Whether the request upgrades a group: the group may have been in a rebalance, and has one in its new kind
+def upgrade_bumps(step: Step) -> bool:
+    """Whether an upgrade begins an epoch: the group may have been in a rebalance, and has one in its new kind
     (X-UP-15, LIV-16)."""
-    return _under_way(step, group_id) is not None
+    return True
 
 
 @varies
-def accepted(step: Step, group_id: str) -> None:
-    """All checks have passed: answer the waiting requests now (X-UP-03, X-UP-09)."""
-    group = _under_way(step, group_id)
-    if group is not None:
-        answer_parked(step, group)
-        watch(step, group)
+def release_classic_members(step: Step, group: ClassicGroup) -> None:
+    """All checks have passed: watch the members in their new group, and answer their waiting requests (X-UP-03,
+    X-UP-09)."""
+    watch(step, group)
+    answer_parked(step, group)
 
 
 def answer_parked(step: Step, group: ClassicGroup) -> None:
@@ -120,11 +163,13 @@ def watch(step: Step, group: ClassicGroup) -> None:
 
 
 class ReadMember(NamedTuple):
-    """A member with the content of its bytes: its assignment, and its subscription for the selected protocol."""
+    """A member with the content of its bytes: its assignment, its subscription for the selected protocol, and the
+    partitions that it claims to own."""
 
     member: Member
     share: Share
     subscription: Subscription
+    owned: Sequence[TopicPartitions]
 
 
 def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[ConsumerMember]:
@@ -145,7 +190,25 @@ def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[Con
 def shares_of(step: Step, found: Sequence[ReadMember]) -> Mapping[str, Share]:
     """By member id, the assignments, and partitions that cooperative members still own (X-UP-05)."""
     shares = {each.member.member_id: each.share for each in found}
-    return claims.taken_over(shares, {each.member.member_id: each.subscription for each in found}, step.topics)
+    return taken_over(shares, found)
+
+
+def taken_over(shares: Mapping[str, Share], found: Iterable[ReadMember]) -> Mapping[str, Share]:
+    """The assignments that an upgrade takes over, by member id: ``shares``, and claimed partitions that are unassigned.
+
+    X-UP-05 fixed, C-JOIN-42. A partition that several members claim belongs to the one with the highest generation,
+    then with the smallest member id.
+    """
+    result = {member_id: dict(share) for member_id, share in shares.items()}
+    taken = {(topic_id, each) for share in shares.values() for topic_id in share for each in share[topic_id]}
+    for read in sorted(found, key=lambda each: (-each.subscription.generation_id, each.member.member_id)):
+        share = result[read.member.member_id]
+        for row in read.owned:
+            free = [each for each in row.partitions if (row.topic_id, each) not in taken]
+            if free:
+                share[row.topic_id] = tuple(sorted((*share.get(row.topic_id, ()), *free)))
+                taken |= {(row.topic_id, each) for each in free}
+    return result
 
 
 def _read(step: Step, group: ClassicGroup, member: Member) -> ReadMember:
@@ -158,7 +221,8 @@ def _read(step: Step, group: ClassicGroup, member: Member) -> ReadMember:
         require_readable(step, member.protocols)
     except SchemaError as broken:
         raise unreadable(step, broken) from None
-    return ReadMember(member, assigned(rows, step.topics), subscription)
+    owned = owned_rows(subscription.owned_partitions, step.topics)
+    return ReadMember(member, assigned(rows, step.topics), subscription, owned)
 
 
 @varies
@@ -189,7 +253,7 @@ def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> 
         classic=ClassicMemberMetadata(member.session_timeout, member.protocols),
         epoch=group.generation,
         previous_epoch=group.generation,
-        assigned=held(share.items(), group.generation),
+        assigned={topic_id: dict.fromkeys(numbers, group.generation) for topic_id, numbers in share.items()},
     )
 
 
@@ -197,11 +261,11 @@ def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> 
     """All records of the group except the tombstone of the classic one (X-UP-10)."""
     name, generation = group.group_id, group.generation
     names = frozenset[str]().union(*(member.topic_names for member in members))
-    facts = topics_as_known(step, name, names)
+    topics = topics_as_known(step, name, names)
     return [
         *(records.member_metadata(name, member) for member in members),
-        *facts.before,
-        records.group_epoch(name, generation, facts.hash),
+        *topics.before,
+        records.group_epoch(name, generation, topics.hash),
         *(
             records.target_member(
                 name, member.member_id, {topic_id: tuple(each) for topic_id, each in member.assigned.items()}
@@ -214,6 +278,6 @@ def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> 
 
 
 @varies
-def topics_as_known(step: Step, group_id: str, names: Iterable[str]) -> metadata.Facts:
+def topics_as_known(step: Step, group_id: str, names: Iterable[str]) -> TopicsLook:
     """The topics as the new group knows them at first (X-UP-10, M-META-07)."""
-    return metadata.Facts(topics.metadata_hash(step.functions.hash64, step.topics, names), True, [])
+    return TopicsLook(metadata_hash(step.functions.hash64, step.topics, names), True, [])

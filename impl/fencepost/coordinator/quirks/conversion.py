@@ -8,12 +8,13 @@ from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.quirks import intended, quirk
 
-from .. import conversion, reversion, routing
+from .. import consumer_group_heartbeat, reversion, routing
 from ..consumer import validation
 from ..consumer.group import ConsumerGroup
 from ..kernel.replies import refusal
 from ..kernel.state import CoordinatorState, Group
 from ..kernel.step import Step
+from ..mixed import upgrade
 from .consumer import lingering
 
 
@@ -23,14 +24,14 @@ def nothing_at_once(state: CoordinatorState, request: Request, body: ConsumerGro
     return None
 
 
-@quirk("old_checks_after_load", of=routing.consumer_heartbeat)
+@quirk("old_checks_after_load", of=consumer_group_heartbeat.consumer_group_heartbeat)
 def checks_when_loaded(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> None:
     """4.0 checks the fields of a heartbeat after it knows that it owns the partition and has loaded it (V-29)."""
     error = validation.invalid(request.version, body, step.settings)
     if error is not None:
         step.reply(request.id, refusal(request, error))
     else:
-        intended(routing.consumer_heartbeat)(step, request, body)
+        intended(consumer_group_heartbeat.consumer_group_heartbeat)(step, request, body)
 
 
 @quirk("fault_empty_group_dropped_from_memory", of=routing.join_as_member)
@@ -42,7 +43,7 @@ def drops_the_group(step: Step, request: Request, body: JoinGroupRequest) -> Non
     intended(routing.join_as_member)(step, request, body)
 
 
-@quirk("fault_empty_group_counts_anew", of=conversion.left_off)
+@quirk("fault_empty_group_counts_anew", of=upgrade.left_off)
 def counts_anew(step: Step, group: Group) -> int:
     """An empty group that changes its kind counts from the start. A late copy of a join may then give a member an epoch
     that it had before its session ended, so that no fencing happens (C-JOIN-16, M-VAL-22, INV-CONV-01)."""

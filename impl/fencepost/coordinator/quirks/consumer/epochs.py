@@ -6,7 +6,7 @@ from fencepost.protocol.consumer_records import AssignedPartitions
 from fencepost.protocol.records import Record
 from fencepost.quirks import HasQuirks, quirk
 
-from ...consumer import departure, group, group_heartbeat, reconcile, records, replay
+from ...consumer import departure, group, group_epoch, reconcile, records, replay
 from ...consumer.group import ConsumerGroup, Holding, held
 from ...kernel.replay import Replay
 from ...kernel.step import Step
@@ -18,10 +18,10 @@ def starts_at_zero(work: HasQuirks) -> int:
     return 0
 
 
-@quirk("old_epochs_start_at_zero", of=group_heartbeat.begins)
-def leaves_zero(step: Step, opened: group_heartbeat.Opened) -> bool:
+@quirk("old_epochs_start_at_zero", of=group_epoch.is_new_epoch_due)
+def leaves_zero(step: Step, group: ConsumerGroup, required: bool) -> bool:
     """Before 4.3 the first member begins an epoch, whatever it subscribes to (V-31)."""
-    return opened.must_bump or opened.group.epoch == 0
+    return required or group.epoch == 0
 
 
 @quirk("old_emptied_group_keeps_target_epoch", of=departure.emptied)

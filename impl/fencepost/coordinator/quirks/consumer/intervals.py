@@ -5,8 +5,9 @@ from __future__ import annotations
 from fencepost.protocol.consumer_records import ConsumerGroupTargetAssignmentMetadataValue
 from fencepost.quirks import quirk
 
-from ...consumer import records, regex, replay, target, timers
+from ...consumer import records, regex, replay, target
 from ...consumer.group import ConsumerGroup, Resolution
+from ...kernel import group_configs
 from ...kernel.replay import Replay
 from ...kernel.step import Step
 
@@ -35,7 +36,7 @@ def never_outdated(step: Step, last: Resolution | None) -> bool:
     return False
 
 
-@quirk("old_group_config_unclamped", of=timers.within_bounds)
+@quirk("old_group_config_unclamped", of=group_configs.within_bounds)
 def beyond_bounds(step: Step, value: int, low: int, high: int) -> int:
     """Before 4.3 the setting of a group counts as it is stored, whatever the broker allows (V-12)."""
     return value

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupRegularExpressionValue,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 from fencepost.quirks import intended, quirk
 
 from ... import reversion
-from ...consumer import access, metadata, subscription
+from ...consumer import group_epoch, replay
 from ...consumer.group import ConsumerGroup
 from ...kernel.persistent import with_entry, without
 from ...kernel.state import Group
 from ...kernel.step import Step
 
 
-@quirk("fault_downgrade_leaves_topics", of=access.give_way)
+@quirk("fault_downgrade_leaves_topics", of=replay.give_way)
 def topics_stay(step: Step, group_id: str, successor: Group) -> None:
     """Kafka removes a group from the index of topics and subscribers by the records of its members. In a downgrade none
     are applied, and its name stays in the index (X-DOWN-30)."""
     left(step, group_id)
-    intended(access.give_way)(step, group_id, successor)
+    intended(replay.give_way)(step, group_id, successor)
 
 
 def left(step: Step, group_id: str) -> None:
@@ -36,19 +40,19 @@ def left(step: Step, group_id: str) -> None:
     _set_lingering(step, group_id, step.remains.lingering.get(group_id, frozenset()) | topics)
 
 
-@quirk("fault_downgrade_leaves_topics", of=access.write)
+@quirk("fault_downgrade_leaves_topics", of=replay.write_records)
 def tells_otherwise(step: Step, records: Sequence[Record]) -> None:
     """A topic lingers until members of the next group of that name subscribe to it and unsubscribe, or have it when
     that group is removed (X-DOWN-30)."""
     names = [name for name in dict.fromkeys(record.key.group for record in records) if name in step.remains.lingering]
     before = {name: _topics(step.memory.groups.get(name)) for name in names}
-    intended(access.write)(step, records)
+    intended(replay.write_records)(step, records)
     for name in names:
-        told = subscription.told_topics(record for record in records if record.key.group == name)
+        told = _told_topics(record for record in records if record.key.group == name)
         _set_lingering(step, name, step.remains.lingering[name] - told - before[name])
 
 
-@quirk("fault_downgrade_leaves_topics", of=metadata.watched)
+@quirk("fault_downgrade_leaves_topics", of=group_epoch.watched)
 def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
     """The next group of that name reacts to topics that it does not subscribe to, without any effect (X-DOWN-30,
     M-META-03)."""
@@ -72,3 +76,15 @@ def _set_lingering(step: Step, group_id: str, topics: frozenset[str]) -> None:
 
 def _topics(group: Group | None) -> frozenset[str]:
     return frozenset(group.by_topic.counts) if isinstance(group, ConsumerGroup) else frozenset()
+
+
+def _told_topics(records: Iterable[Record]) -> frozenset[str]:
+    """Every topic with a subscription in these records, for however short a time."""
+    told: set[str] = set()
+    for record in records:
+        match record.value:
+            case ConsumerGroupMemberMetadataValue(subscribed_topic_names=names):
+                told.update(names)
+            case ConsumerGroupRegularExpressionValue(topics=topics):
+                told.update(topics)
+    return frozenset(told)

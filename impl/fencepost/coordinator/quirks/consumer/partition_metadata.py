@@ -13,7 +13,7 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.records import Record
 from fencepost.quirks import quirk
 
-from ...consumer import metadata, records, replay, target, views
+from ...consumer import group_epoch, records, replay, target, views
 from ...consumer.group import ConsumerGroup
 from ...kernel.replay import Replay
 from ...kernel.state import CoordinatorState
@@ -21,16 +21,16 @@ from ...kernel.step import Step
 from ...kernel.topics import TopicImage
 
 
-@quirk("old_partition_metadata", of=metadata.look)
-def compares_partitions(step: Step, group: ConsumerGroup, names: Iterable[str]) -> metadata.Facts:
+@quirk("old_partition_metadata", of=group_epoch.look_at_topics)
+def compares_partitions(step: Step, group: ConsumerGroup, names: Iterable[str]) -> group_epoch.TopicsLook:
     """4.0 compares the topics themselves, without their racks, and writes them before the epoch (V-34, V-35)."""
     rows = partitions_of(step.topics, names)
     if rows == (group.partition_metadata or ()):
-        return metadata.Facts(0, False, [])
-    return metadata.Facts(0, True, [records.partition_metadata(group.group_id, rows)])
+        return group_epoch.TopicsLook(0, False, [])
+    return group_epoch.TopicsLook(0, True, [records.partition_metadata(group.group_id, rows)])
 
 
-@quirk("old_partition_metadata", of=metadata.superseded)
+@quirk("old_partition_metadata", of=group_epoch.drop_partition_metadata)
 def nothing_superseded(step: Step, group: ConsumerGroup) -> list[Record]:
     """4.0 works from this record; later releases, which no longer read it, delete it (M-META-08)."""
     return []

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fencepost.quirks import quirk
 
-from ...consumer import target, update
+from ...consumer import group_epoch, target
 from ...consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
 from ...kernel.step import Step
 
@@ -41,7 +41,7 @@ def absent_too(step: Step, assigned: dict[bytes, tuple[int, ...]]) -> dict[bytes
     return assigned
 
 
-@quirk("fault_stale_subscription_type", of=update.target_due)
+@quirk("fault_stale_subscription_type", of=group_epoch.is_target_due)
 def keeps_subscription_type(step: Step, group: ConsumerGroup) -> bool:
     """Kafka recomputes the subscription type only with an epoch or a look at the topics. A target that was already due
     is computed with the earlier type, which may give partitions to a member that subscribes to nothing (M-TGT-05,
@@ -49,13 +49,13 @@ def keeps_subscription_type(step: Step, group: ConsumerGroup) -> bool:
     return False
 
 
-@quirk("old_vote_keeps_epoch", of=target.elects_another)
+@quirk("old_vote_keeps_epoch", of=target.is_other_assignor_preferred)
 def votes_wait(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Before 4.4 a vote begins no epoch: the other assignor computes the next target, whenever that is (V-121)."""
     return False
 
 
-@quirk("fault_tied_vote_bumps", of=target.elects_another)
+@quirk("fault_tied_vote_bumps", of=target.is_other_assignor_preferred)
 def ties_are_drawn_anew(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Kafka reads the current winner of the election from one map, and the next one from another, newly made map. In a
     tie they may have the names in different orders, so heartbeats without news begin epochs for ever (M-HB-15,

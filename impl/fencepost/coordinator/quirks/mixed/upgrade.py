@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from fencepost.protocol.records import Record
 from fencepost.quirks import intended, quirk
 
 from ...classic.group import ClassicGroup
-from ...consumer import metadata, records
-from ...consumer.group import ConsumerGroup, Share
+from ...consumer import records
+from ...consumer.group import Share
+from ...consumer.group_epoch import TopicsLook
 from ...kernel.step import Step
 from ...mixed import upgrade
 from ..consumer import partition_metadata
 
 
-@quirk("fault_upgrade_answers_before_checks", of=upgrade.converted)
-def answers_first(step: Step, group: ClassicGroup, written: list[Record]) -> ConsumerGroup:
+@quirk("fault_upgrade_answers_before_checks", of=upgrade.convert)
+def answers_first(step: Step, group: ClassicGroup) -> upgrade.Upgrade:
     """Kafka answers the waiting members before it reads their subscriptions, and sets their timers before it checks
     whether there is room for the new member. If the upgrade is refused then, the group is still a classic one, but its
     members have been answered as if it were not (X-UP-03, X-UP-06, X-UP-09)."""
     upgrade.answer_parked(step, group)
-    result = intended(upgrade.converted)(step, group, written)
+    result = intended(upgrade.convert)(step, group)
     upgrade.watch(step, group)
     return result
 
 
-@quirk("fault_upgrade_answers_before_checks", of=upgrade.accepted)
-def all_were_told(step: Step, group_id: str) -> None:
+@quirk("fault_upgrade_answers_before_checks", of=upgrade.release_classic_members)
+def all_were_told(step: Step, group: ClassicGroup) -> None:
     """All members have been answered already (X-UP-03)."""
 
 
-@quirk("fault_upgrade_without_bump", of=upgrade.must_bump)
-def goes_on_at_its_generation(step: Step, group_id: str) -> bool:
+@quirk("fault_upgrade_without_bump", of=upgrade.upgrade_bumps)
+def goes_on_at_its_generation(step: Step) -> bool:
     """An upgrade by a member that continues a classic one begins no epoch: partitions that the interrupted rebalance
     would have distributed are assigned to no member (X-UP-15, LIV-16)."""
     return False
@@ -46,8 +46,8 @@ def believes_assignments(step: Step, found: Sequence[upgrade.ReadMember]) -> Map
 
 
 @quirk("old_partition_metadata", of=upgrade.topics_as_known)
-def writes_partitions(step: Step, group_id: str, names: Iterable[str]) -> metadata.Facts:
+def writes_partitions(step: Step, group_id: str, names: Iterable[str]) -> TopicsLook:
     """4.0 keeps a record of the topics, and writes it even if it is empty (V-34, V-66)."""
-    return metadata.Facts(
+    return TopicsLook(
         0, True, [records.partition_metadata(group_id, partition_metadata.partitions_of(step.topics, names))]
     )

@@ -1,16 +1,29 @@
-"""The member that a heartbeat comes from, and whether its epoch is accepted (M-FENCE-*, M-STATIC-*)."""
+"""The member that a heartbeat or a JoinGroup comes from (M-FENCE-*, M-STATIC-*).
+
+A full group is checked first. Then the member is found or created, and its epoch must be accepted. A static member may
+take the place of another one with its instance id. At last the member gets the values of the request.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from fencepost.protocol.consumer_messages import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicPartitions
+from fencepost.protocol.consumer_messages import (
+    JOIN_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
+)
+from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..kernel.errors import Refused
 from ..kernel.step import Step
+from . import records
 from .group import ConsumerGroup, ConsumerMember, Holding
 
 
@@ -29,7 +42,7 @@ class Claim(NamedTuple):
     owned: Iterable[TopicPartitions] | None
 
 
-def require_room(step: Step, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+def reject_if_group_is_full(step: Step, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     """A full group accepts no member that has no place in it yet (M-VAL-25, M-VAL-30). Raises ``Refused``."""
     if len(group.members) < step.settings.group_consumer_max_size:
         return
@@ -43,7 +56,16 @@ def has_a_place(step: Step, group: ConsumerGroup, instance_id: str | None) -> bo
     return instance_id in group.static_members
 
 
-def find_dynamic(step: Step, group: ConsumerGroup, claim: Claim) -> Found:
+def get_or_create_member(step: Step, group: ConsumerGroup, body: ConsumerGroupHeartbeatRequest) -> Found:
+    """The member of a heartbeat. A member without an id gets one (M-VAL-26). Raises ``Refused``."""
+    member_id = body.member_id or step.choices.uuid()  # M-VAL-26
+    claim = Claim(member_id, body.member_epoch, body.topic_partitions)
+    if body.instance_id is None:
+        return get_or_create_dynamic_member(step, group, claim)
+    return get_or_create_static_member(step, group, body.instance_id, claim)
+
+
+def get_or_create_dynamic_member(step: Step, group: ConsumerGroup, claim: Claim) -> Found:
     """The member of this id, or a new one (M-FENCE-01…07). Raises ``Refused``; the member stays as it is
     (M-FENCE-08)."""
     member_id, epoch, _ = claim
@@ -56,14 +78,14 @@ def find_dynamic(step: Step, group: ConsumerGroup, claim: Claim) -> Found:
     return Found(member)
 
 
-def find_static(step: Step, group: ConsumerGroup, instance_id: str, claim: Claim) -> Found:
+def get_or_create_static_member(step: Step, group: ConsumerGroup, instance_id: str, claim: Claim) -> Found:
     """The member of this instance, a new one, or one that takes its place (M-STATIC-01…06, M-STATIC-15). Raises
     ``Refused``."""
     member_id, epoch, _ = claim
     mapped = group.static_members.get(instance_id)
     holder = None if mapped is None else group.members.get(mapped)
     if epoch != JOIN_EPOCH:
-        member = held_by(group, instance_id, member_id)
+        member = static_member(group, instance_id, member_id)
         check_epoch(step, member, claim)
         return Found(member)
     if mapped is None:
@@ -93,7 +115,9 @@ def may_take_place(step: Step, group: ConsumerGroup, holder: ConsumerMember, mem
     return holder.member_id == member_id or member_id not in group.members
 
 
-def find_joining(group: ConsumerGroup, member_id: str, instance_id: str | None, *, fresh: bool) -> Found:
+def get_or_create_classic_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, *, fresh: bool
+) -> Found:
     """The member of a JoinGroup. ``fresh``: the request had no id and got this one.
 
     X-JOIN-06…08, X-JOIN-12. Raises ``Refused``.
@@ -103,7 +127,7 @@ def find_joining(group: ConsumerGroup, member_id: str, instance_id: str | None, 
     if fresh and instance_id not in group.static_members:
         return Found(ConsumerMember(member_id))
     if not fresh:
-        return Found(held_by(group, instance_id, member_id))
+        return Found(static_member(group, instance_id, member_id))
     holder = group.members.get(group.static_members[instance_id])
     if holder is None:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
@@ -115,7 +139,7 @@ def _replacing(holder: ConsumerMember, member_id: str) -> Found:
     return Found(holder._replace(member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH), holder)
 
 
-def held_by(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
+def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
     """The member of the instance, which must be the sender (M-STATIC-04, M-STATIC-05, M-LEAVE-02)."""
     mapped = group.static_members.get(instance_id)
     member = None if mapped is None else group.members.get(mapped)
@@ -130,10 +154,10 @@ def held_by(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerM
 def check_epoch(step: Step, member: ConsumerMember, claim: Claim) -> None:
     """A known member may join again at any time; otherwise its epoch must be accepted (M-FENCE-03…07)."""
     if claim.epoch != JOIN_EPOCH:
-        require_in_step(member, claim)
+        reject_wrong_epoch(member, claim)
 
 
-def require_in_step(member: ConsumerMember, claim: Claim) -> None:
+def reject_wrong_epoch(member: ConsumerMember, claim: Claim) -> None:
     """The epoch must be that of the member, or the one before if the answer with the new one may have been lost
     (M-FENCE-03…06); an epoch that was never stored is too new (F-CONS-05). Raises ``Refused``."""
     epoch = claim.epoch
@@ -147,3 +171,47 @@ def _within(owned: Iterable[TopicPartitions] | None, assigned: Holding) -> bool:
     if owned is None:
         return False
     return all(number in assigned.get(row.topic_id, {}) for row in owned for number in row.partitions)
+
+
+def updated_member(request: Request, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> ConsumerMember:
+    """The member with the values of its heartbeat; values that are not sent stay (M-HB-01)."""
+    names = body.subscribed_topic_names
+    return member._replace(
+        instance_id=member.instance_id if body.instance_id is None else body.instance_id,
+        rack_id=member.rack_id if body.rack_id is None else body.rack_id,
+        rebalance_timeout=member.rebalance_timeout if body.rebalance_timeout_ms == -1 else body.rebalance_timeout_ms,
+        assignor=member.assignor if body.server_assignor is None else body.server_assignor,
+        topic_names=member.topic_names if names is None else frozenset(names),
+        regex=member.regex if body.subscribed_topic_regex is None else body.subscribed_topic_regex,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        classic=None,
+    )
+
+
+@varies
+def owned_partitions(
+    step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember
+) -> Iterable[TopicPartitions] | None:
+    """The partitions that the member claims to own, None without a claim. The join of a known member may be older than
+    its last assignment, so its "I own nothing" counts as no claim (M-FENCE-07). From a member that is new, or replaces
+    one that left (M-REC-24), it is true."""
+    there = member.epoch > JOIN_EPOCH and member.state is not MemberState.UNKNOWN  # M-REC-06
+    return None if body.member_epoch == JOIN_EPOCH and there else body.topic_partitions
+
+
+def member_records(step: Step, group: ConsumerGroup, found: Found, new: ConsumerMember) -> list[Record]:
+    """The records of a member with new values. A static member first takes over the place of the one with its instance
+    id (M-STATIC-10, F-ORD-10). A member whose values are the same needs no record (M-HB-02)."""
+    name, (old, replaced) = group.group_id, found
+    written: list[Record] = []
+    if replaced is not None:
+        written = [
+            *records.removed_member(name, replaced.member_id),
+            records.member_metadata(name, old),
+            records.target_member(name, old.member_id, group.target.get(replaced.member_id, {})),
+            records.current_assignment(step, name, old),
+        ]  # F-ORD-10
+    if new != old:
+        written.append(records.member_metadata(name, new))
+    return written
