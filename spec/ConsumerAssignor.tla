@@ -1,8 +1,8 @@
 --------------------------- MODULE ConsumerAssignor --------------------------
 (***************************************************************************)
-(* The assignor on the coordinator's side (M-TGT-02..06): which targets it *)
-(* may choose for the members of g, all of whom subscribe to the one       *)
-(* topic. n is how many partitions exist.                                  *)
+(* The assignor on the coordinator's side (M-TGT-02..06): the targets that *)
+(* it may choose for the members of g, which all subscribe to the only     *)
+(* topic. n is the number of partitions.                                   *)
 (***************************************************************************)
 EXTENDS ConsumerTypes
 

@@ -30,8 +30,8 @@ CommitIsAccepted(c, p) ==
 (* Environment: clients come and go.                                       *)
 (***************************************************************************)
 
-\* An operator starts a client that is down, as a new process with an id of its
-\* own (N-HB-08). One id must be left.
+\* An operator starts a client that is down, as a new process with a new id
+\* (N-HB-08). One id must be left.
 ClientStarts(c) ==
   /\ "ClientStarts" \in Allowed
   /\ client[c].state = "down"
@@ -145,8 +145,8 @@ RebalanceTimerFiresEarly(m) ==
   /\ Becomes(RebalanceExpired(group, m, existing), {})
   /\ UNCHANGED <<world, client, requests>>
 
-\* The group after a refused append: as before (INV-ATOM-01). In Kafka the
-\* timers stay as the step set them (M-HB-13).
+\* The group after a refused append is the previous one (INV-ATOM-01). In Kafka
+\* the timers stay as the step set them (M-HB-13).
 Reverted(g) ==
   IF ~fault_failed_append_loses_timers THEN group
   ELSE [group EXCEPT

@@ -1,5 +1,5 @@
-"""What every test shares: traces that are kept. A run ends by saying what it skipped, each reason once, and what it
-left to make test-all."""
+"""Fixtures and hooks for all tests. At its end a run lists each reason for skipped tests once, and counts the tests
+that only ``make test-all`` runs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fencepost_conformance.jvm.assignors import KafkaAssignors
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.trace import EventTrace, read_traces
 
-# machines are shared: how long an example takes is no reason to fail
+# machines are shared, so an example may take long
 settings.register_profile("fencepost", deadline=None)
 settings.load_profile("fencepost")
-#: how many tests were left out that only ``make test-all`` runs
+#: the number of tests that were left out because only ``make test-all`` runs them
 LEFT = pytest.StashKey[int]()
 TESTS: Final = Path(__file__).parent
-#: The files that take longest, longest first. With several workers they begin first: while the last file runs, the
-#: other workers have nothing left to do.
+#: The files that take longest, longest first. With several workers they begin first, so that the last file of a run is
+#: a short one.
 LONGEST: Final = (
     "quality/test_mutants.py",
     "wire/test_jvm_diff.py",
@@ -66,7 +66,7 @@ Traces = Callable[[GroupProtocol, Profile, int], Iterator[Generated]]
 
 @pytest.fixture(scope="session")
 def kept() -> Kept:
-    """The traces of ``tests/kept`` of that protocol and profile, run on the core; of all seeds, or of these."""
+    """Return the traces of ``tests/kept`` of a protocol and a profile, run on the core: all seeds, or only these."""
 
     def traces(protocol: GroupProtocol, profile: Profile, *seeds: int) -> list[Generated]:
         found = []
@@ -84,7 +84,7 @@ def kept() -> Kept:
 
 @pytest.fixture(scope="session")
 def traces(kept: Kept) -> Traces:
-    """So many traces of a protocol and a profile, and those that are kept."""
+    """Return ``count`` random traces of a protocol and a profile, and the kept ones."""
 
     def made(protocol: GroupProtocol, profile: Profile, count: int) -> Iterator[Generated]:
         for seed in range(count):
@@ -96,7 +96,7 @@ def traces(kept: Kept) -> Traces:
 
 @pytest.fixture(scope="session")
 def assignors_of() -> AssignorsOf:
-    """Kafka's assignors of a release in a JVM of their own; the test is skipped where they cannot be had."""
+    """Open Kafka's assignors of a release in a separate JVM; skip the test if they cannot be installed."""
 
     @contextmanager
     def opened(release: str) -> Iterator[KafkaAssignors]:
@@ -113,7 +113,7 @@ def assignors_of() -> AssignorsOf:
 
 
 def pytest_configure() -> None:
-    """The collector waits until all tests are collected, and then leaves those alone: they live to the end."""
+    """Switch garbage collection off while tests are collected. Collected tests live to the end of the run."""
     gc.disable()
 
 
@@ -143,7 +143,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """A worker of ``--numprocesses`` has ended; each has left out the same."""
+    """Take the count of left-out tests from a worker of ``--numprocesses``; it is the same for all workers."""
     node.config.stash[LEFT] = getattr(node, "workeroutput", {}).get("left", 0)
 
 

@@ -129,7 +129,7 @@ def test_load_gives_stable_with_session_timers_only() -> None:
     assert successor.state.group.state == PREPARING
 
 
-def test_unload_answers_what_is_parked() -> None:
+def test_unload_answers_parked_requests() -> None:
     play = Play().stable("a", "b")
     play.join("a")
     parked = play.asked

@@ -204,7 +204,7 @@ def test_fenced_instance_id_is_thrown_once_and_then_joins_anew() -> None:
     assert member.sent(JoinGroupRequest)[1].member_id == ""
 
 
-def test_what_the_heartbeat_thread_died_of_waits_for_a_subscription() -> None:
+def test_the_error_of_the_heartbeat_thread_waits_for_a_subscription() -> None:
     """A poll without a subscription does not throw the error that stopped the heartbeat thread (K-HB-10)."""
     member = Driven(MemberConfig(instance_id="i")).stable().do(HeartbeatDue())
     beat, _ = member.sent(HeartbeatRequest)
@@ -360,7 +360,7 @@ def test_leader_rejoins_on_new_metadata_follower_does_not() -> None:
         assert sum(isinstance(o, Send) for o in member.outputs) == rejoins  # K-JOIN-02
 
 
-def test_who_led_watches_until_its_next_join_is_complete() -> None:
+def test_a_former_leader_watches_until_its_next_join_is_complete() -> None:
     """A former leader watches as a follower too; a change of metadata makes it join once more (K-JOIN-02)."""
     member = Driven().stable().do(EnforceRebalance(), Poll())
     join, _ = member.sent(JoinGroupRequest)
@@ -372,7 +372,7 @@ def test_who_led_watches_until_its_next_join_is_complete() -> None:
     assert member.do(MetadataChanged((("t", 4),)), Poll()).outputs == ()
 
 
-def test_topics_of_nobody_are_not_watched() -> None:
+def test_a_leader_watches_only_the_topics_of_its_group() -> None:
     """A leader joins again only if the topics of its group change (K-JOIN-18)."""
     member = Driven().stable()
     assert member.do(MetadataChanged((*TOPIC, ("u", 1))), Poll()).outputs == ()

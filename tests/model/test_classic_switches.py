@@ -192,7 +192,7 @@ def test_timeout_of_a_replacement(faulty: bool) -> None:
 
 
 @BOTH
-def test_the_sync_timer_spares_who_has_just_come_back(faulty: bool) -> None:
+def test_the_sync_timer_spares_a_static_member_that_is_joining(faulty: bool) -> None:
     """The sync timer spares the new static member while its own JoinGroup is open (C-STATIC-16, C-SYNC-20)."""
     play = Play(profile(faulty, "fault_replacement_keeps_pending_sync"), instant=False)
     play.newcomer("a")

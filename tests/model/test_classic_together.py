@@ -94,7 +94,7 @@ class World:
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
 @pytest.mark.parametrize("cooperative", [False, True])
 @pytest.mark.parametrize("static", [False, True])
-def test_everybody_gets_a_share(profile: Profile, cooperative: bool, static: bool) -> None:
+def test_every_member_gets_a_share(profile: Profile, cooperative: bool, static: bool) -> None:
     """The group becomes Stable, each partition has one owner, and nothing else happens (LIV-05, LIV-06, INV-OWN-01)."""
     # The type is not "consumer": Kafka would try to decode these plain bytes as a subscription (subscription.py).
     for seed in range(8):

@@ -52,7 +52,7 @@ def follow(trace: Generated, observations: list[Observation], profile: Profile) 
     return len(observations)
 
 
-def test_who_leads_is_asked_once_however_many_go(kept: Callable[..., list[Generated]]) -> None:
+def test_the_choice_of_a_leader_branches_once_however_many_members_leave(kept: Callable[..., list[Generated]]) -> None:
     """The choice of a leader branches once, however many members leave together (C-JOIN-76).
 
     Each of the leaving members might have been leader in between, in ten factorial ways, but no answer shows which.
@@ -64,7 +64,7 @@ def test_who_leads_is_asked_once_however_many_go(kept: Callable[..., list[Genera
 
 
 @PROFILES
-def test_the_core_does_what_the_model_allows(profile: Profile, kept: Callable[..., list[Generated]]) -> None:
+def test_the_model_allows_the_steps_of_the_core(profile: Profile, kept: Callable[..., list[Generated]]) -> None:
     steps = 0
     for trace in kept(GroupProtocol.CLASSIC, profile):
         steps += follow(trace, list(trace.observations), profile)
@@ -76,7 +76,9 @@ def test_the_core_does_what_the_model_allows(profile: Profile, kept: Callable[..
 
 @pytest.mark.jvm
 @pytest.mark.parametrize(("release", "profile"), [("4.3.1", KAFKA_4_3), ("4.4.0", KAFKA_4_4)])
-def test_kafka_does_what_the_model_allows(release: str, profile: Profile, kept: Callable[..., list[Generated]]) -> None:
+def test_the_model_allows_the_steps_of_kafka(
+    release: str, profile: Profile, kept: Callable[..., list[Generated]]
+) -> None:
     try:
         harness.command(release)
     except CannotRun as reason:
@@ -177,7 +179,7 @@ def test_a_false_observation_is_refused_there(
     assert tried > 20
 
 
-def test_what_is_not_observed_is_not_judged() -> None:
+def test_unobserved_outcomes_are_not_checked() -> None:
     """The follower needs only the answers, as long as each new member id appears in one of them."""
 
     class Answers:
@@ -216,7 +218,7 @@ def _dynamic_traces() -> Iterator[Generated]:
     raise AssertionError("no such traces")
 
 
-def test_a_timer_that_is_not_due_is_no_event() -> None:
+def test_a_timer_that_is_not_due_cannot_fire() -> None:
     settings = Settings()
     follower = Follower(settings, INTENDED)
     assert follower.feed(Load(0, leader_epoch=1, records=()), Observation()).ok
@@ -256,7 +258,7 @@ def test_a_timer_that_is_not_due_is_no_event() -> None:
     assert "is due at 10005" in early.reason
 
 
-def test_a_refusal_names_what_would_have_been_accepted() -> None:
+def test_a_rejected_observation_names_the_answers_that_would_pass() -> None:
     follower = Follower(Settings(), INTENDED)
     assert follower.feed(Load(0, leader_epoch=1, records=()), Observation()).ok
     beat = Request(

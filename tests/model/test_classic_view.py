@@ -109,5 +109,5 @@ def test_every_field_of_a_member_counts(name: str) -> None:
     )
 
 
-def test_what_cannot_be_seen_does_not_count() -> None:
+def test_invisible_fields_do_not_count() -> None:
     assert shows(SEEN, "g", GROUP._replace(timestamp=8))

@@ -36,7 +36,7 @@ def test_more_graphs_are_the_same_with_commits(name: str, tlc: None) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTY)
-def test_who_holds_may_commit_and_nobody_else(name: str) -> None:
+def test_only_the_holder_of_a_partition_may_commit(name: str) -> None:
     row = check_python(ENTRIES[name])
     assert row.as_expected, row
 

@@ -162,7 +162,7 @@ def test_epochs_are_checked() -> None:
     run.beat("m1", 2)
 
 
-def test_previous_epoch_with_what_is_owned() -> None:
+def test_a_previous_epoch_passes_with_owned_partitions() -> None:
     """A lost answer may have carried a bump: the old epoch passes with an owned list that fits (M-FENCE-04)."""
     run = Run()
     run.beat("m1", 0)

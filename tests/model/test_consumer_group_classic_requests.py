@@ -65,7 +65,7 @@ class Run:
         return step, reply.body
 
 
-def test_nobody_is_a_classic_member() -> None:
+def test_a_consumer_member_is_unknown_to_classic_requests() -> None:
     """A member that uses the consumer protocol is unknown to classic requests (X-SYNC-01, 02, X-HB-01)."""
     run = Run()
     for member_id, instance, error in (
@@ -122,7 +122,7 @@ def test_leave_group_removes_members() -> None:
     assert len(step.outcome.records) == 8  # the last one: M-LEAVE-08
 
 
-def test_nobody_to_remove() -> None:
+def test_a_leave_that_removes_no_member_writes_nothing() -> None:
     """A LeaveGroup that removes no member writes no record and bumps nothing (X-LEAVE-04)."""
     run = Run()
     step, _ = run.ask(LeaveGroupRequest("g", (LeaveGroupMember("nobody"),)), 5)

@@ -226,7 +226,7 @@ TestFull.settings = _SETTINGS
 
 
 @pytest.mark.parametrize("kind", [Intended, Kafka, Newer])
-def test_who_takes_anothers_place_may_leave_a_regex_behind(kind: type[Intended]) -> None:
+def test_a_replacement_may_leave_a_resolved_regex_behind(kind: type[Intended]) -> None:
     """The old regular expression stays resolved although no member uses it (M-STATIC-15, INV-KIP-18)."""
     state = kind()
     state.join("m1", None, (None, "t.*"), None, 0)
@@ -246,7 +246,7 @@ def _never_held(members: object) -> dict[object, int]:
 @pytest.mark.parametrize(
     "fault", [pytest.param("held partitions count as free", marks=pytest.mark.all), "instances are not looked up"]
 )
-def test_the_promises_bite(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_faulty_model_breaks_the_invariants(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model breaks the promises if it grants held partitions, or an instance id to a second member."""
     if fault == "held partitions count as free":
         monkeypatch.setattr(heartbeat, "holders", _never_held)

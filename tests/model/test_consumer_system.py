@@ -114,7 +114,7 @@ def test_every_action_is_reached_in_a_configuration_that_is_compared() -> None:
     assert reached == actions()
 
 
-def test_every_transition_carries_what_the_machine_was_given() -> None:
+def test_every_transition_carries_the_stimuli_of_the_machine() -> None:
     """Product exploration needs this: the step, replayed on the group machine, gives the group of the next state."""
     config = read_problem(ENTRIES["ConsumerAlone"]).config
     assert isinstance(config, ConsumerConfig)

@@ -102,7 +102,9 @@ def _later(seen: Observation, rng: Random) -> Observation | None:
 
 
 @pytest.mark.parametrize("lie", [_epoch, _hash, _target, _no_record, _no_view, _no_task, _later])
-def test_what_nobody_does_is_refused(lie: Callable[[Observation, Random], Observation | None], traces: Traces) -> None:
+def test_a_false_observation_is_rejected_at_its_step(
+    lie: Callable[[Observation, Random], Observation | None], traces: Traces
+) -> None:
     """The follower refuses an observation at the step where one part is false, and names rules."""
     tried = 0
     for trace in traces(GroupProtocol.CONSUMER, INTENDED, 12):
@@ -117,7 +119,7 @@ def test_what_nobody_does_is_refused(lie: Callable[[Observation, Random], Observ
     assert tried
 
 
-def test_a_hash_that_nobody_has_shown_is_not_learnt() -> None:
+def test_a_hash_that_was_never_shown_is_not_learned() -> None:
     """A failed upgrade shows no hash after its GroupEpoch record (M-META-07, X-UP-09).
 
     The value that the model put in its place is then the hash of the converted group for the rest of that step.

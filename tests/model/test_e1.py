@@ -72,7 +72,7 @@ def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None
         assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
 
 
-def test_every_transition_carries_what_the_coordinator_was_given() -> None:
+def test_every_transition_carries_the_stimuli_of_the_coordinator() -> None:
     """Product exploration with the core needs this: stimuli, replayed on the group machine, give the next group."""
     config = read_problem(ENTRIES["EagerQuiet"]).config
     assert isinstance(config, Config)

@@ -112,7 +112,7 @@ def test_core_and_model_write_the_same_assignment(version: int) -> None:
 
 
 @pytest.mark.parametrize(("rows", "version"), [([], -1), ([("t" * 40_000, [0])], 0)])
-def test_neither_writes_what_does_not_fit(rows: list[tuple[str, list[int]]], version: int) -> None:
+def test_neither_writes_values_that_do_not_fit(rows: list[tuple[str, list[int]]], version: int) -> None:
     with pytest.raises(model.BadBytes):
         model.write_assignment(rows, version)
     with pytest.raises(core.SchemaError):

@@ -81,7 +81,7 @@ def test_a_broken_invariant_gives_a_shortest_trace() -> None:
         assert (after.label, after.state) in {(o.label, s) for o, s in successors(system, before.state)}
 
 
-def test_all_broken_properties_are_found_when_asked_to_go_on() -> None:
+def test_all_broken_properties_are_found_if_the_search_continues() -> None:
     properties = Properties(
         invariants=(Invariant("below_three", (0,), lambda n: n < 3), Invariant("below_six", (0,), lambda n: n < 6)),
         witnesses=(Witness("reaches_nine", (0,), lambda n: n == 9), Witness("reaches_ten", (0,), lambda n: n == 10)),
@@ -136,7 +136,7 @@ def test_limits_end_the_search_and_say_so() -> None:
     assert not explore(TwoPhase(5), limits=Limits(bytes=1 << 16)).complete
 
 
-def test_an_interruption_leaves_what_was_found() -> None:
+def test_an_interruption_keeps_the_results_so_far() -> None:
     def interrupt(found: int, expanded: int, generated: int) -> None:
         if found > 1000:
             _thread.interrupt_main()

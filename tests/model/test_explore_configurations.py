@@ -30,7 +30,7 @@ KAFKA = [entry for entry in SMALL if entry.name.startswith("Kafka")]
 
 
 @pytest.mark.parametrize("entry", SMALL, ids=lambda entry: entry.name)
-def test_the_configuration_gives_what_the_manifest_says(entry: Entry) -> None:
+def test_the_configuration_gives_the_result_in_the_manifest(entry: Entry) -> None:
     assert check_python(entry).wrong == []
 
 

@@ -62,7 +62,7 @@ class Door:
         return Properties(leads_to=(through,), fairness=(self.fairness, swings))
 
 
-def test_only_strong_fairness_takes_what_is_enabled_now_and_then() -> None:
+def test_only_strong_fairness_takes_an_action_that_is_enabled_now_and_then() -> None:
     go = {strong: Fairness("go", lambda label: label == ("Go",), strong) for strong in (False, True)}
     assert "goes_through" in verdicts(PlainSystem(Door(go[False])))
     assert verdicts(PlainSystem(Door(go[True]))) == {}

@@ -113,5 +113,5 @@ def test_every_guard_is_missed_somewhere() -> None:
         ("a", ("b", "c", "d", "e"), False),
     ],
 )
-def test_what_may_follow(stable: str, opened: tuple[str, ...], may: bool) -> None:
+def test_successors_of_a_durable_state(stable: str, opened: tuple[str, ...], may: bool) -> None:
     assert follows(Durable("a", ("b", "c")), Durable(stable, opened)) is may

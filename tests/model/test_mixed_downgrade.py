@@ -58,7 +58,7 @@ def test_the_last_consumer_comes_back_as_a_classic_member(member: str, new_id: s
     assert _partitions(sync.assignment) == [("t", 0), ("t", 1), ("t", 2)]
 
 
-def test_who_stays_a_consumer_keeps_the_group() -> None:
+def test_one_remaining_consumer_prevents_the_downgrade() -> None:
     """One other consumer prevents the downgrade (X-DOWN-20)."""
     scene = _static()
     scene.beats("other")
@@ -79,7 +79,7 @@ def test_only_a_consumer_that_is_static_is_replaced() -> None:
     assert scene.classic.generation == 3  # the group epoch (X-DOWN-03)
 
 
-def test_one_that_is_classic_already_is_replaced_in_place() -> None:
+def test_a_member_that_is_already_classic_is_replaced_in_place() -> None:
     """A downgrade requires that the instance id belonged to a consumer (X-DOWN-20)."""
     scene = _static(group_consumer_migration_policy=MigrationPolicy.UPGRADE)
     scene.joins("", "i1", new_id="n")
@@ -106,7 +106,7 @@ def test_a_downgrade_needs_room_in_a_classic_group() -> None:
         assert (scene.state.group("g") is not None) is downgraded
 
 
-def test_one_that_was_given_another_name_is_in_the_way() -> None:
+def test_a_member_that_now_uses_another_instance_id_makes_the_join_fail() -> None:
     """i1 still leads to m, which now uses i2, so the join fails (X-DOWN-20, M-STATIC-13)."""
     scene = _static()
     scene.beats("m", instance="i2")
@@ -147,7 +147,7 @@ def test_a_target_that_is_behind_makes_the_group_rebalance(profile: Profile, sta
     assert scene.classic.state == state
 
 
-def test_the_joiner_has_what_its_predecessor_was_to_have() -> None:
+def test_the_joiner_gets_the_target_of_its_predecessor() -> None:
     """The joiner gets its predecessor's target, with a rebalance and without one (X-DOWN-04, 22)."""
     for names in (("t",), ("t", "u")):
         scene = _static()
@@ -174,7 +174,7 @@ def test_a_downgrade_may_owe_a_member_its_share(member: str) -> None:
 
 
 @pytest.mark.parametrize("member", ["", "m"])
-def test_who_waits_for_its_share_is_asked_to_join_again_where_that_is_mended(member: str) -> None:
+def test_with_the_fix_a_member_that_waits_for_its_share_must_rejoin(member: str) -> None:
     """With the fix of X-DOWN-22 the group rebalances as if the target were stale, and no epoch is lost (X-DOWN-23)."""
     scene = _waiting(INTENDED)
     epoch = scene.group.epoch
@@ -191,7 +191,7 @@ def test_who_waits_for_its_share_is_asked_to_join_again_where_that_is_mended(mem
 
 
 @pytest.mark.parametrize(("profile", "state"), [(KAFKA_4_3, "Stable"), (INTENDED, "PreparingRebalance")])
-def test_who_is_behind_the_target_is_waited_for_where_that_is_mended(profile: Profile, state: str) -> None:
+def test_with_the_fix_the_group_waits_for_a_member_behind_the_target(profile: Profile, state: str) -> None:
     """With the fix of X-DOWN-22 the group waits for x, which has its share but does not know the epoch."""
     scene = _static(profile)
     scene.syncs("x", scene.joins("x", data=subscription("u")).generation_id)
@@ -202,7 +202,7 @@ def test_who_is_behind_the_target_is_waited_for_where_that_is_mended(profile: Pr
     assert (scene.classic.state, scene.classic.generation) == (state, epoch + 1)
 
 
-def test_where_nobody_waits_a_mended_downgrade_is_at_rest() -> None:
+def test_with_the_fix_a_downgrade_without_waiting_members_stays_stable() -> None:
     """With the fix of X-DOWN-22 the group stays Stable if x already has its share."""
     scene = _static(INTENDED)
     epoch = scene.joins("x", data=subscription("u")).generation_id
@@ -213,7 +213,7 @@ def test_where_nobody_waits_a_mended_downgrade_is_at_rest() -> None:
 
 
 @pytest.mark.parametrize(("member", "told"), [("", 0), ("m", 2)])
-def test_a_downgrade_forgets_the_bump_of_its_own_request(member: str, told: int) -> None:
+def test_a_downgrade_loses_the_bump_of_the_same_request(member: str, told: int) -> None:
     """Kafka loses the bump of the request that downgrades, which costs one round (X-DOWN-23)."""
     scene = _static()
     joined = scene.joins(member, "i1", new_id="n", data=subscription("t", "u"))
@@ -227,7 +227,7 @@ def test_a_downgrade_forgets_the_bump_of_its_own_request(member: str, told: int)
     assert (again.generation_id, again.leader, scene.classic.generation) == (3, who, 3)
 
 
-def test_the_joiner_takes_part_in_the_rebalance_where_that_is_mended() -> None:
+def test_the_joiner_takes_part_in_the_rebalance_with_the_fix() -> None:
     """With the fix of X-DOWN-23 the joiner is answered in the round that the conversion begins."""
     scene = _static(INTENDED)
     joined = scene.joins("", "i1", new_id="n", data=subscription("t", "u"))
@@ -235,7 +235,7 @@ def test_the_joiner_takes_part_in_the_rebalance_where_that_is_mended() -> None:
     assert (scene.classic.state, scene.classic.generation) == ("CompletingRebalance", 4)
 
 
-def test_one_that_is_parked_is_not_answered_by_its_timeout() -> None:
+def test_a_parked_joiner_is_not_answered_by_its_timeout() -> None:
     """With the fix of X-DOWN-23 a timeout does not answer the parked joiner; only the group does (C-JOIN-70)."""
     scene = _static(INTENDED)
     scene.joins("x")
@@ -329,7 +329,7 @@ def test_a_downgrade_leaves_topics_in_the_index(profile: Profile, reached: bool)
     assert (scene.group.refresh is None) is reached
 
 
-def test_who_gives_a_topic_up_takes_it_out_of_the_index() -> None:
+def test_a_member_that_drops_a_topic_removes_it_from_the_index() -> None:
     """A member that subscribes to the topic and gives it up removes it from the index (X-DOWN-30)."""
     scene = Scene()
     scene.beats("m")

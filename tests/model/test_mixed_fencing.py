@@ -84,7 +84,7 @@ def _refused(scene: Scene, member: str, data: bytes, instance: str | None = None
         (Told(7, (("u", 0),), 0), False),  # version 0 has no claims either
     ],
 )
-def test_who_is_at_its_epoch_is_in_step(told: Told, refused: bool) -> None:
+def test_a_member_at_its_epoch_passes(told: Told, refused: bool) -> None:
     """With the fix of X-JOIN-12 the generation decides, or the claims of a subscription that has no generation."""
     data = subscription("t", owned=told.claims, generation=told.generation, version=told.version)
     assert _refused(_revoking(), "x", data) is refused
@@ -94,7 +94,7 @@ def test_who_is_at_its_epoch_is_in_step(told: Told, refused: bool) -> None:
 @pytest.mark.parametrize(
     ("generation", "gives_up", "refused"), [(4, True, False), (4, False, False), (3, True, False), (3, False, True)]
 )
-def test_one_whose_answer_was_lost_is_in_step_unless_it_claims_more(
+def test_a_member_whose_answer_was_lost_passes_unless_it_claims_more(
     generation: int, gives_up: bool, refused: bool
 ) -> None:
     """At the previous epoch a JoinGroup passes if it claims no more than the member still has (as M-FENCE-04)."""
@@ -107,7 +107,7 @@ def test_one_whose_answer_was_lost_is_in_step_unless_it_claims_more(
 @pytest.mark.parametrize(
     ("profile", "generation", "confirmed"), [(INTENDED, 3, False), (INTENDED, 4, True), (IGNORED, 3, True)]
 )
-def test_one_whose_answer_was_lost_confirms_nothing(profile: Profile, generation: int, confirmed: bool) -> None:
+def test_a_member_whose_answer_was_lost_confirms_nothing(profile: Profile, generation: int, confirmed: bool) -> None:
     """A list from before the answer does not confirm that partitions of that answer are given up (M-REC-18)."""
     scene, kept = _shrunk(profile)
     assert len(kept) == 2
@@ -159,7 +159,7 @@ def test_a_static_member_is_looked_at_like_any_other() -> None:
         assert not _refused(scene, "n", subscription("u", generation=epoch), "i1")
 
 
-def test_bytes_that_nobody_can_read_come_first() -> None:
+def test_unreadable_bytes_are_rejected_before_the_generation_is_checked() -> None:
     """Unreadable bytes are refused before the generation is checked (X-JOIN-09, X-JOIN-12)."""
     late = Protocol("range", subscription("t", generation=1)), Protocol("sticky", b"\x00")
     assert _shared().joins("x", protocols=late).error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL

@@ -88,7 +88,7 @@ class Run:
         return self.ask(body, JoinGroupResponse)
 
 
-def test_a_classic_member_joins_syncs_and_is_told_to_come_again() -> None:
+def test_a_classic_member_joins_syncs_and_is_asked_to_rejoin() -> None:
     """A classic member joins, syncs and is asked to rejoin by Heartbeat (X-JOIN-06, 15, X-SYNC-03, 06, X-HB-03, 05)."""
     run = Run()
     joined = run.join("m2")

@@ -42,7 +42,7 @@ def test_a_join_to_a_full_group_is_refused() -> None:
     assert (answer.error_code, answer.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
 
 
-def test_a_protocol_that_a_member_lists_twice_is_nobody_s() -> None:
+def test_a_protocol_that_a_member_lists_twice_counts_for_no_member() -> None:
     """A name that a classic member lists twice counts as supported by no member (X-JOIN-04, C-JOIN-72)."""
     scene = Scene()
     scene.beats("m")
@@ -84,7 +84,7 @@ def test_a_sync_that_is_accepted_ends_the_wait_for_it() -> None:
     assert scene.due(TimerKind.CONSUMER_SYNC, "x") == 20_000  # every join restarts it
 
 
-def test_who_takes_over_under_an_id_that_is_there_counts_twice() -> None:
+def test_a_member_that_takes_over_a_used_id_counts_twice() -> None:
     """Only the replaced member's topics are subtracted from the counts; 4.0 shows it (M-HB-04, G-DATA-22)."""
     scene = Scene(KAFKA_4_0)
     scene.beats("a", names=("t",))

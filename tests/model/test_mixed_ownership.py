@@ -50,7 +50,7 @@ def _sharing(profile: Profile) -> Scene:
 
 
 @pytest.mark.parametrize("profile", [INTENDED, TARGET, KAFKA_4_3])
-def test_a_downgrade_assigns_what_a_member_holds_where_that_is_mended(profile: Profile) -> None:
+def test_with_the_fix_a_downgrade_assigns_the_partitions_that_a_member_holds(profile: Profile) -> None:
     """With the fix x keeps the part that it must give up, and y gets nothing yet (X-DOWN-04)."""
     scene = _sharing(profile)
     target = {name: _names(scene.group.target_of(name) or ()) for name in ("x", "y")}
@@ -60,7 +60,7 @@ def test_a_downgrade_assigns_what_a_member_holds_where_that_is_mended(profile: P
 
 
 @pytest.mark.parametrize(("profile", "shared"), [(INTENDED, False), (TARGET, True)])
-def test_what_is_held_outlives_a_downgrade_and_an_upgrade(profile: Profile, shared: bool) -> None:
+def test_held_partitions_outlive_a_downgrade_and_an_upgrade(profile: Profile, shared: bool) -> None:
     """Without the fix y is assigned a part that x, which has not rejoined, still uses (X-DOWN-04, X-UP-05)."""
     scene = _sharing(profile)
     scene.leave("m")
@@ -71,7 +71,9 @@ def test_what_is_held_outlives_a_downgrade_and_an_upgrade(profile: Profile, shar
 
 @pytest.mark.parametrize("profile", [INTENDED, TARGET])
 @pytest.mark.parametrize("names", [("t",), ("t", "u")])
-def test_the_joiner_of_a_downgrade_holds_what_it_brings(profile: Profile, names: tuple[str, ...]) -> None:
+def test_the_joiner_of_a_downgrade_keeps_the_partitions_of_its_predecessor(
+    profile: Profile, names: tuple[str, ...]
+) -> None:
     """The joiner n replaces m, which has all of t, and must give two parts up to x and y (X-DOWN-04, 22)."""
     scene = Scene(profile)
     scene.beats("m", instance="i1")
@@ -84,7 +86,7 @@ def test_the_joiner_of_a_downgrade_holds_what_it_brings(profile: Profile, names:
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3])
-def test_the_joiner_of_a_downgrade_at_rest_has_what_it_is_given_with_it(profile: Profile) -> None:
+def test_the_joiner_of_a_stable_downgrade_gets_the_free_partitions_too(profile: Profile) -> None:
     """The joiner also gets the part of x, which has left; no other member waits for a share (X-DOWN-22)."""
     scene = Scene(profile)
     scene.beats("m", instance="i1")
@@ -125,7 +127,7 @@ def _brought(scene: Scene, **names: str) -> dict[str, Rows]:
 
 
 @pytest.mark.parametrize(("profile", "kept"), [(INTENDED, 3), (OVERLOOKED, 2), (KAFKA_4_3, 2)])
-def test_an_upgrade_takes_over_what_is_about_to_be_given_up(profile: Profile, kept: int) -> None:
+def test_an_upgrade_takes_over_partitions_that_are_about_to_be_revoked(profile: Profile, kept: int) -> None:
     """The first round of a cooperative rebalance has taken a part of t from a, which does not know it yet (X-UP-05)."""
     scene = Scene(profile)
     scene.stable({"a": assignment(("t", [0, 1])), "b": b""}, data={"a": _claims(*ALL)})
@@ -133,7 +135,7 @@ def test_an_upgrade_takes_over_what_is_about_to_be_given_up(profile: Profile, ke
 
 
 @pytest.mark.parametrize(("profile", "kept"), [(INTENDED, 3), (OVERLOOKED, 0)])
-def test_an_upgrade_takes_over_what_a_new_join_phase_has_blanked(profile: Profile, kept: int) -> None:
+def test_an_upgrade_takes_over_partitions_that_a_new_join_phase_cleared(profile: Profile, kept: int) -> None:
     """A rebalance starts again before the assignment of the previous one has come (X-UP-05, C-JOIN-42)."""
     scene = Scene(profile)
     scene.stable({"a": assignment(("t", [0, 1, 2])), "b": b""})
@@ -149,7 +151,7 @@ def _given_to_nobody(scene: Scene) -> bool:
     return not any(member.assignment for member in scene.classic.members)
 
 
-def test_who_is_assigned_it_has_it() -> None:
+def test_an_assigned_partition_belongs_to_its_member() -> None:
     """With the fix of X-UP-05 a claim counts only for unassigned partitions, and adds to the member's assignment."""
     scene = Scene(INTENDED)
     data = {"a": _claims(("t", 1), generation=9), "b": _claims(("t", 2))}
@@ -161,7 +163,7 @@ def test_who_is_assigned_it_has_it() -> None:
     ("of_a", "of_b", "owner"),
     [(2, 1, "a"), (1, 2, "b"), (2, 2, "a"), (-1, 0, "b"), (-1, -1, "a")],
 )
-def test_of_those_who_claim_the_same_the_latest_has_it(of_a: int, of_b: int, owner: str) -> None:
+def test_the_highest_generation_wins_a_disputed_partition(of_a: int, of_b: int, owner: str) -> None:
     """With the fix of X-UP-05 the highest generation wins a disputed partition, then the smallest member id."""
     scene = Scene(INTENDED)
     both = ("t", 1)
@@ -189,14 +191,14 @@ def test_the_claims_of_the_selected_protocol_count() -> None:
     assert _brought(scene) == {"a": [("t", 0)]}
 
 
-def test_two_that_are_assigned_the_same_are_in_the_way_as_before() -> None:
+def test_one_partition_assigned_to_two_members_makes_the_upgrade_fail() -> None:
     """One partition assigned to two members makes the upgrade fail, with the fix as without it (X-UP-06)."""
     scene = Scene(INTENDED)
     scene.stable({"a": assignment(("t", [0])), "b": assignment(("t", [0]))})
     assert scene.beats("c").error_code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def test_what_is_brought_is_given_up_when_the_member_says_so() -> None:
+def test_a_claimed_partition_is_released_when_the_member_rejoins_without_it() -> None:
     """With the fix b gets its share only after a has rejoined without it (X-UP-05, X-UP-15)."""
     scene = Scene(INTENDED)
     scene.stable({"a": assignment(("t", [0, 1])), "b": b""}, data={"a": _claims(*ALL)})

@@ -82,7 +82,7 @@ def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None
         assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
 
 
-def test_an_empty_classic_group_does_not_tell_who_was_in_it() -> None:
+def test_an_empty_classic_group_does_not_show_its_former_members() -> None:
     """An empty classic group is the same whether its members left or it continues a consumer group (C-JOIN-60)."""
     config = read_problem(ENTRIES["MixedEpochsGoOn"]).config
     assert isinstance(config, MixedConfig)
@@ -127,7 +127,7 @@ def test_every_action_is_reached() -> None:
     assert reached == actions()
 
 
-def test_every_transition_carries_what_the_coordinator_was_given() -> None:
+def test_every_transition_carries_the_stimuli_of_the_coordinator() -> None:
     """Product exploration needs this: the events, replayed on the coordinator, give the group of the next state."""
     config = read_problem(ENTRIES["KafkaStarves"]).config
     assert isinstance(config, MixedConfig)

@@ -226,7 +226,7 @@ def test_pending_member_ids_are_forgotten() -> None:
     assert scene.member("p").classic is not None
 
 
-def test_a_static_classic_member_goes_on_as_a_consumer() -> None:
+def test_a_consumer_replaces_a_static_classic_member() -> None:
     """A consumer heartbeat with the same instance id replaces a static classic member (X-UP-13, M-STATIC-03)."""
     scene = Scene()
     scene.stable({"a": assignment(("t", [1])), "b": b""}, instances={"a": "i1"})
@@ -237,7 +237,7 @@ def test_a_static_classic_member_goes_on_as_a_consumer() -> None:
     assert scene.member("n").assigned == ((T, 1, 1),)
 
 
-def test_a_target_starts_from_what_the_members_have() -> None:
+def test_a_target_starts_from_the_partitions_of_the_members() -> None:
     """Each member keeps its partitions, and the joiner gets the free ones (X-UP-14, A-UHOM-04)."""
     scene = Scene()
     scene.stable({"a": assignment(("t", [2])), "b": assignment(("t", [0]))})
@@ -246,7 +246,7 @@ def test_a_target_starts_from_what_the_members_have() -> None:
 
 
 @pytest.mark.parametrize(("profile", "epoch"), [(KAFKA_4_3, 2), (INTENDED, 3)])
-def test_who_continues_a_classic_member_bumps_only_where_that_is_mended(profile: Profile, epoch: int) -> None:
+def test_a_consumer_that_continues_a_classic_member_bumps_only_with_the_fix(profile: Profile, epoch: int) -> None:
     """In Kafka the partitions of the member that left stay without an owner (X-UP-15, LIV-16)."""
     scene = Scene(profile)
     scene.stable({"a": b"", "b": b""}, instances={"a": "i1", "b": "i2"})
@@ -309,7 +309,7 @@ def test_a_sync_that_times_out_after_the_upgrade_arms_a_timer_by_name() -> None:
     assert scene.group == before
 
 
-def test_a_sync_that_times_out_is_waited_for_where_that_is_mended() -> None:
+def test_with_the_fix_a_sync_timeout_arms_no_join_timer() -> None:
     """With the fix the timeout arms no join timer (X-UP-16, C-SYNC-33)."""
     scene, sync = _leader_syncs_then_upgrade(INTENDED)
     scene.fire(TimerKind.OPERATION, operation=sync)

@@ -101,7 +101,7 @@ ROWS: list[tuple[AnyGroup | None, str, str | None, int, int, bool, ErrorCode | N
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{at}-{row[-1]}" for at, row in enumerate(ROWS)])
-def test_who_may_commit(
+def test_permission_to_commit(
     row: tuple[AnyGroup | None, str, str | None, int, int, bool, ErrorCode | None, str],
 ) -> None:
     group, member_id, instance, epoch, version, transactional, error, _ = row
@@ -109,7 +109,7 @@ def test_who_may_commit(
     assert may_commit(KAFKA_4_4, group, by).error is error
 
 
-def test_an_older_epoch_has_had_what_it_commits() -> None:
+def test_each_partition_of_a_commit_is_checked_with_its_assignment_epoch() -> None:
     """Each partition is checked with its own assignment epoch, also while it is being revoked (O-COMMIT-32, 42).
 
     Before 4.3 an older epoch is always refused (V-56).

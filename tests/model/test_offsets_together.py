@@ -177,7 +177,7 @@ def _falsehoods(seen: Observation, rng: Random) -> Iterator[Observation]:
 
 
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
-def test_what_is_false_is_refused(protocol: GroupProtocol) -> None:
+def test_false_observations_are_rejected(protocol: GroupProtocol) -> None:
     rng = Random(7)
     refused = 0
     made = _trace("kafka-4.4", protocol, 4_200)

@@ -141,7 +141,9 @@ def test_a_mutant_of_a_property_is_refused(owner: ModuleType, name: str) -> None
         (mixed_closed.Coordinator, "tells_to_rejoin", "KafkaLeavesJoinTimers"),
     ],
 )
-def test_a_mutant_of_what_only_properties_call_is_refused(owner: type, name: str, configuration: str) -> None:
+def test_a_mutant_of_a_function_that_only_properties_call_is_rejected(
+    owner: type, name: str, configuration: str
+) -> None:
     assert _is_of_the_model(owner)
     config = read_problem(ENTRIES[configuration]).config
     assert _not_called([(owner, name, getattr(owner, name))], [config]) == {name}

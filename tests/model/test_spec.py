@@ -83,7 +83,7 @@ def assert_as_pinned(name: str, found: TlcRun) -> None:
     "name",
     [pytest.param(name, marks=[] if name in sampled() else pytest.mark.all) for name in SMALL if name != ALL_ACTIONS],
 )
-def test_a_small_configuration_gives_what_is_pinned(name: str) -> None:
+def test_a_small_configuration_gives_the_pinned_result(name: str) -> None:
     assert_as_pinned(name, run(name))
 
 
@@ -108,7 +108,7 @@ def actions() -> set[str]:
     return set(re.findall(r"(?:\\/|:) (\w+)(?:\(\w\))?$", "".join(parts), re.MULTILINE))
 
 
-def test_every_configuration_file_is_in_the_manifest_and_says_at_its_head_what_it_expects() -> None:
+def test_every_configuration_file_is_in_the_manifest_and_states_its_expected_result() -> None:
     assert {f"cfg/{path.name}" for path in (SPEC / "cfg").glob("*.cfg")} == {each["cfg"] for each in CONFIGURATIONS}
     outcome = {
         "holds": "HOLDS",

@@ -59,6 +59,6 @@ def test_timers_with_the_same_text_are_taken_for_one_another(told: Callable[[Tim
     assert any(same.values())
 
 
-def test_mended_each_timer_has_a_slot_of_its_own() -> None:
+def test_with_the_fix_each_timer_has_its_own_slot() -> None:
     keys = OF_MEMBERS | OF_GROUPS | {TimerKey(TimerKind.OPERATION, operation=number) for number in (-1, 0, 1)}
     assert len({slot_of(initial_state(Settings(), INTENDED), key) for key in keys}) == len(keys)

@@ -99,12 +99,12 @@ def test_a_deadlock_is_found_when_asked_for(cups: Path) -> None:
 
 
 @pytest.mark.tlc
-def test_a_wrong_configuration_is_told_in_tlcs_words(cups: Path) -> None:
+def test_a_wrong_configuration_is_reported_in_tlcs_words(cups: Path) -> None:
     with pytest.raises(TlcBroke, match="Nothing"):
         run_tlc(cups, cfg(cups, "SPECIFICATION Spec\nINVARIANT Nothing\n"))
 
 
-def test_a_missing_jar_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_jar_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TLA2TOOLS", str(tmp_path / "none.jar"))
     with pytest.raises(TlcMissing, match="TLA2TOOLS names"):
         find_jar()
@@ -114,7 +114,7 @@ def test_a_missing_jar_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path
         find_jar()
 
 
-def test_a_missing_java_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_names_the_runtime_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(TlcMissing, match="Java runtime"):
         find_java()

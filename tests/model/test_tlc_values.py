@@ -25,7 +25,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_is_shown_is_parsed_to_the_same(value: object) -> None:
+def test_a_printed_value_is_parsed_to_the_same_value(value: object) -> None:
     assert parse(show(value)) == value
 
 
@@ -44,7 +44,7 @@ def test_tlc_notation(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{1", "[a -> 1]", "1 2", "<<1,>>", "§"])
-def test_what_is_no_value_is_refused(text: str) -> None:
+def test_text_that_is_not_a_value_is_rejected(text: str) -> None:
     with pytest.raises(ParseError):
         parse(text)
 
@@ -84,7 +84,7 @@ def test_a_dump_is_read(graph: LabelledGraph) -> None:
     assert graph.edges == {(0, "Inc", 1), (1, "Dec", 0), (1, "Push", 2)}
 
 
-def test_equal_graphs_are_equal_whatever_the_order_of_states(graph: LabelledGraph) -> None:
+def test_graphs_are_equal_in_any_order_of_states(graph: LabelledGraph) -> None:
     order = [2, 0, 1]
     other = LabelledGraph(
         graph.numbers,

@@ -1,4 +1,4 @@
-"""What the state machines of Hypothesis share: a watched core, its log, its timers, and what goes wrong with them."""
+"""Base of the state machines of Hypothesis: a watched core, its log, its timers, and the reports of its failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost_conformance.simulate.session import WatchedSession
 
 
 def chosen(max_examples, steps, **more):
-    """The same examples at every run that has imported the same."""
+    """Settings that choose the same examples in every run that has imported the same modules."""
     return settings(
         max_examples=max_examples,
         stateful_step_count=steps,
@@ -31,14 +31,14 @@ def chosen(max_examples, steps, **more):
 
 
 class CoordinatorMachine(RuleBasedStateMachine):
-    """The watched core raises ``Broken`` with the rule's id; the rules of a machine only make things happen."""
+    """Drive a watched core. It raises ``Broken`` with the rule's id; the rules of the machine only make events."""
 
     SETTINGS = None
 
     @initialize(prompt=st.booleans())
     def load(self, prompt):
         self.core = WatchedSession(self.SETTINGS, INTENDED, Smallest())
-        self.prompt = prompt  # the log is replicated at once
+        self.prompt = prompt  # every record is replicated immediately
         self.now = 1
         self.requests = self.replicated = self.epoch = 0
         self.written = False
@@ -47,7 +47,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self._load()
 
     def before_load(self):
-        """What the coordinator knows before it reads its log."""
+        """Give the coordinator the events that it needs before it reads its log."""
 
     def _load(self):
         self.epoch += 1
@@ -100,10 +100,11 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
 
 def shrunk(machine, max_examples=3_000, steps=15):
-    """The rule that a run of the machine breaks, and the steps of the shortest program that does.
+    """Return the rule that a run of the machine breaks, and the steps of the shortest program that breaks it.
 
-    Most runs break it within a hundred examples. Which are tried depends on what else was imported, as Hypothesis
-    takes constants from there, so the bound is far beyond."""
+    Most runs break it within a hundred examples. The examples depend on the imported modules, because Hypothesis takes
+    constants from them, so the bound is much higher.
+    """
     phases = [Phase.generate, Phase.shrink]
     with pytest.raises(Broken) as caught:
         run_state_machine_as_test(machine, settings=chosen(max_examples, steps, database=None, phases=phases))

@@ -1,5 +1,5 @@
-"""Prints digests of all that comes out of the core, the members and the model for a few seeds: what is asked for, in
-the order in which it is asked. Run by ``test_hash_seeds`` in processes that hash texts differently."""
+"""Print digests of the outputs of the core, the members and the model for a few seeds, and of the choices in the order
+in which they are asked. ``test_hash_seeds`` runs this program in processes that hash texts differently."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fencepost_model.trace import Follower
 
 FUNCTIONS = KafkaFunctions()
 PROFILES = (INTENDED, KAFKA_4_3, KAFKA_4_0)
-#: Here a partition is lost while several member ids are pending, which are a set.
+#: In this trace a partition is lost while several member ids, which are a set, are pending.
 SEVERAL_PENDING = 1_251
 PLANS: Mapping[str, Callable[[int, Profile], Plan]] = {
     "classic": draw_plan,

@@ -1,4 +1,4 @@
-"""Faults of groups of both protocols, to be planted into core and members: for tests that must see them."""
+"""Faults of groups of both protocols, to plant into core and members for tests that must detect them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TAKES_WHAT_CLASSIC_MEMBERS_HOLD = (
     ),
 )  # fmt: skip
 
-#: A classic member gives its partitions up while their positions are being committed.
+#: A classic member revokes its partitions while their positions are being committed.
 DOES_NOT_AWAIT_THE_COMMIT = (
     Replacement(
         "member/completing.py", "_commit_over",

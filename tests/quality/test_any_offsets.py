@@ -1,7 +1,8 @@
-"""Arbitrary streams of events that have to do with offsets: nothing fails, what is refused changes nothing, and the log
-tells what is live.
+"""Arbitrary streams of events that concern offsets: no event fails, a rejected event changes nothing, and the log gives
+the live state.
 
-The groups are few and of every kind, so that commits meet members, rebalances, transactions and each other's records.
+There are few groups, of every kind, so that commits meet members, rebalances, transactions and the records of other
+commits.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SETTINGS = Settings(
     offsets_retention_ms=20_000,
     offsets_retention_check_interval_ms=5_000,
 )
-IDS = [bytes(15) + bytes([number]) for number in range(4)]  # the first is no id
+IDS = [bytes(15) + bytes([number]) for number in range(4)]  # the first one is not an id
 GROUPS = st.sampled_from(["g", "h", "i"])
 MEMBERS = st.sampled_from(["", "m1", "m2", "m3"])
 EPOCHS = st.integers(-2, 4)
@@ -157,7 +158,7 @@ BODIES = (
         ),
     ),
     (
-        st.just(3),  # which gives members of static names an id at once
+        st.just(3),  # this assigns an id to members with an instance id immediately
         st.builds(
             m.JoinGroupRequest,
             GROUPS,
@@ -182,7 +183,7 @@ IMAGES = st.sampled_from(
 
 
 class Counting(RandomChoices):
-    """Counts member ids, takes the first of everything else."""
+    """Count member ids, and take the first option of every other choice."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -199,7 +200,7 @@ class Counting(RandomChoices):
 
 
 class Play:
-    """A coordinator, and the log and the driver that stand beside it."""
+    """A coordinator with its log and its driver."""
 
     def __init__(self, profile: Profile) -> None:
         self.state = coordinator.initial_state(SETTINGS, profile)
@@ -232,7 +233,8 @@ def hash_of(state: CoordinatorState) -> str:
 
 
 def sound(state: CoordinatorState) -> None:
-    """What follows from other parts of a store is what it is kept as (G-DATA-41), and nothing is kept empty."""
+    """Check that derived parts of the store fit the parts that they derive from (G-DATA-41), and that nothing is kept
+    empty."""
     store = state.offsets
     holders: dict[int, set[str]] = {}
     for name, group in store.groups.items():
@@ -248,7 +250,7 @@ def sound(state: CoordinatorState) -> None:
 
 
 def values(store: OffsetStore) -> object:
-    """What is stored, without where in the log it is."""
+    """Return the stored values without their places in the log."""
     return {
         name: (
             {partition: stored.value for partition, stored in group.committed.items()},
@@ -263,7 +265,7 @@ def values(store: OffsetStore) -> object:
 
 
 def unowned(state: CoordinatorState) -> set[str]:
-    """The names under which there are offsets and no group."""
+    """Return the names that have offsets but no group."""
     return set(state.offsets.groups) - set(state.groups)
 
 
@@ -308,7 +310,7 @@ def one(play: Play, data: st.DataObject) -> None:
 
 
 def play(data: st.DataObject, profile: Profile, length: int = 40) -> None:
-    """A stream of events; then the log, whole and compacted, gives the offsets that are live."""
+    """Run a stream of events; the log, whole and compacted, must give the live offsets."""
     stage = Play(profile)
     stage.images = 1
     stage.feed(ev.TopicsChanged(0, (ev.Topic("a", IDS[1], 2), ev.Topic("b", IDS[2], 1)), version=1))
@@ -322,7 +324,7 @@ def play(data: st.DataObject, profile: Profile, length: int = 40) -> None:
         assert not unowned(state)
     half = len(stage.log) // 2
     parts = coordinator.replay(coordinator.initial_state(SETTINGS, profile), stage.log[:half])
-    if profile is not INTENDED:  # which takes the last record of each key of a group, and so needs to see all
+    if profile is not INTENDED:  # this takes the last record of each key of a group, and so needs all records
         assert coordinator.replay(parts, stage.log[half:]).offsets == live.offsets
 
 

@@ -1,4 +1,5 @@
-"""Arbitrary streams of events, legal and not: each is refused and changes nothing, or is handled and breaks nothing."""
+"""Arbitrary streams of events, legal and illegal: an event is rejected and changes nothing, or handled and breaks
+nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ KINDS = ("request",) * 10 + ("timer",) * 3 + ("replicated",) * 4 + ("failed", "t
 
 
 class Stream:
-    """What a driver knows, good or bad, and the next event that it comes to."""
+    """The knowledge of a driver, right or wrong, and the next event that it makes."""
 
     def __init__(self, data, protocol, profile):
         self.draw = data.draw
@@ -71,7 +72,7 @@ class Stream:
         return self._spoilt(event) if self.rarely() else event
 
     def _spoilt(self, thing):
-        """With something that does not belong there, at some depth."""
+        """Return the body with a wrong value at some depth."""
         if not is_dataclass(thing):
             return self.pick(*JUNK)
         field = self.pick(*(each.name for each in fields(thing)))
@@ -89,7 +90,7 @@ class Stream:
         return ev.Request(at_ms, id=number, version=version, client_id="c", client_host="/h", body=body)
 
     def _member(self, group):
-        """Who is known there, and of which generation or epoch."""
+        """Return the members that exist there, with their generation or epoch."""
         classic, consumer = self.session.groups.get(group), self.session.consumer_groups.get(group)
         known = [("", 0), ("m", 0), ("n", 1)]
         if classic is not None:
@@ -204,7 +205,7 @@ class Stream:
 
     def _partition(self, at_ms):
         self.epoch += 1
-        if self.state.status is Status.ACTIVE:  # a load now would be late; the watched session takes it for a real one
+        if self.state.status is Status.ACTIVE:  # a load would be late now; the watched session takes it for a real one
             late = self.pick(True, False) and not self.watched
             return (
                 ev.LoadStarted(at_ms, leader_epoch=self.epoch)
@@ -237,7 +238,7 @@ class Stream:
 
 
 def sound(session):
-    """What holds of a state under every profile: it is what the driver was told."""
+    """Check the properties that hold under every profile: the state has the timers that the driver was asked to set."""
     state = session._state
     told = {armed.key: armed.due for armed in state.timers.values()}
     assert told == session.armed
@@ -265,7 +266,7 @@ def play(data, protocol, profile, steps=45):
     stream.feed(ev.Load(1, leader_epoch=1, records=()))
     for _ in range(steps):
         stream.feed(stream.next())
-    if stream.state.status is Status.ACTIVE:  # INV-REPLAY-01 is looked at by the watched session
+    if stream.state.status is Status.ACTIVE:  # the watched session checks INV-REPLAY-01
         stream.feed(ev.Unload(stream.now, leader_epoch=None))
         stream.feed(ev.Load(stream.now, leader_epoch=1_000, records=tuple(stream.log)))
     return stream
@@ -286,11 +287,11 @@ def test_each_event_is_refused_or_handled(protocol, profile):
 
 
 def anything(*_):
-    """A check that lets everything pass."""
+    """A check that passes everything."""
 
 
 def never_appended(step, error):
-    """The records are lost and what they said stays."""
+    """A faulty undo: the records are lost, and their effect stays."""
     step.log.start = step.state.base
     step.log.ends = tuple(end for end in step.log.ends if end <= step.log.start)
 
@@ -300,12 +301,12 @@ PLANTED = {
     "an id may be had twice": lambda plant: plant.setitem(contract._CHECKS, ev.Request, anything),
     "any offset is replicated": lambda plant: plant.setitem(contract._CHECKS, ev.Appended, anything),
     "fields are not looked at": lambda plant: plant.setattr(contract, "fault", anything),
-    "nobody is parked": lambda plant: plant.setattr(draft.GroupDraft, "_park", anything),
+    "no request is parked": lambda plant: plant.setattr(draft.GroupDraft, "_park", anything),
     "a timer that fired stays": lambda plant: plant.setattr(
         timers.Timers, "fires", lambda those, key: those.armed(key)
     ),
     "a failed append takes nothing back": lambda plant: plant.setattr(reversion, "append_failed", never_appended),
-    "everybody is a member": lambda plant: plant.setattr(membership, "invalid", anything),
+    "every id is a member": lambda plant: plant.setattr(membership, "invalid", anything),
 }
 
 

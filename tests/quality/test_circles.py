@@ -1,4 +1,4 @@
-"""No two files import each other, nor several in a circle; what is imported for types alone counts too."""
+"""No import cycles between files; imports for types only count too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGES = ("fencepost", "fencepost_model", "fencepost_conformance")
 
 
 def circle(graph: grimp.ImportGraph) -> list[str]:
-    """The files of one circle, each importing the next; empty if there is none."""
+    """Return the files of one cycle, each importing the next; empty if there is none."""
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     try:
         TopologicalSorter(imports).prepare()

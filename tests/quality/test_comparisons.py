@@ -15,12 +15,12 @@ from fencepost_conformance.mutants.catalogue import MUTANTS
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/comparisons.md"
 SECTION = "## Core, clients, servers and stores"
-#: What compares, below the conformance suite: each is named in a row.
+#: The modules that compare, below the conformance suite; each must have a row.
 COMPARE = ("beside", "checker", "clientside", "compaction", "compare", "diff", "jvm", "pipeline", "simulate", "virtual")
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of all rows of tables, but for heads."""
+    """Return the cells of all rows of tables, without the headers."""
     lines = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| Comparison")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
@@ -31,13 +31,13 @@ ROWS = rows(PART)
 
 @cache
 def functions(path: Path) -> frozenset[str]:
-    """Of a file; none if there is no such file."""
+    """Return the functions of a file; none if the file does not exist."""
     tree = ast.parse(path.read_text(encoding="utf-8") if path.is_file() else "")
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 def wrong(cell: str) -> list[str]:
-    """The planted faults in a cell that do not exist; the cell itself if it names none."""
+    """Return the names of planted faults in a cell that do not exist; the cell itself if it names no fault."""
     names = re.findall(r"`([^`]+)`", cell)
     missing = []
     for name in names:
@@ -55,7 +55,7 @@ def test_a_row_names_planted_faults_that_exist(row: list[str]) -> None:
     assert wrong(row[3]) == []
 
 
-def test_what_is_named_in_a_first_column_exists() -> None:
+def test_names_in_a_first_column_exist() -> None:
     named = [name for row in ROWS for name in re.findall(r"`([a-z_/]+(?:\.py)?)`", row[0])]
     assert len(named) > 20
     places = (ROOT, ROOT / "conformance/fencepost_conformance")

@@ -1,6 +1,6 @@
-"""The compiled core does what the sources do: the same outcomes for the same seeds, under every profile.
+"""The compiled core gives the same outcomes as the sources for the same seeds, under every profile.
 
-To compile all of it takes minutes, so ``make test`` has the codec alone.
+Compiling everything takes minutes, so ``make test`` compiles the codec only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fencepost_conformance.compiled import build, is_of_these_sources, unavailab
 
 ROOT = Path(__file__).parents[2]
 COUNT = "40"
-#: What is compiled takes what its types say, and no stand-in for a connection.
+#: Compiled code accepts only values of the declared types, and no stand-in for a connection.
 _WITH_A_STAND_IN = ["--deselect", "server/test_bad_frames.py::test_frames_that_no_client_sends"]
 WHERE = "import fencepost.coordinator.dispatch as it; print(it.__file__)"
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(unavailable()), reason=u
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the compiled core, not optimised: what it does is the same, and it is there in half the time."""
+    """Return a folder with the compiled core, not optimised: that behaves the same and takes half the time."""
     folder = build(tmp_path_factory.mktemp("compiled") / "core", level=0)
     assert is_of_these_sources(folder)
     return folder
@@ -34,7 +34,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compiled_codec(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which nothing but the codec is compiled."""
+    """Return a folder in which only the codec is compiled."""
     folder = build(tmp_path_factory.mktemp("compiled") / "codec", level=0, codec_alone=True)
     assert is_of_these_sources(folder)
     return folder
@@ -58,7 +58,8 @@ def test_both_do_the_same(compiled: Path) -> None:
 
 @pytest.mark.parametrize("built", ["compiled_codec", pytest.param("compiled", marks=pytest.mark.all)])
 def test_the_codec_writes_and_reads_the_same(request: pytest.FixtureRequest, built: str) -> None:
-    """What is kept of Kafka's serde, and random records in digest (F-REC-20, F-REC-22)."""
+    """The compiled codec gives the records kept of Kafka's serde, and a digest of random records (F-REC-20,
+    F-REC-22)."""
     compiled: Path = request.getfixturevalue(built)
     seed = SystemRandom().randrange(10**12)
     words = [
@@ -86,7 +87,7 @@ def test_the_codec_writes_and_reads_the_same(request: pytest.FixtureRequest, bui
 
 @pytest.mark.all
 def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None:
-    """A host may store a state with the one and go on with the other."""
+    """A host may store a state with the interpreted core and continue with the compiled one, or the other way round."""
     begin = (
         "import pickle; from fencepost.coordinator import initial_state, step;"
         "from fencepost.protocol.events import Load, LoadStarted;"
@@ -105,7 +106,7 @@ def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.all
-def test_what_a_server_runs_on_passes_its_tests_compiled(compiled: Path) -> None:
+def test_the_modules_of_the_server_pass_their_tests_compiled(compiled: Path) -> None:
     assert ".so" in run(["-c", "import fencepost.server.dispatch as it; print(it.__file__)"], compiled)
     env = os.environ | {"PYTHONPATH": str(compiled)}
     tests = ["server", "store", "aio", "-m", "not all", *_WITH_A_STAND_IN]

@@ -1,4 +1,4 @@
-"""Random traces at exact boundaries: they reach them, the model agrees, and other traces stay as they are."""
+"""Random traces at exact boundaries: they reach the boundaries, the model agrees, and other traces are unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_model_follows_the_core_to_the_edges(made: list[Generated]) -> None:
 
 
 def test_they_come_to_the_boundaries(made: list[Generated]) -> None:
-    """Of metadata in UTF-16 units, of numbers in 64 bits, of partitions, and of times."""
+    """Boundaries of metadata in UTF-16 units, of 64-bit numbers, of partitions and of times."""
     lengths, offsets, partitions, producers = set(), set(), set(), set()
     times = set()
     for trace in made:
@@ -59,8 +59,8 @@ def test_they_come_to_the_boundaries(made: list[Generated]) -> None:
 
 
 def test_other_seeds_stay_as_they_are() -> None:
-    """About a third of the seeds whose offsets are drawn have edges; the others are drawn as if there were none, and
-    so are all whose offsets are not drawn."""
+    """About a third of the seeds that draw offsets have boundary values; all other seeds draw the same values as
+    without them."""
     same = 0
     for seed in SEEDS:
         without = generate(seed, INTENDED, 60, offsets=None, edges=False)

@@ -1,4 +1,4 @@
-"""A seed names one trace, everywhere; and the traces are worth running."""
+"""A seed determines one trace on every machine, and the traces reach many states."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def test_the_core_never_raises(traces: list[Generated]) -> None:
     assert all(len(trace.events) == len(trace.observations) >= 150 for trace in traces)
 
 
-def test_requests_to_leave_may_name_nobody(traces: list[Generated]) -> None:
-    """C-LEAVE-27: in groups of every kind, and from version 3 on, which is the first that can."""
+def test_leave_requests_may_name_no_member(traces: list[Generated]) -> None:
+    """LeaveGroup without members occurs in groups of every kind from version 3, the first that allows it
+    (C-LEAVE-27)."""
     empty = [
         event
         for trace in traces
@@ -60,7 +61,7 @@ def test_requests_to_leave_may_name_nobody(traces: list[Generated]) -> None:
     assert {event.version for event in empty} == {3, 4, 5}
 
 
-def test_other_profiles_have_traces_of_their_own() -> None:
+def test_other_profiles_have_their_own_traces() -> None:
     assert all(generate(seed, INTENDED, 80).failure is None for seed in range(20))
 
 

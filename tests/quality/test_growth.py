@@ -1,8 +1,6 @@
-"""What a step does and copies does not grow with what it does not touch: counted, not timed.
-
-Counted are the lines of Python that run within a step, so that no loop goes through all there is, and the bytes that it
-asks for at most, so that nothing of that size is copied.
-"""
+"""The work of a step does not grow with the state that it does not touch. The tests count and do not measure time: the
+lines of Python that run in a step (no loop may go through everything), and the peak of allocated bytes (nothing of that
+size may be copied)."""
 
 from __future__ import annotations
 
@@ -19,15 +17,15 @@ from fencepost.coordinator.kernel import persistent
 from fencepost_conformance.bench.offset_sizes import OFFSET_CASES
 from fencepost_conformance.bench.sizes import CASES, Case, choices
 
-#: From a tree of little depth to a deep one. Beneath it a mapping is copied whole, which is of 128 entries at most.
+#: Sizes from a shallow tree to a deep one. A map of at most 128 entries is not a tree, and is copied completely.
 SMALL, LARGE = 300, 2_000
-#: A few branches more are on the way to an entry; a loop through all there is would take thousands.
+#: A deep tree has a few more branches on the way to an entry; a loop over all entries would take thousands of lines.
 LINES, BYTES = 120, 12_000
 FLAT = [case for case in (*CASES, *OFFSET_CASES) if not case.grows]
 
 
 def counted(case: Case, size: int) -> tuple[int, int]:
-    """Lines that a step runs, and bytes that it has asked for at its highest; the least of a few steps."""
+    """Return the lines that a step runs and its peak of allocated bytes: the minimum over a few steps."""
     state, seen = case.made(size), []
     for event in islice(case.events(size), 2):
         lines = 0
@@ -66,7 +64,7 @@ def test_a_step_costs_the_same_however_much_there_is(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.grows], ids=lambda case: f"{case.what}, {case.of}")
-def test_what_is_said_to_grow_does(case: Case) -> None:
+def test_growing_cases_grow(case: Case) -> None:
     assert grows(case, 2 * SMALL)
 
 
@@ -77,7 +75,8 @@ def test_a_copy_of_all_is_noticed(of: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_look_at_all_topics_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core asked whether all members subscribe to the same by a look at each topic, with every record."""
+    """The fault: to find whether all members subscribe to the same topics, the core looks at each topic at every
+    record."""
 
     def type_of(by_regex, by_topic, members):  # type: ignore[no-untyped-def]
         assert all(named == members for named, _ in by_topic.counts.values()) is not None

@@ -1,4 +1,4 @@
-"""Nothing that anybody sees depends on how a process hashes texts."""
+"""No output depends on how a process hashes texts."""
 
 from __future__ import annotations
 

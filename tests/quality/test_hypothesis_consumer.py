@@ -1,7 +1,6 @@
-"""Hypothesis against the core, for consumer groups and for groups of both protocols (12.2).
+"""Hypothesis against the core, for consumer groups and groups of both protocols (12.2).
 
-Members do anything in any order, at any epoch, and say anything of what they own. A failure shrinks to a program of a
-few steps.
+Members act in any order, at any epoch, and claim any partitions. A failure shrinks to a program of a few steps.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class ConsumerCoordinator(CoordinatorMachine):
 
     @rule(member_id=IDS, owns=st.sampled_from(["untold", "untold", "keeps", "holds", "nothing", "some"]))
     def heartbeats(self, member_id, owns):
-        """As a good client would, if ``owns`` is right."""
+        """Send the heartbeat of a correct client, if ``owns`` is right."""
         member = self.member(member_id)
         if member is None:
             self.beat(member_id, 1)
@@ -131,7 +130,7 @@ class ConsumerCoordinator(CoordinatorMachine):
 
     @rule(by=st.sampled_from([1, 1_000, 10_000]))
     def waits(self, by):
-        """The next event comes so much later; timers that are due by then come first."""
+        """Let time pass before the next event; timers that are due by then fire first."""
         self.now = max(self.now, min([self.now + by, *self.core.armed.values()]))
 
     @rule()
@@ -155,14 +154,14 @@ def owned(member, owns):
 
 
 class MixedCoordinator(ConsumerCoordinator):
-    """Groups of both protocols, that change from one kind to the other and back."""
+    """Groups of both protocols that convert in both directions."""
 
     def before_load(self):
         super().before_load()
         self.handed = ["nobody"]
 
     def somebody(self, who):
-        """A member, or an id that is or was one: id, instance, generation, ids of all in the group."""
+        """Return a present or former member: id, instance id, generation, and the ids of all members of the group."""
         classic, consumer = self.core.groups.get("g"), self.core.consumer_groups.get("g")
         rows = (classic or consumer).members if classic or consumer else ()
         if not rows:
@@ -200,7 +199,7 @@ class MixedCoordinator(ConsumerCoordinator):
 
     @rule(names=NAMES)
     def a_classic_group_settles(self, names):
-        """One more member, the end of the join phase, and the leader's assignment: a group worth converting."""
+        """Add a member, end the join phase, and send the leader's assignment. The group can then be converted."""
         self.join("", None, names, (), 3)
         key = TimerKey(TimerKind.JOIN, "g")
         if key in self.core.armed:
@@ -225,7 +224,8 @@ class MixedCoordinator(ConsumerCoordinator):
         tells=st.sampled_from(["present", "present", "previous", "older", "nothing"]),
     )
     def rejoins_as_classic(self, who, names, owns, tells):
-        """In step or not (X-JOIN-12); in a classic group what it claims counts at the next upgrade (X-UP-05)."""
+        """Join at the current epoch or at another one (X-JOIN-12); in a classic group the claims count at the next
+        upgrade (X-UP-05)."""
         member_id, instance_id, generation, _ = self.somebody(who)
         member, other = self.member(member_id), self.member(self.somebody(who + 1)[0])
         previous = generation - 1 if member is None else member.previous_member_epoch
@@ -234,7 +234,7 @@ class MixedCoordinator(ConsumerCoordinator):
         self.join(member_id, instance_id, names, self.assigned(member_id) if member is None else rows, 9, told=told)
 
     def assigned(self, member_id):
-        """What the classic group has assigned the member, as rows."""
+        """Return the assignment of the member in the classic group, as rows."""
         group = self.core.groups.get("g")
         data = b"".join(each.assignment for each in group.members if each.member_id == member_id) if group else b""
         ids = {topic.name: topic.topic_id for topic in self.topics}
@@ -276,8 +276,9 @@ class MixedCoordinator(ConsumerCoordinator):
         self.ask(LeaveGroupRequest("g", (LeaveGroupMember(member_id, group_instance_id=instance_id),)), 5)
 
 
-def test_who_converts_its_group_may_name_another_instance():
-    """Found at random: the check of conversions took the caller for one of those who are to stay as they were."""
+def test_a_member_that_converts_its_group_may_name_another_instance():
+    """A random run found this: the check of conversions counted the calling member among those that must stay
+    unchanged."""
     machine = MixedCoordinator()
     machine.load(prompt=False)
     machine.joins(assignor=None, instance_id="i", member_id="k1", names=("t",), regex=None)

@@ -1,6 +1,7 @@
-"""Hypothesis against the core: what no bound reaches, with the properties of section 12 after every step.
+"""Hypothesis against the core, in states that bounded searches do not reach, with the properties of section 12 after
+every step.
 
-A failure shrinks to a program of a few steps; that the program is short, and says which property broke, is tested too.
+A failure shrinks to a program of a few steps. A test checks that this program is short and names the broken property.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import planted
 
 GROUPS = st.sampled_from(["g", "g", "g", "h"])
-WHO = st.integers(0, 3)  # a member or pending id of the group, by its place
+WHO = st.integers(0, 3)  # the index of a member or pending id of the group
 LISTS = st.sampled_from(
     [
         (Protocol("range", b"1"),),
@@ -42,7 +43,7 @@ class Coordinator(CoordinatorMachine):
     SETTINGS = Settings(group_min_session_timeout_ms=1, group_initial_rebalance_delay_ms=50, group_max_size=3)
 
     def somebody(self, name, who):
-        """A member id and its group's generation; an id that nobody has if there is none."""
+        """Return a member id and the generation of its group; an unknown id if the group has none."""
         group = self.core.groups.get(name)
         if group is None:
             return "nobody", 0, ()

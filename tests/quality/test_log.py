@@ -1,6 +1,6 @@
-"""What the log says is what the coordinator holds: a random trace's log, however it is found, loads to the live state.
+"""The log determines the state: the log of a random trace, read in any way, loads to the live state.
 
-Under ``intended`` always. Kafka's own faults break it; each loss has one of them as its reason.
+Under ``intended`` this always holds. Kafka's faults break it; each loss is explained by one of them.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def test_every_reading_of_the_log_gives_the_live_groups(protocol: GroupProtocol)
 
 @EACH
 @pytest.mark.parametrize("profile", [KAFKA_4_4, KAFKA_4_3, KAFKA_4_0], ids=lambda profile: profile.name)
-def test_what_kafka_loses_has_a_name(profile: Profile, protocol: GroupProtocol) -> None:
+def test_losses_of_kafka_have_a_name(profile: Profile, protocol: GroupProtocol) -> None:
     found = checked(profile, protocol, range(200, 208))
     assert not found.complaints
     assert found.loads.total() > 100
 
 
-#: traces of docs/findings, and the fault that parts memory and log in each, after some event
+#: Traces of docs/findings, and the fault that makes memory and log differ in each, after some event.
 LOSSES = (
     ("replacements-undone", "fault_timeout_undoes_memory"),
     ("timer-outlives-group", "fault_timers_outlive_reverted_group"),
@@ -74,7 +74,7 @@ FINDINGS = Path(__file__).parents[2] / "docs" / "findings"
 
 
 def recorded(path: str) -> Generated:
-    """A finding up to where the partition is lost, as the core repeats it under Kafka's profile."""
+    """Return a finding up to the loss of the partition, as the core repeats it under Kafka's profile."""
     (trace,) = read_traces(FINDINGS / f"{path}.jsonl")
     assert isinstance(trace, EventTrace)
     events = tuple(takewhile(lambda event: not isinstance(event, Unload), trace.events))
@@ -107,13 +107,14 @@ def test_a_log_that_is_compacted_while_it_is_read_is_found() -> None:
     assert fault(mended, moment, found) == "fault_superseded_records_loaded"
 
 
-#: what a group has that no record tells of (F-REPLAY-11)
+#: fields of a group that no record contains (F-REPLAY-11)
 SAYS_NOTHING = (ConsumerGroupMetadataValue(1), ConsumerGroupTargetAssignmentMetadataValue(1))
 
 
 @EACH
 def test_a_record_that_is_gone_is_missed(protocol: GroupProtocol) -> None:
-    """The comparison sees every record that counts: without one, the state is not the live one, or the load fails."""
+    """The comparison notices every record that counts: without it, the state differs from the live one, or the load
+    fails."""
     kinds: Counter[str] = Counter()
     for seed in range(16):
         trace = generate(seed, INTENDED, STEPS, protocol)
@@ -133,15 +134,15 @@ def test_a_record_that_is_gone_is_missed(protocol: GroupProtocol) -> None:
 
 
 def test_a_difference_without_a_reason_has_no_name() -> None:
-    """What is wrong with the records is not put down to a fault that happens to be there."""
+    """An error in the records is not explained by a fault that happens to be present."""
     trace = recorded("consumer/target-never-computed")
     moment = list(moments(trace, KAFKA_4_3))[-1]
     assert differences(moment, ())
     assert fault(trace, moment, ()) is None
 
 
-def test_readers_find_whole_batches_and_what_comes_last() -> None:
-    """Whatever the cleaner did, the last record of each key is there, or was a tombstone."""
+def test_readers_find_whole_batches_and_the_last_record_of_each_key() -> None:
+    """After any cleaning, the last record of each key is present, or was a tombstone."""
     trace = generate(5, INTENDED, STEPS, GroupProtocol.CONSUMER)
     moment = list(moments(trace, INTENDED))[-1]
     rng = Random(0)
@@ -162,7 +163,7 @@ def test_a_reader_behind_the_cleaner_finds_old_records_and_no_later_ones() -> No
 
 
 def _log(*names: str) -> Log:
-    """Records of groups, by group and generation."""
+    """Return the records of groups, by group and generation."""
     records = [
         Record(
             GroupMetadataKey(name[0]),
@@ -178,8 +179,9 @@ def _names(records: tuple[Record, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_failed_append_leaves_what_the_log_says(seed: int) -> None:
-    """INV-ATOM-01: a group whose creation failed is gone, no generation is taken back, no offset is used up."""
+def test_a_failed_append_leaves_the_state_of_the_log(seed: int) -> None:
+    """After a failed append, a group whose creation failed is removed, no generation is taken back, and no offset is
+    used up (INV-ATOM-01)."""
     trace = generate(seed, INTENDED, 2 * STEPS)
     state, choices = initial_state(trace.settings, trace.profile), JavaOrder(MemberIds())
     before = state
@@ -189,6 +191,6 @@ def test_a_failed_append_leaves_what_the_log_says(seed: int) -> None:
             for name, view in views(state).items():
                 held = coordinator.view(before, name)
                 assert held is not None, "a group whose creation failed is gone again (C-JOIN-16)"
-                assert view.generation_id >= held.generation_id  # a generation is used up, never taken back
+                assert view.generation_id >= held.generation_id  # a generation is used up, and never taken back
             assert state.end == before.end
         before = previous

@@ -1,4 +1,5 @@
-"""Kafka's own coordinator loads what it wrote, in each way: it knows what it knew, or a fault of it has a name."""
+"""Kafka's own coordinator loads the log that it wrote, in each way: the state is the same, or a known fault explains
+the loss."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm
 
-#: the loss is still there when everything is replicated
+#: the loss remains when every record is replicated
 LAST = ("leader-sends-two-assignments", "consumer/former-instance-id-stays-taken")
 
 
@@ -33,8 +34,9 @@ def kafka() -> Iterator[KafkaJvm]:
 
 
 @pytest.mark.parametrize("protocol", GroupProtocol)
-def test_kafka_knows_again_what_it_knew(kafka: KafkaJvm, protocol: GroupProtocol) -> None:
-    """INV-REPLAY-01, 11.5, 11.6; and the core does the same at every step, before the load and after."""
+def test_kafka_restores_the_state_that_it_had(kafka: KafkaJvm, protocol: GroupProtocol) -> None:
+    """The loaded state is the previous one; the core agrees at every step before and after the load (INV-REPLAY-01,
+    11.5, 11.6)."""
     traces = {f"{protocol} {n}": generate(n, KAFKA_4_3, 60, protocol) for n in range(300, 306)}
     found = check_on_kafka(kafka, traces)
     assert not found.complaints
@@ -43,7 +45,7 @@ def test_kafka_knows_again_what_it_knew(kafka: KafkaJvm, protocol: GroupProtocol
 
 
 @pytest.mark.parametrize(("path", "name"), [row for row in LOSSES if row[0] in LAST])
-def test_what_kafka_loses_has_a_name(kafka: KafkaJvm, path: str, name: str) -> None:
+def test_losses_of_kafka_have_a_name(kafka: KafkaJvm, path: str, name: str) -> None:
     """C-SYNC-19, M-STATIC-13."""
     found = check_on_kafka(kafka, {path: recorded(path)})
     assert not found.complaints

@@ -1,4 +1,4 @@
-"""Every named fault is found by the suite, by a property or a comparison; without a fault nothing is."""
+"""The suite finds every named fault, by a property or a comparison, and finds nothing without a fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost_conformance.jvm.releases import NEWEST
 from fencepost_conformance.mutants import kafka_checks, killers, suite
 from fencepost_conformance.mutants.catalogue import MUTANTS
 
-#: How many seeds the checks take that take long.
+#: The number of seeds for the slow checks.
 COUNTS = (
     "SIMULATIONS", "TRACES", "LOADS", "READINGS", "CLUSTERS", "OFFSETS", "OFFSET_TRACES", "EDGE_TRACES"
 )  # fmt: skip
@@ -31,7 +31,7 @@ def test_the_suite_finds_the_fault(name):
 
 
 def test_processes_that_are_renewed_try_them_all(monkeypatch):
-    """In order, and more of them than two processes may try."""
+    """Return the mutants in order, more than two processes can run at a time."""
     monkeypatch.setattr(suite, "TASKS_EACH", 1)
     chosen = list(MUTANTS.values())[:5]
     verdicts = list(suite.run_all(chosen, quick=True, workers=2))
@@ -70,7 +70,7 @@ def test_an_unknown_name_is_refused():
 
 @pytest.fixture
 def one_check(monkeypatch, tmp_path):
-    """The product alone, and a table of killers to write to."""
+    """Run the product only, with a temporary table of killers."""
     monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, (suite.product,)))
     monkeypatch.setattr(suite, "ALL_CHECKS", ())
     monkeypatch.setattr(killers, "FILE", tmp_path / "killers.json")
@@ -85,7 +85,7 @@ def tried(capsys, *words):
     return left.value.code, json.loads(capsys.readouterr().out)
 
 
-def test_a_mutant_that_something_else_finds_is_told_and_can_be_pinned(one_check, capsys):
+def test_a_mutant_that_another_check_finds_is_reported_and_can_be_pinned(one_check, capsys):
     one_check.write_text('{"no-sync-timer": ["product: INV-JOIN-01"], "gone": ["product: E2"]}')
     status, result = tried(capsys)
     assert (status, result["passed"], result["survivors"]) == (1, False, [])
@@ -98,7 +98,7 @@ def test_a_mutant_that_something_else_finds_is_told_and_can_be_pinned(one_check,
     assert tried(capsys)[0] == 0
 
 
-def test_a_check_that_finds_it_no_more_is_told_by_the_whole_run(one_check, capsys):
+def test_a_check_that_no_longer_finds_a_mutant_is_reported_by_the_whole_run(one_check, capsys):
     one_check.write_text('{"no-sync-timer": ["product: E2", "simulation: LIV-05"]}')
     assert tried(capsys, "--quick")[0] == 0
     status, result = tried(capsys)
@@ -114,8 +114,9 @@ def test_the_first_of_the_checks_is_not_pinned_as_all_of_them(capsys):
 
 
 @pytest.mark.jvm
-def test_kafkas_client_finds_what_it_is_asked_to(monkeypatch):
-    """It alone, in what is planted in a member and in a reader; and nothing where nothing is planted."""
+def test_the_comparison_with_kafkas_client_finds_its_planted_faults(monkeypatch):
+    """The comparison with Kafka's client alone finds faults planted in a member and in a reader, and nothing without a
+    fault."""
     monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, ()))
     monkeypatch.setattr(kafka_checks, "SCHEDULES", 12)
     for name in ("lost-partitions-not-reported", "two-fetches-at-once"):

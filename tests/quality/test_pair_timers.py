@@ -1,5 +1,5 @@
-"""The pairs of a member and its model compare timers and requests for metadata: a member whose timers are wrong, and
-right in everything else, is found."""
+"""The pairs of a member and its model compare timers and requests for metadata. They find a member whose timers are
+wrong and whose other outputs are right."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fencepost_conformance.simulate.consumer_pair import ConsumerPair
 from fencepost_conformance.simulate.pair import Pair
 from fencepost_conformance.simulate.pairs import explore_pairs
 
-#: Modules whose names the packages give to the functions in them.
+#: Packages export functions under the names of these modules.
 CLASSIC, CONSUMER = (sys.modules[f"fencepost.member.{name}"] for name in ("step", "consumer.step"))
 Patch = pytest.MonkeyPatch
 
@@ -39,7 +39,7 @@ def problem(start: Beside) -> str:
 
 
 def late(patch: Patch, late_one: MemberTimer) -> None:
-    """That timer runs a millisecond longer than it should."""
+    """The fault: that timer runs one millisecond too long."""
     set_deadline = AnyTurn.set_deadline
 
     def later(turn: AnyTurn, timer: MemberTimer, delay_ms: int) -> None:  # type: ignore[type-arg]
@@ -49,7 +49,7 @@ def late(patch: Patch, late_one: MemberTimer) -> None:
 
 
 def unset(patch: Patch, module: object, lost_one: MemberTimer) -> None:
-    """The host is never told of that timer."""
+    """The fault: the host is not asked to set that timer."""
     armed = module.armed  # type: ignore[attr-defined]
     patch.setattr(module, "armed", lambda member: {k: at for k, at in armed(member).items() if k is not lost_one})
 
@@ -82,7 +82,7 @@ def test_a_timer_of_a_consumers_member_that_is_never_set_is_found(monkeypatch: P
 
 
 def test_a_late_back_off_of_a_commit_is_found(monkeypatch: Patch) -> None:
-    """Far from the start, so by walks."""
+    """The pair differs only far from the start, so random walks look for it."""
     late(monkeypatch, T.RETRY)
     found: list[str] = []
     for seed in range(20):
@@ -106,7 +106,7 @@ def test_timers_that_are_never_cancelled_are_found(
 
 
 def test_a_timer_that_only_the_member_has_is_fired() -> None:
-    """As one that the model does not know of: it may run out."""
+    """The fault: a timer that the model does not have may fire."""
     lonely = pair()
     lonely.alarms = replace(lonely.alarms, running={"heartbeat": None})
     due = next(each for each in lonely.inputs() if each.what == "heartbeat due")
@@ -131,6 +131,6 @@ def test_metadata_that_is_not_asked_for_is_found(monkeypatch: Patch) -> None:
 
 
 def test_metadata_of_the_wrong_topics_is_found(monkeypatch: Patch) -> None:
-    """A leader asks for its own topics alone, and not for those of its group (K-JOIN-10)."""
+    """The fault: a leader asks for its own topics only, and not for those of its group (K-JOIN-10)."""
     monkeypatch.setattr(leading, "RequestMetadata", lambda topics: RequestMetadata(frozenset("t")))
     assert "asks for metadata" in problem(pair())

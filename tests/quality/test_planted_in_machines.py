@@ -1,4 +1,5 @@
-"""Properties that no mutant breaks before another one: a fault made for each shows that the check can fail."""
+"""Properties that every mutant breaks only after another property: a special fault for each shows that the check can
+fail."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from fencepost_conformance.simulate.consumer_plan import draw_consumer_plan
 
 
 def _keeps(which):
-    """A failed append takes back only the changes of which this holds."""
+    """The fault: a failed append takes back only the changes that satisfy this condition."""
     return (
         Replacement(
             "coordinator/reversion.py", "append_failed",
@@ -28,7 +29,7 @@ def _keeps(which):
 #: A group whose creation was not appended stays.
 KEEPS_NEW_GROUPS = _keeps("change.before is not None")
 
-#: A group that was there keeps what was not appended.
+#: An existing group keeps changes that were not appended.
 KEEPS_CHANGED_GROUPS = _keeps("change.before is None")
 
 LOADS_ALL_BUT_THE_LAST_RECORD = (
@@ -39,12 +40,12 @@ LOADS_ALL_BUT_THE_LAST_RECORD = (
     ),
 )  # fmt: skip
 
-#: One heartbeat in flight does not hold back the next one; two do.
+#: One heartbeat in flight does not delay the next one; two do.
 SENDS_ONE_MORE = (
     Replacement("member/consumer/state.py", "ConsumerMember.in_flight", "in self.sent", "in self.sent[1:]"),
 )  # fmt: skip
 
-#: Of one heartbeat in flight the answer is not awaited; a second one is sent.
+#: The answer to one heartbeat in flight is not awaited; a second one is sent.
 TAKES_WHAT_IS_IN_FLIGHT_FOR_LATE = (
     Replacement(
         "member/consumer/requests.py", "send_heartbeat",
@@ -53,7 +54,7 @@ TAKES_WHAT_IS_IN_FLIGHT_FOR_LATE = (
     ),
 )  # fmt: skip
 
-#: What the background wants done is done at once, also while a callback runs.
+#: Work of the background thread is done immediately, even while a callback runs.
 DOES_NOT_AWAIT_THE_LISTENER = (
     Replacement(
         "member/consumer/application.py", "finish",
@@ -92,7 +93,7 @@ def test_a_machine_sees_it_and_shrinks_to_a_few_steps(machine, fault, rule_id, m
     ],
 )
 def test_a_group_in_virtual_time_sees_it(fault, text):
-    """INV-CL-08, where callbacks outlast the poll interval, so that others are wanted meanwhile."""
+    """Callbacks that outlast the poll interval meet the next ones (INV-CL-08)."""
     plans = [draw_consumer_plan(seed) for seed in range(8)]
     plans = [replace(plan, hosts=tuple(replace(host, listener_ms=8_000) for host in plan.hosts)) for plan in plans]
     with in_place(fault):

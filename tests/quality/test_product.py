@@ -61,7 +61,7 @@ def test_core_and_model_agree(bounds):
 
 @pytest.mark.parametrize("ids", [1, 2])
 def test_deletions_behind_a_late_write_agree(ids):
-    """C-ADM-09: several at once, each of which first waits for the write."""
+    """Several deletions at a time, each of which first waits for the pending write (C-ADM-09)."""
     explored = explore(Bounds(ids=ids, generation=1, static=False, depth=60, profile=KAFKA_4_3, transitions=8_000))
     assert explored.problem is None, (explored.trail, explored.problem)
     assert explored.inputs["is deleted"] > 100
@@ -105,7 +105,7 @@ def test_a_fault_of_the_member_is_found_by_a_shortest_run(mutant):
 
 
 def some_members(count):
-    """Members in every state, breadth first from one that was just made and from one that is stable."""
+    """Members in every state, breadth first from a new member and from a stable one."""
     start = stable = Pair(MemberSettings("g", assignors=(GradualAssignor(),)), METADATA)
     for what in ("subscribe", "coordinator", "poll", "answer", "answer", "poll"):
         stable = stable.after(next(each for each in stable.inputs() if each.what == what))
@@ -119,7 +119,7 @@ def some_members(count):
 
 
 def test_any_event_in_any_state_is_handled_or_refused_and_never_breaks_the_table():
-    """The full product: what is illegal raises and changes nothing, what is legal makes a transition of 8.1."""
+    """The full product: an illegal event raises and changes nothing; a legal one makes a transition of 8.1."""
     states = set()
     for pair in some_members(150):
         member, now = pair.member, 10**12 + 1

@@ -1,4 +1,5 @@
-"""E2 for consumer groups and groups of both protocols: every transition of bounded ones, on the core and the model."""
+"""E2 for consumer groups and groups of both protocols: every transition of bounded configurations, on the core and the
+model."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ TT, U = Topic("tt", b"V" * 16, 1), Topic("u", b"U" * 16, 1)
 SETTINGS = Settings(
     group_min_session_timeout_ms=1, group_initial_rebalance_delay_ms=10, group_consumer_assignment_interval_ms=0
 )
-#: Two members of two partitions, any number of joins and leaves, one write at a time.
+#: Two members and two partitions, any number of joins and leaves, one write at a time.
 TWO = Bounds(
     ids=0,
     generation=None,
@@ -41,9 +42,9 @@ TOPICS = replace(TWO, clients=(Client("k1", None, (("t",), ("t", "u"))), Client(
 SLOW = replace(TWO, prompt=False, images=((T1,),))
 INTERVAL = replace(TWO, settings=replace(SETTINGS, group_consumer_assignment_interval_ms=1_000))
 KAFKA = replace(STATIC, profile=KAFKA_4_3)
-#: One member of each protocol, which may change it under its id.
+#: One member of each protocol, which may change its protocol and keep its id.
 MIXED = replace(TWO, ids=1, static=False, clients=(Client("k1"),))
-#: A program that comes with either protocol under its instance id, and one that is dynamic.
+#: A program that joins with either protocol under its instance id, and a dynamic one.
 MIXED_STATIC = replace(TWO, ids=2, clients=(Client("k1", "i"),))
 
 

@@ -1,4 +1,4 @@
-"""Each switch of the profiles is documented: its part, the rules it goes by, and what Kafka does where it is on."""
+"""Each switch of the profiles is documented: its part, its rules, and the behaviour of Kafka where it is on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The intended protocol asks no profile: what a release of Kafka does otherwise stands in packages named quirks."""
+"""The intended protocol asks no profile; the differences of Kafka's releases are in packages named ``quirks``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from fencepost.rulebook.book import citations
 from fencepost_conformance.rulebook.texts import rule_book
 
 CORE = Path(fencepost.__file__).parent
-#: Say what switches there are, and which profile has which.
+#: These modules define the switches, and the profile that has each.
 NAMES_THEM = {Path("protocol", "profile.py"), Path("protocol", "profiles.py")}
-#: What a host draws is its own matter, and so not the core's to vary; the server is a host.
+#: The host makes the random choices, so they are outside the core; the server is a host.
 OF_HOSTS = {"draws_no_hyphens"}
 HOST = "server"
 
@@ -31,7 +31,7 @@ each_quirk = pytest.mark.parametrize("each", QUIRKS, ids=lambda each: f"{each.sw
 
 
 def asked(source: str) -> Iterator[str]:
-    """The switches that a program names, as an attribute or by a text, each with its line."""
+    """Return the switches that a program names, as an attribute or in a string, each with its line."""
     for node in ast.walk(ast.parse(source)):
         name = node.attr if isinstance(node, ast.Attribute) else node.value if isinstance(node, ast.Constant) else None
         if name in SWITCH_NAMES:
@@ -65,14 +65,14 @@ def test_each_switch_has_a_quirk():
 
 
 @each_quirk
-def test_a_quirk_says_what_kafka_does_by_which_rule(each: Quirk):
+def test_a_quirk_describes_kafkas_behaviour_and_names_the_rule(each: Quirk):
     text = getdoc(each.function)
     assert text, f"{each.function} has no docstring"
     assert list(citations(text, rule_book())), f"{each.function} names no rule of the book"
 
 
 @each_quirk
-def test_a_quirk_stands_in_a_package_of_quirks_and_takes_what_its_function_takes(each: Quirk):
+def test_a_quirk_is_in_a_package_of_quirks_and_has_the_signature_of_its_function(each: Quirk):
     assert "quirks" in each.function.__module__.split(".")[:-1]
 
     def shape(function):
@@ -89,7 +89,7 @@ def test_a_quirk_is_taken_where_its_switch_alone_is_on(each: Quirk):
 
 
 def test_no_class_of_quirks_is_one_of_the_core():
-    """The core may be compiled, and nothing that is not can subclass what is."""
+    """The core may be compiled, and interpreted code cannot subclass a compiled class."""
     modules = [module for name, module in sys.modules.items() if name.startswith("fencepost.") and "quirks" in name]
     own = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
     made = [each for each in own if "quirks" in each.__module__.split(".")[:-1]]

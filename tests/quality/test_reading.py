@@ -1,9 +1,12 @@
-"""A consumer that reads, in any stream of events: each step holds against a ledger, and in the end all is read.
+"""A consumer that reads, in any stream of events: each step agrees with a ledger, and in the end every record is read.
 
-The ledger (``simulate/reading/ledger.py``) says: positions never move but by what is handed out, by a seek, a reset or
-a truncation; what is handed out is each record once, in order, from the position on; nothing is handed out of what is
-revoked, about to be, paused, or of a topic that was dropped; commits say what was handed out; callbacks of
-asynchronous commits come in the order of the calls.
+The ledger (``simulate/reading/ledger.py``) checks these properties:
+
+- A position moves only when records are handed out, and by a seek, a reset or a truncation.
+- Each record is handed out once, in order, from the position on.
+- No record is handed out of a partition that is revoked, about to be revoked or paused, or of a dropped topic.
+- Commits contain positions of records that were handed out.
+- Callbacks of asynchronous commits run in the order of the calls.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ def test_any_stream_holds_against_the_ledger(data: st.DataObject) -> None:
 
 
 def test_walks_read_and_are_of_every_kind() -> None:
-    """Else their silence would say nothing."""
+    """Without these states, a check that reports nothing would mean nothing."""
     clients, handed, moved = set(), 0, set()
     for seed in range(1_000, 1_030):
         world = walk(seed)
@@ -48,8 +51,8 @@ def test_walks_read_and_are_of_every_kind() -> None:
 
 
 class Offsets:
-    """Knows nothing but what was handed out: offsets of a partition rise until something moves its position
-    (INV-CL-03). It takes the place of the ledger."""
+    """A check that knows only the records that were handed out: offsets of a partition rise until its position is moved
+    (INV-CL-03). It replaces the ledger."""
 
     def __init__(self, reader: Reader) -> None:
         self.last: dict[TopicPartition, int] = {}
@@ -100,7 +103,7 @@ def test_many_walks(first: int) -> None:
 
 
 def test_a_step_is_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same arguments give the same result, and the state that was given stays as it was."""
+    """The same arguments give the same result, and the given state is unchanged."""
 
     def twice(reader: Reader, event: object) -> object:
         before = repr(reader)

@@ -1,4 +1,4 @@
-"""Groups of whole consumers go on where they have committed: nothing is left out, nothing unread is committed."""
+"""Groups of whole consumers continue at their commits: no record is skipped, and no unread record is committed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def total(seeds: range) -> Tally:
 
 
 def test_everything_is_read_and_committed() -> None:
-    """Amid crashes between processing and commit, so that some of it is read again (NOT-02)."""
+    """With crashes between processing and commit, some records are read again (NOT-02)."""
     tally = total(SEEDS)
     assert tally.processed > 1_500
     assert tally.commits > 1_000
@@ -48,19 +48,19 @@ def broken() -> str:
     return ""
 
 
-def test_who_commits_what_is_only_fetched_is_found() -> None:
+def test_a_commit_of_records_that_are_only_fetched_is_found() -> None:
     with planted(MUTANTS["position-of-what-was-fetched"]):
         assert broken() in ("INV-CL-04", "K-POS-01", "K-FETCH-02")
 
 
-def test_who_does_not_go_on_where_the_group_has_committed_is_found() -> None:
-    """The committed offset is taken for one too high."""
+def test_a_wrong_start_after_the_committed_offset_is_found() -> None:
+    """The fault: the position is one above the committed offset."""
     skips = Replacement("reader/committed.py", "take", "Position(found.offset,", "Position(found.offset + 1,")
     with in_place([skips]):
         assert broken() == "K-POS-01"
 
 
-def test_who_stops_committing_is_found() -> None:
+def test_a_reader_that_stops_committing_is_found() -> None:
     never = Replacement("reader/commits.py", "_send", "offset.offset,", "0 * offset.offset,")
     with in_place([never]):
         assert broken() == "K-OFF-05"

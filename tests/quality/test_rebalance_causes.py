@@ -1,7 +1,7 @@
-"""In random traces each rebalance has exactly one cause, no cause comes without a rebalance, and each cause fits.
+"""In random traces each rebalance has exactly one cause, no cause is reported without a rebalance, and each cause fits.
 
-The test itself finds the rebalances, by the groups before and after a step, and looks whether the event of the step can
-have had that cause. It does not ask the code that reports causes.
+The test finds the rebalances itself, from the groups before and after a step, and checks that the event of the step can
+have had that cause. It does not use the code that reports causes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ AT_REST = {"Stable", "Empty"}
 
 
 class Done(NamedTuple):
-    """One step: its event, the groups before and after it, and what it reported."""
+    """One step: its event, the groups before and after it, and its reports."""
 
     event: Event
     before: CoordinatorState
@@ -66,7 +66,7 @@ def steps_of(seed: int, profile: Profile, protocol: GroupProtocol) -> Iterator[D
 
 
 def rebalances(state: CoordinatorState, before: Group | None, after: Group) -> bool:
-    """Whether a group went from one generation or epoch towards the next. ``state`` knows where a new group begins."""
+    """Whether a group went from one generation or epoch towards the next. ``state`` shows where a new group begins."""
     if isinstance(after, ConsumerGroup):
         if before is None:
             return after.epoch > new_group(state, after.group_id, 0).epoch
@@ -81,14 +81,14 @@ def rebalances(state: CoordinatorState, before: Group | None, after: Group) -> b
 
 
 def stays(done: Done, name: str) -> bool:
-    """Whether the group was there before the step, as the same one."""
+    """Whether the same group existed before the step."""
     before = done.before.groups.get(name)
     return before is not None and before.incarnation == done.after.groups[name].incarnation
 
 
 def expected(done: Done) -> set[str]:
-    """The groups that rebalance in this step. A load makes none of a group that may have so many members, and a failed
-    append none of a group that comes back as it was."""
+    """Return the groups that rebalance in this step. A load starts no rebalance of a group that may have so many
+    members, and a failed append none of a group that is restored unchanged."""
     groups = done.after.groups
     if isinstance(done.event, Load):
         loaded = [name for name in groups if not stays(done, name)]
@@ -98,7 +98,7 @@ def expected(done: Done) -> set[str]:
 
 
 def fits(done: Done, report: RebalanceStarted) -> bool:
-    """Whether the event of a step can have had this cause, and did to the group what the cause says."""
+    """Whether the event of a step can have had this cause, with the effect on the group that the cause describes."""
     event, cause, name = done.event, report.cause, report.group_id
     before: Any = done.before.groups.get(name)
     after: Any = done.after.groups[name]
@@ -151,7 +151,7 @@ def _fits_member(report: RebalanceStarted, before: Any, was: Any, now: Any) -> b
 
 
 def ends(done: Done) -> bool:
-    """Whether the step reports the end of a rebalance for each group that comes to rest, and says how."""
+    """Whether the step reports the end of a rebalance, and how it ended, for each group that becomes stable."""
     told = {each.group_id: each.state for each in done.ended if each.state is not None}
     groups = {name: group for name, group in done.after.groups.items() if stays(done, name)}
     undone = isinstance(done.event, AppendFailed)

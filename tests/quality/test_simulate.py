@@ -1,4 +1,5 @@
-"""Whole groups hold and settle; the simulation reaches what it should; a fault prints a short reproduction."""
+"""Whole groups keep the properties and settle; the simulation reaches its states; a fault prints a short
+reproduction."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def test_simulations_reach_every_state_and_the_errors_of_the_protocol(monkeypatc
         plan = draw_plan(seed)
         faults.update(each.fault for each in plan.disruptions)
         simulate(plan)
-    assert set(states) == set(GroupState) - {GroupState.DEAD}  # Dead is passed within one step
+    assert set(states) == set(GroupState) - {GroupState.DEAD}  # Dead begins and ends within one step
     assert set(faults) == set(ANY)
     assert set(listeners) == {"returns", "throws"}
     expected = {
@@ -65,7 +66,7 @@ def test_simulations_reach_every_state_and_the_errors_of_the_protocol(monkeypatc
 
 
 def test_faults_of_kafka_are_found():
-    """On the profile of a release the simulation breaks: the old id of a replaced member stays in pending-sync."""
+    """Under the profile of a release the simulation fails: the old id of a replaced member stays in pending-sync."""
     reports = (simulate(draw_plan(seed, KAFKA_4_3)) for seed in range(200))
     rules = (report.broken.rule for report in reports if report.broken is not None)
     assert "INV-MEM-07" in rules  # C-STATIC-16

@@ -1,4 +1,5 @@
-"""Coordinators that move between brokers under members, commits and transactions: promises hold, faults show."""
+"""Coordinators move between brokers while members, commits and transactions run: the properties hold, and faults are
+found."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def test_many_clusters(first: int) -> None:
         assert report.broken is None, str(report)
 
 
-#: A fault, and the promise that it breaks.
+#: A fault, and the property that it breaks.
 FAULTS = {
     "a commit of a fenced client is accepted": (
         Replacement(
@@ -56,15 +57,15 @@ FAULTS = {
         Replacement("coordinator/offsets/replay.py", "change", "elif producer is None:", "elif True:"),
         "INV-TXN-01",
     ),
-    "of several groups no stable offsets are asked for": (
+    "a fetch of several groups asks for no stable offsets": (
         Replacement("host/parts.py", "split", "require_stable=body.require_stable", "require_stable=False"),
         "O-FETCH-08",
     ),
-    "all are told that offsets are unstable": (
+    "every fetch asks for stable offsets": (
         Replacement("host/parts.py", "split", "require_stable=body.require_stable", "require_stable=True"),
         "O-FETCH-08",
     ),
-    "what the leader has counts as replicated": (
+    "unreplicated records of the leader count as replicated": (
         Replacement("log/partition.py", "high_watermark", "min((log.end, *in_sync))", "log.end"),
         "F-SURV-01",
     ),

@@ -1,4 +1,4 @@
-"""KIP-848 members agree with their model; whole groups of them hold and settle; a fault shows."""
+"""KIP-848 members agree with their model; whole groups of them keep the properties and settle; a fault is found."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def test_member_and_its_model_agree_far_from_the_start_and_reach_every_state(pro
             pair = pair.after(choose(rng, inputs))
             states[pair.member.state] += 1
     assert set(states) >= set(ConsumerState) - {ConsumerState.LEAVING}
-    # Passed within one step, but by who is to remain in the group and leaves all the same (N-HB-09).
+    # Passed within one step, except by a member that must stay in the group and leaves nevertheless (N-HB-09).
     assert ConsumerState.LEAVING not in states or profile.fault_remaining_member_leaves
 
 
-#: Without 2056, in which a copy of a heartbeat gets the answer that tells an assignment (docs/divergences.md).
+#: Without 2056, in which a copy of a heartbeat gets the answer with an assignment (docs/divergences.md).
 SEEDS = [*(range(start, start + 12) for start in range(2_000, 2_048, 12)), range(2_060, 2_072), (5_221,)]
 
 
@@ -76,7 +76,7 @@ def test_a_seed_names_the_same_run():
     assert simulate(draw_consumer_plan(7)) == simulate(draw_consumer_plan(7))
 
 
-#: A seed in which a member that owns something is fenced.
+#: A seed in which a member that owns partitions is fenced.
 FENCED = 78
 
 
@@ -115,8 +115,8 @@ def test_a_fault_breaks_a_property_of_the_group(mutant, rule):
     assert rule in rules
 
 
-def test_what_kafkas_client_does_not_report_is_given_to_a_second_member():
-    """N-HB-05: a full heartbeat while the assigned callback runs."""
+def test_partitions_that_kafkas_client_does_not_report_go_to_a_second_member():
+    """Kafka's client sends a full heartbeat while the assigned callback runs (N-HB-05)."""
     report = simulate(draw_consumer_plan(52, replace(INTENDED, fault_untold_partitions_unreported=True)))
     assert report.broken is not None
     assert report.broken.rule == "INV-KIP-09"
@@ -124,7 +124,7 @@ def test_what_kafkas_client_does_not_report_is_given_to_a_second_member():
 
 
 def _voting(seed, profile):
-    """A plan in which members ask for one assignor or the other."""
+    """Return a plan in which members vote for one assignor or the other."""
     plan, rng = draw_consumer_plan(seed, profile), Random(f"votes {seed}")
     votes = [rng.choice(["range", "uniform", None]) for _ in plan.hosts]
     hosts = [
@@ -135,8 +135,8 @@ def _voting(seed, profile):
 
 
 @pytest.mark.parametrize("seed", [3, 17, 37])
-def test_a_group_whose_votes_are_tied_settles_but_in_kafka_4_4(seed):
-    """M-HB-15, LIV-17: found by whole groups as well; 4.3 counts votes without a bump (V-121)."""
+def test_a_group_with_tied_votes_settles_except_in_kafka_4_4(seed):
+    """Whole groups find the fault too (M-HB-15, LIV-17); 4.3 counts votes without a bump (V-121)."""
     tied = replace(INTENDED, fault_tied_vote_bumps=True)
     broken = {profile: simulate(_voting(seed, profile)).broken for profile in (INTENDED, KAFKA_4_3, KAFKA_4_4, tied)}
     assert {profile: found and found.rule for profile, found in broken.items()} == {

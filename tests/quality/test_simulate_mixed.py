@@ -1,4 +1,5 @@
-"""Whole groups whose programs change from one protocol to the other and back: they hold, they settle, a fault shows."""
+"""Whole groups whose programs change the protocol and back: they keep the properties and settle, and a fault is
+found."""
 
 from __future__ import annotations
 
@@ -59,16 +60,17 @@ def test_simulations_reach_both_kinds_both_ways_and_their_errors(monkeypatch):
         faults.update(each.fault for each in plan.disruptions)
         simulate(plan)
     assert ways["classic", "consumer", True] >= 5  # upgrades of groups with members
-    assert ways["consumer", "classic", True] >= 5  # and downgrades
-    assert ways["protocols", 2] > 100  # members of both at once
+    assert ways["consumer", "classic", True] >= 5  # downgrades of such groups
+    assert ways["protocols", 2] > 100  # members of both protocols at the same time
     assert faults[Fault.SWITCH] > 30
     for name in ("NONE", "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"):
         assert seen[name], name
 
 
 @pytest.mark.parametrize("seed", [3050, 4174], ids=["blanked", "between two rounds"])
-def test_an_upgrade_in_a_cooperative_rebalance_takes_over_what_members_own(seed, monkeypatch):
-    """X-UP-05, C-JOIN-42: the assignments do not say all, so in Kafka a partition has two owners for a while."""
+def test_an_upgrade_in_a_cooperative_rebalance_takes_over_owned_partitions(seed, monkeypatch):
+    """The assignments do not show all owned partitions, so in Kafka a partition has two owners for a while (X-UP-05,
+    C-JOIN-42)."""
     assert simulate(draw_mixed_plan(seed)).broken is None
     plan = draw_mixed_plan(seed, replace(INTENDED, fault_upgrade_overlooks_owned=True))
     assert simulate(plan).broken.rule == "INV-CONV-01"
@@ -81,8 +83,8 @@ def test_an_upgrade_in_a_cooperative_rebalance_takes_over_what_members_own(seed,
     [(5257, "fault_join_generation_ignored", "M-REC-18"), (46, "fault_downgrade_assigns_target", "INV-CONV-01")],
     ids=["late copy", "downgrade"],
 )
-def test_a_fault_of_kafka_breaks_a_property_that_holds_if_mended(seed, switch, rule):
-    """X-JOIN-12: a copy of a JoinGroup frees what its sender has since; X-DOWN-04."""
+def test_a_fault_of_kafka_breaks_a_property_that_holds_with_the_fix(seed, switch, rule):
+    """A copy of a JoinGroup releases partitions that its sender owns since then (X-JOIN-12, X-DOWN-04)."""
     assert simulate(draw_mixed_plan(seed)).broken is None
     assert simulate(draw_mixed_plan(seed, replace(INTENDED, **{switch: True}))).broken.rule == rule
 
@@ -102,7 +104,7 @@ def test_a_fault_of_kafka_breaks_a_property_that_holds_if_mended(seed, switch, r
     ],
     ids=["leave", "append", "downgrade"],
 )
-def test_as_the_newest_release_each_group_comes_to_an_end_and_what_breaks_has_its_fault(seeds, causes):
+def test_under_the_newest_release_each_group_settles_and_each_violation_has_its_fault(seeds, causes):
     broken = {seed: simulate(draw_mixed_plan(seed, NEWEST_KAFKA)).broken for seed in seeds}
     assert {seed: found.rule for seed, found in broken.items() if found} == {
         seed: rule for seed, (rule, _) in causes.items()
@@ -111,8 +113,8 @@ def test_as_the_newest_release_each_group_comes_to_an_end_and_what_breaks_has_it
         assert simulate(draw_mixed_plan(seed, replace(NEWEST_KAFKA, **{switch: False}))).broken is None
 
 
-def test_who_has_taken_a_part_and_reports_no_more_sees_the_rest_given_away():
-    """N-HB-05, N-REC-02, M-REC-23: the metadata that were missing come while the acknowledgement is under way."""
+def test_a_member_that_stops_reporting_loses_the_partitions_that_it_has_not_taken():
+    """The missing metadata arrive while the acknowledgement is in flight (N-HB-05, N-REC-02, M-REC-23)."""
     faulty = replace(INTENDED, fault_untold_partitions_unreported=True)
     assert simulate(draw_mixed_plan(4021, faulty)).broken.rule == "INV-KIP-09"
     assert simulate(draw_mixed_plan(4021)).broken is None

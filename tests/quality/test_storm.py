@@ -1,4 +1,5 @@
-"""Rebalance storms (SCN-STORM-01, LIV-12): what holds always holds in them, they look as they must, and they end."""
+"""Rebalance storms (SCN-STORM-01, LIV-12): the safety properties hold during the storm, it has the expected shape, and
+it ends."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from fencepost_conformance.simulate.storm import draw_burst_storm, draw_slow_sto
 
 @pytest.mark.parametrize("seeds", [range(4), range(4, 8)], ids=str)
 def test_programs_that_are_too_slow_never_keep_a_stable_group(seeds):
-    """SCN-STORM-01: never Stable for longer than a poll interval, ever new generations, and an end to it."""
+    """During the storm the group is never Stable for longer than a poll interval, generations grow, and the storm ends
+    (SCN-STORM-01)."""
     for seed in seeds:
         stormed = simulate_storm(draw_slow_storm(seed))
         assert stormed.report.broken is None, str(stormed.report)
@@ -37,7 +39,7 @@ def test_programs_that_are_quick_enough_make_no_storm():
     assert simulate_storm(brief).report.broken.rule == "SCN-STORM-01"
 
 
-def test_a_storm_that_goes_on_is_told_by_its_rounds():
+def test_an_endless_storm_is_reported_by_its_rounds():
     plan = draw_burst_storm(1)
     more = tuple(Disruption(plan.chaos_ms + 1_000 * number, Fault.ENFORCE, number % 8, 0) for number in range(200))
     report = simulate_storm(replace(plan, disruptions=plan.disruptions + more)).report

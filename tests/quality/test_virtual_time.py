@@ -1,4 +1,4 @@
-"""asyncio code in virtual time: the promises of brokers and workers hold in 2,000 schedules, and each can fail."""
+"""asyncio code in virtual time: the properties of brokers and workers hold in 2,000 schedules, and each can fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fencepost_conformance.virtual.kinds import KINDS, judge
 from fencepost_conformance.virtual.loop import run
 from fencepost_conformance.virtual.store import FaultyStore
 
-#: schedules of each kind; half of them have fixed seeds, half those of this run
+#: schedules of each kind; half of them have fixed seeds, half have seeds of this run
 SCHEDULES = {"requests": 1_640, "workers": 280, "remote": 80}
 PARTS = 8
 
@@ -33,14 +33,14 @@ def test_promises_hold(kind: str, part: int) -> None:
 
 
 def test_a_schedule_is_the_same_twice() -> None:
-    """Also where its members choose their ids and their jitter."""
+    """The same seed gives the same schedule, also where members choose their ids and their jitter."""
     for kind in KINDS:
         for seed in (11, 12, 13):
             assert judge(kind, seed) == judge(kind, seed)
 
 
 def test_much_happens_in_them() -> None:
-    """What fails, waits, moves and ends is in the schedules, not only in the plan of them."""
+    """Failures, waits, moves and ends are in the schedules, and not only in their plan."""
     seen = {kind: sum((judge(kind, seed).seen for seed in range(30)), start=judge(kind, 30).seen) for kind in KINDS}
     for kind, least in {
         "requests": {"OffsetCommitResponse": 300, "SyncGroupResponse": 20, "ConsumerGroupHeartbeatResponse": 200},
@@ -70,7 +70,7 @@ def test_time_is_virtual_and_the_order_of_tasks_follows_the_seed() -> None:
     assert len({tuple(order(seed)) for seed in range(10)}) > 3
 
 
-def test_what_never_ends_and_what_is_left_over_is_told() -> None:
+def test_endless_and_leftover_tasks_are_reported() -> None:
     async def waits() -> None:
         await asyncio.Event().wait()
 

@@ -1,4 +1,4 @@
-"""Random traces go where plans alone would hardly lead: each such place is met, and often enough to count."""
+"""Random traces reach states that plans alone would hardly reach; each kind of state occurs often enough to count."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _LEADERSHIP = ev.LoadStarted | ev.Load | ev.LoadFailed | ev.Unload
 
 
 def _steps(trace: Generated) -> Iterator[tuple[ev.Event, bool, bool, int]]:
-    """Each event with how it finds the coordinator: does it lead, does it load, and at which epoch (-1: none)."""
+    """Return each event with the state of the coordinator: whether it is active, whether it loads, and its epoch (-1:
+    none)."""
     leads, loads, known = False, False, -1
     for event in trace.events:
         yield event, leads, loads, known
@@ -60,7 +61,7 @@ def _lost_with_tasks(trace: Generated) -> bool:
 
 
 def _lost_at_once(trace: Generated) -> bool:
-    """Directly after a step that wrote, so that its operation is open."""
+    """The event follows directly after a step that wrote, so that its operation is pending."""
     return any(
         isinstance(event, ev.Unload) and seen.records
         for seen, event in zip(trace.observations, trace.events[1:], strict=False)
@@ -77,7 +78,8 @@ def _failures_in_a_row(trace: Generated) -> bool:
 
 
 def _half_cleaned(trace: Generated) -> bool:
-    """A log in which some keys have several records and others lack those that the coordinator before had written."""
+    """Return a log in which some keys have several records, and others lack records that the previous coordinator had
+    written."""
     written: list[object] = []
     for event, seen in zip(trace.events, trace.observations, strict=False):
         if isinstance(event, ev.Load) and written:

@@ -1,4 +1,4 @@
-"""Every public function and class of the core says in words what it does, before it names the rules."""
+"""Every public function and class of the core is described in words before the rules are named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST = 3
 
 
 def public(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
-    """Functions and classes by their qualified names; what is private, or special as Python knows it, is left out."""
+    """Yield functions and classes by qualified name, without private and special ones."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             yield within + node.name, node  # type: ignore[misc]  # an async function is as good
@@ -25,14 +25,14 @@ def public(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.Fu
 
 
 def opens_with_words(text: str) -> bool:
-    """Whether there are words before the first rule id, not only signs and dots."""
+    """Whether there are words before the first rule id, not only punctuation."""
     return len(re.findall(r"[A-Za-z]{2,}|\b[aA]\b", _ID.split(text)[0])) >= _SHORTEST or (
         _ID.search(text) is None and bool(text.split())
     )
 
 
 def told_by_base() -> frozenset[str]:
-    """The methods that some class of the core says the words of, and those of the standard library's mappings."""
+    """Return the methods that some class of the core documents, and those of the standard library's mappings."""
     told = {"get", "keys", "values", "items"}
     for file in FILES:
         for name, node in public(ast.parse(file.read_text(encoding="utf-8")).body):
@@ -45,7 +45,8 @@ TOLD = told_by_base()
 
 
 def obvious(name: str, node: ast.FunctionDef | ast.ClassDef) -> bool:
-    """A property that its class speaks of; a method that is told where the protocol is that it belongs to."""
+    """Whether the docstring may be missing: a property that its class explains, or a method that its protocol
+    documents."""
     names = {getattr(each, "attr", getattr(each, "id", "")) for each in node.decorator_list}
     return bool(names & {"property", "overload", "override"}) or ("." in name and node.name in TOLD)
 
@@ -72,5 +73,5 @@ def test_words_come_first(file: Path) -> None:
         ("", False),
     ],
 )
-def test_what_counts_as_words(text: str, good: bool) -> None:
+def test_first_words_of_a_docstring(text: str, good: bool) -> None:
     assert opens_with_words(text) is good

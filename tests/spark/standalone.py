@@ -1,4 +1,5 @@
-"""A Spark cluster on loopback: one master and some workers, each with a folder of its own, that know no checkout."""
+"""A Spark cluster on loopback: one master and some workers, each in a separate folder, which cannot import the
+checkout."""
 
 from __future__ import annotations
 
@@ -20,12 +21,13 @@ import pyspark
 
 START_S = 60
 SPARK_HOME = Path(pyspark.__file__).parent
-#: the suite itself, and what would make it importable; PySpark comes to executors by Spark
+#: the suite and everything that would make it importable; executors get PySpark from Spark
 _KEPT_FROM_THEM = re.compile(r"(__editable__|fencepost|pyspark|__pycache__|a1_coverage|distutils)")
 
 
 def python_without(folder: Path, *left_out: str) -> Path:
-    """An interpreter with the packages of this one but for the suite itself, and but for those whose names begin so."""
+    """Return an interpreter with the packages of this one, except the suite and packages whose names begin with these
+    prefixes."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", folder], check=True, timeout=START_S)
     (room,) = folder.glob("lib/python*/site-packages")
     here = Path(pyspark.__file__).parent.parent
@@ -37,7 +39,7 @@ def python_without(folder: Path, *left_out: str) -> Path:
 
 @dataclass(slots=True)
 class Node:
-    """One process of the cluster, in its own folder."""
+    """One process of the cluster, in a separate folder."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -47,7 +49,7 @@ class Node:
         return (self.folder / "log").read_text(errors="replace")
 
     def descendants(self) -> list[int]:
-        """Processes below it, in any depth, that live: the executor, its Python workers, their JVMs."""
+        """Return the live descendants of the process: the executor, its Python workers, their JVMs."""
         return descendants(self.process.pid)
 
     def kill(self) -> None:
@@ -64,7 +66,7 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2, cores: int = 1) -> Iterator[Cluster]:
-    """Ended by the ids of its processes; whatever they started is gone as well, or the block fails."""
+    """Run the block, then end the processes by id. Fail if a process that they started is still alive."""
     port = free_port()
     master = _start(folder / "master", ["master.Master", "--host", "127.0.0.1", "--port", str(port)])
     made = Cluster(f"spark://127.0.0.1:{port}", master)
@@ -128,7 +130,7 @@ def free_port() -> int:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below one, by what the kernel says of parents."""
+    """Return the child processes of a process, from the parent ids in /proc."""
     below: dict[int, list[int]] = {}
     for each in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -144,7 +146,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def unavailable() -> str:
-    """Why there can be no cluster here, or ""."""
+    """Return the reason why no cluster can run here, or ""."""
     if not (Path("/proc") / "self" / "stat").exists():
         return "processes are watched through /proc, which this system has not"
     return "" if shutil.which("java") else "needs a JDK 17 or later (java on the PATH)"

@@ -1,4 +1,5 @@
-"""A cluster whose executors know no checkout gives the local engine's rows, also if a worker is killed meanwhile."""
+"""A cluster whose executors cannot import the checkout gives the rows of the local engine, even if a worker is killed
+meanwhile."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter that has no more than executors must have: not the suite, nor what only the driver uses."""
+    """Return an interpreter with only the packages that executors need: neither the suite nor the packages of the
+    driver."""
     return standalone.python_without(tmp_path_factory.mktemp("python") / "without", "pandas", "typer", "kio")
 
 
@@ -77,21 +79,21 @@ def place(cluster: Cluster, python: Path, conf: dict[str, str] | None = None, wa
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """A worker that was killed, and every process that it had at that time."""
+    """A killed worker, and all its processes at that time."""
 
     worker: Node
     below: list[int]
 
 
 def all_at_work(running: Running) -> bool:
-    """Whether each executor (of one core) has a task."""
+    """Whether each executor, of one core, has a task."""
     tracker = running.session.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
     return any(each is not None and each.numActiveTasks == running.cores for each in stages)
 
 
 def kill_during(running: Running, waves: Sequence[Path], worker: Node, killed: list[Killed]) -> None:
-    """Kill the worker when one of these waves has begun and the worker's executor has a task in Python."""
+    """Kill the worker when one of these waves has begun and its executor has a task in Python."""
     deadline = time.monotonic() + PATIENCE_S
     while not (under_way(waves) and len(worker.descendants()) > 2 and all_at_work(running)):
         if time.monotonic() > deadline:
@@ -124,7 +126,7 @@ def until_gone(pids: list[int]) -> list[int]:
 
 
 def told_by_spark(folder: Path) -> list[dict[str, Any]]:
-    """The events of Spark's own log."""
+    """Return the events of Spark's own log."""
     (log,) = folder.iterdir()
     return [json.loads(line) for line in log.read_text().splitlines()]
 
@@ -133,7 +135,7 @@ def rows_of(running: Running, plan: Plan, folder: HadoopFolder) -> list[Row]:
     return [from_spark(row.asDict()) for row in all_rows(running.session, plan, folder).orderBy("seed").collect()]
 
 
-#: long traces, so that a wave takes longer than it takes to kill a worker
+#: long traces, so that a wave takes longer than killing a worker
 QUICK = Job("core", "kafka-4.3", 900)
 WITH_KAFKA = Job("kafka:4.3.1", "kafka-4.3", 300, True, GroupProtocol.MIXED)
 
@@ -149,7 +151,7 @@ def test_a_killed_worker_costs_its_tasks_only(
             harness.command("4.3.1")
         except CannotRun as reason:
             pytest.skip(str(reason))
-    monkeypatch.setattr(spark, "_WAVE", WAVE // 2)  # for each of the two cores
+    monkeypatch.setattr(spark, "_WAVE", WAVE // 2)  # one for each of the two cores
     _, *later = plan.waves()
     log = tmp_path / "log"
     log.mkdir()
@@ -183,16 +185,18 @@ def test_a_killed_worker_costs_its_tasks_only(
     heard = told_by_spark(log)
     ends = [each for each in heard if each["Event"] == "SparkListenerTaskEnd"]
     failed = [each for each in ends if each["Task End Reason"]["Reason"] != "Success"]
-    assert 1 <= len(failed) <= 2  # the executor had one core, and may be handed one more task while it goes
+    assert 1 <= len(failed) <= 2  # the executor had one core, and may get one more task while it ends
     assert len({each["Task Info"]["Executor ID"] for each in failed}) == 1
     stages = [each["Stage Info"] for each in heard if each["Event"] == "SparkListenerStageSubmitted"]
     making = {each["Stage ID"] for each in stages if each["Stage Name"].startswith("parquet")}
     done = Counter(each["Stage ID"] for each in ends if each not in failed and each["Stage ID"] in making)
-    assert [*done.values()] == [8, 8, 8]  # four tasks a core and wave, each done once
+    assert [*done.values()] == [8, 8, 8]  # four tasks for each core and wave, each done once
     assert {each["Stage Attempt ID"] for each in ends if each["Stage ID"] in making} == {0}
 
 
-def test_trouble_is_told_in_a_line(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, python: Path) -> None:
+def test_problems_are_reported_in_one_line(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, python: Path
+) -> None:
     lacking = standalone.python_without(tmp_path_factory.mktemp("python") / "lacking", "xxhash", "re2")
     with standalone.cluster(tmp_path / "cluster", workers=1) as made:
         with (
@@ -246,7 +250,7 @@ def test_exploring_survives_a_killed_worker(cluster: Cluster, python: Path) -> N
 @pytest.mark.all
 def test_spark_submit_says_where(cluster: Cluster, python: Path, tmp_path: Path) -> None:
     program = Path(submit.__file__)
-    # the interpreter of executors lacks the suite; that of the driver, which this would be as well, may not
+    # the executors' interpreter lacks the suite; the driver's interpreter, the same one here, must have it
     settings = {**dict(place(cluster, python).conf), "spark.pyspark.driver.python": sys.executable}
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     command = [standalone.SPARK_HOME / "bin" / "spark-submit", "--master", cluster.url, *words, program]
@@ -267,7 +271,7 @@ def test_spark_submit_says_where(cluster: Cluster, python: Path, tmp_path: Path)
 
     done = run("--rows", (tmp_path / "rows").as_uri())
     assert done.returncode == 0, done.stdout
-    *_, last = done.stdout.splitlines()  # spark-submit makes one stream of the program's two
+    *_, last = done.stdout.splitlines()  # spark-submit joins the two streams of the program
     assert json.loads(last)["counts"]["traces"] == 20
     assert (tmp_path / "rows" / "kafka-4.3-classic" / "plan.json").exists()
     refused = run()

@@ -1,4 +1,4 @@
-"""The Spark pipeline: the same rows on any number of cores, and a killed run goes on where it was."""
+"""The Spark pipeline: the same rows on any number of cores, and a killed run resumes where it was."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_traces_that_were_not_decided_have_neither_passed_nor_failed(
 GONE = "fencepost_conformance.jvm.process.ProcessFault: 10 traces in a row could not be run; the last, of seed 7: gone"
 
 
-def test_a_target_that_runs_nothing_any_more_leaves_what_is_committed(
+def test_a_target_that_fails_permanently_leaves_the_committed_waves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, *_ = PLAN.waves()
@@ -160,7 +160,7 @@ with started(Place(cores=1), needs.TRACES) as running:
 """
 
 
-def test_a_killed_run_goes_on(tmp_path: Path, expected: dict[GroupProtocol, list[Row]]) -> None:
+def test_a_killed_run_resumes(tmp_path: Path, expected: dict[GroupProtocol, list[Row]]) -> None:
     first, second, *_ = PLAN.waves()
     run = tmp_path / GroupProtocol.CLASSIC
     errors = (tmp_path / "errors").open("wb")

@@ -1,4 +1,4 @@
-"""What a member or a reader that is driven by hand has told in its last step."""
+"""Commands and timers of a member or a reader that a test drives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Kind = TypeVar("Kind")
 
 
 class Told:
-    """``commands``: those of the last step; ``timers``: when those that are set are due, by the clock ``now``."""
+    """``commands``: those of the last step; ``timers``: the due times of set timers, by the clock ``now``."""
 
     commands: tuple[Any, ...]
     timers: dict[Any, int]
@@ -23,7 +23,7 @@ class Told:
         assert not [command for command in self.commands if isinstance(command, kinds)], self.commands
 
     def set_timers(self, setting: type, cancelling: type) -> None:
-        """Keep the timers that the step has set, and forget those that it has cancelled."""
+        """Add the timers that the step has set, and remove those that it has cancelled."""
         for command in self.commands:
             if isinstance(command, setting):
                 self.timers[command.timer] = self.now + command.delay_ms  # type: ignore[attr-defined]

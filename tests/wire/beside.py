@@ -1,5 +1,5 @@
-"""What clients say in a script, and what a broker answers; ids that a broker draws are named in the order in which they
-come, so that the answers of two brokers can be compared."""
+"""Requests of clients in a script, and the answers of a broker. Ids that a broker draws are numbered in their order, so
+that the answers of two brokers can be compared."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from fencepost.server.wire.convert import plain
 from fencepost.server.wire.fill import fill
 from fencepost.server.wire.later import LATER
 
-#: the time of all batches: an older one than that of a marker has Kafka begin another segment, where a fetch ends
+#: the time of all batches: a batch older than a marker makes Kafka begin another segment, where a fetch ends
 NOW: Final = int(time.time() * 1_000)
 Ask = Callable[..., Awaitable[Any]]
 
 #: CONCURRENT_TRANSACTIONS
 _ENDING: Final = 51
-#: fields whose values a broker draws; other fields that hold such a value are named alike
+#: fields whose values a broker draws; other fields with such a value get the same name
 _DRAWN: Final = ("topic_id", "member_id", "leader", "producer_id", "cluster_id")
-#: where it is, what it is called, and words: a broker's own matter
+#: address, name and messages are the broker's own
 _OWN: Final = ("host", "port", "node_id", "client_host", "error_message", "log_append_time_ms", "throttle_time_ms")
 #: Lists whose order means nothing, by API ("" for each API): Kafka shuffles them, fills them from hash tables, or puts
-#: refused rows first. All others are compared in their order.
+#: rejected rows first. All others are compared in order.
 _UNORDERED: Final = frozenset(
     {
         ("", "members"),
@@ -47,7 +47,7 @@ _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
 
 
 class Told:
-    """One broker's answers, one after the other."""
+    """The answers of one broker, one after the other."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -58,7 +58,7 @@ class Told:
         told = plain(answer) if answer is not None else "closed"
         if words.startswith("create_topics"):
             for row in told["topics"]:
-                row.pop("configs", None)  # Kafka lists all settings of a topic, which mean nothing elsewhere
+                row.pop("configs", None)  # Kafka lists all settings of a topic; other brokers do not have most of them
         self.answers.append((words, self._named(told, words.partition(" ")[0])))
 
     def _named(self, value: Any, api: str, field: str = "") -> Any:
@@ -75,7 +75,8 @@ class Told:
 
 
 def _whole(data: bytes) -> str:
-    """The whole batches: Kafka ends an answer wherever its size is reached. Times of markers are a broker's own."""
+    """Return the complete batches: Kafka ends an answer wherever its size is reached. Times of markers are the broker's
+    own."""
     found, at = [], 0
     while at + 12 <= len(data) and (end := at + 12 + int.from_bytes(data[at + 8 : at + 12], "big")) <= len(data):
         batch = bytearray(data[at:end])
@@ -87,7 +88,7 @@ def _whole(data: bytes) -> str:
 
 
 def _place(row: Any) -> tuple[str, ...]:
-    """The order in which rows that have none are compared."""
+    """Return the order for rows without one."""
     if not isinstance(row, dict):
         return ()
     return tuple(str(row.get(key, "")) for key in _KEYS)
@@ -104,8 +105,8 @@ class Speaker:
         self._count = 0
 
     async def ask(self, api: str, version: int, *, until: Callable[[Any], bool] = lambda _: True, **values: Any) -> Any:
-        """The answer, which is written down; None if the connection was closed. ``until``: asks again while that is
-        false, for what takes one broker longer than another."""
+        """Send a request and record the answer; None if the connection was closed. ``until``: ask again while this is
+        false, for actions that take one broker longer."""
         while not until(answer := await self._answer(api, version, **values)):
             await asyncio.sleep(0.1)
         self._told.add(f"{api} v{version} {values}", answer)
@@ -135,7 +136,7 @@ class Speaker:
 
 
 def batch(count: int = 1, producer: tuple[int, int, int] = (-1, -1, -1), attributes: int = 0) -> bytes:
-    """A batch of so many records, which are empty; ``producer``: id, epoch and first sequence."""
+    """Return a batch of so many empty records; ``producer``: id, epoch and first sequence."""
     import struct  # noqa: PLC0415
 
     import crc32c  # noqa: PLC0415  # with the extra
@@ -152,7 +153,7 @@ def batch(count: int = 1, producer: tuple[int, int, int] = (-1, -1, -1), attribu
 
 
 def ended(answer: Any) -> bool:
-    """Whether no transaction is ending any more."""
+    """Whether every transaction has ended."""
     return bool(answer.error_code != _ENDING)
 
 
@@ -372,7 +373,7 @@ async def transactions(ask: Ask) -> None:
 
 
 async def fencing(ask: Ask) -> None:
-    """A second producer of a transactional id, while the first has a transaction open."""
+    """A second producer of a transactional id, while the first has an open transaction."""
     for version in (3, 5):
         name = f"fenced-{version}"
         asked: dict[str, Any] = {"transactional_id": name, "transaction_timeout": 60_000, "until": ended}
@@ -397,7 +398,7 @@ async def fencing(ask: Ask) -> None:
 
 
 async def bumping(ask: Ask) -> None:
-    """Transactions whose ends bump the epoch, and that are added to by being written to."""
+    """Transactions whose ends bump the epoch, and to which a write adds partitions."""
     told = await ask("init_producer_id", 5, transactional_id="v2", transaction_timeout=60_000)
     pid, epoch = told.producer_id, told.producer_epoch
     for committed in (True, False):
@@ -459,7 +460,7 @@ SCRIPT: Final = (topics, data, classic, consumer, by_ids, transactions, fencing,
 
 
 async def _until_served(bootstrap: str) -> None:
-    """Kafka makes its own topics when they are first asked for, and loads them."""
+    """Kafka creates its own topics when they are first needed, and loads them."""
     speaker = Speaker(bootstrap, Told(""))
     for kind in (0, 1):
         asked: dict[str, Any] = {"coordinator_keys": ("g",), "key_type": kind}
@@ -479,13 +480,13 @@ async def _until_served(bootstrap: str) -> None:
     await speaker.close()
 
 
-#: in every partition of Kafka's own topics there is one
+#: names that reach every partition of Kafka's own topics
 _GROUPS: Final = tuple(f"g{at}" for at in range(40))
 _TRANSACTIONAL: Final = ("t0",)
 
 
 async def play(bootstrap: str, name: str) -> Told:
-    """The whole script, on one broker."""
+    """Run the whole script on one broker."""
     await _until_served(bootstrap)
     told = Told(name)
     for part in SCRIPT:

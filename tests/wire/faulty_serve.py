@@ -1,4 +1,4 @@
-"""``fencepost`` with a fault that brokers have had: ``python faulty_serve.py FAULT serve …``."""
+"""``fencepost`` with a known fault of brokers: ``python faulty_serve.py FAULT serve …``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencepost_conformance.cli import main
 
 
 def let_in(error: ErrorCode) -> None:
-    """Requests that would be refused with this error reach the group."""
+    """Requests that must be rejected with this error reach the group."""
     refused = dispatch._refused
 
     def patched(state: Any, event: Any) -> Any:
@@ -26,23 +26,23 @@ def let_in(error: ErrorCode) -> None:
 
 def commits_are_not_fenced() -> None:
     """Any generation, member epoch and member id may commit."""
-    validation.may_commit = lambda *_: None  # type: ignore[assignment] # it lets everybody in
+    validation.may_commit = lambda *_: None  # type: ignore[assignment] # every commit passes
 
 
 def lists(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
-    """ListGroups sees other groups than there are."""
+    """ListGroups lists groups that do not exist."""
     committed = admin.reads.committed
     admin.reads = SimpleNamespace(committed=lambda step: change(committed(step)), met=admin.reads.met)  # type: ignore[assignment]
 
 
 def lists_deleted_groups() -> None:
-    """A group that was deleted stays in the list."""
+    """A deleted group stays in the list."""
     ever: dict[str, Any] = {}
     lists(lambda groups: ever.update(groups) or ever)
 
 
 def lists_all_as_empty() -> None:
-    """ListGroups tells another state than the group has."""
+    """ListGroups shows another state than that of the group."""
     told = admin._told
     admin._told = lambda group: (told(group)[0], "Empty", told(group)[2])
 

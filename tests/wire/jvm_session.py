@@ -1,4 +1,4 @@
-"""Kafka's coordinator fed one event at a time, as a trace is made: every event runs the whole trace so far again."""
+"""Kafka's coordinator, fed one event at a time while a trace is made: every event runs the whole trace so far again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 
 class JvmSession:
-    """What the generator needs of a coordinator, answered by Kafka itself."""
+    """The coordinator that the generator needs, answered by Kafka itself."""
 
     def __init__(self, kafka: KafkaJvm, settings: Settings) -> None:
         self._kafka = kafka

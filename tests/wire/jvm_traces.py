@@ -1,4 +1,4 @@
-"""Short hands for events, and targets that are skipped where they cannot run."""
+"""Shortcuts for events, and targets that skip the test where they cannot run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 RANGE = (Protocol("range", b"\x00m\xff"),)
-#: what these tests say of Kafka, they say of this release
+#: these tests are about this release
 RELEASE = "4.3.1"
 LOADED = Load(0, leader_epoch=1, records=())
 
@@ -102,13 +102,13 @@ def run(kafka: KafkaJvm, *events: Event, settings: Settings | None = None) -> li
 
 
 def only(observation: Observation) -> Reply:
-    """The one reply of the step."""
+    """Return the only reply of the step."""
     (reply,) = observation.replies
     return reply
 
 
 def keep(state: dict[Key, Value], changes: Mapping[Key, Value | None]) -> None:
-    """Bring what is known up to date; None is gone."""
+    """Update the known values; None removes one."""
     for key, value in changes.items():
         if value is None:
             state.pop(key)
@@ -117,7 +117,7 @@ def keep(state: dict[Key, Value], changes: Mapping[Key, Value | None]) -> None:
 
 
 def armed(observations: list[Observation]) -> dict[TimerKey, int]:
-    """The timers of groups that are armed after these steps; one that looks for old offsets always is."""
+    """Return the timers of groups that are set after these steps; the timer of the expiry check always is."""
     result: dict[TimerKey, int] = {}
     for observation in observations:
         keep(result, observation.timers)
@@ -125,7 +125,7 @@ def armed(observations: list[Observation]) -> dict[TimerKey, int]:
 
 
 def groups(observations: list[Observation]) -> dict[str, GroupView]:
-    """The groups that exist after these steps."""
+    """Return the groups that exist after these steps."""
     result: dict[str, GroupView] = {}
     for observation in observations:
         keep(result, observation.groups)

@@ -1,4 +1,4 @@
-"""A filter in front of a broker that offers only some of its APIs, as brokers do that are built one API at a time."""
+"""A filter in front of a broker that offers only some of its APIs, like a broker that is built one API at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost.server.wire.frames import close, framed, read_frame
 
 HOST = "127.0.0.1"
 API_VERSIONS = 18
-_NEWEST, _LIMIT = 2, 1 << 24  #: of ApiVersions; of a frame
+_NEWEST, _LIMIT = 2, 1 << 24  #: the newest version of ApiVersions; the size limit of a frame
 _UNSUPPORTED_VERSION = 35
 
 
@@ -63,7 +63,8 @@ class _Filter:
 
 @contextmanager
 def partial_broker(upstream: str, offered: Mapping[int, tuple[int, int]]) -> Iterator[tuple[str, list[int]]]:
-    """The address of a broker that has what ``upstream`` has of these APIs, and the keys of other requests it got."""
+    """Yield the address of a broker with only these APIs of ``upstream``, and the keys of other requests that it
+    got."""
     filtered, over, ready, ports = _Filter(upstream, offered), threading.Event(), threading.Event(), list[int]()
 
     async def run() -> None:

@@ -1,5 +1,8 @@
-"""A broker for one client of the consumer protocol: it answers heartbeats as a script says, and the rest so that the
-client can go about its work. One topic ``t`` with three empty partitions; another that nobody can resolve."""
+"""A broker for one client of the consumer protocol: it answers heartbeats from a script, and other requests so that the
+client can work.
+
+It has one topic ``t`` with three empty partitions, and another whose id cannot be resolved.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,7 @@ _PATIENCE_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A heartbeat that arrived: seconds since the first, the epoch, and what the member says it owns (None: nothing is
-    said)."""
+    """A heartbeat that arrived: seconds since the first one, the epoch, and the reported partitions (None: no list)."""
 
     at: float
     epoch: int
@@ -48,7 +50,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``lost``: the connection ends instead. ``held``: it is not sent before this is set."""
+    """An answer. ``lost``: the connection ends instead. ``held``: it is not sent before this is set."""
 
     epoch: int = 0
     assignment: dict[UUID, tuple[int, ...]] | None = None
@@ -61,8 +63,12 @@ Script = Callable[[int, Beat], Answer]
 
 
 class ScriptedBroker:
-    """Listens on loopback while it is entered. ``script`` gets each heartbeat with its number, from 0. ``known``: the
-    metadata do not tell of the topic before this is set; who asks after the first heartbeat has to wait for it."""
+    """Listens on loopback while it is entered.
+
+    - ``script`` gets each heartbeat with its number, from 0.
+    - ``known``: the metadata lack the topic before this is set; a client that asks after the first heartbeat waits for
+      it.
+    """
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -106,7 +112,7 @@ class ScriptedBroker:
                     break
                 writer.write(frames.framed(frames.write_response(header.correlation_id, answer)))
         except (ConnectionError, asyncio.CancelledError):
-            pass  # the client is gone, or the test is over
+            pass  # the client has disconnected, or the test is over
         finally:
             writer.close()
 
@@ -249,7 +255,7 @@ class ScriptedBroker:
         )
 
     async def _fetch(self, version: int, _: Any) -> Any:
-        """Nothing new, after a while."""
+        """Return an answer without changes, after a while."""
         await asyncio.sleep(0.5)
         return _schema("fetch", version)(throttle_time=_NOW, error_code=ErrorCode.none, session_id=0, responses=())
 
@@ -259,5 +265,5 @@ def _schema(api: str, version: int) -> Any:
 
 
 def _kinds(schema: Any) -> Any:
-    """The module that has the rows of a message."""
+    """Return the module that has the rows of a message."""
     return import_module(schema.__module__)

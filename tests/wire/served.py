@@ -1,4 +1,4 @@
-"""``fencepost serve`` in a process of its own."""
+"""``fencepost serve`` in a separate process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PROGRAM = ("-m", "fencepost_conformance.cli")
 
 
 class Served:
-    """A context manager; ``bootstrap`` once it is entered. ``port`` 0: a free one, which stays over a restart.
+    """A context manager; ``bootstrap`` is set once it is entered. ``port`` 0: a free port, which stays over a restart.
     ``program``: what Python runs in place of the command."""
 
     def __init__(
@@ -33,13 +33,13 @@ class Served:
         return self
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Kill the process with SIGKILL."""
         assert self.process is not None
         self.process.kill()
         self.process.communicate()
 
     def stop(self) -> int:
-        """SIGTERM; the exit status."""
+        """End the process with SIGTERM; return the exit status."""
         assert self.process is not None
         self.process.terminate()
         self.process.communicate(timeout=120)

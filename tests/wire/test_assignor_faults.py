@@ -1,10 +1,9 @@
-"""Faults of the client's sticky assignors (A-STICKY-25…27): each is found as a smallest group.
+"""Faults of the client's sticky assignors (A-STICKY-25…27): a search finds a smallest group for each. Kafka's own class
+gives the same result for it and for all others.
 
-Kafka's own class does the same with it, and with all the others.
-
-Groups of one to three members are gone through by size: members, the topics and claims of each, and partitions. What is
-looked for is any share that the assignor may not give: a partition that does not exist, that its owner does not
-subscribe to, or that has two owners; or no answer at all.
+The search goes through groups of one to three members by size: members, the topics and claims of each, and partitions.
+It looks for assignments that are not allowed: a partition that does not exist, that its owner does not subscribe to, or
+that has two owners; or no answer at all.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Shares = Mapping[str, tuple[TopicPartition, ...]] | None
 
 
 class Wish(NamedTuple):
-    """What a member subscribes to, what it claims, and of which generation."""
+    """A member's subscription, its claims, and their generation."""
 
     topics: str
     claims: tuple[TopicPartition, ...]
@@ -42,7 +41,7 @@ class Wish(NamedTuple):
 
 
 class Group(NamedTuple):
-    """``partitions``: how many each topic has."""
+    """``partitions``: the number of partitions of each topic."""
 
     partitions: tuple[tuple[str, int], ...]
     wishes: tuple[Wish, ...]
@@ -65,8 +64,13 @@ class Group(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """``least`` topics a member subscribes to, of topics with so many partitions; ``beyond``: how many numbers it may
-    claim that a topic does not have. ``size``: of the smallest group."""
+    """A search.
+
+    - ``least``: a member subscribes to at least so many topics.
+    - ``partitions``: the numbers of partitions of the topics.
+    - ``beyond``: how many numbers it may claim that a topic does not have.
+    - ``size``: the size of the smallest group.
+    """
 
     rule: str
     least: int
@@ -88,7 +92,7 @@ def _subsets(of: tuple[str | TopicPartition, ...], least: int, most: int) -> Ite
 
 
 def groups(fault: Fault) -> list[Group]:
-    """All of them, the smallest first."""
+    """Yield all groups, the smallest first."""
     real = [TopicPartition(name, n) for name, count in fault.partitions for n in range(count + fault.beyond)]
     wishes = [
         Wish("".join(map(str, topics)), tuple(each for each in claims if isinstance(each, TopicPartition)), generation)
@@ -103,7 +107,7 @@ def groups(fault: Fault) -> list[Group]:
 
 
 def ours(group: Group, *, faults: bool) -> Shares:
-    """What the assignor of this project gives; None: it raises."""
+    """Return the result of this project's assignor; None: it raises."""
     try:
         answer = CooperativeStickyAssignor(faults=faults).assign(group.topics, group.members)
     except (KeyError, IndexError):
@@ -112,7 +116,7 @@ def ours(group: Group, *, faults: bool) -> Shares:
 
 
 def is_allowed(group: Group, shares: Shares) -> bool:
-    """A-PROP-02, A-PROP-03, and A-PROP-01 as far as a round of a cooperative assignor goes."""
+    """A-PROP-02, A-PROP-03, and A-PROP-01 as far as one round of a cooperative assignor goes."""
     if shares is None:
         return False
     given, counts = [each for share in shares.values() for each in share], dict(group.partitions)
@@ -136,7 +140,7 @@ def test_fault_of_the_assignor_is_found(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.rule)
 def test_without_faults_there_is_none(fault: Fault) -> None:
-    """Nor in any larger group of these."""
+    """Neither does any larger group of these."""
     assert all(is_allowed(group, ours(group, faults=False)) for group in groups(fault))
 
 
@@ -169,7 +173,7 @@ def test_kafka_does_the_same(kafka: Callable[[Sequence[Group]], list[Shares]], f
 
 @pytest.mark.jvm
 def test_kafka_believes_every_claim_alike(kafka: Callable[[Sequence[Group]], list[Shares]]) -> None:
-    """A-STICKY-27 where all subscribe to the same: two topics that came back smaller."""
+    """A-STICKY-27 if all members subscribe to the same topics: two topics that were recreated with fewer partitions."""
     draw = Random("shrunk")
     numbers = [TopicPartition(name, number) for name in "tu" for number in range(4)]
 

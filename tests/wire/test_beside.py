@@ -1,4 +1,4 @@
-"""What the comparison of a server with Kafka sees, and what it lets pass."""
+"""Differences that the comparison of a server with Kafka finds, and those that it ignores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def told(api: str, version: int, **values: Any) -> Any:
 
 
 def parted(api: str, version: int, *indexes: int) -> Any:
-    """An answer with rows of these partitions of one topic."""
+    """Return an answer with rows of these partitions of one topic."""
     rows = [{"partition_index": index, "error_code": 0} for index in indexes]
     return told(api, version, topics=[{"name": "t", "partitions": rows}])
 
@@ -44,8 +44,8 @@ def test_the_order_of_a_hash_table_is_not() -> None:
     assert differences(one[0][1], other[0][1]) == []
 
 
-def test_ids_that_a_broker_draws_are_told_apart() -> None:
-    """Two members that change places are seen, whatever they are called."""
+def test_ids_that_a_broker_draws_are_distinguished() -> None:
+    """Two members that are exchanged are a difference, whatever their names."""
     one = Told("one")
     for name in ("ada", "bob"):
         one.add("join_group v5", fill(load_entity_schema("join_group", 5, EntityType.response), {"member_id": name}))

@@ -46,8 +46,8 @@ def test_serve_answers_a_sample_as_kafka() -> None:
 
 
 def test_serve_answers_as_kafka_has_answered() -> None:
-    """The answers of Kafka are recorded: ``--requests 2000 --length 30 --seed 11 --keep beside-4.4.0.json.gz``, to
-    be repeated when other scripts are drawn."""
+    """The answers of Kafka are recorded: ``--requests 2000 --length 30 --seed 11 --keep beside-4.4.0.json.gz``. Record
+    them again when the scripts change."""
     recorded = Path(__file__).with_name("beside-4.4.0.json.gz")
     assert main(["--requests", "2000", "--length", "30", "--seed", "11", "--against", str(recorded)]) == 0
 
@@ -70,7 +70,7 @@ def test_serve_checks_rights_in_a_sample_as_kafka() -> None:
 
 def test_serve_checks_rights_as_kafka_has_checked_them() -> None:
     """The answers of Kafka are recorded: ``--rights --requests 1500 --length 30 --seed 11 --keep
-    beside-rights-4.4.0.json.gz``, to be repeated when other scripts or other rules are drawn."""
+    beside-rights-4.4.0.json.gz``. Record them again when the scripts or the rules change."""
     recorded = Path(__file__).with_name("beside-rights-4.4.0.json.gz")
     assert main(["--rights", "--requests", "1500", "--length", "30", "--seed", "11", "--against", str(recorded)]) == 0
 
@@ -113,7 +113,7 @@ def test_a_server_answers_twice_alike() -> None:
 def test_all_that_is_served_is_asked_for_in_each_version() -> None:
     asked = {(move.api, move.version) for script in scripts(1, 20_000, 60) for move in script}
     served_here = {(api.name, at) for api in TABLE.values() for at in range(max(api.low, api.least), api.high + 1)}
-    left_out = {"sasl_handshake", "sasl_authenticate"}  # they have tests of their own
+    left_out = {"sasl_handshake", "sasl_authenticate"}  # other tests cover them
     assert {each for each in served_here - asked if each[0] not in left_out} == set()
     assert asked <= served_here
 
@@ -151,7 +151,7 @@ def _move(name: str) -> Move:
     return Move("metadata", 1, {"topics": [{"name": name}]})
 
 
-def test_only_what_shows_the_difference_is_left() -> None:
+def test_only_moves_that_show_the_difference_are_left() -> None:
     script: Script = tuple(_move(str(at)) for at in range(40))
 
     def answers(script: Script) -> list[Mapping[str, Any]]:
@@ -184,6 +184,6 @@ def test_other_values_stay_different(api: str, one: Any, other: Any) -> None:
     assert first != second
 
 
-def test_what_a_broker_draws_is_named_by_its_place() -> None:
+def test_a_value_that_a_broker_draws_is_named_by_its_place() -> None:
     told = [Normal(Run("p-", 0)).of("init_producer_id", {"producer_id": at, "producer_epoch": 0}) for at in (5, 99)]
     assert told[0] == told[1] == {"producer_id": "<0>", "producer_epoch": 0}

@@ -1,4 +1,4 @@
-"""A whole broker starts, answers, stops, and says what is wrong if it does not."""
+"""A whole broker starts, answers and stops, and reports its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exception of the checker, or of the player, spoils one trace, and not the run."""
+"""An exception of the checker, or of the player, breaks one trace, and not the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def failing(trace: WireTrace, *args: Any, **named: Any) -> Any:
 
 @contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """In place of the worker processes, which would not see what a test plants."""
+    """Replaces the worker processes, which would not see a planted fault."""
     with ThreadPoolExecutor(count) as pool:
         yield pool
 
@@ -72,7 +72,7 @@ async def fails(*_: Any) -> Any:
 def test_a_trace_on_which_the_player_fails_is_broken(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, *, late: bool
 ) -> None:
-    """``late``: when a client acts, else before anything was sent."""
+    """``late``: when a client acts; otherwise before any request is sent."""
     play = over_wire.play
 
     async def failing_once(place: Any, seed: int, *args: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The bundled corpus: what it holds, that it is accepted, and that no falsified copy of it is."""
+"""The bundled corpus: its content, that it is accepted, and that every falsified copy of it is rejected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost_conformance.trace.lines import ReceivedLine, SentLine
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 FILES = sorted(CORPUS.glob("*.jsonl.gz"))
-#: How many kinds of falsehood each trace is tried with; the next trace takes the next kinds.
+#: The number of kinds of falsification for each trace; the next trace takes the next kinds.
 KINDS_PER_TRACE = 3
 
 
@@ -43,7 +43,7 @@ def test_it_is_broad_and_small() -> None:
     assert not missing
 
 
-def test_a_name_that_no_trace_begins_with_is_told() -> None:
+def test_a_name_without_a_trace_is_reported() -> None:
     assert {take.library for take in takes(["alone-"], java=False)} == set(ALL) - {"java"}
     with pytest.raises(CannotRun, match="no trace begins with 'alnoe'"):
         takes(["alone-", "alnoe"])
@@ -51,7 +51,7 @@ def test_a_name_that_no_trace_begins_with_is_told() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
 def test_the_model_could_have_produced_it(path: Path) -> None:
-    """Among them groups rolled from one protocol to the other and back (X-ROLL-02)."""
+    """Among them are groups that rolled from one protocol to the other and back (X-ROLL-02)."""
     told = dict(read(path).provenance)
     assert {"broker", "client", "scenario", "assignors", "started_at"} <= told.keys()
     (verdict,) = check_file(path)
@@ -74,7 +74,7 @@ def test_no_falsified_copy_is_accepted(number: int) -> None:
 
 @pytest.mark.parametrize("name", ["mixed-at-once-java", "mixed-freeze-java", "roll-up-mixed"])
 def test_a_member_that_rejoins_excuses_no_lost_offset(name: str) -> None:
-    """A JoinGroup with a member id can drop a group, but only one that is empty, and it is refused then (C-JOIN-15)."""
+    """A JoinGroup with a member id can remove a group, but only an empty one, and then it is rejected (C-JOIN-15)."""
     for wrong in falsehoods(read(CORPUS / f"{name}.jsonl.gz"), kinds=["fetched-nothing-after-a-commit"]):
         assert check_trace(wrong.trace).outcome == "refused", wrong.first
 
@@ -84,7 +84,7 @@ def test_every_kind_of_falsehood_is_refused_somewhere(kind: str) -> None:
     """The sample above leaves some kinds out."""
     mixed = kind.startswith(("consumer", "mixed", "described"))
     files = [path for path in FILES if path.name.startswith(("mixed", "roll", "consumer")) is mixed]
-    files.sort(key=lambda path: path.name.startswith("consumer"))  # first those of both protocols
+    files.sort(key=lambda path: path.name.startswith("consumer"))  # first the kinds of both protocols
     wrong = next(each for path in files for each in falsehoods(read(path), 1, (kind,)))
     verdict = check_trace(wrong.trace)
     assert verdict.outcome == "refused"
@@ -99,7 +99,7 @@ def test_a_session_of_the_consumer_protocol_does_not_run_out_too_soon() -> None:
 
 
 def test_a_revocation_is_not_waited_for_forever() -> None:
-    """The member that is too slow is fenced when its rebalance timeout of 6 s is over; with 60 s it would not be."""
+    """The slow member is fenced when its rebalance timeout of 6 s is over; with 60 s it would not be."""
     trace = read(CORPUS / "consumer-too-slow-member-java.jsonl.gz")
     lines = [
         line.model_copy(update={"body": {**line.body, "rebalance_timeout_ms": 60_000}})

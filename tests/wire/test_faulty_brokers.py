@@ -1,4 +1,4 @@
-"""Faults that brokers have had are found over the wire."""
+"""Known faults of brokers are found over the wire."""
 
 from __future__ import annotations
 

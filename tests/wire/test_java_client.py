@@ -1,5 +1,5 @@
-"""What Kafka's own consumer 4.3.1 does where a coordinator answers it in unusual ways: its known faults, seen from
-outside. The rules say the same of the member (``fault_*`` in docs/divergences.md)."""
+"""Kafka's own consumer 4.3.1 with a coordinator that answers in unusual ways: its known faults, seen from outside. The
+rules describe the same faults of the member (``fault_*`` in docs/divergences.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE_S = 90
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The class path of the compiled client."""
+    """Return the class path of the compiled client."""
     try:
         libraries = jars.fetch(f"org.apache.kafka:kafka-clients:{RELEASE}", "org.slf4j:slf4j-nop:1.7.36")
         program = jars.java()
@@ -39,7 +39,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class Played:
-    """The client beside the broker that it speaks to."""
+    """The client, beside its broker."""
 
     def __init__(self, broker: ScriptedBroker, output: Path) -> None:
         self.broker = broker
@@ -47,7 +47,7 @@ class Played:
 
     @property
     def told(self) -> list[str]:
-        """What the client said, without the times."""
+        """Return the output of the client, without times."""
         return [line.split(" ", 1)[1] for line in self._output.read_text().splitlines()]
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -57,7 +57,7 @@ class Played:
             time.sleep(0.05)
 
     def for_seconds(self, seconds: float) -> int:
-        """How many heartbeats come in that time."""
+        """Return the number of heartbeats in that time."""
         before = len(self.broker.beats)
         time.sleep(seconds)
         return len(self.broker.beats) - before
@@ -91,7 +91,7 @@ def play(classes: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("resolvable", [True, False])
-def test_what_cannot_be_resolved_is_waited_for_with_heartbeats_at_full_speed(play, resolvable: bool) -> None:
+def test_unresolved_topics_are_awaited_with_heartbeats_at_full_speed(play, resolvable: bool) -> None:
     """N-REC-03, ``fault_part_acknowledged_again``: the interval is five seconds."""
     assignment = {TOPIC: (0,)} if resolvable else {TOPIC: (0,), UNKNOWN: (0,)}
 
@@ -104,8 +104,9 @@ def test_what_cannot_be_resolved_is_waited_for_with_heartbeats_at_full_speed(pla
     assert beats <= 1 if resolvable else beats > 20
 
 
-def test_what_the_application_is_being_given_is_not_reported(play) -> None:
-    """N-HB-05, ``fault_untold_partitions_unreported``: a full heartbeat during the callback, as an answer was lost."""
+def test_partitions_of_a_running_callback_are_not_reported(play) -> None:
+    """N-HB-05, ``fault_untold_partitions_unreported``: a full heartbeat during the callback, because an answer was
+    lost."""
 
     def script(number: int, beat: Beat) -> Answer:
         if number == 3:
@@ -119,9 +120,10 @@ def test_what_the_application_is_being_given_is_not_reported(play) -> None:
     assert full.owned == {}
 
 
-def test_what_it_may_still_take_is_not_reported_and_taken_while_it_is_withdrawn(play) -> None:
-    """N-REC-02, N-HB-05, INV-KIP-09, ``fault_untold_partitions_unreported``: the metadata of the topic come during
-    ``onPartitionsAssigned(∅)``. What acknowledges nothing is taken as giving up both partitions (M-REC-23)."""
+def test_unreported_partitions_are_taken_while_they_are_withdrawn(play) -> None:
+    """N-REC-02, N-HB-05, INV-KIP-09, ``fault_untold_partitions_unreported``: the metadata of the topic arrive during
+    ``onPartitionsAssigned(∅)``. A heartbeat that acknowledges nothing counts as the revocation of both partitions
+    (M-REC-23)."""
     known, release = threading.Event(), threading.Event()
 
     def script(number: int, beat: Beat) -> Answer:
@@ -142,9 +144,9 @@ def test_what_it_may_still_take_is_not_reported_and_taken_while_it_is_withdrawn(
 
 
 @pytest.mark.parametrize("commits", [True, False])
-def test_what_a_callback_failed_to_take_stays_when_it_is_withdrawn(play, commits: bool) -> None:
+def test_partitions_of_a_failed_callback_stay_when_they_are_withdrawn(play, commits: bool) -> None:
     """N-REC-03, N-REC-09, ``fault_failed_assignment_stays``. Without auto-commit the retry has begun in the background
-    (N-REC-01), and what is withdrawn is revoked after it."""
+    (N-REC-01), and withdrawn partitions are revoked after it."""
 
     def script(number: int, beat: Beat) -> Answer:
         changes = {0: (1, (0,)), 4: (2, (0, 1)), 8: (3, (0,))}

@@ -1,4 +1,4 @@
-"""Kafka's own coordinator in a JVM: what goes in, what comes out, and that the trace alone moves it."""
+"""Kafka's own coordinator in a JVM: its inputs and outputs, and that only the trace drives it."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def loaded_group() -> Record:
     )
 
 
-def test_load_restores_what_the_log_holds(kafka: KafkaJvm) -> None:
+def test_load_restores_the_state_in_the_log(kafka: KafkaJvm) -> None:
     gone = Record(GroupMetadataKey("other"), None)
     seen = run(
         kafka,
@@ -271,7 +271,7 @@ def test_requests_while_loading_and_without_the_partition(kafka: KafkaJvm) -> No
     ]
 
 
-def test_unload_answers_what_is_parked_and_forgets_the_groups(kafka: KafkaJvm) -> None:
+def test_unload_answers_parked_requests_and_forgets_the_groups(kafka: KafkaJvm) -> None:
     seen = run(
         kafka,
         *STABLE[:4],
@@ -291,7 +291,7 @@ def test_unload_answers_what_is_parked_and_forgets_the_groups(kafka: KafkaJvm) -
 
 
 def test_a_request_of_two_operations_keeps_its_name(kafka: KafkaJvm) -> None:
-    """DeleteGroups looks for share groups first, which waits for earlier writes, then deletes (C-ADM-09)."""
+    """DeleteGroups first looks for share groups, which waits for earlier writes, and then deletes (C-ADM-09)."""
     delete = request(2, 2, 2, DeleteGroupsRequest(("g", "none")))
     seen = run(kafka, LOADED, join(1, 1), delete, Appended(3, offset=1), Appended(4, offset=2))
     assert seen[2].timers == {operation(2): 5_002}
@@ -305,7 +305,7 @@ def test_a_request_of_two_operations_keeps_its_name(kafka: KafkaJvm) -> None:
     }
 
 
-def test_answers_hold_only_what_their_version_carries(kafka: KafkaJvm) -> None:
+def test_answers_hold_only_the_fields_of_their_version(kafka: KafkaJvm) -> None:
     seen = run(kafka, LOADED, join(1, 1, version=0, rebalance=-1), TimerFired(3_001, JOIN))
     assert groups(seen)["g"].members[0].rebalance_timeout_ms == 10_000  # v0: the session timeout
     joined = only(seen[2]).body

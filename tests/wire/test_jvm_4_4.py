@@ -1,4 +1,4 @@
-"""A fault that came with Kafka 4.4: a tie of votes for two assignors bumps the epoch (M-HB-15, LIV-17)."""
+"""A fault that Kafka 4.4 introduced: a tie of votes for two assignors bumps the epoch (M-HB-15, LIV-17)."""
 
 from __future__ import annotations
 

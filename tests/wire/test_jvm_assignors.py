@@ -1,4 +1,5 @@
-"""Sticky, cooperative-sticky and the server assignors beside Kafka's own classes, over rounds of random groups."""
+"""Sticky, cooperative-sticky and the server assignors compared with Kafka's own classes, over rounds of random
+groups."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def kafka(request: pytest.FixtureRequest, assignors_of: AssignorsOf) -> Iterator
 
 
 def compare(kafka: KafkaAssignors, rounds: Callable[[int], Iterator[Round]]) -> int:
-    """Returns in how many rounds both refused."""
+    """Return the number of rounds in which both refused."""
     refused = 0
     asked = [each for seed in range(SEEDS) for each in rounds(seed)]
     for each, answer in zip(asked, kafka.ask([each.question for each in asked]), strict=True):
@@ -76,7 +77,7 @@ def test_members_come_to_an_assignor_in_this_order(kafka: KafkaAssignors) -> Non
 
 
 def claims(held: str, topics: str, generation: int = 1) -> GroupMember:
-    """``t0 u1`` are partition 0 of t and partition 1 of u."""
+    """Return partitions from names: ``t0 u1`` are partition 0 of t and partition 1 of u."""
     owned = tuple(TopicPartition(word[0], int(word[1:])) for word in held.split())
     return GroupMember(Subscription(tuple(topics), None, owned, generation))
 
@@ -90,7 +91,7 @@ SHRUNK = {"a": claims("t0 t3", "t"), "b": claims("t1 u0 u1", "tu")}
 def both(
     kafka: KafkaAssignors, topics: dict[str, Topic], members: dict[str, GroupMember], *, faults: bool
 ) -> list[dict[str, list[str]] | str]:
-    """What Kafka answers and what this project does."""
+    """Return Kafka's answer and the answer of this project."""
     answers: list[dict[str, list[str]] | str] = []
     (answer,) = kafka.ask([client.assign("cooperative-sticky", topics.values(), members)])
     for ask in (
@@ -126,7 +127,7 @@ def test_faults_can_be_followed(kafka: KafkaAssignors, members: dict[str, GroupM
 def test_a_former_owner_that_unsubscribed(kafka: KafkaAssignors) -> None:
     topics = {"t": Topic("t", b"", 1), "u": Topic("u", b"", 1)}
     theirs, ours = both(kafka, topics, UNSUBSCRIBED, faults=False)
-    assert theirs == {"a": [], "b": ["t0"], "c": ["u0"]}  # A-STICKY-25: b subscribes to u alone
+    assert theirs == {"a": [], "b": ["t0"], "c": ["u0"]}  # A-STICKY-25: b subscribes only to u
     assert isinstance(ours, dict)
     assert ours["b"] == []
 
@@ -145,7 +146,7 @@ def test_a_member_without_topics_gets_those_of_others(kafka: KafkaAssignors) -> 
 def test_a_topic_that_came_back_smaller(kafka: KafkaAssignors) -> None:
     topics = {"t": Topic("t", b"", 2), "u": Topic("u", b"", 2)}
     theirs, ours = both(kafka, topics, SHRUNK, faults=True)
-    assert theirs == {"a": ["t0", "t3"], "b": ["t1", "u0", "u1"]}  # A-STICKY-27: there is no t3
+    assert theirs == {"a": ["t0", "t3"], "b": ["t1", "u0", "u1"]}  # A-STICKY-27: t3 does not exist
     assert ours == {"a": ["t0"], "b": ["u0", "u1"]}  # t1 goes to a, in the next round
     alike = {"a": claims("t0 t5", "tu"), "b": claims("u0 u1", "tu")}
     theirs, ours = both(kafka, topics, alike, faults=True)

@@ -1,4 +1,4 @@
-"""Appends of a transaction are part of their step, and fail in it: the core does the same in two steps (F-RT-05)."""
+"""Appends of a transaction are part of their step, and fail in it; the core does the same in two steps (F-RT-05)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 pytestmark = pytest.mark.jvm
 
 STEPS = 80
-#: how many traces in which such an append fails
+#: the number of traces in which such an append fails
 ENOUGH = 40
 
 
@@ -49,7 +49,7 @@ def seen(traces: list[Generated]) -> list[list[Observation]]:
 
 
 def differing(traces: list[Generated], seen: list[list[Observation]]) -> int:
-    """On how many of the traces the core, run again, does not do what was seen."""
+    """Return the number of traces on which the core, run again, differs from the observations."""
     with closing(Core()) as core:
         ours = [core.run_until_raised(trace.settings, trace.profile, trace.events)[0] for trace in traces]
     return sum(
@@ -65,7 +65,7 @@ def test_a_failed_append_of_a_transaction_comes_to_the_same(
     assert differing(traces, seen) == 0
 
 
-def test_what_stays_of_it_would_be_seen(
+def test_an_incomplete_revert_would_be_seen(
     traces: list[Generated], seen: list[list[Observation]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Offsets, "revert", lambda *_: None)

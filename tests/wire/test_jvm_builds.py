@@ -1,4 +1,4 @@
-"""A folder of jars is a target as its release is: the jars of one, as they lie in an unpacked release."""
+"""A folder of jars is a target like its release: the jars of a release, as in an unpacked distribution."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RELEASE = "4.3.1"
 
 @pytest.fixture
 def unpacked(tmp_path: Path) -> Path:
-    """The jars of a whole broker, and some that a release has beside them, in ``libs``."""
+    """The jars of a whole broker, and some other jars of a release, in ``libs``."""
     require_harness(RELEASE)
     try:
         whole = jars.fetch(*broker_artifacts(RELEASE))
@@ -66,8 +66,8 @@ def test_spark_takes_a_folder_that_is_named_from_here(
     assert (by_folder["counts"], by_folder["coverage"]) == (by_release["counts"], by_release["coverage"])
 
 
-def test_a_rebuilt_jar_gets_classes_of_its_own(tmp_path: Path) -> None:
-    """The same names, other content: what was compiled against the old jars is not run with the new ones."""
+def test_a_rebuilt_jar_gets_its_own_classes(tmp_path: Path) -> None:
+    """The same names with other content: classes compiled against the old jars do not run with the new ones."""
     require_harness(RELEASE)
     for jar in jars.fetch(f"{ARTIFACT}:{RELEASE}"):
         (tmp_path / jar.name).write_bytes(jar.read_bytes())

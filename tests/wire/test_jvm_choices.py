@@ -1,4 +1,4 @@
-"""What Kafka chooses by the order of a hash map, and whether the comparison finds it out (NOT-10)."""
+"""Kafka's choices by the order of a hash map, and how the comparison finds them (NOT-10)."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def join(at_ms: int, number: int, member: str, regex: str) -> ev.Request:
     return ev.Request(at_ms, id=number, version=1, client_id="client", client_host="/127.0.0.1", body=body)
 
 
-def test_whose_topics_are_taken_decides_which_share_a_bucket(kafka: KafkaJvm) -> None:
-    """M-TGT-06: the type is stale, so one member's topics stand for everybody's. "Aa" and "BB" have one hash, so it is
-    the one that was put in first; only if that is "Aa" are there topics at all, which share a bucket too (A-UHOM-07).
-    Found by seed 196153928 of the mixed traces, as the generator was then."""
+def test_the_member_whose_topics_are_used_decides_which_share_a_bucket(kafka: KafkaJvm) -> None:
+    """The type is stale, so one member's topics stand for all members (M-TGT-06). "Aa" and "BB" have one hash, so the
+    topics are those of the member that was added first; only with "Aa" are there any topics, and these share a bucket
+    too (A-UHOM-07). Found by seed 196153928 of the mixed traces of an earlier generator."""
     topics = (ev.Topic("orders", ONE, 2), ev.Topic("orders-us", OTHER, 2))
     settings = Settings(group_consumer_assignment_interval_ms=0, group_consumer_assignors=("uniform",))
     events = [

@@ -1,4 +1,4 @@
-"""Kafka's own classes stepped over consumer groups: what goes in and comes out, field by field."""
+"""Kafka's own classes stepped over consumer groups: inputs and outputs, field by field."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def run(target: KafkaJvm, *events: ev.Event, settings: Settings | None = None) -
 
 
 def views(seen: Sequence[Observation]) -> dict[str, ConsumerGroupView]:
-    """The consumer groups at the end."""
+    """Return the consumer groups at the end."""
     now: dict[str, ConsumerGroupView] = {}
     for one in seen:
         for name, view in one.consumer_groups.items():
@@ -185,7 +185,7 @@ def test_a_first_member_writes_its_records_and_is_answered_when_they_are_replica
     assert (view.state, view.group_epoch, view.static_members) == (ConsumerGroupState.STABLE, 2, (("i", "m"),))
     assert view.partition_epochs == ((ORDERS, 0, 2), (ORDERS, 1, 2), (ORDERS, 2, 2))
     assert (view.members[0].assigned, view.members[0].server_assignor) == ((held,), "range")
-    assert view.refresh_deadline is None  # the group that set it is not the one that replay made
+    assert view.refresh_deadline is None  # another group object set it than the one of the replay
     assert reply(told) == c.ConsumerGroupHeartbeatResponse(
         ErrorCode.NONE,
         member_id="m",
@@ -195,8 +195,8 @@ def test_a_first_member_writes_its_records_and_is_answered_when_they_are_replica
     )
 
 
-def test_a_release_does_what_it_does(old: KafkaJvm) -> None:
-    """V-30, V-34, V-53, V-73: epochs from 1, topic metadata instead of a hash, no times, no assignment epochs."""
+def test_an_old_release_writes_its_own_records(old: KafkaJvm) -> None:
+    """Epochs from 1, topic metadata instead of a hash, no times, no assignment epochs (V-30, V-34, V-53, V-73)."""
     (joined,) = run(old, join(10, 1))[2:]
     kinds = {type(record.key): record.value for record in joined.records}
     assert kinds[r.ConsumerGroupPartitionMetadataKey] == r.ConsumerGroupPartitionMetadataValue(
@@ -243,7 +243,7 @@ def test_a_regex_is_resolved_when_the_trace_says_so(kafka: KafkaJvm) -> None:
     assert seen[5].error == "NoSuchTask"
 
 
-#: Expressions that RE2/J refuses, for each reason that it has.
+#: Expressions that RE2/J rejects, one for each of its reasons.
 BROKEN = (
     "(", "(((", "(?:", "é(", "日本[", "[", "[a", "[]", "[^]", "[[:alpha:]", "a)", ")", "*", "a|*", "(+)", "a(*b)",
     "**", "a**", "a*+", "a???", "a{1,2}{3}", "x{2}??", "a{2,1}", "a{1001}", "a{1,1001}", "\\", "a\\", "[\\", "\\8",
@@ -251,7 +251,7 @@ BROKEN = (
     "[z-a]", "(?P<>a)", "(?P<n", "(?P<a b>x)", "(?P=n)", "(?=a)", "ord(?=ers)", "(?!a)", "(?i", "(?z)", "(?-)",
     "(?>a)", "(?#c)", "(?x)a b", "(?P",
 )  # fmt: skip
-#: Refused for another reason by the RE2/J of Kafka 4.0, which does not know groups named as in ``(?<n>a)``.
+#: The RE2/J of Kafka 4.0, which does not know groups named as in ``(?<n>a)``, gives another reason.
 LOOKING_BEHIND = ("(?<=a)", "(?<!a)")
 #: Expressions that only one of RE2 and RE2/J accepts (M-RX-01).
 ONLY_RE2 = ("\\C", "(?P<n>a)(?P<n>b)", "(?P<é>a)", "x{99999999999}")
@@ -264,7 +264,7 @@ ONLY_RE2J = ("(a{100}){100}", "\\é")
 def test_a_regex_that_does_not_compile_is_answered_in_kafkas_words(
     release: str, fixture: str, request: pytest.FixtureRequest
 ) -> None:
-    """M-VAL-08: the words name the expression and the reason."""
+    """The message names the expression and the reason (M-VAL-08)."""
     same = BROKEN if release == "4.0.2" else (*BROKEN, *LOOKING_BEHIND)
     tried = (*same, *ONLY_RE2, *ONLY_RE2J)
     events = [*START, *(join(10, n, f"m{n}", None, group=f"g{n}", regex=each) for n, each in enumerate(tried, 1))]
@@ -309,7 +309,7 @@ def test_a_task_ends_with_the_partition(kafka: KafkaJvm) -> None:
 
 
 def test_topics_that_the_member_may_not_describe(kafka: KafkaJvm) -> None:
-    """M-VAL-02, M-DESC-01, M-RX-06; the right is asked for when the task runs, of the request that started it."""
+    """The right is checked when the task runs, for the request that started it (M-VAL-02, M-DESC-01, M-RX-06)."""
     by_name = run(kafka, join(0, 1, denied=["orders"]))[-1]
     assert reply(by_name).error_code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
     seen = run(
@@ -355,7 +355,7 @@ def test_topics_grow_move_and_are_made_anew(kafka: KafkaJvm) -> None:
 
 
 def test_a_group_has_its_own_configuration_and_no_other_trace_has_it(kafka: KafkaJvm) -> None:
-    """M-CFG-01: out of range is taken to the bound."""
+    """A value out of range becomes the bound (M-CFG-01)."""
     config = ev.GroupConfig(consumer_session_timeout_ms=99_000, consumer_heartbeat_interval_ms=7_000)
     seen = run(
         kafka, ev.GroupConfigChanged(0, "g", config), join(1, 1), ev.GroupConfigChanged(2, "g", None), beat(3, 2)
@@ -388,7 +388,7 @@ def test_settings_reach_kafka(kafka: KafkaJvm) -> None:
 
 
 def test_ids_that_kafka_draws_are_those_of_the_suite(kafka: KafkaJvm) -> None:
-    """M-VAL-26. An id that would begin with a hyphen is drawn again, by Kafka as by us."""
+    """Kafka and the core draw another id instead of one that begins with a hyphen (M-VAL-26)."""
     wanted = 210  # the first such id is number 205
     seen = run(kafka, *(join(n, n + 1, "", version=0) for n in range(wanted)))
     drawn = [
@@ -404,7 +404,7 @@ def test_ids_that_kafka_draws_are_those_of_the_suite(kafka: KafkaJvm) -> None:
 
 def test_timers_of_two_groups_can_have_one_key(kafka: KafkaJvm) -> None:
     """A fault (docs/findings.md): group ``g`` with member ``0-x``, group ``g-0`` with member ``x``. The second member
-    leaves, and takes the first one's session timer with it; nothing will ever expire that one."""
+    leaves, and cancels the session timer of the first; the first member never expires."""
     seen = run(kafka, join(0, 1, "0-x"), join(1_000, 2, "x", group="g-0"), beat(1_001, 3, "x", -1, group="g-0"))
     assert [one.timers[session("g", "0-x")] for one in seen[2:4]] == [45_000, None]
     assert [one.timers[session("g-0", "x")] for one in seen[3:]] == [46_000, None]
@@ -431,17 +431,17 @@ def made(request: pytest.FixtureRequest, kafka: KafkaJvm) -> list[Generated]:
 
 
 def test_a_trace_played_against_kafka_runs_the_same_in_one_go(made: list[Generated], kafka: KafkaJvm) -> None:
-    """Nothing of the generator's is impossible, and neither Kafka nor the harness keeps anything between traces."""
+    """No event of the generator is impossible, and neither Kafka nor the harness keeps state between traces."""
     for trace, again in zip(made, kafka.run_many([(t.settings, t.events) for t in made]), strict=True):
         assert trace.failure is None
         for index, (one, other) in enumerate(zip(trace.observations, again, strict=True)):
             following = trace.events[index + 1] if index + 1 < len(trace.events) else None
-            if not isinstance(following, ev.AppendFailed):  # that it fails was not known when the event was played
+            if not isinstance(following, ev.AppendFailed):  # its failure was not known when the event was played
                 assert one == other, (trace.seed, index)
 
 
-def test_what_kafka_wrote_it_loads_as_we_hand_it_back(made: list[Generated], kafka: KafkaJvm) -> None:
-    """Every record goes through both translations: the groups after a fail-over are those before it."""
+def test_kafka_loads_its_own_records_after_translation(made: list[Generated], kafka: KafkaJvm) -> None:
+    """Every record passes both translations: the groups after a fail-over equal those before it."""
     compared = 0
     for trace in made:
         log: list[Record] = []
@@ -483,10 +483,10 @@ def test_kafka_still_has_its_faults(path: Path, kafka: KafkaJvm) -> None:
 
 @pytest.mark.parametrize(("release", "profile"), [("4.1.2", "kafka-4.1"), ("4.3.1", "kafka-4.3")])
 @pytest.mark.parametrize("protocol", [GroupProtocol.CONSUMER, GroupProtocol.MIXED])
-def test_the_core_does_what_kafka_does(
+def test_the_core_behaves_like_kafka(
     release: str, profile: str, protocol: GroupProtocol, kept: Callable[..., list[Generated]]
 ) -> None:
-    """A few traces of those that ``fencepost conform`` runs by the million, and the ones that are kept."""
+    """A few of the traces that ``fencepost conform`` runs by the million, and the kept traces."""
     require_harness(release)
     checker = Checker(Job(f"kafka:{release}", profile, 60, model=False, protocol=protocol))
     try:
@@ -499,7 +499,7 @@ def test_the_core_does_what_kafka_does(
 
 
 def test_core_and_model_know_the_topics_as_kafka_4_0_does() -> None:
-    """V-136: in this trace a look at the topics is lost, and a target is due."""
+    """In this trace a check of the topics is lost, and a target is due (V-136)."""
     require_harness("4.0.2")
     checker = Checker(Job("kafka:4.0.2", "kafka-4.0", 60, model=True, protocol=GroupProtocol.CONSUMER))
     try:
@@ -510,7 +510,7 @@ def test_core_and_model_know_the_topics_as_kafka_4_0_does() -> None:
 
 
 def _hard(view: ConsumerGroupView) -> tuple[object, ...]:
-    """What the log restores: all but the deadline, and what a release may have left of old records."""
+    """Return the state that the log restores: everything except the deadline, and old records of a release."""
     return (
         view.group_epoch, view.metadata_hash, view.assignment_epoch, view.assignment_timestamp, view.members,
         view.static_members, view.target, view.partition_epochs, view.regexes,

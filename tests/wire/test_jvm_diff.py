@@ -1,4 +1,4 @@
-"""Kafka's coordinator event by event, beside the core and beside another release."""
+"""Kafka's coordinator event by event, compared with the core and with another release."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compared(one: str, other: str, protocol: GroupProtocol, traces: int) -> Grou
 
 
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
-def test_event_by_event_kafka_does_what_it_does_in_one_go(protocol: GroupProtocol) -> None:
+def test_kafka_steps_event_by_event_as_in_one_go(protocol: GroupProtocol) -> None:
     require_harness(NEW)
     failed = 0
     with KafkaJvm(NEW) as kafka, KafkaJvm(NEW) as stepped:
@@ -53,7 +53,7 @@ def test_event_by_event_kafka_does_what_it_does_in_one_go(protocol: GroupProtoco
 def test_kafka_and_the_core_of_its_profile_are_the_same_either_way(
     protocol: GroupProtocol, sides: tuple[str, str]
 ) -> None:
-    """Choices that only Kafka knows are followed, on whichever side it stands: seeds 5 and 11 need that."""
+    """Choices that only Kafka knows are followed, on either side: seeds 5 and 11 need that."""
     require_harness(NEW)
     found = compared(*sides, protocol, 14)
     assert not found.groups, list(found.groups)
@@ -89,8 +89,11 @@ def test_two_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert group["shortest"]["not_in_profile"] == {}, key
 
 
-def test_what_two_releases_choose_differently_is_told_as_a_choice(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who is given which partition on equal terms (M-TGT-04): the model of 4.4 allows what either release did."""
+def test_a_free_choice_that_differs_between_releases_is_reported_as_a_choice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The partition of each member on equal terms is a free choice (M-TGT-04): the model of 4.4 allows both releases'
+    results."""
     require_harness("4.3.1")
     require_harness("4.4.0")
     words = ["diff", "kafka:4.3.1", "kafka:4.4.0", "--protocol", "consumer", "--seed", "342", "--traces", "1"]

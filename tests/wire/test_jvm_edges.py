@@ -1,4 +1,4 @@
-"""Numbers at the ends of their ranges: Kafka and the core do the same with each."""
+"""Numbers at the ends of their ranges: Kafka and the core agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.jvm
 
 @pytest.mark.parametrize(("release", "name"), [("4.4.0", "kafka-4.4"), ("4.0.2", "kafka-4.0")])
 def test_kafka_does_the_same_with_every_number(release: str, name: str) -> None:
-    """G-VOC-04, G-VOC-07, O-COMMIT-14; negative offsets, epochs and partitions among them."""
+    """Negative offsets, epochs and partitions are among them (G-VOC-04, G-VOC-07, O-COMMIT-14)."""
     require_harness(release)
     profile = PROFILES[name]
     tried = [*edges(profile), *last_epochs(profile)]

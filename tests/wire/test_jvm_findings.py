@@ -1,4 +1,4 @@
-"""Faults of Kafka that its coordinator shows when it is stepped; each trace can be replayed by anyone."""
+"""Faults that Kafka's coordinator shows when it is stepped; each trace can be replayed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 pytestmark = pytest.mark.jvm
 
 JOIN = TimerKey(TimerKind.JOIN, "g")
-#: A consumer's subscription of version 0 that announces two thousand million topics and holds none.
+#: A consumer's subscription of version 0 that announces two thousand million topics and has none.
 UNREADABLE = (Protocol("range", b"\x00\x00\x7f\xff\xff\xff"),)
 
 
@@ -30,7 +30,7 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaJvm]:
 
 
 def test_an_unreadable_subscription_leaves_its_group_without_a_join_timer(kafka: KafkaJvm) -> None:
-    """Completing the join phase throws after the generation was counted, as in C-ST-27 and C-JOIN-72."""
+    """The end of the join phase throws after the generation was counted, as in C-ST-27 and C-JOIN-72."""
     seen = run(
         kafka, LOADED, join(1, 1, protocols=UNREADABLE, version=3), Appended(2, offset=1), TimerFired(3_001, JOIN)
     )
@@ -40,8 +40,8 @@ def test_an_unreadable_subscription_leaves_its_group_without_a_join_timer(kafka:
 
 
 def test_a_static_member_can_stop_every_group_of_its_partition(kafka: KafkaJvm) -> None:
-    """C-STATIC-03 logs the replacement's subscription unread. No later load gets past that record: from then on all
-    groups of the partition are refused, whichever broker leads it."""
+    """C-STATIC-03 logs the replacement's subscription without parsing it. No later load gets past that record: from
+    then on all groups of the partition are unavailable, whichever broker leads it."""
     first = member_id("static", 0)
     events: list[Event] = [
         LOADED,

@@ -1,4 +1,4 @@
-"""What is pinned of the findings is what Kafka's own coordinator does, on the oldest and on the newest release."""
+"""The pinned verdicts of findings agree with Kafka's own coordinator, for the oldest and the newest release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rare traces that are kept of a release: core and Kafka do the same, and the model follows."""
+"""The rare kept traces of a release: core and Kafka agree, and the model follows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.mark.parametrize(("release", "profile"), [("4.3.1", KAFKA_4_3), ("4.4.0", KAFKA_4_4)])
-def test_kafka_does_what_the_core_does(release: str, profile: Profile, kept: Callable[..., list[Generated]]) -> None:
+def test_kafka_behaves_like_the_core(release: str, profile: Profile, kept: Callable[..., list[Generated]]) -> None:
     require_harness(release)
     traces = [trace for protocol in GroupProtocol for trace in kept(protocol, profile)]
     with KafkaJvm(release) as kafka:

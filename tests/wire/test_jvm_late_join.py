@@ -1,4 +1,5 @@
-"""What is told to a join that was given up is told to nobody else (M-RSP-01, LIV-07): in Kafka, and when intended."""
+"""Partitions in the answer to an abandoned join are assigned to no other member (M-RSP-01, LIV-07), in Kafka and under
+``intended``."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def _asks(number: int, member: str, epoch: int, *owned: int) -> ev.Request:
     return ev.Request(100 * number, id=number, version=1, client_id="client", client_host="/127.0.0.1", body=body)
 
 
-#: m1 joins, is asked to wait for what m2 has, and when that is free its first join comes, which it has given up
+#: m1 joins, must wait for partitions of m2, and when they are free its first, abandoned join arrives
 EVENTS = (
     ev.TopicsChanged(0, (ev.Topic("t", TOPIC, 2),), version=1),
     ev.Load(0, leader_epoch=1, records=()),
@@ -70,13 +71,13 @@ def _is_told_to_nobody(seen: list[Observation]) -> None:
 
 
 @pytest.mark.parametrize("profile", [INTENDED, PROFILES["kafka-4.4"]], ids=lambda profile: profile.name)
-def test_the_core_tells_nobody(profile: Profile) -> None:
+def test_the_core_informs_no_member(profile: Profile) -> None:
     _is_told_to_nobody(list(Core().run(SETTINGS, profile, EVENTS)))
 
 
 @pytest.mark.jvm
 @pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
-def test_kafka_tells_nobody(release: str) -> None:
+def test_kafka_informs_no_member(release: str) -> None:
     require_harness(release)
     with KafkaJvm(release) as kafka:
         _is_told_to_nobody(list(kafka.run(SETTINGS, PROFILES["kafka-4.4"], EVENTS)))

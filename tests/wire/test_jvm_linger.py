@@ -1,4 +1,4 @@
-"""Flushing step by step does the same as Kafka's own linger 0, in which a failing append is part of its operation."""
+"""Flushing step by step equals Kafka's own linger 0, in which a failing append is part of its operation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 pytestmark = pytest.mark.jvm
 
 TRACES = 100
-#: what a trace did from one point at which no append is open to the next
+#: the behaviour of a trace between two points without a pending append
 Stretch = tuple[list[object], list[object], dict[TimerKey, int], dict[str, GroupView], list[str]]
 
 
 def stretches(events: tuple[Event, ...], seen: list[Observation]) -> list[Stretch]:
-    """The observations, with each failed append joined to the step that it belongs to."""
+    """Return the observations, with each failed append joined to its step."""
     result: list[Stretch] = []
     timers: dict[TimerKey, int] = {}
     groups: dict[str, GroupView] = {}
@@ -38,7 +38,7 @@ def stretches(events: tuple[Event, ...], seen: list[Observation]) -> list[Stretc
     return result
 
 
-def test_a_step_that_is_flushed_apart_does_what_linger_zero_does() -> None:
+def test_a_separately_flushed_step_behaves_like_linger_zero() -> None:
     require_harness()
     traces = [generate(seed, KAFKA_4_3, 80) for seed in range(TRACES)]
     asked = [(trace.settings, trace.events) for trace in traces]
@@ -54,7 +54,8 @@ def test_a_step_that_is_flushed_apart_does_what_linger_zero_does() -> None:
 
 
 def test_operations_of_one_step_are_flushed_one_by_one() -> None:
-    """What the first of them could not append is undone before the second runs, which then has nothing to fail with."""
+    """The changes of the first operation that were not appended are undone before the second runs, which then has
+    nothing to fail with."""
     require_harness()
     events = (
         LOADED,

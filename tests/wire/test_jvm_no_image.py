@@ -1,4 +1,4 @@
-"""A coordinator that was never told which topics exist: Kafka, core and model do the same (M-RX-03, M-RX-04, V-43)."""
+"""A coordinator that never got the list of topics: Kafka, core and model agree (M-RX-03, M-RX-04, V-43)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BODY = ConsumerGroupHeartbeatRequest(
 RESOLVED = ev.TaskDone(1, ev.TaskKey(ev.TaskKind.REGEX, "g"))
 JOINED = (LOADED, request(0, 1, 1, BODY), RESOLVED)
 LATER = request(30_000, 2, 1, replace(BODY, member_epoch=1))
-#: what is told, and when: nothing at all; an image without topics after the resolution; one before everything, too
+#: which lists it gets, and when: none at all; one without topics after the resolution; one before everything, too
 TOLD = {
     "never": (*JOINED, LATER),
     "after": (*JOINED, ev.TopicsChanged(20_000, (), version=5), LATER),

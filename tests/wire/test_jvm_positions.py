@@ -1,4 +1,4 @@
-"""What a reader knows of its partitions is what Kafka's own ``SubscriptionState`` does, call by call (8.7)."""
+"""A reader's knowledge of its partitions equals Kafka's own ``SubscriptionState``, call by call (8.7)."""
 
 from __future__ import annotations
 

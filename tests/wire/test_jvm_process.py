@@ -1,4 +1,5 @@
-"""The process around the harness: missing parts are named, faults are told, nothing hangs and nothing is left over."""
+"""The process around the harness: missing parts are named, faults are reported, nothing hangs, and no process is left
+over."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def python(code: str, timeout_s: float = 30.0) -> LineProcess:
     return LineProcess([sys.executable, "-u", "-c", code], timeout_s)
 
 
-def test_without_java_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_java_the_message_names_the_jdk_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("FENCEPOST_CACHE", str(tmp_path))
@@ -31,7 +32,7 @@ def test_without_java_the_message_says_what_to_install(monkeypatch: pytest.Monke
         run(KafkaJvm(RELEASE), LOADED)
 
 
-def test_an_old_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_old_java_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     old = tmp_path / "bin" / "java"
     old.parent.mkdir()
     old.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
@@ -87,7 +88,7 @@ def test_large_exchanges_do_not_block() -> None:
     process.close()
 
 
-def test_a_process_that_dies_is_told_with_its_last_words() -> None:
+def test_a_process_that_dies_is_reported_with_its_last_output() -> None:
     process = python("import sys\nsys.stdin.readline()\nsys.exit('out of paper')")
     with pytest.raises(ProcessFault, match=r"it ended.*\n.*out of paper"):
         process.exchange(b"go\n", 1)
@@ -102,7 +103,7 @@ def test_a_process_that_hangs_is_ended() -> None:
 
 
 @pytest.mark.jvm
-def test_a_trace_that_the_harness_cannot_run_is_told_and_the_next_one_runs() -> None:
+def test_a_trace_that_the_harness_cannot_run_is_reported_and_the_next_one_runs() -> None:
     require_harness()
     with KafkaJvm(RELEASE) as kafka:
         with pytest.raises(ProcessFault, match=r"could not run a trace: .*UnsupportedVersion"):
@@ -112,7 +113,7 @@ def test_a_trace_that_the_harness_cannot_run_is_told_and_the_next_one_runs() -> 
 
 
 @pytest.mark.jvm
-def test_a_killed_jvm_is_told_and_replaced() -> None:
+def test_a_killed_jvm_is_reported_and_replaced() -> None:
     require_harness()
     with KafkaJvm(RELEASE) as kafka:
         run(kafka, LOADED)
@@ -125,7 +126,7 @@ def test_a_killed_jvm_is_told_and_replaced() -> None:
 
 @pytest.mark.jvm
 def test_a_trace_that_cannot_be_run_costs_that_trace_only() -> None:
-    """Whether the harness says so, or the JVM ends by it; here somebody ends it beside."""
+    """The same error, whether the harness reports the failure, or the JVM ends; here the test kills it."""
     require_harness()
     good, bad = (Settings(), [LOADED, join(1, 1)]), (Settings(), [LOADED, join(1, 1, version=99)])
     with KafkaJvm(RELEASE) as kafka:
@@ -139,7 +140,7 @@ def test_a_trace_that_cannot_be_run_costs_that_trace_only() -> None:
 
 
 @pytest.mark.jvm
-def test_a_jvm_that_does_not_start_is_no_matter_of_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jvm_that_does_not_start_is_not_a_fault_of_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness, "command", lambda _: [sys.executable, "-c", "raise SystemExit('no room')"])
     with KafkaJvm(RELEASE) as kafka, pytest.raises(NoStart, match="no room"):
         kafka.run_each([(Settings(), [LOADED])] * 3)

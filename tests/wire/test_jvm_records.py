@@ -1,4 +1,4 @@
-"""Records in bytes: the codec writes what Kafka's serde writes, reads what it reads, and refuses what it refuses."""
+"""Records in bytes: the codec writes, reads and rejects as Kafka's serde does."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_types_are_known_by_kafkas_names(pair: Pair) -> None:
     assert list(compare.names(kafka, codec)) == []
 
 
-def test_what_is_kept_of_kafka_is_what_it_says(pair: Pair) -> None:
+def test_kept_answers_of_kafka_are_current(pair: Pair) -> None:
     kafka, codec, release = pair
     assert tuple(kept.asked(kafka, codec, release)) == kept.kept()[release]
 
@@ -80,7 +80,7 @@ def test_what_is_kept_of_kafka_is_what_it_says(pair: Pair) -> None:
 @pytest.mark.parametrize("size", [1_000_000, 1_000_001])
 @pytest.mark.all
 def test_a_list_may_be_as_long_as_the_release_allows(pair: Pair, size: int) -> None:
-    """All its elements are there (F-REC-23)."""
+    """All its elements are present (F-REC-23)."""
     kafka, codec, _ = pair
     key, value = codec.encode(Record(RegexKey("g", "r"), RegexValue(("",) * size, version=1, timestamp=2)))
     (answer,) = kafka.ask([client.read(key, value)])
@@ -91,7 +91,7 @@ def test_a_list_may_be_as_long_as_the_release_allows(pair: Pair, size: int) -> N
 
 @pytest.mark.parametrize("fault", codec_faults.FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_in_the_codec_is_seen(newest: Pair, fault: Mutant) -> None:
-    """An older release has not all the fields that faults are about."""
+    """An older release lacks some of the fields that faults are about."""
     kafka, codec, _ = newest
     with planted(fault):
         found = [compare.writing(kafka, codec, "seen", 400), compare.reading(kafka, codec, "seen", 2_500)]
@@ -104,7 +104,7 @@ LOGS = 60
 
 @pytest.fixture(scope="module", params=["kafka-4.4", pytest.param("kafka-4.3", marks=pytest.mark.all)])
 def loader(request: pytest.FixtureRequest) -> Iterator[tuple[KafkaLoader, Codec]]:
-    """Of earlier releases the loader is elsewhere, and not asked."""
+    """Earlier releases have the loader elsewhere, and are not asked."""
     try:
         kafka = KafkaLoader(kept.RELEASES[request.param])
     except CannotRun as reason:
@@ -115,8 +115,8 @@ def loader(request: pytest.FixtureRequest) -> Iterator[tuple[KafkaLoader, Codec]
         kafka.close()
 
 
-def test_a_load_takes_what_kafkas_own_loader_takes(loader: tuple[KafkaLoader, Codec], seed: str) -> None:
-    """From logs on disk, with records of unknown types, torn ones and control batches (F-LOAD-02, F-REC-26)."""
+def test_a_load_accepts_the_records_that_kafkas_loader_accepts(loader: tuple[KafkaLoader, Codec], seed: str) -> None:
+    """Logs on disk, with records of unknown types, torn ones and control batches (F-LOAD-02, F-REC-26)."""
     assert list(differences(*loader, seed, LOGS)) == [], f"seed {seed}"
 
 
@@ -141,5 +141,5 @@ def test_a_layout_of_another_release_is_seen(pair: Pair) -> None:
 
 
 def test_groups_belong_where_kafka_has_them(pair: Pair, seed: str) -> None:
-    """F-LOC-01, F-LOC-02, F-LOC-03, F-LOC-05: names of any characters, halves of pairs and none among them."""
+    """Names of any characters, including unpaired surrogates (F-LOC-01, F-LOC-02, F-LOC-03, F-LOC-05)."""
     assert list(compare.places(pair[0], seed, 2_000)) == [], f"seed {seed}"

@@ -1,4 +1,4 @@
-"""What Kafka makes of a consumer's metadata that cannot be read (G-DATA-10), and that core and model do the same."""
+"""Kafka's treatment of a consumer's unreadable metadata (G-DATA-10); core and model agree."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def kafka() -> Iterator[KafkaJvm]:
 
 
 def until_completed(metadata: bytes) -> list[Event]:
-    """A member that is alone rejoins with this metadata; its JoinGroup is what completes the join phase."""
+    """A member that is alone rejoins with this metadata; its JoinGroup ends the join phase."""
     joined = [LOADED, join(10, 1, version=3), Appended(11, offset=1), TimerFired(3_010, TimerKey(TimerKind.JOIN, "g"))]
     synced = [sync(3_011, 2, M0, given=b"x"), Appended(3_012, offset=2)]
     return [*joined, *synced, join(3_020, 3, M0, version=3, protocols=(Protocol("range", metadata),))]
@@ -68,7 +68,7 @@ def test_an_impossible_length_fails_the_request_that_ended_the_phase(kafka: Kafk
     assert last == ({3: ErrorCode.UNKNOWN_SERVER_ERROR}, GroupState.PREPARING_REBALANCE, 2)
 
 
-def test_nobody_is_answered_when_a_timer_ends_the_phase(kafka: KafkaJvm) -> None:
+def test_no_member_is_answered_when_a_timer_ends_the_phase(kafka: KafkaJvm) -> None:
     wrong = (Protocol("range", THROWN["count negative"]),)
     events = [LOADED, join(10, 1, version=3, protocols=wrong), Appended(11, offset=1)]
     last = in_step(kafka, [*events, TimerFired(3_010, TimerKey(TimerKind.JOIN, "g"))])
@@ -83,7 +83,8 @@ def test_a_leave_that_ends_the_phase_fails_and_the_parked_are_not_answered(kafka
 
 
 def in_step(kafka: KafkaJvm, events: list[Event]) -> tuple[dict[int, ErrorCode], GroupState, int]:
-    """Errors answered in the last step, state and generation after it, of Kafka; core and model do the same."""
+    """Return Kafka's errors in the last step, and the state and generation after it; check that core and model
+    agree."""
     seen = run(kafka, *events)
     assert first_difference(Core().run(Settings(), KAFKA_4_3, events), seen) is None
     assert follow(Settings(), KAFKA_4_3, events, seen).refused is None

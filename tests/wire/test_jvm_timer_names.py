@@ -1,4 +1,4 @@
-"""Timers whose key and names are the same strings, the other way round: whose they are is told by their order."""
+"""Timers whose key and names are the same strings in another split: their order shows the owner."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def join(at_ms: int, number: int, group: str, member: str) -> ev.Request:
 
 @pytest.mark.parametrize(("release", "profile"), [("4.0.2", KAFKA_4_0), ("4.4.0", KAFKA_4_4)])
 def test_member_and_group_that_are_named_like_group_and_member(release: str, profile: Profile) -> None:
-    """Group "--" with member "-" and group "-" with member "--" share one key (C-TMR-11); found by a random trace."""
+    """Group "--" with member "-" and group "-" with member "--" share one key (C-TMR-11). A random trace found this."""
     require_harness(release)
     topics = (ev.Topic("t", bytes(15) + b"\x01", 2),)
     core = core_session(Settings(), profile)

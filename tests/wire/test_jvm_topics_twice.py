@@ -22,7 +22,7 @@ RELEASES = [("4.0.2", "kafka-4.0"), ("4.3.1", "kafka-4.3"), ("4.4.0", "kafka-4.4
 
 
 def topics(by_id: bool, *named: tuple[str, tuple[int, ...]]) -> tuple[o.OffsetCommitRequestTopic, ...]:
-    """``orders`` by name or by id, and what does not exist as well, each with the numbers of its partitions."""
+    """Return ``orders`` by name or by id, and topics that do not exist, each with the numbers of its partitions."""
 
     def told(name: str) -> dict[str, Any]:
         return {"topic_id": TOPIC.topic_id if name == "orders" else bytes(15) + b"\x63"} if by_id else {"name": name}
@@ -36,7 +36,7 @@ def topics(by_id: bool, *named: tuple[str, tuple[int, ...]]) -> tuple[o.OffsetCo
     )
 
 
-#: Nothing is refused; a partition is named twice; a topic is refused before, between and behind; a partition is.
+#: All accepted; a partition named twice; a rejected topic before, between and behind; a rejected partition.
 REQUESTS = [
     [("orders", (0,)), ("orders", (1,))],
     [("orders", (0, 0)), ("orders", (0,))],
@@ -47,7 +47,7 @@ REQUESTS = [
 
 
 def asked(profile: Profile, release: str) -> Stage:
-    """All of them, by names and, where the release has that, by ids."""
+    """Yield all of them, by names and, if the release has that, by ids."""
     stage = Stage(profile)
     stage.set()
     transactions = {"4.0.2": 5, "4.3.1": 5, "4.4.0": VERSIONS[o.TxnOffsetCommitRequest][1]}[release]
@@ -75,7 +75,7 @@ def test_kafka_answers_the_same_of_topics_that_are_named_twice(release: str, nam
     assert compare(SETTINGS, PROFILES[name], stage.events, stage.observations, theirs).difference is None
 
 
-def test_a_topic_that_is_always_told_once_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_that_is_always_listed_once_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     release, name = RELEASES[-1]
     require_harness(release)
     answer = admission.Admitted.answer

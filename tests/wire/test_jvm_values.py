@@ -1,4 +1,4 @@
-"""The values kept of Kafka's classes are what these say: defaults of settings, embedded bytes written and read."""
+"""The kept values of Kafka's classes are current: defaults of settings, embedded bytes written and read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_bytes_kept_are_those_of_kafka(kafka: KafkaAssignors) -> None:
     assert values.read(kafka) == KEPT["embedded"]["read"]
 
 
-def test_bytes_that_nobody_tried_before_are_the_same(kafka: KafkaAssignors) -> None:
+def test_fresh_bytes_are_read_and_written_alike(kafka: KafkaAssignors) -> None:
     seed = str(SystemRandom().getrandbits(32))
     for row in values.written(kafka, seed, FRESH):
         value, version = values.meant(row), row["version"]

@@ -1,7 +1,8 @@
-"""A trace of Kafka stays accepted if its requests take longer: no certainty of the checker survives an overlap wrongly.
+"""An accepted trace of Kafka stays accepted if its requests take longer: overlaps make no certainty of the checker
+wrong.
 
-``kafka-4.4.0.jsonl.gz`` holds traces of ``fencepost conform --target broker:4.4.0``. The checker refused the first two
-of them, and copies of eight others, although Kafka had answered.
+``kafka-4.4.0.jsonl.gz`` has traces of ``fencepost conform --target broker:4.4.0``. The checker once rejected the first
+two of them, and copies of eight others, although Kafka had answered.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from fencepost_conformance.trace.lines import ReceivedLine, SentLine
 HERE = Path(__file__).parent
 KAFKA = {trace.name: trace for trace in read_traces(HERE / "kafka-4.4.0.jsonl.gz") if isinstance(trace, WireTrace)}
 CORPUS = sorted((HERE.parent / "corpus").glob("*.jsonl.gz"))
-#: Of the lines of a trace so many move: some, so that much stays certain, up to all.
+#: The share of the lines of a trace that move: some, so that much stays certain, up to all.
 SHARES = (0.05, 0.3, 1.0)
-#: Requests that overlap can be taken up in many orders; a search that takes longer decides nothing.
+#: Requests that overlap can be handled in many orders; a search that takes longer decides nothing.
 LIMITS = Limits(steps=10_000)
 
 

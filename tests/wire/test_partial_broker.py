@@ -1,4 +1,5 @@
-"""Brokers that offer only some APIs: each run judges and names what it left out, or says what the protocol needs."""
+"""Brokers that offer only some APIs: each run checks them and names the skipped parts, or names the API that the
+protocol needs."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ pytestmark = pytest.mark.slow
 
 DELAY = "group.initial.rebalance.delay.ms=0"
 METADATA, CREATE_TOPICS, DESCRIBE_CONFIGS = 3, 19, 32
-#: what the suite asks brokers for beside the APIs of clients
+#: APIs that the suite uses beside those of clients
 OTHERS = (8, 9, 10, 15, 16, 20, 22, 25, 26, 28, 32, 37, 42, 47, 69)
 Versions = dict[int, tuple[int, int]]
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[str, Versions]]:
-    """The address of a coordinator, and the versions that it has."""
+    """Return the address of a coordinator, and its versions."""
     with Served("--profile", "kafka-4.4", "--setting", DELAY) as here:
         host, _, port = here.bootstrap.rpartition(":")
         yield here.bootstrap, asyncio.run(inspect(Address(host, int(port)))).versions
@@ -36,7 +37,7 @@ def served() -> Iterator[tuple[str, Versions]]:
 def judged(
     served: tuple[str, Versions], offered: Versions, protocol: str, capsys: pytest.CaptureFixture[str], *more: str
 ) -> tuple[int | str | None, str, str]:
-    """Exit status, standard output in a line, and the last line of standard error."""
+    """Return exit status, standard output in one line, and the last line of standard error."""
     with partial_broker(served[0], offered) as (address, refused):
         words = [
             "conform",
@@ -68,7 +69,7 @@ def test_a_broker_with_the_consumer_protocol_alone_is_judged(
     assert "the broker does not offer ConsumerGroupDescribe, DescribeGroups, ListGroups, DeleteGroups" in out
 
 
-def test_all_protocols_judge_what_there_is_and_name_what_is_left_out(
+def test_all_protocols_check_the_offered_ones_and_name_the_others(
     served: tuple[str, Versions], capsys: pytest.CaptureFixture[str]
 ) -> None:
     offered = {key: bounds for key, bounds in served[1].items() if key not in (68, 69)}

@@ -1,4 +1,4 @@
-"""A real client on a real broker, through ``fencepost record`` as a user starts it, ended by Ctrl-C."""
+"""A real client and a real broker, through ``fencepost record`` as a user starts it, ended by Ctrl-C."""
 
 from __future__ import annotations
 

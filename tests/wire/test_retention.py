@@ -1,4 +1,4 @@
-"""Offsets that expire before a live broker, recorded and judged: by what a commit asked for."""
+"""Offsets that expire on a live broker, recorded and checked: each commit asks for its retention."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from fencepost_conformance.trace.files import WireTrace, read_traces
 
 INTERVAL_MS = 1_000
 SETTING = "offsets.retention.check.interval.ms"
-#: How long the offset may be there, in seconds: two looks, and time for a busy machine.
+#: How long the offset may be present, in seconds: two checks, and time for a busy machine.
 PATIENCE_S = 30.0
 
 
 class Client:
-    """A client that asks one thing after the other."""
+    """A client that sends one request after the other."""
 
     def __init__(self, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         self.reader, self.writer = streams
@@ -76,7 +76,7 @@ async def recorded(broker: Address, path: Path) -> None:
     here = await asyncio.wait_for(ready.get(), 30)
     client = Client(await connect(here.host, here.port))
     deadline = time.monotonic() + 60
-    await client.ask("find_coordinator", 4, key_type=0, coordinator_keys=["short"])  # Kafka makes its topic of offsets
+    await client.ask("find_coordinator", 4, key_type=0, coordinator_keys=["short"])  # Kafka creates __consumer_offsets
     while await client.commit("short", 0):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.2)
@@ -100,7 +100,7 @@ def broker_of(name: str) -> AbstractContextManager[Any]:
 @pytest.mark.parametrize(
     "name", ["serve", pytest.param("4.3.1", marks=[pytest.mark.all, pytest.mark.broker, pytest.mark.slow])]
 )
-def test_what_a_commit_asks_for_is_what_it_gets(name: str, tmp_path: Path) -> None:
+def test_commit_retention_is_applied(name: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     try:
         with broker_of(name) as broker:
@@ -111,6 +111,6 @@ def test_what_a_commit_asks_for_is_what_it_gets(name: str, tmp_path: Path) -> No
         pytest.skip(str(reason).splitlines()[0])
     (trace,) = read_traces(path)
     assert isinstance(trace, WireTrace)
-    assert trace.settings.offsets_retention_check_interval_ms == INTERVAL_MS  # the broker has told it
+    assert trace.settings.offsets_retention_check_interval_ms == INTERVAL_MS  # the broker has reported it
     verdict = check_trace(trace, profile=profile_of(name))
     assert verdict.outcome == "accepted", (verdict.reason, verdict.refusals)

@@ -1,4 +1,4 @@
-"""The suite and the recorder speak to a broker that wants TLS, a certificate and a log-in."""
+"""The suite and the recorder with a broker that requires TLS, a certificate and a log-in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOGIN = {"security.protocol": "SASL_SSL", "sasl.username": "alice", "sasl.passwo
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a CA, and a server and a client that it has signed; a CA of nobody."""
+    """Return a folder with a CA, a server and a client certificate that it has signed, and an unknown CA."""
     program = shutil.which("openssl")
     if program is None:
         pytest.skip("needs openssl to make certificates")
@@ -71,7 +71,7 @@ def conform(capsys: pytest.CaptureFixture[str], target: str, path: Path, *words:
 
 
 def why(target: str, path: Path | None) -> str:
-    """Why no question can be asked."""
+    """Why the test cannot run."""
 
     async def ask() -> None:
         host, port = target.split(":")
@@ -103,7 +103,7 @@ def test_a_server_that_wants_all_of_it(keys: Path, capsys: pytest.CaptureFixture
 
 
 async def recorded(upstream: str, path: Path, trace: Path) -> None:
-    """A client without any of it speaks to the recorder, which speaks to the broker with all of it."""
+    """A client without security speaks to the recorder, which uses all of it towards the broker."""
     until, here = asyncio.Event(), asyncio.get_running_loop().create_future()
     host, port = upstream.split(":")
     recording = asyncio.create_task(

@@ -1,4 +1,4 @@
-"""``fencepost serve`` and the Kafka clients of Python, unmodified: they produce, join, consume, commit and resume."""
+"""``fencepost serve`` and the unmodified Kafka clients of Python: they produce, join, consume, commit and resume."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from served import Served
 
 pytestmark = pytest.mark.clients
 
-#: an initial rebalance delay only makes tests wait
+#: an initial rebalance delay would only make tests wait
 QUICK = ("--setting", "group.initial.rebalance.delay.ms=0")
 
 

@@ -22,7 +22,7 @@ RELEASE = "4.4.0"
 
 
 def differences(one: Any, other: Any, path: str = "") -> list[str]:
-    """Where two answers differ, and what stands there."""
+    """Return the places where two answers differ, with both values."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = sorted({*one, *other})
         return [row for name in names for row in differences(one.get(name), other.get(name), f"{path}.{name}")]
@@ -33,7 +33,7 @@ def differences(one: Any, other: Any, path: str = "") -> list[str]:
 
 
 def versions(bootstrap: str) -> list[dict[str, int]]:
-    """What a broker announces."""
+    """Return the APIs that a broker announces."""
     host, _, port = bootstrap.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(frames.framed(b"\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"))

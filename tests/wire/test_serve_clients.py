@@ -1,5 +1,5 @@
-"""``fencepost serve`` and clients of Go, Node and Rust, unmodified: each produces, joins, reads, commits, and resumes
-behind what it committed (``tests/clients``)."""
+"""``fencepost serve`` and unmodified clients of Go, Node and Rust: each produces, joins, reads, commits, and resumes at
+its commit (``tests/clients``)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def served() -> Iterator[Served]:
 
 
 def prepared(program: str, folder: str, place: Path, *command: str) -> Path:
-    """A copy of the folder in which the command has run; the test is skipped where that cannot be."""
+    """Return a copy of the folder in which the command has run; skip the test if that is impossible."""
     path = shutil.which(program)
     if path is None:
         pytest.skip(f"needs {program}")
@@ -53,7 +53,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rust(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What it is made of is kept, for it takes minutes to compile."""
+    """The build is kept, because compiling takes minutes."""
     target = cache_root() / "workers" / "rust"
     prepared("cargo", "rust", tmp_path_factory.mktemp("rust"), "build", "--locked", "--target-dir", str(target))
     return target / "debug" / "clients"

@@ -20,7 +20,7 @@ NEEDS = "needs confluent-kafka: pip install -e '.[clients]'"
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_consumer_goes_on_where_it_was_when_the_server_is_killed(protocol: str, tmp_path: Path) -> None:
+def test_a_consumer_continues_where_it_was_when_the_server_is_killed(protocol: str, tmp_path: Path) -> None:
     confluent = pytest.importorskip("confluent_kafka", reason=NEEDS)
     with Served(*QUICK, "--data", str(tmp_path / "data"), topics=("orders:2",)) as server:
         produce(server.bootstrap, "orders", ["a", "b", "c"])
@@ -39,11 +39,11 @@ def test_a_consumer_goes_on_where_it_was_when_the_server_is_killed(protocol: str
             message = consumer.poll(0.2)
             if message is not None and not message.error():
                 found.append(message.value())
-        assert found == [b"d"]  # the same member, and nothing that it has committed again
+        assert found == [b"d"]  # the same member, and none of its committed records again
         consumer.close()
 
 
-def test_all_that_was_acknowledged_is_there_and_what_was_decided_is_finished(tmp_path: Path) -> None:
+def test_acknowledged_records_survive_and_decided_transactions_are_finished(tmp_path: Path) -> None:
     confluent = pytest.importorskip("confluent_kafka", reason=NEEDS)
     admins = pytest.importorskip("confluent_kafka.admin", reason=NEEDS)
     acknowledged: list[bytes] = []
@@ -91,7 +91,7 @@ def test_all_that_was_acknowledged_is_there_and_what_was_decided_is_finished(tmp
             )
             reader.subscribe([topic])
             found = consume(reader, count)
-            while more := consume(reader, 1, 0.5):  # what was not acknowledged may be there too
+            while more := consume(reader, 1, 0.5):  # unacknowledged records may be present too
                 found += more
             reader.close()
             return found
@@ -99,9 +99,9 @@ def test_all_that_was_acknowledged_is_there_and_what_was_decided_is_finished(tmp
         kept = read("log", len(acknowledged))
         assert len(acknowledged) > 100
         assert set(acknowledged) <= set(kept)
-        assert read("txn", 2) == [b"one", b"three"]  # what is open is not read
+        assert read("txn", 2) == [b"one", b"three"]  # records of an open transaction are not read
         again = confluent.Producer({**settings, "transactional.id": "t"})
-        again.init_transactions(90)  # aborts what was open
+        again.init_transactions(90)  # aborts the open transaction
         again.begin_transaction()
         again.produce("txn", b"four")
         again.commit_transaction(90)
@@ -117,7 +117,7 @@ def used_mib(server: Served) -> float:
 @pytest.mark.all
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory of another process is read from /proc")
 def test_memory_stays_where_it_is_while_200_mib_are_written(tmp_path: Path) -> None:
-    """And after a restart all of it is read again, as it was written; 32 MiB of it are held in memory."""
+    """After a restart everything is read again, as it was written; 32 MiB of it are in memory."""
     confluent = pytest.importorskip("confluent_kafka", reason=NEEDS)
     settings = {"linger.ms": 20, "batch.size": 500_000, "log_level": 0}
     random, written, count = Random(7), hashlib.sha256(), 0
@@ -159,7 +159,7 @@ def test_memory_stays_where_it_is_while_200_mib_are_written(tmp_path: Path) -> N
         (lambda path: (path / "fencepost.db").mkdir(), "cannot be opened"),
     ],
 )
-def test_a_folder_that_cannot_be_used_is_told_in_a_line(make: object, words: str, tmp_path: Path) -> None:
+def test_an_unusable_folder_is_reported_in_one_line(make: object, words: str, tmp_path: Path) -> None:
     make(tmp_path)  # type: ignore[operator]
     command = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--json", "--listen", "127.0.0.1:0"]
     ended = subprocess.run([*command, "--data", str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)

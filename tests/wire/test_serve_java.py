@@ -1,5 +1,5 @@
-"""``fencepost serve`` and Kafka's own Java clients, unmodified: consumers of both protocols, transactions (the version
-that bumps epochs), and what admin tools do: list, describe, reset and delete."""
+"""``fencepost serve`` and Kafka's own unmodified Java clients: consumers of both protocols, transactions (the version
+that bumps epochs), and the actions of admin tools: list, describe, reset and delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite judges the server: random traces over the wire, and recordings of a real client on it."""
+"""The suite checks the server: random traces over the wire, and recordings of a real client."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ COMMAND = [sys.executable, "-m", "fencepost_conformance.cli"]
 
 
 def answered(*words: str) -> dict[str, Any]:
-    """What a command says under ``--json``."""
+    """Return the output of a command under ``--json``."""
     ended = subprocess.run([*COMMAND, *words, "--json"], capture_output=True, text=True, timeout=300, check=False)
     found: dict[str, Any] = json.loads(ended.stdout)
     return found | {"returncode": ended.returncode}
 
 
 def conform(server: Served, protocol: str, profile: str, traces: int) -> dict[str, Any]:
-    """Random clients with a seed that nobody used before."""
+    """Random clients with fresh seeds."""
     words = ("--traces", str(traces), "--steps", "40", "--seed", str(SystemRandom().randrange(10**9)))
     return answered("conform", "--target", server.bootstrap, "--protocol", protocol, "--profile", profile, *words)
 
@@ -35,7 +35,7 @@ def conform(server: Served, protocol: str, profile: str, traces: int) -> dict[st
 @pytest.mark.parametrize("profile", ["intended", "kafka-4.4", pytest.param("kafka-4.0", marks=pytest.mark.all)])
 @pytest.mark.parametrize("traces", [4, pytest.param(100, marks=pytest.mark.all)])
 def test_random_traces_over_the_wire_are_as_the_core_has_them(profile: str, traces: int) -> None:
-    """Of classic groups, of KIP-848, and of both together."""
+    """Traces of classic groups, of KIP-848, and of both together."""
     with Served("--profile", profile, "--setting", "group.initial.rebalance.delay.ms=300", topics=()) as server:
         found = conform(server, "all", profile, traces)
     assert (found["passed"], found["returncode"]) == (True, 0), found
@@ -43,8 +43,8 @@ def test_random_traces_over_the_wire_are_as_the_core_has_them(profile: str, trac
     assert found["counts"]["steps"] > 80 * traces
 
 
-def test_a_server_that_does_otherwise_is_found() -> None:
-    """One that does what is intended, judged as Kafka 4.4: a static member that comes back has to wait for itself there
+def test_a_server_that_behaves_differently_is_found() -> None:
+    """A server under ``intended``, checked as Kafka 4.4: in Kafka a static member that returns waits for itself
     (M-STATIC-02), and a late join is believed (M-FENCE-07). One of eight traces meets this."""
     with Served("--profile", "intended", topics=()) as server:
         found = conform(server, "consumer", "kafka-4.4", 40)
@@ -53,7 +53,7 @@ def test_a_server_that_does_otherwise_is_found() -> None:
 
 @pytest.mark.clients
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_what_a_real_client_was_answered_could_have_been(protocol: str, tmp_path: Path) -> None:
+def test_answers_to_a_real_client_are_accepted(protocol: str, tmp_path: Path) -> None:
     confluent = pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
     trace = tmp_path / "trace.jsonl"
     with Served("--profile", "kafka-4.4", "--setting", "group.initial.rebalance.delay.ms=0") as server:

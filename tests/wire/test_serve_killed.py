@@ -1,5 +1,5 @@
-"""The scene of ``examples/three_languages``: clients of several languages on one ``fencepost serve``, which is killed
-under them by SIGKILL and started again. And its judge, who has to find what must not be."""
+"""The scenario of ``examples/three_languages``: clients of several languages on one ``fencepost serve``, which is
+killed by SIGKILL and restarted. And its checker, which must find violations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def line(at: int, event: str, **more: Any) -> dict[str, Any]:
     return {"worker": "w", "at": at, "event": event, **more}
 
 
-#: two partitions, a group that reads some of it twice before it has committed it, and a commit that nobody was told of
+#: two partitions, a group that reads some records twice before it commits them, and a commit without an answer
 LOG = {0: {0: "a-0", 1: "b-0", 3: "a-2"}, 1: {0: "a-1"}}
 LINES = [
     line(1, "acked", value="a-0"),
@@ -85,7 +85,7 @@ def test_a_scene_in_which_all_holds_is_accepted() -> None:
         ("behind", "g ends at 1@0, but the partition ends at 1"),
     ],
 )
-def test_what_must_not_be_is_found(change: str, told: str) -> None:
+def test_violations_are_found(change: str, told: str) -> None:
     lines, log, committed = copy.deepcopy((LINES, LOG, COMMITTED))
     _change(lines, log, committed, change)
     assert judged(lines, log, committed) == [told]
@@ -103,8 +103,8 @@ def holds(*words: str, least: Callable[[dict[str, int]], bool]) -> None:
 
 
 @pytest.mark.clients
-def test_two_clients_of_python_go_on_when_the_server_is_killed() -> None:
-    """Each in a group of its own, and both in one that they share."""
+def test_two_clients_of_python_continue_when_the_server_is_killed() -> None:
+    """Each client in a separate group, and both in a shared one."""
     for client in ("confluent_kafka", "aiokafka"):
         pytest.importorskip(client, reason=f"needs {client}: pip install -e '.[clients]'")
     holds("python", "aiokafka", "--kills", "1", least=lambda counts: counts["acknowledged"] > 150)
@@ -112,7 +112,7 @@ def test_two_clients_of_python_go_on_when_the_server_is_killed() -> None:
 
 @pytest.fixture
 def database() -> Iterator[str]:
-    """A PostgreSQL of one's own; the test is skipped where there is none."""
+    """A private PostgreSQL; the test is skipped if there is none."""
     server = runpy.run_path(str(PLACE.parents[1] / "tests" / "unit" / "store" / "postgres.py"))["Postgres"]()
     yield f"postgresql://postgres@/postgres?host={server.folder}"
     server.close()
@@ -121,8 +121,8 @@ def database() -> Iterator[str]:
 @pytest.mark.all
 @pytest.mark.jvm
 @pytest.mark.clients
-def test_clients_of_three_languages_go_on_when_one_of_two_nodes_is_killed(database: str) -> None:
-    """Each time the one that leads, and the other follows."""
+def test_clients_of_three_languages_continue_when_one_of_two_nodes_is_killed(database: str) -> None:
+    """Each time the leading node is killed, and the other takes over."""
     pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
     holds("--kills", "4", "--database", database, least=lambda counts: counts["acknowledged"] > 600)
 
@@ -130,7 +130,8 @@ def test_clients_of_three_languages_go_on_when_one_of_two_nodes_is_killed(databa
 @pytest.mark.all
 @pytest.mark.jvm
 @pytest.mark.clients
-def test_clients_of_three_languages_go_on_when_the_server_is_killed() -> None:
-    """Python, Java and Go, with both protocols, each in a group of its own, and all in one of each protocol."""
+def test_clients_of_three_languages_continue_when_the_server_is_killed() -> None:
+    """Python, Java and Go, with both protocols, each client in a separate group, and all in one group of each
+    protocol."""
     pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
     holds("--kills", "4", "--seed", "7", least=lambda counts: counts["acknowledged"] > 600)

@@ -61,7 +61,7 @@ def test_the_table_is_of_all_brokers_and_of_all_that_serve_has() -> None:
 
 
 def test_forms_change_one_field_each() -> None:
-    """Of OffsetFetch v9: groups, each with a member that may be null, and topics that may be null."""
+    """OffsetFetch v9: groups, each with a member that may be null, and topics that may be null."""
     plain = {
         "groups": [
             {

@@ -1,4 +1,4 @@
-"""``fencepost validate``: what it takes, what it says, and with which status it leaves."""
+"""``fencepost validate``: its input, its output, and its exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOOD = CORPUS / "alone-java.jsonl.gz"
 
 
 def validate(*words: str | Path) -> tuple[int, dict[str, Any], str]:
-    """Status, JSON result, standard error."""
+    """Return status, JSON result, standard error."""
     answer = subprocess.run(
         [sys.executable, "-m", "fencepost_conformance.cli", "validate", "--json", *map(str, words)],
         capture_output=True,
@@ -68,7 +68,7 @@ def test_a_folder_with_all_sorts(folder: Path) -> None:
     assert broken["reason"]
 
 
-def test_what_could_not_be_checked_is_status_2(folder: Path) -> None:
+def test_unchecked_traces_give_status_2(folder: Path) -> None:
     (folder / "b-wrong.jsonl").unlink()
     status, result, error = validate(folder)
     assert status == 2
@@ -103,7 +103,7 @@ def test_lines_are_counted_in_the_file(tmp_path: Path, folder: Path) -> None:
         ((str(GOOD), "--engine", "steam"), "steam"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(words: tuple[str, ...], said: str) -> None:
+def test_an_impossible_validation_is_reported_in_one_line(words: tuple[str, ...], said: str) -> None:
     status, _, error = validate(*words)
     assert status == 2
     assert said in error

@@ -1,5 +1,5 @@
-"""Workers of this library on a broker of Kafka itself: they log in, share a topic, come, go, die, and go on where was
-committed; and logins that end are renewed while they work."""
+"""Workers of this library on a broker of Kafka: they log in, share a topic, join, leave, crash, and continue at their
+commits; logins that expire are renewed meanwhile."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[str]:
-    """The address of a broker that wants a login, with its topic, and bob among those who may log in."""
+    """Return the address of a broker that requires a login, with its topic; bob may log in too."""
     admin = pytest.importorskip("confluent_kafka.admin", reason="needs confluent-kafka: pip install -e '.[clients]'")
     try:
         jars.fetch(*broker_artifacts(RELEASE))
@@ -76,7 +76,7 @@ def broker() -> Iterator[str]:
 
 
 async def known(bootstrap: str) -> None:
-    """Wait until the broker has heard of bob from its controller."""
+    """Wait until the broker has learned of bob from its controller."""
     async with asyncio.timeout(30):
         while True:
             with suppress(Refused):
@@ -86,7 +86,8 @@ async def known(bootstrap: str) -> None:
 
 
 class Crew:
-    """What workers did: how far each partition is, who works on what, and what two worked on at a time."""
+    """The work of the workers: the progress of each partition, its worker, and partitions on which two worked at a
+    time."""
 
     def __init__(self) -> None:
         self.done = {TopicPartition("orders", number): 0 for number in range(PARTITIONS)}
@@ -94,7 +95,7 @@ class Crew:
         self.wrong: list[str] = []
 
     async def works(self, name: str, worker: Worker) -> None:
-        """Goes on where was committed, a step at a time, each committed."""
+        """Continue at the commit, and commit each step."""
         async for share in worker:
             at = await share.committed()
             for each in share:
@@ -116,11 +117,11 @@ class Crew:
                 self.done[each] = max(self.done[each], at[each])
 
     def holds(self, name: str) -> int:
-        """How many partitions it works on."""
+        """Return the number of partitions that it works on."""
         return sum(who == name for who in self.busy.values())
 
     async def until(self, *shares: tuple[str, int]) -> None:
-        """Wait until these hold so many, and a step further on every partition."""
+        """Wait until these workers have so many partitions, and each partition has advanced."""
         async with asyncio.timeout(30):
             while any(self.holds(name) != number for name, number in shares):
                 await asyncio.sleep(0.02)
@@ -130,11 +131,11 @@ class Crew:
 
 
 @pytest.mark.parametrize(("protocol", "sasl"), [("consumer", BOB), ("classic", ALICE)])
-def test_workers_share_what_kafka_coordinates(
+def test_workers_share_work_through_kafka(
     broker: str, protocol: str, sasl: Sasl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logins: list[int] = []  # of connections
-    dropped: list[str] = []  # a broker drops who does not renew a login
+    dropped: list[str] = []  # a broker disconnects a client that does not renew its login
     logs_in, exchanges = Connection._log_in, Connection._exchange
 
     async def counted(connection: Connection) -> None:
@@ -180,7 +181,7 @@ def test_workers_share_what_kafka_coordinates(
     assert [each for each in dropped if "the broker closed the connection" in each] == []
 
 
-def test_a_wrong_password_is_told(broker: str) -> None:
+def test_a_wrong_password_is_reported(broker: str) -> None:
     async def tries(sasl: Sasl) -> None:
         async with Groups(broker, sasl=sasl):
             pass

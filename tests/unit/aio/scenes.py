@@ -1,4 +1,4 @@
-"""Scenes with a broker of groups, and a store that is slow or fails when a test says so."""
+"""Scenes with a broker of groups, and a store that is slow or fails on request of a test."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TOPIC = Topic("t", bytes(15) + b"\1", 4)
 
 
 class SlowStore(MemoryStore):
-    """Appends are durable, or fail, when the test says so: ``land``. As a store must, it fails what was asked for
-    before a failure was told."""
+    """Let appends land, or fail, when the test calls ``land``. As every store must, it rejects appends that were queued
+    before a failure was reported."""
 
     def __init__(self) -> None:
         super().__init__(4)

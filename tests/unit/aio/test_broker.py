@@ -42,14 +42,14 @@ def test_groups_of_many_partitions_are_served_and_loaded_again() -> None:
         assert {groups.partition_of(name) for name in GROUPS} == set(range(4))
         await asyncio.gather(*[member(groups, name) for name in GROUPS])
         for number, name in enumerate(GROUPS):
-            assert await committed(groups, f"{name} of nobody", number) is ErrorCode.NONE
-        assert sorted(groups.views()) == sorted([*GROUPS, *(f"{name} of nobody" for name in GROUPS)])
+            assert await committed(groups, f"{name} without members", number) is ErrorCode.NONE
+        assert sorted(groups.views()) == sorted([*GROUPS, *(f"{name} without members" for name in GROUPS)])
         rows = (await groups.list_groups(m.ListGroupsRequest())).groups
         assert len(rows) == 24
 
     async def second(groups: GroupBroker) -> None:
         for number, name in enumerate(GROUPS):
-            assert offsets(groups, f"{name} of nobody") == [number]
+            assert offsets(groups, f"{name} without members") == [number]
             view = groups.view(name)
             assert view is not None
             (only,) = view.members
@@ -82,7 +82,7 @@ def test_a_session_expires_by_itself() -> None:
     play(scene)
 
 
-def test_a_consumer_group_is_assigned_what_there_is() -> None:
+def test_a_consumer_group_is_assigned_the_existing_partitions() -> None:
     async def scene(groups: GroupBroker) -> None:
         asks = c.ConsumerGroupHeartbeatRequest(
             "g",
@@ -111,7 +111,7 @@ def test_a_consumer_group_is_assigned_what_there_is() -> None:
     play(scene)
 
 
-def test_answers_wait_for_the_log_and_others_go_on() -> None:
+def test_answers_wait_for_the_log_while_other_requests_continue() -> None:
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -129,7 +129,7 @@ def test_answers_wait_for_the_log_and_others_go_on() -> None:
         twice = [groups.submit(commit("g", each), version=9) for each in (4, 5, 6)]
         await store.land()
         assert all(each.done() for each in twice)
-        assert groups.counts.events == before + 4  # three requests, and one word that all three are durable
+        assert groups.counts.events == before + 4  # three requests, and one report that all three are durable
 
     play(scene, store)
 
@@ -160,7 +160,7 @@ def test_a_failed_append_is_taken_back_when_nothing_was_handled_since() -> None:
         assert offsets(groups, "g") == [1]
         assert any(isinstance(each, OnPartition) and isinstance(each.event, AppendFailed) for each in seen)
         assert groups.counts.loaded == 0
-        # one at a time from now on: what comes next in the partition waits for what is under way
+        # from now on appends go one at a time: the next one in the partition waits for the pending one
         third, fourth = groups.submit(commit("g", 3), version=9), groups.submit(commit("g", 4), version=9)
         assert len(store.asked) == 1
         await store.land(AppendError(ErrorCode.KAFKA_STORAGE_ERROR))
@@ -178,7 +178,7 @@ def test_a_failed_append_is_taken_back_when_nothing_was_handled_since() -> None:
     play(scene, store)
 
 
-def test_what_has_landed_is_told_though_the_next_has_not() -> None:
+def test_an_answer_is_sent_when_its_records_land_although_the_next_have_not() -> None:
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -196,7 +196,8 @@ def test_what_has_landed_is_told_though_the_next_has_not() -> None:
 
 
 def test_a_failed_append_is_not_taken_back_when_something_was_read_since() -> None:
-    """What was read stands on it; and the core takes back its last step alone (F-RT-08, F-RT-12)."""
+    """Later steps depend on the records that were read, and the core can only take back its last step (F-RT-08,
+    F-RT-12)."""
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -218,7 +219,7 @@ def test_a_failed_append_is_not_taken_back_when_something_was_read_since() -> No
 
 
 def test_a_timer_that_is_set_again_for_an_earlier_time_runs_out_then() -> None:
-    """A member joins anew with a session of 50 ms instead of a minute, and says nothing any more."""
+    """A member joins again with a session of 50 ms instead of a minute, and then sends nothing."""
 
     async def scene(groups: GroupBroker) -> None:
         name = await member(groups, "g")
@@ -238,11 +239,11 @@ def test_a_timer_that_is_set_again_for_an_earlier_time_runs_out_then() -> None:
 
 
 def asked_of(event: Any) -> str | None:
-    """The group of a request; None for another event."""
+    """Return the group of a request; None for another event."""
     return event.body.group_id if isinstance(event, Request) else None
 
 
-def test_what_is_asked_in_a_watcher_is_handled_after_the_step() -> None:
+def test_a_request_from_a_watcher_is_handled_after_the_step() -> None:
     async def scene(groups: GroupBroker) -> None:
         seen: list[str] = []
 
@@ -253,14 +254,14 @@ def test_what_is_asked_in_a_watcher_is_handled_after_the_step() -> None:
         groups.watch(asks)
         groups.watch(lambda event, served: seen.append(name) if (name := asked_of(event)) else None)
         beat = m.HeartbeatRequest("g", generation_id=1, member_id="nobody")
-        await groups.submit(beat)  # it writes nothing, so that nothing is under way
+        await groups.submit(beat)  # it writes nothing, so no append is pending
         assert seen == ["g", "h"]
 
     play(scene)
 
 
 def test_requests_keep_their_order_while_the_last_compaction_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is under way any more then, but one that came before still waits."""
+    """No append is pending any longer, but an earlier request still waits."""
     store, compacted = SlowStore(), asyncio.Event()
 
     async def compact(partition: int) -> int:
@@ -293,7 +294,7 @@ def test_requests_keep_their_order_while_the_last_compaction_is_waited_for(monke
 
 
 @pytest.mark.parametrize("failure", [AppendError(ErrorCode.KAFKA_STORAGE_ERROR), OSError("the disk is gone")])
-def test_a_partition_is_loaded_again_when_steps_stand_on_what_is_not_there(failure: Exception) -> None:
+def test_a_partition_is_loaded_again_when_steps_depend_on_lost_records(failure: Exception) -> None:
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -314,7 +315,7 @@ def test_a_partition_is_loaded_again_when_steps_stand_on_what_is_not_there(failu
 
 
 def test_nothing_goes_behind_an_append_that_has_failed_before_the_broker_heard_of_it() -> None:
-    """The store takes others from the moment that it has failed, and a step may be made before anybody is called."""
+    """The store accepts appends again as soon as one has failed, and a step may run before any caller is notified."""
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -334,8 +335,8 @@ def test_nothing_goes_behind_an_append_that_has_failed_before_the_broker_heard_o
     play(scene, store)
 
 
-def test_what_a_landed_append_leads_to_does_not_go_behind_one_that_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some requests write again once their first records are in the log (C-ADM-09). Here everything does."""
+def test_second_writes_are_not_queued_behind_a_failed_append(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some requests write again when their first records are in the log (C-ADM-09). In this test every request does."""
     store, real = SlowStore(), hosted.step
     further = Record(OffsetCommitKey("further", "t", 0), None)
 
@@ -370,7 +371,7 @@ def test_what_a_landed_append_leads_to_does_not_go_behind_one_that_has_failed(mo
 
 
 class Compacted(MemoryStore):
-    """Is to be compacted as ``wanted`` says; ``began`` counts, and each takes until it is told to end, or fails."""
+    """Compact as often as ``wanted`` allows. ``began`` counts the runs; each runs until the test ends it, or fails."""
 
     def __init__(self) -> None:
         super().__init__(4)
@@ -410,13 +411,13 @@ def test_one_partition_at_a_time_is_compacted_if_it_is_due() -> None:
         await commits(groups)
         began, compacted = store.began, groups.counts.compacted
         await commits(groups)
-        assert (store.began, groups.counts.compacted) == (began, compacted)  # it rests for a while
+        assert (store.began, groups.counts.compacted) == (began, compacted)  # the host pauses for a while
 
     play(scene, store)
 
 
 class Unreadable(SlowStore):
-    """Cannot be read a few times."""
+    """A store that cannot be read for the first few attempts."""
 
     broken = 0
 
@@ -450,7 +451,7 @@ def test_a_partition_that_cannot_be_loaded_is_tried_again(monkeypatch: pytest.Mo
         play(scene, store)
 
 
-def test_who_is_fenced_by_the_store_gives_the_partition_up() -> None:
+def test_a_broker_that_the_store_fences_gives_the_partition_up() -> None:
     store = MemoryStore(4)
 
     async def scene(old: GroupBroker) -> None:
@@ -486,7 +487,7 @@ def test_a_transaction_ends_in_the_partitions_of_its_groups() -> None:
     play(scene)
 
 
-def test_a_drain_answers_what_is_durable_and_sends_the_others_away() -> None:
+def test_a_drain_answers_durable_requests_and_rejects_the_others() -> None:
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -517,7 +518,7 @@ def test_a_log_is_compacted_while_it_is_written() -> None:
         for number in range(3_000):
             assert await committed(groups, "g", number) is ErrorCode.NONE
             await asyncio.sleep(0)
-        async with asyncio.timeout(10):  # the last one may be under way
+        async with asyncio.timeout(10):  # the last append may be pending
             while groups.counts.compacted <= 1_000:
                 await asyncio.sleep(0.01)
         assert len(store.records(0)) < 2_100
@@ -531,7 +532,7 @@ async def _last(groups: GroupBroker) -> None:
 
 
 class LoadedLate(MemoryStore):
-    """Elects, and then waits with the load until ``may_load`` is set."""
+    """Elect a leader, and wait with the load until ``may_load`` is set."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -601,7 +602,7 @@ def test_misuse_is_named() -> None:
 
 
 def test_a_log_that_makes_no_sense_is_not_served() -> None:
-    """The target is gone while a member has one (F-REPLAY-10)."""
+    """The target is deleted while a member has an assignment (F-REPLAY-10)."""
     store = MemoryStore(4)
 
     async def main() -> None:

@@ -1,4 +1,5 @@
-"""What the asyncio driver of many coordinators does with what comes late, out of turn, or for nobody."""
+"""The asyncio driver of many coordinators handles late and out-of-order results, and results without a waiting
+caller."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ async def ticks(count: int = 6) -> None:
 
 
 async def refuse(groups: GroupBroker, store: SlowStore, group: str) -> None:
-    """The last append of its partition has failed, so that the next ones go one at a time."""
+    """After a failed append of a partition, its next appends go one at a time."""
     store.slow = True
     answer = groups.submit(commit(group, 1), version=9)
     await store.land(REFUSED)
@@ -37,7 +38,7 @@ async def refuse(groups: GroupBroker, store: SlowStore, group: str) -> None:
 
 
 def test_a_commit_after_a_failed_append_is_answered_when_it_lands() -> None:
-    """What is still to be said of the appends from before the failure holds up none that comes later."""
+    """The reports about appends from before the failure delay no later append."""
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -58,7 +59,7 @@ def test_a_commit_after_a_failed_append_is_answered_when_it_lands() -> None:
 
 
 def test_a_timer_that_has_rung_and_is_set_again_before_its_turn_runs_out_anew() -> None:
-    """A heartbeat waits its turn behind a commit; meanwhile the member's session runs out, whose turn comes later."""
+    """A heartbeat waits behind a commit; meanwhile the member's session timer fires, and its event is queued later."""
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -90,7 +91,7 @@ def test_a_timer_that_has_rung_and_is_set_again_before_its_turn_runs_out_anew() 
     play(scene, store)
 
 
-def test_requests_are_answered_after_a_partition_whose_last_append_has_failed_was_given_up() -> None:
+def test_requests_are_answered_after_a_partition_is_given_up_behind_a_failed_append() -> None:
     store = SlowStore()
 
     async def scene(groups: GroupBroker) -> None:
@@ -107,8 +108,8 @@ def test_requests_are_answered_after_a_partition_whose_last_append_has_failed_wa
 
 
 @pytest.mark.parametrize("how", ["cancelled", "told of a watcher that fails"])
-def test_an_answer_for_nobody_holds_up_no_other(how: str) -> None:
-    """Two members wait in one rebalance, and the first does not wait any more."""
+def test_an_answer_without_a_waiting_caller_delays_no_other(how: str) -> None:
+    """Two members wait in one rebalance, and the first one stops waiting."""
 
     async def scene(groups: GroupBroker) -> None:
         ids = [(await groups.join(join("g"))).member_id for _ in range(2)]
@@ -132,7 +133,7 @@ def test_an_answer_for_nobody_holds_up_no_other(how: str) -> None:
     play(scene)
 
 
-def test_who_waits_where_a_partition_cannot_be_given_up_is_told_that_nobody_serves(
+def test_requests_that_wait_on_a_partition_that_cannot_be_given_up_get_stopped(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     real = hosted.step
@@ -160,7 +161,7 @@ def test_who_waits_where_a_partition_cannot_be_given_up_is_told_that_nobody_serv
 def test_a_task_whose_turn_comes_after_its_partition_was_lost_is_not_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A regular expression is resolved in a task; it waits its turn behind a commit that fails for good."""
+    """A regular expression is resolved in a task, which waits behind a commit that fails permanently."""
     caplog.set_level(logging.ERROR, "fencepost.aio")
     store = SlowStore()
 
@@ -172,7 +173,7 @@ def test_a_task_whose_turn_comes_after_its_partition_was_lost_is_not_reported(
         await refuse(groups, store, "g")
         done: list[Any] = []
         groups.watch(lambda event, served: done.append(event))
-        joining = groups.submit(asks)  # its records are under way, and with them its task begins
+        joining = groups.submit(asks)  # its records are pending, and its task begins with them
         await ticks()
         await store.land(OSError("the disk is gone"))
         await joining
@@ -184,7 +185,7 @@ def test_a_task_whose_turn_comes_after_its_partition_was_lost_is_not_reported(
     play(scene, store)
 
 
-def test_a_broker_that_is_still_loading_serves_nobody() -> None:
+def test_a_broker_that_is_still_loading_rejects_requests() -> None:
     async def main() -> None:
         groups = GroupBroker(SlowStore())
         starting = asyncio.ensure_future(groups.start())
@@ -200,7 +201,7 @@ def test_a_broker_that_is_still_loading_serves_nobody() -> None:
 
 
 class GatedStore(SlowStore):
-    """Loads wait for the test, once ``gate`` is closed."""
+    """Loads wait for the test while ``gate`` is closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -215,7 +216,7 @@ class GatedStore(SlowStore):
 
 
 async def loads_again(groups: GroupBroker, store: GatedStore, group: str) -> None:
-    """An append is in doubt: its partition is being loaded again."""
+    """The result of an append is unknown, so its partition is loaded again."""
     store.slow, before = True, store.loading
     store.gate.clear()
     answer = groups.submit(commit(group, 1), version=9)

@@ -1,4 +1,4 @@
-"""Shells complete commands and their options. What they ask, they ask through the environment; so does this test."""
+"""Shells complete commands and options. A shell asks through environment variables, and so does this test."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(*words: str, **variables: str) -> str:
 
 
 def asked(shell: str, line: str) -> str:
-    """What the shell is told when it completes the line."""
+    """Return the answer to the shell that completes the line."""
     return run(
         _FENCEPOST_COMPLETE=f"complete_{shell}",
         COMP_WORDS=line,

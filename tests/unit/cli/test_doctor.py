@@ -1,4 +1,4 @@
-"""``fencepost doctor``: each thing that a job needs is found missing, and the report says what to do."""
+"""``fencepost doctor`` reports each missing requirement of a job, and says what to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fencepost_conformance.doctor.jobs import JOBS
 from fencepost_conformance.doctor.parts import PARTS, look
 
 Patch = pytest.MonkeyPatch
-#: Takes a thing away; the folder is a scratch one.
+#: Each function removes a requirement; the folder is a temporary one.
 Take = Callable[[Patch, Path], None]
 
 
@@ -83,7 +83,7 @@ MISSING: dict[str, tuple[Take, str]] = {
 
 
 @pytest.mark.parametrize("name", [*MISSING])
-def test_a_part_that_is_missing_is_reported_with_what_to_do(
+def test_a_missing_part_is_reported_with_its_remedy(
     name: str, tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     take, told = MISSING[name]
@@ -154,7 +154,7 @@ def test_without_a_job_nothing_is_judged(monkeypatch: Patch, capsys: pytest.Capt
 
 
 def test_every_command_is_in_a_job() -> None:
-    """Except those that need what ``conform`` needs."""
+    """Except those that need the requirements of ``conform``."""
     alike = {"store", "findings", "simulate", "mutants", "rules", "diagram", "doctor"}
     named = {command for command in COMMANDS if any(re.search(rf"\b{command}\b", job.what) for job in JOBS.values())}
     assert {*COMMANDS} - named <= alike

@@ -1,4 +1,4 @@
-"""An editable install works from any folder, also from the one above the clone."""
+"""An editable install works in any folder, also in the one above the clone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ print(fencepost_build.build_editable(sys.argv[1]))
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``pip install --editable`` has the backend build."""
+    """Return what the backend builds for ``pip install --editable``."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-c", BUILD, str(folder)]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
@@ -30,8 +30,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_folder_of_the_same_name_does_not_hide_the_package(wheel: Path, tmp_path: Path) -> None:
-    """Such a folder has no ``__init__.py``, so a package further on the path comes first; one that only an import hook
-    knows, as setuptools installs it, does not."""
+    """A folder without ``__init__.py`` is a namespace package. A package later on the path has priority over it, but
+    one that only an import hook knows, as setuptools installs it, has not."""
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=False, symlinks=True)
     (packages,) = environment.glob("lib/python*/site-packages")
@@ -68,5 +68,5 @@ def test_the_wheel_records_its_files(wheel: Path) -> None:
 
 
 def test_the_sdist_has_the_backend() -> None:
-    """``pip install`` of an sdist builds with it."""
+    """``pip install`` of an sdist builds with the backend."""
     assert "graft backend" in (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()

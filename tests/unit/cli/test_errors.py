@@ -1,4 +1,4 @@
-"""What could not be done, told to people in a line and to machines as an object; names like the one that was meant."""
+"""Errors are one line for people and an object for programs, and suggest similar names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from fencepost_conformance.nearest import nearest, unknown
 
 ROOT = Path(__file__).parents[3]
 
-#: a line that each command cannot follow, of each kind: a name, a number, an option, a file, a command
+#: a command line that each command must reject, for each kind of mistake: a name, a number, an option, a file, a
+#: command
 BAD = [
     "check EagerQiet",
     "check --size huge",
@@ -57,9 +58,7 @@ def test_without_it_an_error_is_one_line(line: str, tmp_path: Path, capsys: pyte
     assert len(told.err.splitlines()) == 1
 
 
-def test_what_was_found_before_the_error_stands_in_the_same_object(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_before_an_error_are_in_the_same_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "broken.jsonl").write_text("no trace")
     corpus = ROOT / "tests" / "corpus" / "alone-java.jsonl.gz"
     with pytest.raises(SystemExit) as ended:
@@ -90,7 +89,7 @@ def test_only_names_that_are_alike_are_suggested(name: str, like: list[str]) -> 
     assert nearest(name, KNOWN)[: len(like) or None] == like
 
 
-def test_a_beginning_finds_what_begins_so() -> None:
+def test_a_prefix_finds_the_names_that_begin_with_it() -> None:
     assert sorted(nearest("eagr", KNOWN)) == ["EagerFaults", "EagerQuiet"]
 
 
@@ -117,7 +116,7 @@ def test_where_nothing_is_like_it_no_guess_is_made() -> None:
         ("conforn", "conform"),
     ],
 )
-def test_every_command_guesses_what_was_meant(
+def test_every_command_suggests_similar_names(
     line: str, guess: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)

@@ -28,7 +28,7 @@ MODULES = {
     "typer": "typer",
     "async-solipsism": "async_solipsism",
 }
-#: what is imported where an extra cannot help: by tools of developers, and by Spark's own packages
+#: modules that no extra installs: tools of developers, and Spark's own packages
 ELSEWHERE = {"setuptools", "mypyc", "py4j", "typing_extensions", "uvicorn", "fastapi"}
 PROGRAM = """
 import sys
@@ -45,7 +45,7 @@ def run(words: list[str], blocked: list[str]) -> subprocess.CompletedProcess[str
 
 
 def modules_of(extra: str) -> set[str]:
-    """The modules that this extra installs, with the extras that it names."""
+    """Return the modules that this extra installs, including the extras that it names."""
     found: set[str] = set()
     for each in EXTRAS[extra]:
         if inner := re.match(r"fencepost\[(.*)\]", each):
@@ -98,7 +98,7 @@ def test_one_package_that_is_missing_is_one_line(words: list[str], missing: str,
 
 @pytest.mark.parametrize("command", ["record", "validate", "replay", "diagram", "serve", "store"])
 def test_a_command_starts_with_the_modules_of_its_extra_alone(command: str) -> None:
-    """In particular without Spark; no command starts a JVM for its help."""
+    """In particular without Spark; no command starts a JVM to print its help."""
     extra = "serve" if command in ("serve", "store") else "suite"
     others = set().union(*(modules_of(each) for each in EXTRAS)) - modules_of(extra)
     ran = run([command, "--help"], sorted(others))
@@ -106,7 +106,7 @@ def test_a_command_starts_with_the_modules_of_its_extra_alone(command: str) -> N
 
 
 def imported() -> set[str]:
-    """The top-level modules that any file of the three packages imports."""
+    """Return the top-level modules that any file of the three packages imports."""
     found: set[str] = set()
     for folder in ("impl", "model", "conformance"):
         for path in (ROOT / folder).glob("**/*.py"):
@@ -132,7 +132,7 @@ def test_a_module_of_no_extra_is_a_fault_of_the_suite() -> None:
     assert lacks("conform", ModuleNotFoundError("no")) is None
 
 
-#: Imports every package below the three roots with some modules hidden; prints what each raised.
+#: Imports every package below the three roots with some modules hidden, and prints each error.
 IMPORT_ALL = """
 import importlib, json, pkgutil, sys
 hidden, roots = {hidden!r}, {roots!r}
@@ -165,7 +165,7 @@ NEEDED = "needs the Python package {!r}, which is not installed; install it with
             },
         ),
         (["crc32c"], dict.fromkeys(("fencepost.remote", "fencepost.server"), NEEDED.format("crc32c", "serve"))),
-        # kio imports hypothesis where it is installed, which takes numpy for installed in this case
+        # kio imports hypothesis if it is installed, and then numpy counts as installed
         (["numpy", "hypothesis"], {"fencepost_model.explore": NEEDED.format("numpy", "model")}),
         (["psycopg", "xxhash", "re2"], {}),
     ],

@@ -1,4 +1,4 @@
-"""What commands print can be read at 80 columns, and at 40 nothing of it is lost: no word is broken, no cell cut."""
+"""The output of commands is readable at 80 columns, and complete at 40: no word is broken, no cell is cut."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ FINDING = max(FINDINGS, key=lambda finding: len(finding.name))
 RELEASES = [f"kafka:{release}" for release in ("4.0.2", "4.1.2", "4.2.1", "4.2.2", "4.3.1", "4.4.0")]
 PLAYED = {release: {FINDING.name: Judged(Presence.PRESENT, "why")} for release in RELEASES}
 
-#: what is shown, and the words that tell how it ended
+#: the output, and the words that name the result
 SHOWN: dict[str, tuple[Callable[[], RenderableType], tuple[str, ...]]] = {
     "check": (
         lambda: checked.table(ALL_FOUND, BY_NAME, each=True),
@@ -148,7 +148,7 @@ def words(lines: list[str]) -> set[str]:
     return {word.rstrip(",:") for line in lines for word in re.findall(r"[^\s─]+", line)}
 
 
-#: headings of first columns, which need none where each cell stands alone on its line
+#: headings of first columns; none is needed where each cell is alone on its line
 LISTED = {"rule", "rules", "finding", "configuration", "groups", "coverage", "mutant", "trace", "benchmark"} | {
     "known",
     "difference",
@@ -186,7 +186,7 @@ def test_a_table_where_it_fits_and_blocks_where_it_does_not() -> None:
     assert lines(listing, 20)[0] == "traces: 13"
 
 
-def test_brackets_of_a_value_are_no_markup() -> None:
+def test_brackets_of_a_value_are_not_markup() -> None:
     found_by = as_row(Tried(MUTANT, (Kill("a", "records[0]", 1, 2, ""),)))[2]
     assert Text.from_markup(found_by).plain.startswith("a: records[0]")
 
@@ -200,7 +200,7 @@ def test_brackets_of_a_value_are_no_markup() -> None:
         (None, "wrote t.jsonl", "it: wrote t.jsonl (2 steps)", 0),
     ],
 )
-def test_only_what_could_have_failed_is_said_to_have_passed(
+def test_only_checks_that_could_have_failed_count_as_passed(
     tally: Tally | None, done: str, line: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -208,7 +208,7 @@ def test_only_what_could_have_failed_is_said_to_have_passed(
     assert (" ".join(capsys.readouterr().out.split()), ended.value.code) == (line, status)
 
 
-def test_a_count_that_says_too_little_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_count_without_a_plain_name_is_printed_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         speech.finish(speech.Result("conform", None, {"diverged": 63}, words=terminal.WORDS), as_json=False)
     assert capsys.readouterr().out == "conform: 63 ended at known differences\n"

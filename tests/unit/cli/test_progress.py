@@ -1,4 +1,4 @@
-"""Long work says how far it is off a terminal too: on standard error, so that ``--json`` stays one object."""
+"""Long work reports its progress outside a terminal too, on standard error, so that ``--json`` prints one object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencepost_conformance.mutants import suite
 
 
 def lines_until(capsys: pytest.CaptureFixture[str], wanted: str) -> list[str]:
-    """The lines on standard error up to now, once one of them begins so; nothing is said on standard output."""
+    """Return the lines on standard error so far, once one of them begins so; standard output must stay empty."""
     said = ""
     for _ in range(6_000):
         told = capsys.readouterr()
@@ -52,7 +52,7 @@ def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_work_of_unknown_length_says_what_it_is_at(
+def test_work_of_unknown_length_names_its_stage(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(console, "EVERY", 0.05)
@@ -84,6 +84,6 @@ def test_commands_say_so_beside_their_one_object(
 
 
 def _nothing_found(*_: object) -> list[suite.Kill]:
-    """In place of half a minute without a fault: long enough for a line, however busy the machine is."""
+    """Replaces half a minute: long enough for a progress line, however busy the machine is."""
     time.sleep(0.2)
     return []

@@ -1,4 +1,4 @@
-"""What the README shows can be done as it stands there."""
+"""The commands, programs and links of the README work as shown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_its_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> Non
 
 
 def test_its_program_has_types(tmp_path: Path) -> None:
-    """The package is typed, so what users copy passes mypy --strict."""
+    """The package is typed, so a copied program must pass mypy --strict."""
     pytest.importorskip("mypy", reason="needs mypy: pip install -e '.[dev]'")
     (program,) = PROGRAM.findall(README)
     file = tmp_path / "program.py"
@@ -138,7 +138,7 @@ SHOWN = re.findall(r"`(?:\.venv/bin/)?fencepost ([a-z]+)((?: [^`\n]*)?)`", READM
 
 @pytest.mark.parametrize(("name", "rest"), sorted({(name, rest.strip()) for name, rest in SHOWN}))
 def test_a_command_is_shown_with_the_arguments_that_it_needs(name: str, rest: str) -> None:
-    """Whoever copies a line of the table must not be told that an argument is missing."""
+    """A line that is copied from the table must not fail with a missing argument."""
     app = typer.Typer(add_completion=False)
     app.command(name)(getattr(import_module(f"fencepost_conformance.commands.{name}"), name))
     command = typer.main.get_command(app)

@@ -1,5 +1,5 @@
-"""``fencepost rules`` says what a rule says and where it stands, in a checkout and where only the package is installed;
-what speaks of a rule elsewhere brings its text."""
+"""``fencepost rules`` shows the text and the places of a rule, in a checkout and with the package alone; other output
+that names a rule includes its text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def as_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return found
 
 
-def test_json_counts_what_decided_and_what_only_ran_also_of_each_family(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_counts_decided_and_only_run_rules_also_of_each_family(capsys: pytest.CaptureFixture[str]) -> None:
     found = as_json(capsys)
     levels = ("decided", "ran", "none")
     assert set(found["meanings"]) == set(levels)
@@ -126,7 +126,7 @@ def test_a_refusal_and_a_page_bring_the_text_of_the_rules_they_name() -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel of the project, unpacked where no checkout is near."""
+    """Return a wheel of the project, unpacked outside any checkout."""
     try:
         recent = int(version("setuptools").partition(".")[0]) >= 77
         version("wheel")

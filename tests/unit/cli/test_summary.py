@@ -1,4 +1,5 @@
-"""A run of the tests ends by saying what it did not do, and why; ``make test-all`` begins by saying what it adds."""
+"""A run of the tests ends with the list of left-out tests and the reasons; ``make test-all`` begins with the list of
+its additions."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def test_two(): pass
 
 
 @pytest.mark.parametrize("processes", [(), ("--numprocesses", "1")])
-def test_a_run_says_what_it_skipped_and_what_it_left_out(processes: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_run_lists_skipped_tests_and_counts_the_ones_left_to_test_all(
+    processes: tuple[str, ...], tmp_path: Path
+) -> None:
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "test_some.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = all\n")
@@ -45,14 +48,14 @@ def test_the_files_that_begin_a_run_are_there() -> None:
     assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
 
 
-def test_make_test_leaves_out_what_only_test_all_runs() -> None:
+def test_make_test_leaves_out_the_tests_that_only_test_all_runs() -> None:
     recipe = re.search(r"^test: install\n\t(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert recipe is not None
     assert recipe[1].endswith("-m 'not all'")
     assert "-m" not in testall.TESTS[2:]
 
 
-def test_what_test_all_draws_is_of_its_own_seed_and_no_trace_twice() -> None:
+def test_test_all_uses_its_own_seed_and_repeats_no_trace() -> None:
     first, second = testall.stages(1_000)
     assert first.words[-2:] == ("--seed", "1000")
     assert int(second.words[-1]) >= 1_000 + testall.TRACES

@@ -1,4 +1,4 @@
-"""Many records at once are the records one by one, whole or damaged."""
+"""Reading many records in one call equals reading them one by one, whole or damaged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 1_600
 
 
 def offset(rng: Random) -> Record:
-    """One of those that are taken in one look, and now and then one that nearly is."""
+    """Return a record of the kind that is read in bulk, and sometimes one that nearly is."""
     value = OffsetCommitValue(
         rng.randrange(-1, 2**40),
         leader_epoch=rng.randrange(-1, 5),
@@ -30,7 +30,7 @@ def offset(rng: Random) -> Record:
 
 
 def bent(rng: Random, data: bytes) -> bytes:
-    """One byte is another, or there is one more or less."""
+    """Change, add or remove one byte."""
     at = rng.randrange(len(data))
     kind = rng.randrange(4)
     if kind == 0:
@@ -43,7 +43,7 @@ def bent(rng: Random, data: bytes) -> bytes:
 def row(rng: Random, codec: Codec) -> tuple[bytes | None, bytes | None]:
     if rng.random() < 0.2:
         return draw.damaged(rng, codec)
-    writer = codec if rng.random() < 0.7 else Codec()  # a log may have been written by a newer release
+    writer = codec if rng.random() < 0.7 else Codec()  # a newer release may have written the log
     key, value = writer.encode(offset(rng), rng.choice((None, None, None, 1, 3)))
     if rng.random() < 0.3:
         key = bent(rng, key)
@@ -60,7 +60,7 @@ def outcome(read: Callable[[], Iterable[Record]]) -> list[Record] | str:
 
 
 def compare_runs(codec: Codec, rows: list[tuple[bytes | None, bytes | None]]) -> None:
-    """What a run has kept of each partition is what its last row says."""
+    """Return the last row of each partition in a run."""
     place = 0
     for part in codec.logged(rows).parts:
         if not isinstance(part, Commits):
@@ -77,8 +77,8 @@ def compare_runs(codec: Codec, rows: list[tuple[bytes | None, bytes | None]]) ->
 
 
 @pytest.mark.parametrize("release", LAYOUTS)
-def test_it_reads_what_is_read_one_by_one(release: str) -> None:
-    """F-LOAD-02: of each row and of several, also which one is refused and why."""
+def test_bulk_reading_equals_reading_one_by_one(release: str) -> None:
+    """The results for each row and for several agree, including which row is rejected and why (F-LOAD-02)."""
     codec, rng = Codec(LAYOUTS[release]), Random(f"bulk {release}")
     rows = [row(rng, codec) for _ in range(ROWS)]
     read = 0
@@ -97,7 +97,7 @@ def test_it_reads_what_is_read_one_by_one(release: str) -> None:
 
 
 def test_a_value_is_taken_apart_in_one_look_if_it_is_of_a_usual_shape() -> None:
-    """F-REC-11: and only then, whichever byte is another."""
+    """Any other value goes to the general reader, whichever byte was changed (F-REC-11)."""
     codec, rng, packed = Codec(), Random("packed"), 0
     for _ in range(4_000):
         key, value = codec.encode(offset(rng))
@@ -130,7 +130,7 @@ def test_a_run_keeps_the_last_of_each_partition_in_the_order_of_their_first() ->
         codec.encode(Record(OffsetCommitKey(group, "t", partition), OffsetCommitValue(at, commit_timestamp=at)))
         for at, (group, partition) in enumerate(told)
     ]
-    (run,) = codec.logged([*rows, (b"\x00\x63", b"")]).parts  # of a type that nobody knows
+    (run,) = codec.logged([*rows, (b"\x00\x63", b"")]).parts  # of an unknown type
     assert isinstance(run, Commits)
     kept = [
         (group, *at, offset.value.offset, offset.place) for group, of in run.groups.items() for at, offset in of.items()
@@ -145,7 +145,7 @@ def test_many_are_written_as_they_are_one_by_one(release: str) -> None:
     assert codec.encoded_all(records) == [codec.encode(record) for record in records]
 
 
-def test_what_cannot_be_written_is_refused_among_many_too() -> None:
+def test_a_value_that_cannot_be_written_is_rejected_among_many_too() -> None:
     codec = Codec()
     good = Record(OffsetCommitKey("g", "t", 1), OffsetCommitValue(1, commit_timestamp=1))
     for bad in (

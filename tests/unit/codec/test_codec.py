@@ -1,4 +1,5 @@
-"""Records in bytes without a JVM: what is kept of Kafka's serde, round trips, and what is refused with which words."""
+"""Records in bytes without a JVM: the values kept of Kafka's serde, round trips, and the messages of rejected
+values."""
 
 from __future__ import annotations
 
@@ -50,12 +51,12 @@ COMMIT = Record(OffsetCommitKey("g", "t", 3), OffsetCommitValue(5, leader_epoch=
 each_layout = pytest.mark.parametrize("name", LAYOUTS)
 
 
-def test_what_kafka_wrote_and_read_is_written_and_read_alike() -> None:
+def test_records_of_kafka_are_written_and_read_alike() -> None:
     assert sum(len(told.records) + len(told.markers) for told in kept.kept().values()) > 500
     assert list(kept.wrongs()) == []
 
 
-def test_what_is_kept_is_of_every_type_that_is_written_and_of_every_refusal() -> None:
+def test_kept_records_cover_every_type_and_every_error() -> None:
     rows = [row for told in kept.kept().values() for row in told.records]
     assert {row.means.number for row in rows if row.version is not None and not isinstance(row.means, str)} == {
         each.number for each in WRITTEN
@@ -66,8 +67,8 @@ def test_what_is_kept_is_of_every_type_that_is_written_and_of_every_refusal() ->
 @each_layout
 @settings(max_examples=150)
 @given(seed=st.integers(0, 2**32))
-def test_what_was_written_is_read(name: str, seed: int) -> None:
-    """But for what the release has no field for, whichever version is written."""
+def test_written_records_are_read_back(name: str, seed: int) -> None:
+    """Fields that the release does not have are lost, whichever version is written."""
     codec, rng = Codec(LAYOUTS[name]), Random(seed)
     record = draw.record(rng)
     key, value = codec.encode(record)
@@ -82,7 +83,7 @@ def test_what_was_written_is_read(name: str, seed: int) -> None:
 
 
 def _known(record: Record, codec: Codec) -> Record:
-    """The record without what the release, or the version that it writes, leaves out (F-REC-20)."""
+    """Return the record without the fields that the release, or the written version, leaves out (F-REC-20)."""
     value, layout = record.value, codec.layout
     if isinstance(value, OffsetCommitValue):
         if value.expire_timestamp != -1:
@@ -134,7 +135,7 @@ def test_a_varint_is_read_as_it_was_written(number: int) -> None:
     assert reader.data[reader.at :] == b"more"
 
 
-def test_a_commit_is_what_the_rule_says() -> None:
+def test_a_commit_is_encoded_as_in_the_rule() -> None:
     """The example of F-REC-11."""
     key, value = CODEC.encode(COMMIT)
     assert key == b"\0\1\0\1g\0\1t\0\0\0\3"
@@ -143,7 +144,7 @@ def test_a_commit_is_what_the_rule_says() -> None:
 
 
 def test_a_member_that_is_not_classic_says_so() -> None:
-    """The trap of F-REC-05: without the tag it would be read as a classic member."""
+    """Without the tag, the record would be read as a classic member (F-REC-05)."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=None,
         rack_id=None,
@@ -164,7 +165,7 @@ def test_a_member_that_is_not_classic_says_so() -> None:
 
 
 def test_a_legacy_commit_is_read_as_a_commit() -> None:
-    """In version 0 alone, but by 4.0 (F-REC-00, F-REPLAY-17)."""
+    """A legacy key goes with a value of version 0 only, except in 4.0 (F-REC-00, F-REPLAY-17)."""
     value = OffsetCommitValue(5, metadata="m", commit_timestamp=9)
     key, old = CODEC.encode(Record(COMMIT.key, value), 0)
     legacy = b"\0\0" + key[2:]
@@ -175,7 +176,7 @@ def test_a_legacy_commit_is_read_as_a_commit() -> None:
         CODEC.decode(legacy, newer)
 
 
-def test_who_wrote_within_a_transaction_is_told_by_the_batch() -> None:
+def test_the_batch_shows_the_producer_of_a_transaction() -> None:
     assert CODEC.decode(*CODEC.encode(replace(COMMIT, producer=PRODUCER)), PRODUCER) == replace(
         COMMIT, producer=PRODUCER
     )
@@ -184,7 +185,7 @@ def test_who_wrote_within_a_transaction_is_told_by_the_batch() -> None:
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_the_end_of_a_transaction_is_read_as_it_was_written(committed: bool) -> None:
-    """Also if its value cannot be read (F-REC-26)."""
+    """A marker whose value cannot be read is one without a value (F-REC-26)."""
     record = Record(ControlKey(committed), ControlValue(4), PRODUCER)
     key, value = CODEC.encode(record)
     assert (key, value) == (b"\0\0\0" + bytes((committed,)), b"\0\0\0\0\0\4")
@@ -196,7 +197,7 @@ def test_the_end_of_a_transaction_is_read_as_it_was_written(committed: bool) -> 
 
 
 def test_records_of_share_and_streams_groups_are_passed_on() -> None:
-    """Key and value as they were; each release knows its own (F-REC-09)."""
+    """Key and value are unchanged; each release has its own set of known types (F-REC-09)."""
     read = CODEC.decode(b"\0\x0b any", b"thing")
     assert read == Opaque(11, "ShareGroupMetadata", b"\0\x0b any", b"thing")
     assert CODEC.decode(b"\0\x17", None) == Opaque(23, "StreamsGroupTopology", b"\0\x17", None)
@@ -255,8 +256,8 @@ def test_an_unknown_version_is_neither_read_nor_written(version: int) -> None:
         ),
     ],
 )
-def test_what_has_no_bytes_is_refused(record: Record, says: str) -> None:
-    """F-REC-25 for texts."""
+def test_a_text_without_bytes_is_rejected(record: Record, says: str) -> None:
+    """A text that Kafka's serde rejects cannot be written (F-REC-25)."""
     with pytest.raises(Unwritable, match=re.escape(says)):
         CODEC.encode(record)
 
@@ -277,7 +278,7 @@ def test_a_group_of_the_flexible_version_is_read() -> None:
 
 
 def test_a_text_may_be_malformed_and_a_surrogate_alone() -> None:
-    """F-REC-24 for what is read, F-REC-25 for what is written."""
+    """Values of read records (F-REC-24) and of written records (F-REC-25) have bounds."""
     key = OffsetCommitKey("a\ud800b", "t", 0)
     written, _ = CODEC.encode(Record(key, None))
     assert written == b"\0\1\0\3a?b\0\1t\0\0\0\0"
@@ -285,7 +286,7 @@ def test_a_text_may_be_malformed_and_a_surrogate_alone() -> None:
     assert read == Record(replace(key, group="a\ufffdb"), None)
 
 
-def test_a_load_passes_over_what_it_does_not_know_and_fails_on_what_is_torn() -> None:
+def test_a_load_skips_unknown_records_and_fails_on_torn_ones() -> None:
     """F-LOAD-02, F-REC-26."""
     key, value = CODEC.encode(COMMIT)
     end = CODEC.encode(Record(ControlKey(True), ControlValue(4)))
@@ -303,7 +304,7 @@ def test_a_load_passes_over_what_it_does_not_know_and_fails_on_what_is_torn() ->
 
 @pytest.mark.parametrize("key", ["00000000", "00000001"])
 def test_the_key_of_a_control_record_is_named(key: str) -> None:
-    """It is whole, so it must not be called torn without a hint."""
+    """The record is whole, so the error must not call it torn without a hint."""
     with pytest.raises(TornRecord, match=f"key {key} is that of a control record .*decode_marker"):
         Codec().decode(bytes.fromhex(key), bytes(6))
     assert Codec().decode_marker(bytes.fromhex(key), bytes(6)) is not None

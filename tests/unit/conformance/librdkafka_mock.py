@@ -1,4 +1,4 @@
-"""librdkafka's mock cluster as a process: prints where it listens, and stays until it is ended."""
+"""Run librdkafka's mock cluster: print its address, and run until the process is ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Planted faults of the areas: each has its place in the product, in this process and in a copy; the table is right."""
+"""Planted faults of the areas: each has its place in the product, in this process and in a copy; the document lists
+them."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def test_a_fault_is_planted_in_this_process_and_taken_back():
     assert not acl.Acl(rules).allows(*asked)
 
 
-def test_a_process_of_its_own_has_the_fault_and_the_product_stays_as_it_is(tmp_path):
+def test_a_separate_process_has_the_fault_and_the_product_is_unchanged(tmp_path):
     before = (PRODUCT / "server/security/acl.py").read_bytes()
     faulty_copy(DENY.replacements, tmp_path)
     words = [sys.executable, "-c", f"{PROGRAM}print(allowed)"]
@@ -101,7 +102,7 @@ def test_killers_are_written_down_and_those_of_other_checks_stay(monkeypatch, tm
     assert kept.kept()[one] == ("oracle: P",)
 
 
-def test_the_document_says_what_the_faults_are():
+def test_the_document_lists_the_faults():
     text = (ROOT / "docs" / "planted-faults.md").read_text(encoding="utf-8")
     _, mark, made = text.partition("<!-- made by: fencepost mutants --area server --markdown -->\n")
     assert mark
@@ -123,7 +124,7 @@ def test_the_command_lists_an_area(capsys):
     assert rows[DENY.name]["text"] == DENY.words
 
 
-def test_the_command_says_what_survives(capsys, monkeypatch):
+def test_the_command_names_the_survivors(capsys, monkeypatch):
     monkeypatch.setattr(trial, "try_tests", lambda name, *_: trial.Trial(name, None))
     status, out, _ = said(capsys, "--area", "server", DENY.name, "--json")
     assert (status, json.loads(out)["survivors"]) == (1, [DENY.name])
@@ -137,7 +138,7 @@ def test_the_command_says_what_survives(capsys, monkeypatch):
         (("--area", "server", "--quick"), "--area can only be combined with"),
     ],
 )
-def test_what_cannot_be_run_is_named(capsys, words, wrong):
+def test_a_fault_that_cannot_be_run_is_named(capsys, words, wrong):
     status, _, err = said(capsys, *words)
     assert status == 2
     assert wrong in err

@@ -1,4 +1,4 @@
-"""What a command is given and cannot use is told in one line that ends it, with status 2."""
+"""Bad input of a command gives one line and status 2."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ ROOT = Path(__file__).parents[3]
         ("bench nonsense", "no benchmark 'nonsense'; there are core"),
     ],
 )
-def test_it_is_told_in_the_last_line(words: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_reported_in_the_last_line(
+    words: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, content in (("text", "no trace"), ("other", "{}"), ("empty", "")):
         (tmp_path / f"{name}.txt").write_text(content)
     with pytest.raises(SystemExit) as ended:

@@ -1,4 +1,4 @@
-"""``fencepost bench serve``: what the generator tells becomes rows, and what is missing is said."""
+"""``fencepost bench serve``: the results of the load generator become rows, and missing results are reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch:
         "fencepost": [
             line("hb-classic", ops_per_s=5_000, target_cpu_us_per_op=150.0),
             line("rebalance", members=10, all_synced_p50_ms=3.0),
-            line("reconcile", members=10, converged_p50_ms=3.0),  # a case that Kafka has not
+            line("reconcile", members=10, converged_p50_ms=3.0),  # a case that Kafka does not have
         ],
         "kfake": [line("hb-classic", ops_per_s=40_000)],
     }
@@ -37,7 +37,7 @@ def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch:
     }
 
 
-def test_of_several_rounds_the_median_is_told() -> None:
+def test_the_median_of_several_rounds_is_reported() -> None:
     rounds = [{"a": {"test": "hb", "ops_per_s": rate}} for rate in (5.0, 90.0, 7.0)]
     assert serve.medians(rounds) == {"a": {"test": "hb", "ops_per_s": 7.0}}
 
@@ -52,8 +52,8 @@ def test_without_go_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.all
 def test_the_generator_finds_nothing_wrong_with_the_answers(tmp_path: Path) -> None:
-    """Every answer's error and id, one generation for all, each partition owned once, and the offsets that were
-    committed: it checks them all."""
+    """The generator checks every answer: its error and id, one generation for all members, one owner for each
+    partition, and the committed offsets."""
     try:
         generator = golang.program("coordload")
     except CannotRun as reason:

@@ -1,4 +1,5 @@
-"""``fencepost bench start``: each figure of a start beside the same of another server, and what is missing is said."""
+"""``fencepost bench start``: each figure of a start is printed beside that of another server, and missing figures are
+reported."""
 
 from __future__ import annotations
 
@@ -45,6 +46,6 @@ def test_a_start_is_timed_until_the_port_is_open_and_until_it_answers() -> None:
     ("program", "told"),
     [("pass", "did not open its port"), (SERVER.replace("connection.recv(14)", "raise SystemExit"), "does not answer")],
 )
-def test_a_server_that_does_not_start_is_told(program: str, told: str) -> None:
+def test_a_server_that_does_not_start_is_reported(program: str, told: str) -> None:
     with pytest.raises(CannotRun, match=told):
         start.measured([sys.executable, "-c", program, "{port}"], {})

@@ -1,4 +1,4 @@
-"""A folder of jars as a target: which build it holds, what of it is missing, and which profile it takes."""
+"""A folder of jars as a target: its build, its missing jars, and its profile."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_unpacked_release_has_its_jars_in_libs(tmp_path: Path) -> None:
 
 
 def test_a_source_tree_has_its_jars_module_by_module(tmp_path: Path) -> None:
-    """A module's own jar goes before the copy that another module was built with."""
+    """A module's own jar has priority over the copy that another module was built with."""
     jars = fill(tmp_path / "jars", "4.5.0-SNAPSHOT")
     tree = tmp_path / "tree"
     copies = tree / "core" / "build" / "dependant-libs-2.13.17"
@@ -78,7 +78,7 @@ def test_a_source_tree_has_its_jars_module_by_module(tmp_path: Path) -> None:
     assert {jar.parent for jar in found.values() if jar.name.startswith("kafka-")}.isdisjoint({copies})
 
 
-def test_what_is_wrong_with_a_folder_is_told_in_a_line(tmp_path: Path) -> None:
+def test_a_wrong_folder_is_reported_in_one_line(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none") == "there is no folder DIR"
     (tmp_path / "file").touch()
     assert refusal(tmp_path / "file").endswith("is not a folder")
@@ -120,7 +120,7 @@ def test_a_broken_jar_is_named(tmp_path: Path) -> None:
 
 
 def test_a_jar_that_is_built_again_is_another_build(tmp_path: Path) -> None:
-    """Neither old classes nor the rows of an old run may be taken for its own."""
+    """Neither old classes nor the rows of an old run may be reused."""
     folder = fill(tmp_path / "some", "4.5.0-SNAPSHOT")
     build = in_folder(str(folder))
     stamp, plan = build.stamp(), Plan(Job(f"kafka:{folder}", "kafka-4.3", 10), 0, 1)
@@ -145,7 +145,7 @@ def test_a_version_takes_the_nearest_profile(version: str, profile: str) -> None
     assert registry.profile_of_version(version) == profile
 
 
-def test_what_was_found_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_build_that_was_found_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     newest = registry.NEWEST_KAFKA.name
     for version, wanted, told in (
         ("4.3.1", None, "profile kafka-4.3"),

@@ -1,4 +1,4 @@
-"""Choices of the other coordinator that nothing tells, and that are found by trying (NOT-10)."""
+"""Hidden choices of the other coordinator are found by trying (NOT-10)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ONE, OTHER, ALONE = bytes(15) + b"\x01", bytes(15) + b"\x11", bytes(15) + b"\x02
 
 
 class LastIn(JavaOrder):
-    """Another coordinator whose tables of topics were filled the other way round."""
+    """A coordinator whose tables of topics were filled in the opposite order."""
 
     def topics(self, group_id: str, topic_ids: Sequence[bytes]) -> Sequence[bytes]:
         return topic_ids[::-1]
 
 
 class LastMember(JavaOrder):
-    """One that once had many members: its table is larger."""
+    """A coordinator that once had many members, so that its table is larger."""
 
     def order(self, group_id: str, keys: Sequence[str]) -> Sequence[str]:
         return java_order(timeline_order(keys), 24)
@@ -35,7 +35,7 @@ class LastMember(JavaOrder):
 
 @pytest.mark.parametrize(("other", "seeds"), [(LastIn, (11147, 40025)), (LastMember, ())])
 def test_other_orders_are_found(other: Callable[[MemberIds], JavaOrder], seeds: tuple[int, ...], kept: Kept) -> None:
-    """Few traces come to topics in one bucket of which something is given up; those that are kept do."""
+    """In few traces a member loses a topic that shares a bucket with another; the kept traces are of this kind."""
     followed = 0
     made = (generate(seed, KAFKA_4_3, 60, GroupProtocol.CONSUMER) for seed in range(60))
     for trace in kept(GroupProtocol.CONSUMER, KAFKA_4_3, *seeds) if seeds else made:
@@ -47,7 +47,7 @@ def test_other_orders_are_found(other: Callable[[MemberIds], JavaOrder], seeds: 
 
 
 def tried(*calls: Call, event: int = 7) -> list[dict[Place, Answer]]:
-    """What is tried at that event if nothing helps and the choices stay what they are."""
+    """Return the answers that are tried at that event if no answer helps and the calls stay the same."""
     found: list[dict[Place, Answer]] = []
 
     def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
@@ -76,7 +76,7 @@ def test_answers_of_one_step_are_tried_alone_and_then_together() -> None:
 
 
 def test_a_choice_that_an_answer_brings_is_answered_too() -> None:
-    """Whose topics are taken for everybody's decides whether any of them share a bucket (A-UHOM-07)."""
+    """The topics that stand for all members decide whether any of them share a bucket (A-UHOM-07)."""
     order = Call(7, 0, "order", "g", ("Aa", "BB"), ("Aa", "BB"))
     topics = Call(7, 1, "topics", "g", (ONE, OTHER), (ONE, OTHER))
 
@@ -96,7 +96,7 @@ def test_an_answer_to_another_question_is_not_used() -> None:
 
 
 def test_a_switch_and_another_order_explain_together(kept: Kept) -> None:
-    """M-TGT-06 with a stale subscription type gives another target only in the other's order."""
+    """With a stale subscription type, only the other coordinator's order gives another target (M-TGT-06)."""
     (trace,) = kept(GroupProtocol.MIXED, INTENDED, 395)
     theirs, _ = Core(lambda: LastMember(MemberIds())).run_until_raised(trace.settings, KAFKA_4_3, trace.events)
     found = compare(trace.settings, INTENDED, trace.events, trace.observations, theirs)

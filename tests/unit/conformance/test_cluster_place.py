@@ -1,4 +1,5 @@
-"""Where Spark is: what the options mean, what is refused, and that nothing listens beyond loopback unasked."""
+"""Where Spark runs: the meaning of the options, rejected values, and that no port listens beyond loopback by
+default."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def test_masters(master: str, cluster: bool) -> None:
         (None, ["spark.master=yarn"], 0, "set the master with --master"),
     ],
 )
-def test_what_means_nothing_is_refused(master: str | None, conf: list[str], workers: int, told: str) -> None:
+def test_meaningless_places_are_rejected(master: str | None, conf: list[str], workers: int, told: str) -> None:
     with pytest.raises(CannotRun, match=told.replace("[", r"\[")):
         place_of(master, conf, workers)
 
@@ -78,7 +79,7 @@ def test_cores_of_this_machine() -> None:
         (Place("yarn"), {"SPARK_LOCAL_IP": "10.0.0.1"}, {}),
     ],
 )
-def test_the_driver_listens_on_loopback_unless_told(
+def test_the_driver_listens_on_loopback_by_default(
     place: Place, environment: dict[str, str], expected: dict[str, str]
 ) -> None:
     assert driver_address(place, environment) == expected
@@ -87,12 +88,12 @@ def test_the_driver_listens_on_loopback_unless_told(
 @pytest.mark.parametrize(
     "master", ["spark://10.0.0.9:7077", "spark://localhost:7077,10.0.0.9:7077", "yarn", "k8s://https://api.example"]
 )
-def test_executors_elsewhere_must_be_told_where_the_driver_is(master: str) -> None:
+def test_executors_on_other_machines_need_the_address_of_the_driver(master: str) -> None:
     with pytest.raises(CannotRun, match=r"--conf spark\.driver\.host=ADDRESS"):
         driver_address(Place(master), {})
 
 
-def test_a_master_that_is_not_there_is_told_at_once() -> None:
+def test_an_unreachable_master_is_reported_immediately() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -158,7 +159,7 @@ def test_commands_say_it_in_a_line(
 def test_on_one_machine_the_jvm_of_light_work_takes_few_of_its_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Options that are given come after, so that they count."""
+    """Given options come last, so that they override the defaults."""
     monkeypatch.setattr(session, "_choose_python", lambda _: None)
     own = (("spark.driver.extraJavaOptions", "-Xmx1g"),)
     name = "spark.driver.extraJavaOptions"

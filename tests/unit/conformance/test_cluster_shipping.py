@@ -1,4 +1,4 @@
-"""What executors are given is whole and nothing else; what they must have themselves is named."""
+"""Executors get complete packages and no others; packages that they must have are named."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ import fencepost_conformance
 assert fencepost_conformance.__file__.startswith({archive!r}), fencepost_conformance.__file__
 {work}
 """
-#: what comes with a package that is named
+#: a dependency of a named package
 WITH = {
     "transitions": ["six"],
     "rich": ["pygments", "markdown_it", "mdurl"],
@@ -110,14 +110,14 @@ def run_alone(archive: Path, work: str, allowed: Sequence[str]) -> subprocess.Co
     [(TRACES, needs.TRACES, code_digest()), (FILES, needs.FILES, "['accepted']"), (GRAPHS, needs.GRAPHS, "True")],
     ids=["traces", "files", "graphs"],
 )
-def test_work_runs_from_the_archive_with_what_is_named_and_nothing_else(
+def test_work_runs_from_the_archive_with_only_the_named_packages(
     archive: Path, work: str, packages: dict[str, str], said: str
 ) -> None:
     done = run_alone(archive, work, list(packages))
     assert (done.stdout.strip(), done.returncode) == (said, 0), done.stderr
 
 
-def test_what_is_missing_is_named_with_its_place() -> None:
+def test_missing_packages_are_named_with_their_machine() -> None:
     found = look({"json": "json", "no_such_module": "no-such", "nor_this": "nor-this"}, java=False)
     assert found.missing == ("no-such", "nor-this")
     complaint = found.complaint()

@@ -1,4 +1,4 @@
-"""The command line where its surroundings do not play along: a reader that leaves, a component that is missing."""
+"""Commands in difficult surroundings: the reader of their output closes it, or a component is missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fencepost_conformance.verdict import Verdict
 ROOT = Path(__file__).parents[3]
 
 PROGRAM = "import sys; from fencepost_conformance.cli import main; sys.argv = ['fencepost', *sys.argv[1:]]; main()"
-#: a shell that starts something in the background has it ignore Ctrl-C; this takes it back
+#: a shell that starts a command in the background makes it ignore Ctrl-C; this restores the default
 ATTENTIVE = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     f"import fencepost_conformance.commands.check; print('ready', flush=True); {PROGRAM}"
@@ -48,7 +48,7 @@ def test_a_reader_that_leaves_changes_neither_output_nor_status(words: list[str]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_missing_component_is_told_before_any_engine_starts(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_component_is_reported_before_any_engine_starts(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(build: Build) -> list[str]:
         raise CannotRun(f"install what runs Kafka {build.version}")
 
@@ -65,8 +65,8 @@ def test_a_missing_component_is_told_before_any_engine_starts(engine: str, monke
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_ctrl_c_ends_a_command_and_its_workers_and_says_what_was_done(workers: str) -> None:
-    words = ["check", "--size", "large", "--workers", workers]  # the better part of a minute
+def test_ctrl_c_ends_a_command_and_its_workers_and_reports_the_progress(workers: str) -> None:
+    words = ["check", "--size", "large", "--workers", workers]  # most of a minute
     with subprocess.Popen(
         [sys.executable, "-c", ATTENTIVE, *words],
         stdout=subprocess.PIPE,
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_a_command_and_its_workers_and_says_what_was_done(workers: s
         assert running.stdout is not None
         assert running.stdout.readline() == "ready\n"
         time.sleep(2)
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does it
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         said, complained = running.communicate(timeout=120)
     assert running.returncode == 2
     assert re.fullmatch(r"fencepost check: interrupted; \d+ of \d+ configurations checked", complained.splitlines()[-1])
@@ -95,7 +95,7 @@ def test_ctrl_c_ends_a_command_and_its_workers_and_says_what_was_done(workers: s
     ],
     ids=lambda words: " ".join(words[:-1]),
 )
-def test_what_cannot_be_written_is_told_in_a_line(
+def test_an_output_that_cannot_be_written_is_reported_in_one_line(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
@@ -108,7 +108,7 @@ def test_what_cannot_be_written_is_told_in_a_line(
     assert "Errno" not in line
 
 
-def test_a_report_that_cannot_be_written_costs_nothing_of_what_was_found(
+def test_a_report_that_cannot_be_written_loses_no_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*_: object) -> None:
@@ -123,7 +123,7 @@ def test_a_report_that_cannot_be_written_costs_nothing_of_what_was_found(
     assert "No space left on device" in told.err
 
 
-def test_a_worker_that_is_ended_from_outside_is_told(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotRun, match="try fewer --workers"), worker_processes(2) as pool:
         pool.submit(signal.raise_signal, signal.SIGKILL).result(timeout=120)
 
@@ -149,7 +149,7 @@ def test_falsify_is_run_as_a_module(words: list[str], status: int, told: str) ->
 
 
 @pytest.mark.spark
-def test_without_a_jdk_spark_is_told_to_need_one(tmp_path: Path) -> None:
+def test_without_a_jdk_spark_commands_name_the_need(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="needs PySpark")
     (tmp_path / "java").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "java").chmod(0o755)
@@ -192,9 +192,7 @@ def test_the_status_of_the_main_job_follows_from_its_stages(
     assert outcome_of_stages(findings).status == status
 
 
-def test_replay_shows_what_it_can_read_and_names_what_it_cannot(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_replay_shows_readable_traces_and_names_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = [(ROOT / "docs" / "findings" / f"{name}.jsonl").read_text() for name in ("wedged-group", "listed-twice")]
     broken = '{"type": "trace", "version": 1, "kind": "events"}\n{"type": "appended", "at_ms": 1, "offst": 2}\n'
     page, file = tmp_path / "page.html", tmp_path / "three.jsonl"

@@ -1,4 +1,4 @@
-"""What counts as a difference, and what is called by which name."""
+"""Which observations differ, and the name of each difference."""
 
 from __future__ import annotations
 
@@ -74,20 +74,20 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("case", SAME)
-def test_what_nobody_promises_is_no_difference(case: str) -> None:
+def test_freely_chosen_values_are_not_differences(case: str) -> None:
     left, right = SAME[case]
     assert compare_step(0, left, right) is None
 
 
 @pytest.mark.parametrize("field", DIFFERENT)
-def test_a_difference_is_told_to_the_field(field: str) -> None:
+def test_a_difference_names_its_field(field: str) -> None:
     left, right = DIFFERENT[field]
     found = compare_step(5, left, right)
     assert found is not None
     assert (found.event, found.field) == (5, field)
 
 
-def test_versions_carry_what_they_have() -> None:
+def test_fields_that_a_version_lacks_are_not_compared() -> None:
     """G-WIRE-01, 12, 13, 20."""
     assert wire_form(replace(JOINED, protocol_name=""), 9) == replace(JOINED, protocol_name=None)
     old = wire_form(JOINED, 4)
@@ -102,14 +102,14 @@ def test_versions_carry_what_they_have() -> None:
 
 
 class LastLeads(JavaOrder):
-    """Another coordinator that elects the last rather than the first."""
+    """A coordinator that elects the last member rather than the first."""
 
     def leader(self, group_id: str, candidates: object) -> str:
         return list(candidates)[-1]  # type: ignore[call-overload, no-any-return]
 
 
 def test_another_choice_of_leader_is_followed() -> None:
-    """NOT-10: which member leads is no difference; what follows from it is compared."""
+    """The choice of a leader is not a difference; its consequences are compared (NOT-10)."""
     followed = 0
     for seed in range(40):
         trace = generate(seed, KAFKA_4_3, 80)
@@ -129,7 +129,7 @@ def test_choices_that_are_given_are_used() -> None:
 
 
 def test_a_difference_is_called_by_the_switch_that_explains_it() -> None:
-    """The core as Kafka 4.3 is, beside the core as intended: each parting has the name of a fault."""
+    """The core under ``kafka-4.3`` beside the core under ``intended``: each difference has the name of a fault."""
     names: set[str] = set()
     for seed in range(60):
         trace = generate(seed, INTENDED)

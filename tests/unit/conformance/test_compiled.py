@@ -1,4 +1,4 @@
-"""Our Java beside a build of Kafka that it does not fit: what is missing is told in one line."""
+"""The harness with a build of Kafka that it does not support: the error is one line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def jar(folder: Path, *names: str) -> Path:
 
 
 def compiler(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Stands in for javac; keeps the sources that it was given."""
+    """Replaces javac, and keeps the sources that it got."""
     given: dict[str, str] = {}
 
     def keep(version: str, texts: dict[str, str], libraries: list[Path], folder: Path, served: object) -> None:
@@ -73,7 +73,7 @@ def test_a_class_that_has_moved_is_imported_from_where_it_is(tmp_path: Path, mon
     assert given["Main.java"] == PROGRAM.replace(".utils.", ".utils.internals.")
 
 
-def test_what_the_compiler_says_is_kept_and_told_in_one_line(tmp_path: Path, cache: Path) -> None:
+def test_compiler_messages_are_kept_and_summed_up_in_one_line(tmp_path: Path, cache: Path) -> None:
     try:
         jars.java()
     except CannotRun as reason:

@@ -1,4 +1,4 @@
-"""The catalogue names every rule of consumer groups: reachable, or with a reason why it is not reached."""
+"""The catalogue names every rule of consumer groups: reachable, or with the reason why it is not reached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_each_rule_is_in_the_catalogue_or_has_a_reason() -> None:
 
 
 def test_rules_of_some_releases_have_a_reason_in_the_others() -> None:
-    """V-120…123: nobody is sent looking for what the release does not do."""
+    """The catalogue asks for no rule that the release does not implement (V-120…123)."""
     of_old, of_new = {"rule M-STATIC-13", "rule M-VAL-28"}, {"rule M-HB-14", "rule M-LEAVE-08"}
     for profile, missing in ((KAFKA_4_3, of_new), (KAFKA_4_4, of_old), (INTENDED, of_old)):
         reasons = {*catalogue.reasons_of(GroupProtocol.CONSUMER, profile)}

@@ -1,4 +1,4 @@
-"""Traces of consumer groups: what is written is read back, and records say what they are."""
+"""Traces of consumer groups are read back as written, and records name their types."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_every_kind_of_record_has_a_value_to_try() -> None:
     assert set(VALUES) | {"GroupMetadata"} == set(KINDS)
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_a_written_trace_is_read_back(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     write_traces(file, [TRACE])
     assert list(read_traces(file)) == [TRACE]
@@ -217,7 +217,7 @@ def test_a_trace_has_one_text(tmp_path: Path) -> None:
     assert json.loads(convert.text_of(convert.line_of_event(EVENTS[2])))["denied_topics"] == ["y", "z"]
 
 
-def test_records_of_one_shape_are_told_apart() -> None:
+def test_records_of_one_shape_are_distinguished() -> None:
     told = json.loads(convert.text_of(convert.line_of_event(ev.Load(0, leader_epoch=1, records=RECORDS))))["records"]
     tombstones = [one for one in told if one["value"] is None]
     assert [one.get("type", "GroupMetadata") for one in tombstones] == list(KINDS)

@@ -1,4 +1,4 @@
-"""One of a thing is not told as several."""
+"""A count of one has no plural."""
 
 from __future__ import annotations
 

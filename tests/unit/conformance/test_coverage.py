@@ -1,4 +1,4 @@
-"""The catalogue names every rule of the classic protocol, and what is counted as reached was reached."""
+"""The catalogue names every rule of the classic protocol, and a rule counts as reached only if it was."""
 
 from __future__ import annotations
 

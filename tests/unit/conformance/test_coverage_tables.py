@@ -1,4 +1,4 @@
-"""Of the tables of rules only those are asked for that a step can show: asking for all of them finds nothing more."""
+"""For each step only the tables that can apply are evaluated; evaluating all of them finds no further rule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost_conformance.generate.plan import GroupProtocol
 
 
 @pytest.mark.parametrize("protocol", GroupProtocol)
-def test_what_a_table_needs_is_needed(protocol: GroupProtocol, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_row_of_a_table_is_needed(protocol: GroupProtocol, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = [generate(seed, KAFKA_4_3, 60, protocol, offsets=None) for seed in range(100)]
     found = [features_of(trace.settings, trace.events, trace.observations) for trace in traces]
     for module in (rules, rules_of_group):

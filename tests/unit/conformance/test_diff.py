@@ -1,4 +1,4 @@
-"""Two targets side by side: what differs is found, goes on, and is told apart from what only follows from it."""
+"""Two targets side by side: differences are found, the run continues, and causes are separated from consequences."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def compared(one: str, other: str, traces: int, protocol: GroupProtocol = CONSUM
 
 
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
-def test_what_is_the_same_has_no_groups(protocol: GroupProtocol) -> None:
+def test_equal_targets_have_no_groups_of_differences(protocol: GroupProtocol) -> None:
     found = compared("core:kafka-4.3", "core:kafka-4.3", 15, protocol)
     assert not found.groups
     assert found.traces == 15
@@ -65,7 +65,7 @@ def test_what_is_the_same_has_no_groups(protocol: GroupProtocol) -> None:
 
 
 def test_where_releases_count_from_is_one_difference_and_not_one_in_each_epoch() -> None:
-    """V-30: a new group begins at epoch 1, the first member brings it to 2."""
+    """A new group begins at epoch 1, and the first member brings it to 2 (V-30)."""
     found = compared("core:kafka-4.2", "core:kafka-4.3", 30)
     group = found.groups["ConsumerGroupHeartbeat: records[ConsumerGroupMetadata].value.epoch +1->+2"]
     assert group.always == ("1", "2")
@@ -81,7 +81,7 @@ def test_the_same_rows_in_any_number_of_processes() -> None:
 
 
 class _Planted(CoreLive):
-    """The core with a fault of its own."""
+    """The core with a planted fault."""
 
     fault: Callable[[int, Event, Observation], Observation]
 
@@ -108,7 +108,7 @@ def against(settings: Settings, kind: type[CoreLive]) -> Pair:
     return Pair(CoreLive(settings, INTENDED), kind(settings, INTENDED))
 
 
-def test_an_answer_that_changes_nothing_is_told_at_every_step_and_nothing_follows() -> None:
+def test_a_difference_without_consequences_is_reported_at_every_step() -> None:
     def unknown(handled: int, event: Event, seen: Observation) -> Observation:
         replies = tuple(
             Reply(reply.request_id, replace(reply.body, error_code=ErrorCode.UNKNOWN_MEMBER_ID))
@@ -123,8 +123,8 @@ def test_an_answer_that_changes_nothing_is_told_at_every_step_and_nothing_follow
     assert found.groups[next(iter(found.groups))].following == 0
 
 
-def test_what_is_lost_is_one_cause_however_much_follows() -> None:
-    """The other side never hears of the first JoinGroup of a trace: another member, another leader, another group."""
+def test_a_lost_request_is_one_cause_however_many_differences_follow() -> None:
+    """One side loses the first JoinGroup of a trace, so it has another member, another leader, another group."""
 
     class Deaf(CoreLive):
         def feed(self, event: Event) -> Observation:
@@ -182,7 +182,7 @@ def test_known_differences_leave_nothing_to_find(tmp_path: Path, capsys: pytest.
         ("k -- one\n\nk -- two\n", "line 3: this key is already in line 1: k"),
     ],
 )
-def test_a_line_that_says_nothing_is_told_by_its_place(tmp_path: Path, text: str, said: str) -> None:
+def test_a_meaningless_line_is_reported_with_its_number(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "known.txt"
     file.write_text(text)
     with pytest.raises(CannotRun) as refused:
@@ -214,8 +214,8 @@ def test_a_side_that_cannot_be_compared(name: str, said: str) -> None:
     assert said in str(refused.value)
 
 
-def test_what_differs_between_two_releases_is_what_the_rule_book_lists() -> None:
-    """Each group has a short trace, and is made by switches that cite rows of 13.4; nothing else differs."""
+def test_differences_between_two_releases_are_those_of_the_rule_book() -> None:
+    """Each group has a short trace, and is caused by switches that cite rows of 13.4; nothing else differs."""
     found = Groups()
     jobs = [
         Job(parse_side("core:kafka-4.2"), parse_side("core:kafka-4.3"), 60, protocol)
@@ -256,7 +256,7 @@ def test_the_page_and_the_traces(tmp_path: Path, capsys: pytest.CaptureFixture[s
         mine, theirs = read_traces(out / "traces" / f"{number:02}.jsonl")
         assert isinstance(mine, EventTrace)
         assert isinstance(theirs, EventTrace)
-        for trace in (mine, theirs):  # what was observed is what the core of that profile does
+        for trace in (mine, theirs):  # the observations are those of the core under that profile
             assert Core().run(trace.settings, trace.profile, trace.events) == list(trace.observations)
         last = [
             Seen(
@@ -269,7 +269,7 @@ def test_the_page_and_the_traces(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert leaves(*last), told["groups"][number - 1]["key"]
 
 
-def test_what_was_done_until_it_was_interrupted_is_told(
+def test_the_results_before_an_interruption_are_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = Runner.row
@@ -284,14 +284,14 @@ def test_what_was_done_until_it_was_interrupted_is_told(
     with pytest.raises(SystemExit) as left:
         main([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
-    assert left.value.code == 1  # what was done differs
+    assert left.value.code == 1  # the completed traces differ
     assert told["counts"]["traces"] == CHUNK
     assert told["groups"]
     assert f"interrupted; {CHUNK} of 60 traces done" in told["error"]
 
 
 def counting_apart() -> Pair:
-    """Kafka 4.2 counts a new group from 0, 4.3 from 1 (V-30): m1 is at epoch 1 on one side, at 2 on the other."""
+    """Kafka 4.2 counts a new group from 0, 4.3 from 1 (V-30): m1 is at epoch 1 on one side, and at 2 on the other."""
     pair = Pair(CoreLive(Settings(), KAFKA_4_2), CoreLive(Settings(), KAFKA_4_3))
     body = ConsumerGroupHeartbeatRequest(
         "g",
@@ -320,7 +320,7 @@ def told_to_the_other(pair: Pair, version: int, body: RequestBody) -> Any:
 
 @pytest.mark.parametrize(("told", "theirs"), [(1, 2), (2, 3), (4, 5), (5, 5), (100, 100), (0, 0), (-1, -1)])
 def test_an_epoch_keeps_its_distance_from_the_members_own(told: int, theirs: int) -> None:
-    """One that is far from it is meant as a number, and so are those that say what is wanted."""
+    """An epoch far from the member's own is passed unchanged, and so are 0 and -1, which have a special meaning."""
     beat = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=told)
     assert told_to_the_other(counting_apart(), 1, beat).member_epoch == theirs
     assert (
@@ -332,7 +332,8 @@ def test_an_epoch_keeps_its_distance_from_the_members_own(told: int, theirs: int
 @pytest.mark.parametrize(("told", "theirs"), [(1, 2), (2, 3), (100, 100), (-1, -1)])
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_generation_inside_a_subscription_does_so_too(version: int, told: int, theirs: int) -> None:
-    """X-JOIN-12: what is owned counts by the generation that is told with it. Bytes that say nothing stay."""
+    """Owned partitions count with the generation in the same subscription (X-JOIN-12). Bytes that cannot be parsed are
+    unchanged."""
     said = Subscription(("t",), None, (TopicPartition("t", 0),), told)
     protocols = (Protocol("range", encode_subscription(said, version)), Protocol("other", b"\x00"))
     join = JoinGroupRequest(
@@ -349,7 +350,7 @@ def test_a_generation_inside_a_subscription_does_so_too(version: int, told: int,
 
 
 def test_a_member_that_says_its_epoch_is_fenced_on_neither_side() -> None:
-    """Told as it is, the first side's epoch would be one that the other has left behind, and be refused."""
+    """Without translation, the epoch of the first side would be an old one on the other side, which would reject it."""
     pair = counting_apart()
     beat = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=1, topic_partitions=())
     pair.feed(Request(1, id=2, version=1, client_id="c", client_host="/127.0.0.1", body=beat))

@@ -1,4 +1,4 @@
-"""The examples of docs/traces.md are traces: they can be read, and shown as they are."""
+"""The examples of docs/traces.md are traces: they can be read and shown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PAGE = Path(__file__).parents[3] / "docs" / "traces.md"
 
 
 def examples() -> list[list[str]]:
-    """The lines of each block of JSON of the page."""
+    """Return the lines of each JSON block of the page."""
     return [block.splitlines() for block in re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)]
 
 
 def whole(kind: str, block: list[str]) -> str:
-    """The block as a trace: with the page's own header, of that kind."""
+    """Return the block as a trace of that kind, with the page's own header."""
     header = json.loads(examples()[0][0])
     return "\n".join([json.dumps({**header, "kind": kind}), *block, ""])
 

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: nothing that was started stays, and what was done is told."""
+"""SIGTERM and Ctrl-C: no started process survives, and the results so far are reported."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from fencepost_conformance.pipeline.local import run_local
 from fencepost_conformance.pipeline.plan import Plan
 
 PROGRAM = "import sys; from fencepost_conformance.cli import main; sys.argv = ['fencepost', *sys.argv[1:]]; main()"
-#: a shell that starts something in the background has it ignore Ctrl-C; this takes it back
+#: a shell that starts a command in the background makes it ignore Ctrl-C; this restores the default
 ATTENTIVE = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {PROGRAM}"
 
 
 def start(words: list[str], scratch: Path) -> subprocess.Popen[str]:
-    """The command in a session of its own, with a temporary folder of its own."""
+    """Start the command in a separate session with a separate temporary folder."""
     scratch.mkdir(exist_ok=True)
     return subprocess.Popen(
         [sys.executable, "-c", ATTENTIVE, *words],
@@ -42,7 +42,7 @@ def start(words: list[str], scratch: Path) -> subprocess.Popen[str]:
 
 
 def of_session(leader: int) -> dict[int, str]:
-    """The processes that belong to the session and live: pid to command line."""
+    """Return the live processes of the session: pid to command line."""
     found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -70,7 +70,7 @@ def has_jars(artifact: str) -> bool:
     return (jars.cache_root() / "jars" / artifact).is_dir()
 
 
-#: commands that start JVMs, how many, and the jars without which they would have to be fetched first
+#: commands that start JVMs, the number of JVMs, and the jars that must be present, because they would be fetched first
 WITH_JVM = {
     "workers": (["conform", "--target", "kafka:4.3.1", "--traces", "100000", "--workers", "2"], 2,
                 "kafka-group-coordinator-4.3.1"),
@@ -106,16 +106,18 @@ def test_sigterm_leaves_no_process_and_no_folder(kind: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("number", "workers"), [(signal.SIGINT, "2"), (signal.SIGTERM, "1")], ids=["SIGINT", "SIGTERM"]
 )
-def test_conform_tells_and_keeps_what_was_done(number: signal.Signals, workers: str, tmp_path: Path) -> None:
+def test_an_interrupted_conform_reports_and_keeps_its_results(
+    number: signal.Signals, workers: str, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     words = ["conform", "--profile", "intended", "--traces", "1000000", "--workers", workers, "-o", str(out), "--json"]
     with start(words, tmp_path / "scratch") as running:
         assert running.stderr is not None
-        for line in running.stderr:  # it speaks every few seconds
+        for line in running.stderr:  # it prints every few seconds
             if re.search(r": [1-9][\d,]* of 1,000,000", line):
                 break
         os.killpg(running.pid, number)
-        if number is signal.SIGTERM:  # as ``timeout`` does it
+        if number is signal.SIGTERM:  # as ``timeout`` does
             os.kill(running.pid, number)
         said, complained = running.communicate(timeout=120)
     assert running.returncode == 2, complained
@@ -133,7 +135,7 @@ def test_conform_tells_and_keeps_what_was_done(number: signal.Signals, workers: 
 
 
 def test_failures_that_were_found_are_kept_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A target that differs, and an interruption in the second chunk."""
+    """The target differs, and the interruption comes in the second chunk."""
     plan = Plan(Job("core", "intended", 12), 0, 100)
 
     def cut_short(plan: Plan, workers: int):  # type: ignore[no-untyped-def]
@@ -214,7 +216,7 @@ for name in ("", "py4j.clientserver"):
     assert (ran.stderr.count("a mistake"), ran.stderr.count("an interruption")) == (2, 0)
 
 
-def test_validate_tells_what_it_had_looked_at(
+def test_an_interrupted_validate_reports_its_results(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from fencepost_conformance.checker import run  # noqa: PLC0415

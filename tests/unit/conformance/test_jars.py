@@ -1,4 +1,4 @@
-"""What is said where artifacts cannot be fetched: one line that tells what to do, and a log with the rest."""
+"""If artifacts cannot be fetched, one line names the remedy, and a log has the details."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def programs(monkeypatch: pytest.MonkeyPatch, folder: Path, **said: str) -> None:
-    """Programs that are there and say this; whatever leaves a jar says nothing."""
+    """Install programs that print this; a program that leaves a jar prints nothing."""
     scripts = {"mvn": "", "Ivy": ""} | said
 
     def call(command: list[str], into: Path) -> str:
@@ -47,7 +47,7 @@ def programs(monkeypatch: pytest.MonkeyPatch, folder: Path, **said: str) -> None
         ({"mvn": ABSENT, "Ivy": "not finished after 600 s"}, "check the network"),
     ],
 )
-def test_one_line_tells_what_to_do(
+def test_one_line_names_the_remedy(
     said: dict[str, str], told: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs(monkeypatch, cache, **said)

@@ -1,4 +1,4 @@
-"""The order of a Java hash map, against what Java was seen to do."""
+"""The order of a Java hash map equals the order observed in Java."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Hyphens(JavaOrder):
         return "a-b"
 
 
-def test_who_draws_hyphens_only_is_told_so() -> None:
-    """G-WIRE-28, V-126: drawing again would never end."""
+def test_a_name_of_hyphens_only_is_rejected() -> None:
+    """Drawing another id would never end (G-WIRE-28, V-126)."""
     with pytest.raises(ValueError, match=r"_Hyphens\.uuid: 1000 UUIDs in a row have a hyphen \(last: 'a-b'\)"):
         WithoutHyphens(_Hyphens(MemberIds())).uuid()

@@ -1,4 +1,4 @@
-"""Traces of the wire that were once refused wrongly, each beside copies of it that must be refused."""
+"""Traces of the wire that were once rejected wrongly, each beside copies that must be rejected."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def kept(name: str) -> WireTrace:
 
 
 def edited(trace: WireTrace, edit: Edit) -> WireTrace:
-    """Each line as the edit has it, without those for which it is None."""
+    """Apply ``edit`` to each line, and drop the lines for which it returns None."""
     lines = tuple(line for line in map(edit, trace.lines) if line is not None)
     return replace(trace, lines=lines, numbers=())
 
 
 def body_with(line: WireLine, old: str, new: str) -> WireLine:
-    """The line with a piece of its body, as JSON text, replaced."""
+    """Return the line with a piece of its body, as JSON text, replaced."""
     assert isinstance(line, SentLine | ReceivedLine)
     text = json.dumps(line.body)
     assert old in text
@@ -47,7 +47,7 @@ def body_with(line: WireLine, old: str, new: str) -> WireLine:
 
 
 def last_told(trace: WireTrace, offset: int) -> WireTrace:
-    """The answer to the last fetch has this offset."""
+    """Give the answer to the last fetch this offset."""
     last = trace.lines[-1]
     (row,) = last.body["groups"][0]["topics"][0]["partitions"]  # type: ignore[union-attr,index,call-overload]
     was = f'"committed_offset": {row["committed_offset"]}'
@@ -55,7 +55,7 @@ def last_told(trace: WireTrace, offset: int) -> WireTrace:
 
 
 def two_topics(line: WireLine) -> WireLine:
-    """The member subscribes to two topics, so that nothing tells which id is which name."""
+    """Let the member subscribe to two topics, so that the id of neither is known."""
     if isinstance(line, SentLine) and line.api_key == 68:
         return body_with(line, '["orders"]', '["orders", "payments"]')
     return line
@@ -86,7 +86,7 @@ def test_an_id_and_a_name_may_be_one_where_nothing_tells(name: str) -> None:
 
 
 def test_a_topic_that_was_made_again_has_another_id() -> None:
-    """By its new id nothing is found of what was committed under the old one; by name it still is (O-FETCH-06)."""
+    """A fetch by the new id finds nothing of a commit under the old one; a fetch by name does (O-FETCH-06)."""
     trace = kept("monitor")
     told = NamesLine(at_ms=0, connection=1, names={TOPIC_ID: "orders", OTHER_ID: "orders"})
 
@@ -108,7 +108,7 @@ def test_a_topic_that_was_made_again_has_another_id() -> None:
 
 @pytest.mark.parametrize("several", [True, False])
 def test_an_offset_that_was_committed_by_name_may_be_kept_under_either_id(*, several: bool) -> None:
-    """If the topic was made again, a fetch by its id may find nothing."""
+    """If the topic was recreated, a fetch by its id may find nothing."""
     trace = kept("monitor")
     names = {TOPIC_ID: "orders", **({OTHER_ID: "orders"} if several else {})}
 
@@ -131,7 +131,7 @@ def test_an_offset_that_was_committed_by_name_may_be_kept_under_either_id(*, sev
 
 
 def fetched_at(trace: WireTrace, at_ms: int) -> WireTrace:
-    """The last fetch at this time."""
+    """Move the last fetch to this time."""
     return edited(trace, lambda line: line.model_copy(update={"at_ms": at_ms}) if line in trace.lines[-2:] else line)
 
 
@@ -140,19 +140,19 @@ def test_an_offset_is_gone_when_its_commit_has_asked_for_it(name: str, kept_ms: 
     trace = kept(name)
     committed_ms = 513
     assert verdict(trace).outcome == "accepted"
-    if kept_ms:  # not before
+    if kept_ms:  # not earlier
         early = fetched_at(trace, committed_ms + kept_ms - 100)
         assert verdict(early).outcome == "refused"
         assert verdict(last_told(early, 5)).outcome == "accepted"
     checks = {"offsets_retention_check_interval_ms": 2_000}
-    for wait_ms, outcome in ((4_000, "accepted"), (6_000, "refused")):  # a look every 2 s, and 3 s of slack
+    for wait_ms, outcome in ((4_000, "accepted"), (6_000, "refused")):  # a check every 2 s, and 3 s of slack
         late = last_told(fetched_at(trace, committed_ms + kept_ms + wait_ms), 5)
         assert verdict(late, **checks).outcome == outcome
-        assert verdict(late).outcome == "accepted"  # by default, Kafka looks every 10 minutes
+        assert verdict(late).outcome == "accepted"  # by default, Kafka checks every 10 minutes
 
 
 def test_an_offset_of_a_group_with_members_stays_as_long_as_they_may_subscribe_to_it() -> None:
-    """Kafka keeps what a group subscribes to, whatever the commit has asked for (O-EXP-10)."""
+    """Kafka keeps the offsets of subscribed topics, whatever retention the commit asked for (O-EXP-10)."""
     trace = kept("retention-0")
     beat = SentLine(
         at_ms=600, connection=1, correlation_id=9, api_key=12, api_version=4,
@@ -171,7 +171,7 @@ def test_an_offset_is_gone_after_the_retention_of_the_broker() -> None:
     trace = kept("retention-of-the-broker")
     assert verdict(trace).outcome == "refused"
     assert verdict(trace, offsets_retention_ms=MINUTE_MS).outcome == "accepted"
-    assert verdict(trace, offsets_retention_ms=2 * MINUTE_MS).outcome == "refused"  # not before
+    assert verdict(trace, offsets_retention_ms=2 * MINUTE_MS).outcome == "refused"  # not earlier
     still = last_told(trace, 5)
     told = {"offsets_retention_ms": MINUTE_MS, "offsets_retention_check_interval_ms": 5_000}
     assert verdict(still, **told).outcome == "refused"  # and not long after
@@ -200,9 +200,10 @@ def test_a_retention_that_was_assumed_is_named() -> None:
         ("ended-before-its-sync-is-answered", "", ""),
     ],
 )
-def test_what_kafka_answers_to_forged_requests_is_accepted(name: str, old: str, new: str) -> None:
-    """Of requests that overlap another one's answer may hold; a timer of the one protocol goes on under the other; a
-    commit within a transaction makes a group. With another answer at the end the first three are refused."""
+def test_answers_of_kafka_to_forged_requests_are_accepted(name: str, old: str, new: str) -> None:
+    """Each kept trace covers a case: of overlapping requests, the answer of the other may hold; a timer of one protocol
+    continues under the other; a commit within a transaction creates a group. With another answer at the end, the first
+    three are rejected."""
     trace = kept(name)
     assert verdict(trace).outcome == "accepted"
     if old:
@@ -212,7 +213,7 @@ def test_what_kafka_answers_to_forged_requests_is_accepted(name: str, old: str, 
 
 
 def with_code(trace: WireTrace, api: int, was: int, code: int) -> WireTrace:
-    """Answers of an API have another error code."""
+    """Replace an error code in the answers of an API."""
 
     def edit(line: WireLine) -> WireLine:
         if isinstance(line, ReceivedLine) and line.api_key == api and f'"error_code": {was}}}' in json.dumps(line.body):
@@ -223,7 +224,8 @@ def with_code(trace: WireTrace, api: int, was: int, code: int) -> WireTrace:
 
 
 def test_a_marker_may_come_after_the_next_commit() -> None:
-    """AddOffsetsToTxn has said that the transaction before has not ended yet (51); if it has, that is certain."""
+    """AddOffsetsToTxn returned CONCURRENT_TRANSACTIONS (51), so the previous transaction was still ending. Without that
+    error, it had certainly ended."""
     trace = kept("late-marker")
     assert verdict(trace).outcome == "accepted"
     (refusal,) = verdict(with_code(trace, 25, 51, 0)).refusals
@@ -233,7 +235,7 @@ def test_a_marker_may_come_after_the_next_commit() -> None:
 def test_a_transaction_that_could_not_be_verified_says_nothing_of_the_group() -> None:
     trace = kept("not-verified")
     assert verdict(trace).outcome == "accepted"
-    for code in (15, 25):  # the first is what versions 0 and 1 have
+    for code in (15, 25):  # versions 0 and 1 have the first one
         assert verdict(with_code(trace, 28, 14, code)).outcome == "refused"
 
 
@@ -255,14 +257,14 @@ def test_overlapping_joins_are_judged_in_few_steps(name: str, steps: int, api: i
 
 
 def with_error(line: WireLine, api: int, was: int, code: int) -> WireLine:
-    """An answer of the API with this error code has another one."""
+    """Replace the error code ``was`` in an answer of the API."""
     if not isinstance(line, ReceivedLine) or line.api_key != api or line.body.get("error_code") != was:
         return line
     return line.model_copy(update={"body": {**line.body, "error_code": code}})
 
 
 def without(trace: WireTrace, connection: int, correlation_id: int) -> WireTrace:
-    """The trace without one request and its answer."""
+    """Return the trace without one request and its answer."""
     gone = connection, correlation_id
     return edited(
         trace,
@@ -279,18 +281,19 @@ def test_a_sync_that_overlaps_an_upgrade_does_not_tell_which_protocol_its_member
     assert verdict(trace).outcome == "accepted"
     last = trace.lines[-2]
     wrong = edited(trace, lambda line: body_with(line, "static-0", "static-1") if line is last else line)
-    (refusal,) = verdict(wrong).refusals  # nobody has this instance id
+    (refusal,) = verdict(wrong).refusals  # no member has this instance id
     assert refusal.rules == ("M-STATIC-01", "M-STATIC-03")
 
 
 def test_a_replacement_is_also_found_by_the_instance_id_of_the_replaced_member() -> None:
-    """Up to 4.3. From 4.4 on a member is found by its present instance id alone (V-123)."""
+    """Up to 4.3. From 4.4 on a member is found only by its present instance id (V-123)."""
     trace = kept("replaced-after-a-new-name")
     assert verdict(trace).outcome == "accepted"
     for wrong in (without(trace, 6, 1), without(trace, 5, 2)):
         assert "X-HB-01" in verdict(wrong).refusals[0].rules
     (refusal,) = check_trace(trace, profile=PROFILES["kafka-4.4"]).refusals
-    assert refusal.rules == ("M-STATIC-02",)  # the first member is not replaced there, and keeps its second name
+    # the first member is not replaced in 4.4, and keeps its second instance id
+    assert refusal.rules == ("M-STATIC-02",)
 
 
 def test_the_join_of_a_member_that_has_a_regex_does_not_name_a_topic_id() -> None:
@@ -299,14 +302,14 @@ def test_the_join_of_a_member_that_has_a_regex_does_not_name_a_topic_id() -> Non
     last, row = trace.lines[-1], '"partition_index": 2, "committed_offset": '
     wrong = edited(trace, lambda line: body_with(line, f"{row}-1", f"{row}776") if line is last else line)
     assert "was answered with offset 776" in verdict(wrong).refusals[0].seen
-    assert verdict(without(trace, 1, 1)).outcome == "accepted"  # nothing tells the names
-    # what CreateTopics has told counts, also if the member was there before the trace
+    assert verdict(without(trace, 1, 1)).outcome == "accepted"  # the names are unknown
+    # the answer of CreateTopics counts, even if the member existed before the trace
     assert not [each for each in verdict(without(trace, 4, 1)).refusals if "was fetched" in each.seen]
 
 
 @pytest.mark.parametrize(("answered_ms", "outcome"), [(940, "refused"), (950, "accepted")])
 def test_a_timer_that_runs_out_before_a_join_is_written_may_end_its_member(answered_ms: int, outcome: str) -> None:
-    """The timer of the earlier join was set at 467 at the earliest; 20 ms are for clocks that differ."""
+    """The timer of the earlier join was set at 467 ms at the earliest; 20 ms are allowed for clocks that differ."""
     trace = kept("ended-before-its-join-is-written")
     assert verdict(trace).outcome == "accepted"
     early = edited(trace, lambda line: line.model_copy(update={"at_ms": min(line.at_ms, answered_ms)}))
@@ -314,7 +317,7 @@ def test_a_timer_that_runs_out_before_a_join_is_written_may_end_its_member(answe
 
 
 def test_a_member_may_leave_before_its_join_is_answered() -> None:
-    """Its id does not tell then that the group was alive before the trace."""
+    """In that case its id does not show that the group was alive before the trace."""
     trace = kept("left-before-its-join-is-answered")
     assert verdict(trace).outcome == "accepted"
     assert verdict(without(trace, 5, 1)).outcome == "undecided"
@@ -326,7 +329,7 @@ def test_a_member_may_leave_before_its_join_is_answered() -> None:
 
 
 def test_a_leave_for_a_while_may_be_answered_after_its_replacement() -> None:
-    """M-STATIC-03: then the member that left is gone."""
+    """After the replacement, the member that left is removed (M-STATIC-03)."""
     trace = kept("leave-beside-its-replacement")
     assert verdict(trace).outcome == "accepted"
     (refusal,) = verdict(without(trace, 2, 11)).refusals
@@ -334,7 +337,7 @@ def test_a_leave_for_a_while_may_be_answered_after_its_replacement() -> None:
 
 
 def test_a_partition_that_the_broker_does_not_know_says_nothing_of_the_epoch() -> None:
-    """O-COMMIT-32: its row never gets to the group."""
+    """The row of an unknown partition never reaches the group (O-COMMIT-32)."""
     trace = kept("unknown-partition-at-an-old-epoch")
     assert verdict(trace).outcome == "accepted"
     last = trace.lines[-1]
@@ -344,7 +347,8 @@ def test_a_partition_that_the_broker_does_not_know_says_nothing_of_the_epoch() -
 
 
 def test_a_commit_that_stores_nothing_leaves_no_group() -> None:
-    """O-COMMIT-39: Kafka leaves one, so that the next commit gets another error there, unless a look has deleted it."""
+    """Kafka leaves a group, so that the next commit gets another error, unless a check for expired offsets has deleted
+    it (O-COMMIT-39)."""
     trace = kept("commit-that-stores-nothing")
     assert verdict(trace).outcome == "accepted"
     (history,) = histories(trace).values()
@@ -354,7 +358,7 @@ def test_a_commit_that_stores_nothing_leaves_no_group() -> None:
 
 
 def test_a_commit_may_come_after_the_join_of_its_member_that_overlaps_it() -> None:
-    """O-COMMIT-30: without that join the member is unknown."""
+    """Without that join the member is unknown (O-COMMIT-30)."""
     trace = kept("commit-beside-the-join-of-its-member")
     assert verdict(trace).outcome == "accepted"
     (refusal,) = verdict(without(trace, 2, 2)).refusals
@@ -362,7 +366,7 @@ def test_a_commit_may_come_after_the_join_of_its_member_that_overlaps_it() -> No
 
 
 def test_a_join_that_changes_nothing_keeps_the_timeouts_of_the_one_before() -> None:
-    """C-JOIN-51: the rebalance timeout of 0 holds, so the member is removed soon after the upgrade."""
+    """The rebalance timeout of 0 stays, so the member is removed soon after the upgrade (C-JOIN-51)."""
     trace = kept("join-that-changes-nothing-keeps-its-timeouts")
     assert verdict(trace).outcome == "accepted"
     (refusal,) = verdict(without(trace, 11, 1)).refusals  # the JoinGroup with the timeout of 0

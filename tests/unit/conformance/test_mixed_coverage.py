@@ -1,4 +1,4 @@
-"""The catalogue names every rule of mixed groups, and a step is credited to the rules of the group that it met."""
+"""The catalogue names every rule of mixed groups, and a step counts for the rules of the kind of group that it met."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_conversions_and_the_timers_of_classic_members_are_reached(feature: str)
     assert feature in reached()
 
 
-def test_what_a_classic_request_does_to_a_consumer_group_is_no_rule_of_classic_groups() -> None:
-    """The same answer is C-HB-05 where there is no group, and X-HB-01 where there is a consumer group."""
+def test_a_classic_request_to_a_consumer_group_counts_for_no_rule_of_classic_groups() -> None:
+    """The same answer is C-HB-05 if there is no group, and X-HB-01 if there is a consumer group."""
     met = 0
     for seed in range(60):
         trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.MIXED, offsets=None)
@@ -103,4 +103,4 @@ def test_traces_of_consumer_groups_show_no_rule_of_the_others() -> None:
         trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.CONSUMER, offsets=None)
         found = features_of(trace.settings, trace.events, trace.observations)
         others = {name for name in found if re.match(r"rule (C-(JOIN|SYNC|HB|LEAVE|TMR)|X)-", name)}
-        assert others <= {"rule X-POL-05", "rule C-SYNC-30"}, seed  # of simple groups, which only offsets make
+        assert others <= {"rule X-POL-05", "rule C-SYNC-30"}, seed  # rules of simple groups, which only offsets create

@@ -1,4 +1,5 @@
-"""Mutants as texts of the core: each has its place there, breaks rules that there are, and leaves nothing behind."""
+"""Mutants as replacements in the text of the core: each has its place, breaks existing rules, and leaves no state
+behind."""
 
 from __future__ import annotations
 
@@ -80,8 +81,8 @@ def test_it_is_taken_back_when_its_block_breaks():
     assert rebalance.complete.__code__ is before
 
 
-def test_what_a_fault_remembers_is_forgotten_with_it():
-    """So that it begins anew the next time it is planted."""
+def test_the_state_of_a_planted_fault_is_reset():
+    """The state begins anew the next time the fault is planted."""
     topics = {"t": Topic("t", b"", 2), "u": Topic("u", b"", 9)}
     one, other = ({name: GroupMember(Subscription((topic,))) for name in "mn"} for topic in topics)
     for first, then in ((one, other), (other, one)):
@@ -134,7 +135,7 @@ def test_further_lines_are_indented_as_the_first():
     ],
     ids=["file", "function", "class", "text", "twice", "syntax", "name", "cached"],
 )
-def test_what_is_missing_is_told(change, missing):
+def test_a_missing_place_of_a_mutant_is_reported(change, missing):
     mutant = Mutant("some-fault", Side.COORDINATOR, ("C-SYNC-17",), "", "", (change,))
     with pytest.raises(DoesNotApply) as told:
         check(mutant)
@@ -158,7 +159,7 @@ def test_nothing_is_changed_if_one_of_several_has_no_place():
     assert sync._differ.__code__ is before
 
 
-def test_each_mutant_has_a_name_of_its_own_and_somebody_who_finds_it():
+def test_each_mutant_has_a_unique_name_and_a_check_that_finds_it():
     families = [
         assignor_faults, cluster_faults, codec_faults, consumer_faults, consumer_member_faults,
         consumer_target_faults, join_faults, member_faults, mixed_faults, offset_faults, reader_faults, sync_faults,
@@ -170,7 +171,7 @@ def test_each_mutant_has_a_name_of_its_own_and_somebody_who_finds_it():
     assert all(pinned().values())
 
 
-def test_the_document_says_what_the_mutants_are():
+def test_the_document_lists_the_mutants():
     _, mark, made = DOCUMENT.read_text(encoding="utf-8").partition("<!-- made by: fencepost mutants --markdown -->\n")
     assert mark
     assert made.strip() == as_markdown(), "fencepost mutants --markdown prints what has to stand below the mark"

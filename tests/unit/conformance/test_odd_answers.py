@@ -1,4 +1,4 @@
-"""Answers with error codes that no API of groups has are refused, not taken for a trace that cannot be read."""
+"""Answers with error codes that no group API has are rejected; the trace does not count as unreadable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ API_KEYS = {"JoinGroup": 11, "Heartbeat": 12, "SyncGroup": 14, "ConsumerGroupHea
 
 
 def altered(name: str, api: str, code: int, *, undecoded: bool = False) -> tuple[WireTrace, int]:
-    """A trace of the corpus with another error code in the last answer of that API, and its place (from 1)."""
+    """Return a trace of the corpus with another error code in the last answer of that API, and its place (from 1)."""
     (trace,) = read_traces(CORPUS / f"{name}.jsonl.gz")
     assert isinstance(trace, WireTrace)
     at = max(
@@ -72,7 +72,7 @@ def _written(folder: Path, trace: WireTrace) -> list[str]:
 
 
 def test_one_group_of_a_deletion_can_be_odd() -> None:
-    """The answer names each group with its own code; only the odd one is refused."""
+    """The answer has a code for each group; only the wrong one is rejected."""
     header = {"connection": 1, "correlation_id": 1, "api_key": 42, "api_version": 2, "at_ms": 1}
     from fencepost_conformance.trace.lines import SentLine  # noqa: PLC0415
 

@@ -1,4 +1,5 @@
-"""Whether what is fetched could have been committed: no false alarm about a real register, and each lie is seen."""
+"""Whether a fetched offset could have been committed: a correct register causes no false alarm, and each lie is
+detected."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from fencepost_conformance.checker.offsets.register import NEVER, NOTHING, Pendi
 
 @dataclass(frozen=True)
 class Moment:
-    """An operation of a run: when it was asked for, took place and was answered; in a transaction, when that ended."""
+    """An operation of a run: the times of its request, its effect, its answer and, in a transaction, the marker."""
 
     begin: int
     at: int
@@ -49,7 +50,7 @@ def register_of(writes: list[Moment]) -> Register:
 
 
 def told(writes: list[Moment], at: int, *, stable: bool) -> Value | None:
-    """What a coordinator tells at this moment; None: to wait (O-FETCH-08, O-TXN-08)."""
+    """Return the value that a coordinator returns at this moment, or None if the fetch waits (O-FETCH-08, O-TXN-08)."""
     if stable and any(each.ended is not None and each.at <= at < each.ended for each in writes):
         return None
     shown = [
@@ -64,7 +65,7 @@ READS = st.tuples(st.integers(1, 100), st.integers(0, 9), st.integers(0, 9), st.
 
 
 @given(st.lists(moments(), max_size=7), st.lists(READS, max_size=8))
-def test_what_a_coordinator_tells_is_never_refused(
+def test_answers_of_a_correct_coordinator_are_accepted(
     writes: list[Moment], reads: list[tuple[int, int, int, bool]]
 ) -> None:
     register = register_of(writes)
@@ -112,14 +113,15 @@ def transacted(pending: Pending) -> Register:
         (transacted(held()), read(None, 30, 40), "O-FETCH-08"),
     ],
 )
-def test_what_no_coordinator_tells_is_refused(register: Register, wrong: Read, rule: str) -> None:
+def test_answers_of_no_correct_coordinator_are_rejected(register: Register, wrong: Read, rule: str) -> None:
     found = register.take(wrong)
     assert found is not None
     assert rule in found.rules
 
 
-def test_what_was_seen_is_not_taken_back() -> None:
-    """Two commits at once may have come in either order; who has seen one of them does not see what was before both."""
+def test_a_value_that_was_seen_is_not_taken_back() -> None:
+    """Concurrent commits may have come in either order; a client that has seen one of them does not see an older
+    value."""
     register = before(plain(5, 1, 9), plain(6, 1, 9))
     assert register.take(read(5, 2, 3)) is None
     assert register.take(read(6, 4, 5)) is None
@@ -128,7 +130,7 @@ def test_what_was_seen_is_not_taken_back() -> None:
     assert register.take(read(-1, 7, 8)) is not None
 
 
-def test_what_was_there_before_the_trace_is_learned() -> None:
+def test_offsets_from_before_the_trace_are_learned() -> None:
     register = Register([Write(None, 0, 0, 0, 0)], [])
     assert register.take(read(3, 1, 2)) is None
     assert register.take(read(4, 3, 4)) is not None
@@ -138,7 +140,7 @@ def expiring(old_from: int, gone_by: int = NEVER) -> Write:
     return Write(Value(5), 1, 2, 1, 2, old_from=old_from, gone_by=gone_by)
 
 
-def test_what_is_old_may_have_expired_and_does_not_come_back() -> None:
+def test_an_old_offset_may_have_expired_and_does_not_come_back() -> None:
     register = before(expiring(old_from=20))
     assert register.take(read(-1, 10, 19)) is not None
     assert register.take(read(5, 21, 22)) is None
@@ -146,7 +148,7 @@ def test_what_is_old_may_have_expired_and_does_not_come_back() -> None:
     assert register.take(read(5, 25, 26)) is not None
 
 
-def test_what_has_expired_for_certain_is_not_found() -> None:
+def test_an_offset_that_has_certainly_expired_is_not_found() -> None:
     register = before(expiring(old_from=20, gone_by=30))
     assert register.take(read(5, 29, 40)) is None
     found = register.take(read(5, 31, 41))

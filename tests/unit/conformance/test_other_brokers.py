@@ -1,4 +1,4 @@
-"""Brokers that are not Kafka: what they do without is not asked for, and a cluster is gone into by who coordinates."""
+"""Brokers other than Kafka: APIs that they lack are not used, and each trace uses the coordinator of its groups."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from fencepost_conformance.pipeline.job import Job
 from fencepost_conformance.wire.settings import assumed_words, fitting, settle
 
 HERE = Address("127.0.0.1", 9092)
-#: what librdkafka's mock cluster announces of groups
+#: APIs of groups that librdkafka's mock cluster announces
 MOCK = {11: (0, 6), 12: (0, 5), 13: (0, 4), 14: (0, 4), 68: (1, 1), 10: (0, 3), 3: (0, 13)}
 INTERVAL, LEAST = "group_consumer_heartbeat_interval_ms", "group_consumer_min_heartbeat_interval_ms"
 
 
-def test_what_clients_need_is_needed_and_what_administrators_ask_is_not() -> None:
+def test_apis_of_clients_are_required_and_apis_of_administrators_are_not() -> None:
     found = offer(MOCK, GroupProtocol.CLASSIC, HERE, 1)
-    assert found.ranges == {11: (0, 6), 12: (0, 4), 13: (0, 4), 14: (0, 4)}  # Heartbeat v5 is of no Kafka
+    assert found.ranges == {11: (0, 6), 12: (0, 4), 13: (0, 4), 14: (0, 4)}  # no Kafka has Heartbeat v5
     assert found.absent[:3] == ("DescribeGroups", "ListGroups", "DeleteGroups")
     assert {"OffsetCommit", "OffsetFetch", "InitProducerId", "CreateTopics"} <= {*found.absent}
     assert absent_words(found.absent).startswith("the broker does not offer DescribeGroups, ListGroups")
@@ -45,7 +45,7 @@ def test_what_clients_need_is_needed_and_what_administrators_ask_is_not() -> Non
     assert offer({**less, 19: (2, 7)}, GroupProtocol.CONSUMER, HERE, 1).topics == {19: (2, 7)}
 
 
-def test_a_bound_that_nobody_told_gives_way() -> None:
+def test_a_bound_that_was_not_given_is_adapted() -> None:
     known = settle({INTERVAL: 1_000}, {})
     assert (known.settings.group_consumer_heartbeat_interval_ms, getattr(known.settings, LEAST)) == (1_000, 1_000)
     assert "group.consumer.min.heartbeat.interval.ms=1000" in assumed_words(known)
@@ -76,7 +76,7 @@ def test_all_groups_of_a_trace_are_coordinated_by_the_broker_it_is_played_on(
         assert {asyncio.run(coordinator_of(None, name, HERE)) for name in cast.groups} == (
             {Address("h", 100)} if nodes == 1 else {at}
         )
-        assert nodes > 1 or at == HERE  # the address that was given leads to it, whatever it says of itself
+        assert nodes > 1 or at == HERE  # the given address leads to it, whatever address it announces
         asked_for: Any = cast
         assert asked_for._around.strange_groups == (("",) if nodes == 1 else cast.groups)
 
@@ -85,8 +85,8 @@ MOCK_CLUSTER = Path(__file__).with_name("librdkafka_mock.py")
 
 
 def test_librdkafkas_mock_cluster_is_judged(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no Kafka: it lets new members in at once (C-JOIN-34), and describes no groups. That is said, and nothing of
-    it is a mistake of the run."""
+    """The mock cluster admits new members immediately (C-JOIN-34) and does not describe groups. The run reports this,
+    and counts no failure of the suite."""
     pytest.importorskip("confluent_kafka", reason="needs confluent-kafka (extra clients)")
     monkeypatch.setattr(stage, "PATIENCE_S", 0.5)
     with subprocess.Popen([sys.executable, str(MOCK_CLUSTER)], stdout=subprocess.PIPE, text=True) as mock:
@@ -98,14 +98,14 @@ def test_librdkafkas_mock_cluster_is_judged(capfd: pytest.CaptureFixture[str], m
         finally:
             mock.kill()
     out, err = (" ".join(text.split()) for text in capfd.readouterr())
-    assert left.value.code in (1, 2)  # its assertions may end it: then the run is not whole
+    assert left.value.code in (1, 2)  # its assertions may end it, and then the run is incomplete
     assert "does not offer DescribeGroups, ListGroups, DeleteGroups, OffsetDelete" in out
     assert "refused: " in out
     assert "Traceback" not in out + err
     assert "never retrieved" not in out + err
 
 
-#: what Kafka 4.4 announces of the APIs that the suite uses
+#: versions that Kafka 4.4 announces for the APIs that the suite uses
 KAFKA: dict[int, tuple[int, int]] = {
     **{3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6), 11: (0, 9), 12: (0, 4), 13: (0, 5), 14: (0, 5), 15: (0, 6)},
     **{16: (0, 5), 19: (2, 7), 20: (1, 6), 22: (0, 6), 25: (0, 4), 26: (0, 5), 28: (0, 6), 32: (1, 4), 37: (0, 3)},
@@ -146,7 +146,7 @@ def test_kip_848_in_early_access_is_said_in_a_line() -> None:
     assert offer(told, GroupProtocol.CLASSIC, HERE, 1).absent == ()
 
 
-def test_assignors_may_be_told_by_class() -> None:
-    """As Kafka 3.9 does."""
+def test_assignors_may_be_reported_by_class() -> None:
+    """Kafka 3.9 does so."""
     classes = "org.apache.kafka.coordinator.group.assignor.UniformAssignor,range"
     assert value_of("group.consumer.assignors", classes) == ("uniform", "range")

@@ -1,4 +1,5 @@
-"""Random clients over the wire: every message can be sent, a stranger is told from a broker, a real broker holds."""
+"""Random clients over the wire: every message can be sent, a server of another protocol is recognised, and a real
+broker passes."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def test_names_of_targets() -> None:
 
 @pytest.fixture
 def stranger() -> Iterator[int]:
-    """Something that listens and hangs up: the port."""
+    """Listen and close every connection; yields the port."""
     loop = asyncio.new_event_loop()
 
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -103,7 +104,7 @@ def stranger() -> Iterator[int]:
     loop.close()
 
 
-def test_a_stranger_is_no_broker(capsys: pytest.CaptureFixture[str], stranger: int) -> None:
+def test_a_server_of_another_protocol_is_not_a_broker(capsys: pytest.CaptureFixture[str], stranger: int) -> None:
     with pytest.raises(SystemExit) as left:
         main(["conform", "--target", f"127.0.0.1:{stranger}", "--traces", "1"])
     told = capsys.readouterr()
@@ -114,7 +115,7 @@ def test_a_stranger_is_no_broker(capsys: pytest.CaptureFixture[str], stranger: i
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_a_real_broker_does_what_the_model_allows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_model_allows_the_answers_of_a_real_broker(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["conform", "--target", "broker:4.3.1", "--traces", "4", "--steps-per-trace", "40", "--json"])
     told = capsys.readouterr()

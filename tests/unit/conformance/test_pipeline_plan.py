@@ -1,4 +1,4 @@
-"""A plan covers its seeds exactly once, and its rows do not depend on who makes them."""
+"""A plan covers its seeds exactly once, and its rows do not depend on the process that makes them."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_a_directory_belongs_to_one_plan(tmp_path: Path) -> None:
     folder = LocalFolder(tmp_path)
     assert claim(folder, plan) == plan
     assert claim(folder, plan) == plan
-    claim(folder, Plan(JOB, 0, 10, chunk=3))  # chunks decide nothing
-    assert claim(folder, Plan(JOB, 0, 10, wave=3)) == plan  # a run goes on in the waves that it has begun
+    claim(folder, Plan(JOB, 0, 10, chunk=3))  # chunks change nothing
+    assert claim(folder, Plan(JOB, 0, 10, wave=3)) == plan  # a run resumes in the waves that it has begun
     for other in (Plan(JOB, 1, 10), Plan(JOB, 0, 11), Plan(Job("core", "intended", 40), 0, 10)):
         with pytest.raises(CannotRun, match="holds another run"):
             claim(folder, other)

@@ -1,4 +1,4 @@
-"""A fault put into the core is seen by the comparison, shrunk to a few events, and shown by ``replay``."""
+"""The comparison finds a fault that is put into the core, shrinks it to a few events, and ``replay`` shows it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_fault_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch, checker: C
     assert kind_of(small.found) == kind_of(checker.examine([trace])[0])
     assert len(small.trace.events) <= MOST_EVENTS
     assert small.trace.events[0].at_ms == 0
-    # nothing more can go: the shrunk trace fails at its last event
+    # nothing more can be removed: the shrunk trace fails at its last event
     assert small.found.difference is not None
     assert small.found.difference.event == len(small.trace.events) - 1
     monkeypatch.undo()
@@ -117,7 +117,7 @@ def test_conform_and_replay_show_a_fault(
 ) -> None:
     wrap(monkeypatch, m.HeartbeatRequest, accept_the_generation_before)
     out = tmp_path / "run"
-    # in this process, where the fault is
+    # in this process, which has the fault
     asked = ("conform", "--profile", "kafka-4.3", "--traces", "60", "--steps-per-trace", "150", "--workers", "1")
     status, told, _ = command(capsys, *asked, "--json", "-o", str(out))
     result = json.loads(told)
@@ -173,16 +173,16 @@ def test_conform_and_replay_show_a_fault(
 
     status, told, _ = command(capsys, "replay", str(tmp_path / "s.jsonl"), "--json")
     found = json.loads(told)["traces"][0]
-    # the core is sound again: it no longer does what the file recorded of it
+    # the core is restored, and no longer gives the outcomes in the file
     assert (status, found["verdict"], found["outcome"]) == (1, "failed", "differed")
     assert ErrorCode.ILLEGAL_GENERATION.name in found["difference"]["left"] + found["difference"]["right"]
 
 
 @pytest.mark.parametrize("switch", ["fault_leave_forgets_parked_sync", "fault_bad_subscription_is_thrown"])
-def test_the_core_is_checked_under_intended_unless_told_otherwise(
+def test_the_core_is_checked_under_intended_by_default(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], switch: str
 ) -> None:
-    """A fault where Kafka's is mended shows under ``intended`` only, which people embed."""
+    """A fault planted where Kafka's is fixed shows only under ``intended``, the profile that people embed."""
     begin = coordinator.initial_state
     spoiled = replace(INTENDED, **{switch: True})
 
@@ -218,7 +218,7 @@ def test_conform_passes(capsys: pytest.CaptureFixture[str]) -> None:
         (("replay", "1", "--target", "nonsense"), "no target 'nonsense'"),
     ],
 )
-def test_what_cannot_run_says_so_in_one_line(
+def test_a_check_that_cannot_run_says_so_in_one_line(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
 ) -> None:
     status, told, error = command(capsys, *words)
@@ -257,7 +257,7 @@ def test_replay_shows_a_wire_trace(capsys: pytest.CaptureFixture[str], tmp_path:
     )  # fmt: skip
     path.write_text("\n".join(lines))
     status, told, _ = command(capsys, "replay", str(path), "--html", str(tmp_path / "w.html"))
-    assert status == 2  # nothing is known of a group that was alive before
+    assert status == 2  # whether the group was alive before is unknown
     assert "Heartbeat v4 g member m generation 1" in told
     assert "REBALANCE_IN_PROGRESS" in (tmp_path / "w.html").read_text()
 
@@ -265,7 +265,8 @@ def test_replay_shows_a_wire_trace(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_a_group_of_failures_that_is_known_is_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With its reason: exit status, JUnit and JSON change; an entry that nothing met is told."""
+    """An accepted failure, with its reason, changes exit status, JUnit and JSON; an entry that no failure met is
+    reported."""
     wrap(monkeypatch, m.HeartbeatRequest, accept_the_generation_before)
     words = ["conform", "--profile", "kafka-4.3", "--traces", "60", "--steps", "100", "--workers", "1"]
 

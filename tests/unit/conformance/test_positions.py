@@ -1,4 +1,4 @@
-"""From where members read: what a recording keeps of it, and what the checker refuses."""
+"""Positions of members: the parts that a recording keeps, and the reads that the checker rejects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(name: str) -> WireTrace:
 
 
 def batch(base: int, last: int) -> bytes:
-    """The header of a batch and as many bytes as it announces."""
+    """Return the header of a batch and as many bytes as it announces."""
     return struct.pack(">qiibIhi", base, 49, 0, 2, 0, 0, last) + bytes(49 + 12 - 27)
 
 
@@ -64,8 +64,9 @@ class TestRecording:
 
 
 class TestTrack:
-    def test_it_begins_where_it_was_told_and_goes_on(self) -> None:
-        """K-POS-01, K-FETCH-02: within what came, since an application may have had some of it only."""
+    def test_reading_continues_from_the_start_that_the_consumer_was_given(self) -> None:
+        """A read continues within the fetched records, because an application may have consumed only some of them
+        (K-POS-01, K-FETCH-02)."""
         track = Track()
         track.gain()
         assert not track.fetches(5, 0)
@@ -76,8 +77,8 @@ class TestTrack:
         assert not track.fetches(6, 0)
         assert not track.fetches(9, 0)
 
-    def test_what_it_was_told_counts_once(self) -> None:
-        """K-POS-05: a way back would be a seek."""
+    def test_a_start_position_counts_once(self) -> None:
+        """Returning to it would be a seek (K-POS-05)."""
         track = Track()
         track.may_begin_at(5, "OffsetFetch")
         assert track.fetches(5, 0)
@@ -94,8 +95,8 @@ class TestTrack:
         track.nothing_committed()
         assert track.fetches(0, 0)
 
-    def test_what_is_given_up_is_not_read(self) -> None:
-        """K-SUB-02: but two connections are two streams."""
+    def test_a_revoked_partition_is_not_read(self) -> None:
+        """There is a grace period, because two connections are two streams (K-SUB-02)."""
         track = Track()
         track.may_begin_at(5, "OffsetFetch")
         track.lost_ms = 100
@@ -103,7 +104,7 @@ class TestTrack:
         assert not track.fetches(5, 101 + GRACE_MS)
 
 
-#: Traces of each kind of client, of both protocols.
+#: Traces of each kind of client and both protocols.
 JUDGED = ("handed-over-java", "handed-over-aiokafka", "consumer-auto-commit-java", "cooperative-confluent-kafka")
 
 
@@ -113,7 +114,7 @@ def test_much_is_judged(name: str) -> None:
 
 
 def _read_by(trace: WireTrace, name: str) -> WireTrace:
-    """Every fetch is this client's."""
+    """Make every fetch one of this client."""
     return replace(
         trace,
         lines=tuple(
@@ -125,12 +126,12 @@ def _read_by(trace: WireTrace, name: str) -> WireTrace:
     )
 
 
-#: Of eager, cooperative and KIP-848 members.
+#: Traces of eager, cooperative and KIP-848 members.
 HANDED = ("auto-commit-aiokafka", "cooperative-java", "consumer-auto-commit-confluent-kafka")
 
 
 @pytest.mark.parametrize("name", HANDED)
-def test_who_reads_on_what_another_member_was_given_is_refused(name: str) -> None:
+def test_reading_a_partition_of_another_member_is_rejected(name: str) -> None:
     """K-SUB-02."""
     verdict = check_trace(_read_by(read(name), "one"))
     assert verdict.outcome == "refused"
@@ -139,14 +140,14 @@ def test_who_reads_on_what_another_member_was_given_is_refused(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", HANDED)
-def test_traces_whose_clients_may_seek_are_not_judged(name: str) -> None:
-    """K-POS-05: no recorder sees a seek."""
+def test_traces_whose_clients_may_seek_are_not_checked(name: str) -> None:
+    """A recorder cannot see a seek (K-POS-05)."""
     trace = _read_by(read(name), "one")
     assert check_trace(replace(trace, provenance=())).outcome == "accepted"
 
 
 def test_a_client_that_is_two_members_is_left_alone() -> None:
-    """Nobody can tell which of them reads."""
+    """The recording does not show which of the two members reads."""
     trace = read("handed-over-java")
     assert clients(trace).keys() == {"one", "two"}
     alike = tuple(

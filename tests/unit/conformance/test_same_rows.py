@@ -1,4 +1,4 @@
-"""What is compared as "the same rows" and "the same digests" tells apart what differs."""
+"""The comparison of rows and digests detects differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def altered(name: str) -> Any:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Row)])
 def test_a_row_that_spark_would_change_in_one_column_is_another(name: str) -> None:
-    """As ``tests/spark/test_pipeline.py`` compares the rows of Spark with those of this process."""
+    """Compare rows as ``tests/spark/test_pipeline.py`` compares those of Spark with those of this process."""
     kept, changed = as_arrow([ROW, replace(ROW, **{name: altered(name)})]).to_pylist()
     assert from_spark(kept) == ROW
     assert from_spark(changed) != ROW
@@ -42,8 +42,8 @@ def test_a_row_that_spark_would_change_in_one_column_is_another(name: str) -> No
     ("mutant", "protocol"),
     [("generation-stays", GroupProtocol.CLASSIC), ("whole-target-answered", GroupProtocol.CONSUMER)],
 )
-def test_a_core_that_does_otherwise_has_other_digests(mutant: str, protocol: GroupProtocol) -> None:
-    """As compiled and interpreted core are compared, and processes that hash texts differently."""
+def test_a_core_that_behaves_differently_has_other_digests(mutant: str, protocol: GroupProtocol) -> None:
+    """Compare digests as for the compiled and the interpreted core, and for processes that hash texts differently."""
     sound = [digest_of(seed, "intended", protocol) for seed in range(12)]
     assert sound == [digest_of(seed, "intended", protocol) for seed in range(12)]
     with planted(MUTANTS[mutant]):

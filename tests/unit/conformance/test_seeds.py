@@ -1,4 +1,4 @@
-"""Each run has a seed of its own, which it tells, and can be given one."""
+"""Each run has a new random seed, prints it, and accepts a given one."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def test_seeds_are_others_each_time_unless_one_is_asked_for() -> None:
     drawn = {seed_of_run({}) for _ in range(20)}
     assert len(drawn) > 15
     assert all(0 <= seed < BOUND for seed in drawn)
-    assert max(drawn) > 2**24  # of all that there are, not of a few
+    assert max(drawn) > 2**24  # from all seeds, not from a few
     assert {seed_of_run({VARIABLE: "17"}), seed_of_run({VARIABLE: "017"})} == {17}
     assert 0 <= seed_of_run({VARIABLE: ""}) < BOUND
 
 
-def test_what_is_told_asks_for_the_same_seed() -> None:
+def test_the_printed_hint_asks_for_the_same_seed() -> None:
     (name, value) = re.findall(r"(\w+)=(\d+)", told(4711))[0]
     assert seed_of_run({name: value}) == 4711
 
 
 @pytest.mark.parametrize("wanted", ["-1", "x", "1.5", str(BOUND), "1 2", "²"])
-def test_what_is_no_seed_is_refused(wanted: str) -> None:
+def test_a_wrong_seed_is_rejected(wanted: str) -> None:
     with pytest.raises(CannotRun, match=f"{VARIABLE} is .*; give a number from 0 to {BOUND - 1}"):
         seed_of_run({VARIABLE: wanted})
 
@@ -42,7 +42,7 @@ def test_the_main_job_draws_its_traces_from_the_seed() -> None:
         assert given == [seed, seed + counts[0]]
 
 
-def test_the_main_job_refuses_what_is_no_seed_before_it_does_anything(tmp_path: Path) -> None:
+def test_the_main_job_rejects_a_wrong_seed_before_it_does_anything(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "fencepost_conformance.mainjob"]
     done = subprocess.run(
         words, cwd=tmp_path, env={VARIABLE: "many"}, capture_output=True, text=True, timeout=60, check=False
@@ -51,7 +51,7 @@ def test_the_main_job_refuses_what_is_no_seed_before_it_does_anything(tmp_path: 
     assert done.stdout.startswith("make run: FENCEPOST_SEED is 'many'")
 
 
-def test_the_main_job_names_what_shows_a_difference() -> None:
+def test_the_main_job_names_the_commands_that_show_a_difference() -> None:
     failures = [{"seed": seed, "replay": f"fencepost replay {seed}"} for seed in (3, 5)]
     nested = {"profiles": {"intended": {"protocols": {"mixed": {"failures": failures}}}}, "counts": {"traces": 2}}
     assert list(replays(nested)) == ["fencepost replay 3", "fencepost replay 5"]

@@ -1,4 +1,4 @@
-"""The trace format: what is written is read back, and what is broken is named."""
+"""The trace format: a written trace is read back, and errors in a file are named."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _key(message: object) -> int:
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
-def test_what_is_written_is_read_back(tmp_path: Path, suffix: str) -> None:
+def test_a_written_trace_is_read_back(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"t{suffix}"
     traces = [TRACE, wire_trace(), TRACE]
     write_traces(path, traces)
@@ -275,6 +275,6 @@ def test_files_that_hold_no_trace(tmp_path: Path) -> None:
         ({"states": [], "#meta": {"fencepost": {"type": "trace", "version": 1, "kind": "wire"}}}, "not the header"),
     ],
 )
-def test_itf_that_is_no_trace(data: object, reason: str) -> None:
+def test_itf_that_does_not_hold_a_trace(data: object, reason: str) -> None:
     with pytest.raises(itf.NotItf, match=re.escape(reason)):
         itf.from_itf(data)

@@ -33,7 +33,8 @@ WORDS = "java: it ended.\nOut of memory"
 
 
 class Fake(KafkaJvm):
-    """Kafka as the core would be it, but for the seeds that it cannot run, and those that it runs otherwise."""
+    """A target that behaves like the core, except for the seeds that it cannot run, and those that it runs
+    differently."""
 
     unrun: frozenset[int] = frozenset()
     otherwise: frozenset[int] = frozenset()
@@ -70,7 +71,7 @@ def run(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, 
     return int(ended.value.code or 0), json.loads(capsys.readouterr().out)
 
 
-def test_it_is_listed_beside_what_passed(
+def test_a_trace_that_could_not_run_is_listed_beside_the_passed_ones(
     kafka: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kafka(unrun=(3, 17))
@@ -87,7 +88,9 @@ def test_it_is_listed_beside_what_passed(
     assert "some traces have no verdict" in page
 
 
-def test_what_was_found_beside_says_more(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_beside_a_broken_trace_decides_the_status(
+    kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
     kafka(unrun=(3,), otherwise=(5,))
     status, told = run(capsys)
     assert (status, told["passed"]) == (1, False)
@@ -134,7 +137,7 @@ def test_replay_tells_it_too(kafka: Callable[..., None], capsys: pytest.CaptureF
 
 
 class _Stops(CoreLive):
-    """A side whose process ends at some events; ``feeds`` counts them all."""
+    """A side whose process ends at some events; ``feeds`` counts all events."""
 
     feeds = 0
     at: frozenset[int] = frozenset()
@@ -148,7 +151,7 @@ class _Stops(CoreLive):
 
 @pytest.mark.parametrize(("sides", "status"), [("core core", 2), ("core core:kafka-4.2", 1)])
 @pytest.mark.parametrize("side", ["one", "other"])
-def test_diff_goes_on_without_it(  # noqa: PLR0917 — fixtures
+def test_diff_continues_without_a_trace_that_could_not_run(  # noqa: PLR0917 — fixtures
     side: str,
     sides: str,
     status: int,
@@ -183,7 +186,7 @@ def test_diff_goes_on_without_it(  # noqa: PLR0917 — fixtures
 def test_workers_that_cannot_read_their_work_end_the_run_with_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """As where the program is changed while it runs."""
+    """As if the program is changed while it runs."""
     module = tmp_path / "of_today.py"
     module.write_text("def work(number): return number\n")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -1,7 +1,7 @@
-"""Passed means decided: every command that judges gives its exit status, JSON, text and reports by one definition.
+"""Passed means decided: every command that checks gives its exit status, JSON, text and reports by one definition.
 
-``FORMS`` has each form of each command. A form plants things of each verdict in the command's own work and runs the
-command. Where a verdict cannot occur, ``absent`` says why.
+``FORMS`` has each form of each command. A form plants items of each verdict in the command's own work and runs the
+command. ``absent`` gives the reason if a verdict cannot occur.
 """
 
 from __future__ import annotations
@@ -70,9 +70,15 @@ Plant: TypeAlias = Callable[[pytest.MonkeyPatch, Path, Kinds], list[str]]
 
 @dataclass(frozen=True)
 class Form:
-    """``plant``: prepares things of these verdicts, one of each; the words of the command. ``run``: what to call with
-    them. ``absent``: verdicts that cannot occur, and why. ``report``: it writes JUnit XML and a page under ``-o``.
-    ``why``: the reasons that are to be shown. ``one``: it judges a single thing, which has failed or passed."""
+    """A form of a command.
+
+    - ``plant``: prepares one item of each of these verdicts, and returns the words of the command.
+    - ``run``: the function to call with them.
+    - ``absent``: verdicts that cannot occur, and why.
+    - ``report``: whether it writes JUnit XML and a page under ``-o``.
+    - ``why``: the reasons that must be shown.
+    - ``one``: whether it checks a single item, which has failed or passed.
+    """
 
     command: str
     plant: Plant
@@ -112,7 +118,7 @@ def on_kafka(monkeypatch: pytest.MonkeyPatch, path: Path, kinds: Kinds) -> list[
 
 
 def on_spark(monkeypatch: pytest.MonkeyPatch, path: Path, kinds: Kinds) -> list[str]:
-    """How Spark sums rows up is tested in ``tests/spark/test_pipeline.py``."""
+    """``tests/spark/test_pipeline.py`` tests how Spark sums up rows."""
 
     def run(plan: Any, *_: object) -> Summary:
         summary = Summary(plan.job)
@@ -135,7 +141,7 @@ def wire_traces() -> dict[Verdict, WireTrace]:
 
 
 def over_the_wire(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
-    """Traces as a broker would have answered them, each given to the judge. The word "broken" is planted."""
+    """Traces with the answers of a broker, each given to the checker. The verdict "broken" is planted."""
     traces, look = wire_traces(), over_wire.check_trace
 
     async def play_all(plan: Any, _: object, summary: Summary, *more: Any) -> None:
@@ -196,7 +202,7 @@ def validated(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> li
 
 
 def validated_on_spark(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
-    """On the same files; that Spark gives the same verdicts is tested in ``tests/wire/test_validate.py``."""
+    """On the same files. ``tests/wire/test_validate.py`` tests that Spark gives the same verdicts."""
     from fencepost_conformance.checker import on_spark as spark  # noqa: PLC0415
     from fencepost_conformance.checker.plan import Plan, check_one  # noqa: PLC0415
 
@@ -215,7 +221,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> lis
 
 
 def falsified(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
-    """One falsified copy for each verdict but broken, which is a file that cannot be read."""
+    """One falsified copy for each verdict except broken, which is a file that cannot be read."""
     copies = [kind for kind in kinds if kind is not BROKEN]
     copy = next(each for each in falsehoods(wire_traces()[PASSED]) if each.kind == "heartbeat-unknown-member")
     words = iter({PASSED: "refused", FAILED: "accepted", UNDECIDED: "undecided"}[kind] for kind in copies)
@@ -291,7 +297,7 @@ def explored(engine: str) -> Plant:
 
 
 def played(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
-    """One target for each verdict; what is pinned for each is that the fault is there."""
+    """One target for each verdict; for each, the fault is pinned as present."""
     targets = {f"core:{kind}": kind for kind in kinds}
     presence = {PASSED: Presence.PRESENT, FAILED: Presence.GONE, UNDECIDED: Presence.DIFFERENT}
 
@@ -361,7 +367,7 @@ def stored(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
 
 
 def examined(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
-    """Jobs that need one part each, which is there or not."""
+    """Jobs that need one part each, which is installed or not."""
     names = [f"job-{number}" for number in range(len(kinds))]
     found = {name: doctor_parts.Part(name, kind is PASSED, WHY) for name, kind in zip(names, kinds, strict=True)}
     monkeypatch.setattr(doctor_report, "JOBS", {name: DoctorsJob(name, (name,)) for name in names})
@@ -429,7 +435,7 @@ def run_sweep(words: list[str]) -> None:
     raise SystemExit(sweeping.main(words))
 
 
-#: of traces in files, and of stages of which one could not run
+#: traces in files, and stages, one of which could not run
 OF_FILES = {UNDECIDED: "there is nothing to check", BROKEN: "'type'"}
 STAGE = {UNDECIDED: WHY, BROKEN: "broken"}
 
@@ -489,7 +495,7 @@ FORMS = {
     ),
 }
 
-#: what judges nothing, and why
+#: commands that check nothing, and why
 NOT_JUDGING = {
     "serve": "serves until it is stopped",
     "record": "writes a trace, which validate judges",
@@ -520,7 +526,7 @@ MODULES = {
     "corpus.admin": "a client",
     "trace": "prints a schema",
     "beside": "an answer agrees or differs; tests/wire/test_beside_random.py plants faults",
-    # an exception that leaves a schedule and a schedule that never ends are failures too
+    # an exception in a schedule and a schedule that never ends are failures too
     "virtual": "a schedule can only pass or fail; tests/quality/test_virtual_time.py plants faults",
 }
 
@@ -589,7 +595,7 @@ def test_the_outcome_follows_from_the_verdicts(
 
 
 def is_reported(out: Path, told: dict[str, Any]) -> None:
-    """JUnit and the page say the same as JSON."""
+    """JUnit and the page agree with the JSON."""
     root = ET.parse(out / "junit.xml").getroot()
     (suite_,) = root
     open_ = told["counts"]["undecided"] + told["counts"]["broken"]
@@ -634,7 +640,7 @@ def test_no_engine_or_side_is_forgotten() -> None:
         } <= FORMS.keys()
 
 
-def test_what_cannot_occur_has_a_reason() -> None:
+def test_impossible_verdicts_have_a_reason() -> None:
     assert all(reason for form in FORMS.values() for reason in form.absent.values())
     assert not any({PASSED, FAILED} & form.absent.keys() for form in FORMS.values())
 
@@ -677,7 +683,7 @@ def test_accepted_differences_pass_and_are_listed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_junit_is_red_where_only_accepted_failures_are_kept(tmp_path: Path) -> None:
-    """Of more failures than are kept, the first may all be accepted."""
+    """If more failures occur than are kept, the first ones may all be accepted."""
     from fencepost_conformance.known import Accepted  # noqa: PLC0415
     from fencepost_conformance.pipeline.summary import KEPT  # noqa: PLC0415
     from fencepost_conformance.report.junit import junit  # noqa: PLC0415
@@ -690,7 +696,7 @@ def test_junit_is_red_where_only_accepted_failures_are_kept(tmp_path: Path) -> N
     assert (summary.outcome, suite_.get("failures")) == (Outcome.FAILED, "1")
 
 
-def test_a_fault_of_the_suite_is_no_failure_of_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_suite_is_not_a_failure_of_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise LookupError(WHY)
 

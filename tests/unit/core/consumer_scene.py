@@ -1,4 +1,4 @@
-"""A stage for consumer groups: three topics, short heartbeats, the group as it can be seen."""
+"""A scene for consumer groups: three topics, short heartbeats, and a view of the group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plain(assigned: Iterable[c.TopicPartitions | r.AssignedPartitions]) -> dict[
 
 
 def kinds(records: Iterable[Record]) -> list[str]:
-    """Records by the short names of 11.3, † for a tombstone."""
+    """Return records by the short names of 11.3, with † for a tombstone."""
     return [_SHORT[type(record.key)] + ("†" if record.value is None else "") for record in records]
 
 
@@ -75,7 +75,7 @@ class ConsumerScene(Scene):
         client: str = "c",
         denied_topics: frozenset[str] = frozenset(),
     ) -> c.ConsumerGroupHeartbeatResponse | None:
-        """Send a heartbeat; its answer, None if it waits for the log."""
+        """Send a heartbeat; return its answer, or None if it waits for the log."""
         held = None if owned is None else rows(owned)
         body = c.ConsumerGroupHeartbeatRequest(
             group,
@@ -94,27 +94,27 @@ class ConsumerScene(Scene):
         return answer
 
     def ok(self, *positional: object, **more: object) -> c.ConsumerGroupHeartbeatResponse:
-        """A heartbeat that is answered without an error."""
+        """Send a heartbeat that must be answered without an error."""
         answer = self.beat(*positional, **more)  # type: ignore[arg-type]
         assert answer is not None
         assert answer.error_code is ErrorCode.NONE, answer
         return answer
 
     def error(self, *positional: object, **more: object) -> ErrorCode:
-        """A heartbeat that is answered at once, with whatever."""
+        """Send a heartbeat that must be answered immediately, and return the error."""
         answer = self.beat(*positional, **more)  # type: ignore[arg-type]
         assert answer is not None
         return answer.error_code
 
     def come(self, member: str, *names: str, timeout: int = 30_000, **more: object) -> c.ConsumerGroupHeartbeatResponse:
-        """A member joins, with these topics."""
+        """Let a member join with these topics."""
         return self.ok(member, 0, names, {}, timeout=timeout, **more)
 
     def written(self, since: int) -> list[str]:
         return kinds(self.records[since:])
 
     def resolved(self, *, failed: bool = False) -> None:
-        """The group's regex task has run."""
+        """Complete the regex task of the group."""
         self.feed(TaskDone(self.now, TaskKey(TaskKind.REGEX, GROUP), failed=failed))
 
     @property
@@ -133,7 +133,7 @@ class ConsumerScene(Scene):
 
 
 def settled(profile: Profile = INTENDED, **more: object) -> ConsumerScene:
-    """Members m1 and m2 share topic a half and half, all STABLE at one epoch."""
+    """Return a scene in which m1 and m2 share topic a half and half, both STABLE at one epoch."""
     scene = ConsumerScene(profile, **more)  # type: ignore[arg-type]
     scene.come("m1", "a")
     scene.pass_time(LATER)

@@ -1,4 +1,4 @@
-"""A stage for groups with members of both protocols: classic members whose bytes mean something."""
+"""A scene for groups with members of both protocols: classic members whose bytes can be parsed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def wants(
     version: int = 3,
     rack: str | None = None,
 ) -> bytes:
-    """A subscription."""
+    """Return the bytes of a subscription."""
     subscription = embedded.Subscription(topics, None, named(owned or {}), generation, rack)
     return embedded.encode_subscription(subscription, version)
 
 
 def gets(owned: Named, *, user_data: bytes | None = None) -> bytes:
-    """An assignment."""
+    """Return the bytes of an assignment."""
     return embedded.encode_assignment(embedded.Assignment(named(owned), user_data))
 
 
@@ -62,7 +62,7 @@ class MixedScene(ConsumerScene):
         super().__init__(profile, log=log, group_consumer_migration_policy=policy, **settings)
 
     def classic(self, *members: str, topic: str = "a", **more: object) -> list[str]:
-        """Static classic members (instance ids are given), Stable in generation 1 with the partitions dealt out."""
+        """Create static classic members with these instance ids, Stable in generation 1, each with its partitions."""
         ids = []
         joins = [self.join("", instance=each, data=wants(topic), **more) for each in members]  # type: ignore[arg-type]
         self.pass_time(self.state.settings.group_initial_rebalance_delay_ms * 2)
@@ -82,7 +82,7 @@ class MixedScene(ConsumerScene):
         bytes_version: int = 3,
         **more: object,
     ) -> m.JoinGroupResponse:
-        """A JoinGroup that is answered at once; ``bytes_version`` is its subscription's."""
+        """Send a JoinGroup that must be answered immediately; ``bytes_version`` is the version of its subscription."""
         data = wants(*topics, owned=owned, generation=generation, version=bytes_version)
         return self.joined(self.join(member_id, data=data, **more))  # type: ignore[arg-type]
 
@@ -93,7 +93,7 @@ class MixedScene(ConsumerScene):
         return [row.error_code for row in self.left(self.leave(*members)).members]
 
     def load(self, records: Iterable[Record]) -> None:
-        """Lose the partition and win it again, with these records."""
+        """Lose the partition, and load it again from these records."""
         self.feed(Unload(self.now, leader_epoch=None))
         self.records = list(records)
         self.feed(Load(self.now, leader_epoch=2, records=tuple(self.records)))
@@ -104,7 +104,8 @@ class MixedScene(ConsumerScene):
 
 
 def mixed(profile: Profile = INTENDED, **more: object) -> tuple[MixedScene, str, str]:
-    """Classic members i1 and i2 share topic a; consumer m1 comes and waits for its part. Tells the classic ids."""
+    """Let classic members i1 and i2 share topic a, and consumer m1 join and wait for its part. Return the classic
+    member ids."""
     scene = MixedScene(profile, **more)  # type: ignore[arg-type]
     first, second = scene.classic("i1", "i2")
     scene.come("m1", "a")

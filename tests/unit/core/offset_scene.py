@@ -1,4 +1,4 @@
-"""A stage for offsets: short commits and fetches, and what is stored in plain words."""
+"""A scene for offsets: short commits and fetches, and plain views of the stored offsets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NONE = ErrorCode.NONE
 
 
 def asked(positions: Positions, metadata: str | None = None, **ids: bytes) -> tuple[o.OffsetCommitRequestTopic, ...]:
-    """Topics of a commit, by name, or by the id that is given for the name."""
+    """Return the topics of a commit, by name, or by the id that is given for the name."""
     topics: dict[str, list[o.OffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in positions.items():
         row = o.OffsetCommitRequestPartition(partition, committed_offset=offset, committed_metadata=metadata)
@@ -39,7 +39,7 @@ def asked(positions: Positions, metadata: str | None = None, **ids: bytes) -> tu
 
 
 def errors(topics: Iterable[o.OffsetCommitResponseTopic]) -> Errors:
-    """What has come of each partition; topics by name or id."""
+    """Return the error of each partition; topics by name or id."""
     return {
         (topic.name or topic.topic_id, row.partition_index): row.error_code
         for topic in topics
@@ -62,7 +62,7 @@ class OffsetScene(MixedScene):
         ids: Mapping[str, bytes] | None = None,
         **more: object,
     ) -> Errors | None:
-        """Commits offsets; what has come of each partition, None if the answer waits for the log."""
+        """Commit offsets; return the error of each partition, or None if the answer waits for the log."""
         body = o.OffsetCommitRequest(
             group,
             generation_id_or_member_epoch=epoch,
@@ -87,7 +87,7 @@ class OffsetScene(MixedScene):
         ids: Mapping[str, bytes] | None = None,
         **more: object,
     ) -> Errors | None:
-        """Commits offsets within a transaction."""
+        """Commit offsets within a transaction; return as ``commit``."""
         body = o.TxnOffsetCommitRequest(
             group,
             transactional_id="tx",
@@ -101,7 +101,7 @@ class OffsetScene(MixedScene):
         return self.told(self.ask(body, version, **more))  # type: ignore[arg-type]
 
     def told(self, request_id: int) -> Errors | None:
-        """What a commit was answered; None: nothing yet."""
+        """Return the errors in the answer of a commit, or None if there is no answer yet."""
         answer = self.answers.get(request_id)
         if answer is None:
             return None
@@ -109,7 +109,7 @@ class OffsetScene(MixedScene):
         return errors(answer.topics)
 
     def end(self, *, committed: bool = True, producer: int = PRODUCER) -> ErrorCode | None:
-        """The transaction of a producer ends."""
+        """End the transaction of a producer."""
         body = o.WriteTxnMarkerRequest(producer_id=producer, producer_epoch=0, coordinator_epoch=0, committed=committed)
         answer = self.answers.get(self.ask(body, 2))
         assert answer is None or isinstance(answer, o.WriteTxnMarkerResponse)
@@ -127,7 +127,7 @@ class OffsetScene(MixedScene):
         ids: Mapping[str, bytes] | None = None,
         **more: object,
     ) -> o.OffsetFetchResponseGroup | None:
-        """The answer of a fetch for one group, None if it waits for the log."""
+        """Fetch offsets of one group; return the answer, or None if it waits for the log."""
         known = ids or {}
         topics = None
         if wanted is not None:
@@ -147,7 +147,7 @@ class OffsetScene(MixedScene):
         return answer.groups[0]
 
     def read(self, wanted: Mapping[str, Iterable[int]] | None = None, **more: object) -> dict[tuple[str, int], object]:
-        """Offset, or error, of each partition that a fetch shows."""
+        """Fetch offsets; return the offset, or the error, of each partition in the answer."""
         answer = self.asks(wanted, **more)  # type: ignore[arg-type]
         assert answer is not None
         assert answer.error_code is NONE, answer
@@ -158,7 +158,7 @@ class OffsetScene(MixedScene):
         }
 
     def fetch_error(self, wanted: Mapping[str, Iterable[int]] | None = None, **more: object) -> ErrorCode:
-        """The error of the group that a fetch is answered with."""
+        """Fetch offsets; return the group's error in the answer."""
         answer = self.asks(wanted, **more)  # type: ignore[arg-type]
         assert answer is not None
         return answer.error_code
@@ -166,7 +166,7 @@ class OffsetScene(MixedScene):
     def delete(
         self, wanted: Mapping[str, Iterable[int]], *, group: str = GROUP, **more: object
     ) -> ErrorCode | Errors | None:
-        """Deletes offsets: an error of the group, or what has come of each partition."""
+        """Delete offsets; return the group's error, or the error of each partition."""
         topics = tuple(o.OffsetDeleteRequestTopic(name=n, partition_indexes=tuple(p)) for n, p in wanted.items())
         answer = self.answers.get(self.ask(o.OffsetDeleteRequest(group, topics), 0, **more))  # type: ignore[arg-type]
         if answer is None:
@@ -180,27 +180,27 @@ class OffsetScene(MixedScene):
         return answer.results[0].error_code
 
     def expire(self, after: int) -> None:
-        """The coordinator looks for what is too old, so long after now; other timers are late."""
+        """Run the check for expired offsets after so many ms; other timers are late."""
         key = TimerKey(TimerKind.EXPIRY)
         self.now = max(self.now + after, self.timers[key])
         del self.timers[key]
         self.feed(TimerFired(self.now, key))
 
     def stored(self, group: str = GROUP) -> dict[tuple[str, int], int]:
-        """The committed offsets of a group in the newest state."""
+        """Return the committed offsets of a group in the newest state."""
         return {(row.topic, row.partition): row.offset for row in self.views() if row.group_id == group}
 
     def views(self) -> tuple[OffsetView, ...]:
         return coordinator.offsets_view(self.state).committed
 
     def pending(self, group: str = GROUP) -> dict[tuple[str, int, int], int]:
-        """What is pending of a group, by topic, partition and producer."""
+        """Return the pending offsets of a group by topic, partition and producer."""
         rows = coordinator.offsets_view(self.state).pending
         return {(row.topic, row.partition, row.producer_id or 0): row.offset for row in rows if row.group_id == group}
 
 
 def gone(records: Iterable[Record]) -> list[tuple[str, str, int]]:
-    """The partitions that tombstones among these records are of."""
+    """Return the partitions of the tombstones among these records."""
     return [
         (record.key.group, record.key.topic, record.key.partition)
         for record in records
@@ -209,7 +209,7 @@ def gone(records: Iterable[Record]) -> list[tuple[str, str, int]]:
 
 
 def without_places(state: coordinator.CoordinatorState) -> object:
-    """All offsets of a state, without where in the log their records are."""
+    """Return all offsets of a state, without the places of their records in the log."""
     view = coordinator.offsets_view(state)
     return replace(
         view,

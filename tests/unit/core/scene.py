@@ -1,4 +1,5 @@
-"""A coordinator on a stage: one group, short requests, a log that replicates at once unless told otherwise."""
+"""A scene for a coordinator: one group, short requests, and a log that replicates immediately unless the test changes
+that."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ GROUP = "g"
 
 
 class FirstOf:
-    """Counts member ids, takes the first of everything else."""
+    """Count member ids, and take the first option of every other choice."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -106,7 +107,7 @@ class Scene:
         self.feed(AppendFailed(self.now, error))
 
     def ask(self, body: m.RequestBody, version: int | None = None, client: str = "c", **more: object) -> int:
-        """Send a request of the newest version (or the one given); tells its id."""
+        """Send a request of the newest version, or the given one; return its id."""
         self.ids += 1
         newest = m.VERSIONS[type(body)][1] if version is None else version
         event = Request(self.now, id=self.ids, version=newest, client_id=client, client_host="/127.0.0.1", body=body)
@@ -114,7 +115,7 @@ class Scene:
         return self.ids
 
     def pass_time(self, ms: int) -> None:
-        """Fire what becomes due within ``ms``, in order of time."""
+        """Fire the timers that become due within ``ms``, in order of time."""
         end = self.now + ms
         while due := [key for key, at in self.timers.items() if at <= end]:
             key = min(due, key=lambda key: (self.timers[key], key.kind.value, key.group_id, key.member_id))
@@ -123,12 +124,12 @@ class Scene:
         self.now = end
 
     def fire(self, kind: TimerKind, member_id: str = "") -> Outcome:
-        """This timer of the group fires when it is due; whatever else is due by then is late."""
+        """Fire this timer of the group when it is due; other timers that are due by then are late."""
         key = TimerKey(kind, GROUP, member_id)
         self.now = max(self.now, self.timers.pop(key))
         return self.feed(TimerFired(self.now, key))
 
-    # Short hands
+    # Shortcuts
 
     def join(
         self,
@@ -196,7 +197,7 @@ class Scene:
         return answer
 
     def newcomer(self, *names: str, **more: object) -> tuple[str, int]:
-        """A dynamic member up to its second JoinGroup: its id and the parked request."""
+        """Bring a dynamic member to its second JoinGroup; return its id and the id of the parked request."""
         given = self.joined(self.join("", *names, **more))  # type: ignore[arg-type]
         assert given.error_code is ErrorCode.MEMBER_ID_REQUIRED
         return given.member_id, self.join(given.member_id, *names, **more)  # type: ignore[arg-type]
@@ -214,12 +215,12 @@ class Scene:
         return self.group().state
 
     def timer(self, kind: TimerKind, member_id: str = "") -> int | None:
-        """Time left on a timer of the group, None if it is not set."""
+        """Return the time left on a timer of the group, or None if it is not set."""
         at = self.timers.get(TimerKey(kind, GROUP, member_id))
         return None if at is None else at - self.now
 
     def stable(self, count: int) -> list[str]:
-        """Dynamic members, all in generation 1 and Stable; the first leads."""
+        """Create dynamic members, all in generation 1 and Stable; the first one leads."""
         pairs = [self.newcomer() for _ in range(count)]
         self.pass_time(self.state.settings.group_initial_rebalance_delay_ms * 2)
         ids = [member_id for member_id, _ in pairs]

@@ -156,7 +156,7 @@ def test_while_loading_or_elsewhere() -> None:
 
 
 def test_a_description_says_why_there_is_none() -> None:
-    """In Kafka's words: a tool that knows one kind of groups learns that the group is there, and of the other kind."""
+    """Error messages are Kafka's: a tool for one kind of groups learns that the group exists and has the other kind."""
 
     async def story() -> None:
         async with GroupBroker(MemoryStore(2), topics=[Topic("t", bytes(15) + b"\1", 1)]) as groups:

@@ -56,7 +56,7 @@ def play(scene: Callable[[GroupBroker], Awaitable[None]], store: MemoryStore | N
 
 
 async def member(groups: GroupBroker, share: bytes = b"all") -> str:
-    """One member in generation 1, Stable."""
+    """Bring one member to generation 1, Stable."""
     joined = await groups.join(join((await groups.join(join())).member_id))
     assert joined.generation_id == 1
     synced = await groups.sync(sync(joined.member_id, 1, share))
@@ -82,7 +82,7 @@ def test_a_member_joins_syncs_heartbeats_and_leaves() -> None:
     play(scene)
 
 
-def test_timers_run_by_the_clock_of_the_loop_whatever_the_other_clock_does() -> None:
+def test_timers_use_the_clock_of_the_loop_and_not_the_wall_clock() -> None:
     async def main() -> None:
         times = [5_000, 90, *[7] * 1_000]
         async with asyncio.timeout(30), GroupBroker(MemoryStore(), QUICK, clock=lambda: times.pop(0)) as groups:
@@ -123,14 +123,14 @@ def test_a_failed_append_is_an_error_and_changes_nothing() -> None:
 
 
 def test_a_timer_that_was_set_again_while_it_waited_its_turn_does_not_fire() -> None:
-    """F-RT-17: the heartbeat is handled first, though the session timer is due when it is."""
+    """The heartbeat is handled first, although the session timer is already due (F-RT-17)."""
 
     async def scene(groups: GroupBroker) -> None:
         given = (await groups.join(join(session=200))).member_id
         joined = await groups.join(join(given, session=200))
         await groups.sync(sync(joined.member_id, 1, b"all"))
         beat = asyncio.create_task(groups.heartbeat(m.HeartbeatRequest("g", generation_id=1, member_id=given)))
-        time.sleep(0.3)  # the loop sees both at once
+        time.sleep(0.3)  # the loop sees both at the same time
         assert (await beat).error_code is ErrorCode.NONE
         await asyncio.sleep(0)
         view = groups.view("g")
@@ -152,7 +152,7 @@ def test_it_starts_once_and_stops_as_often_as_asked() -> None:
     asyncio.run(main())
 
 
-def test_a_new_coordinator_goes_on_from_the_store() -> None:
+def test_a_new_coordinator_continues_from_the_store() -> None:
     store = MemoryStore()
     names = []
 
@@ -170,7 +170,7 @@ def test_a_new_coordinator_goes_on_from_the_store() -> None:
     play(second, store)
 
 
-def test_stopping_answers_who_waits() -> None:
+def test_stopping_answers_waiting_requests() -> None:
     async def main() -> None:
         groups = GroupBroker(MemoryStore(), Settings(group_initial_rebalance_delay_ms=60_000))
         with pytest.raises(Stopped):
@@ -188,7 +188,7 @@ def test_stopping_answers_who_waits() -> None:
     asyncio.run(main())
 
 
-def test_a_wait_can_be_cancelled_and_a_bad_version_hurts_nobody_else() -> None:
+def test_a_wait_can_be_cancelled_and_a_bad_version_affects_no_other_caller() -> None:
     async def scene(groups: GroupBroker) -> None:
         given = await groups.join(join())
         waiting = asyncio.create_task(groups.join(join(given.member_id)))
@@ -210,12 +210,12 @@ def test_the_example_runs() -> None:
     for line in ran.stdout.splitlines():
         generation, share = line.removeprefix("generation ").split(": ")
         shares.setdefault(generation, []).extend(json.loads(share.partition("[")[1] + share.partition("[")[2]))
-    assert all(len(taken) == len(set(taken)) for taken in shares.values())  # nobody shares a partition
+    assert all(len(taken) == len(set(taken)) for taken in shares.values())  # no two members share a partition
     assert ran.stdout.endswith("ada works on [0, 1, 2, 3, 4, 5]\n")
 
 
 def test_offsets_are_committed_and_fetched() -> None:
-    """By name or by id; of a fetch for all the names come."""
+    """Fetch by name or by id; a fetch of all offsets returns names."""
     topic_id = bytes(15) + b"\x01"
 
     async def scene(groups: GroupBroker) -> None:
@@ -242,8 +242,8 @@ def test_offsets_are_committed_and_fetched() -> None:
     play(scene)
 
 
-def test_an_answer_that_nobody_waits_for_holds_up_no_other() -> None:
-    """Two members wait in one rebalance, and the first does not wait any more."""
+def test_an_answer_without_a_waiting_member_delays_no_other() -> None:
+    """Two members wait in one rebalance, and the first one stops waiting."""
 
     async def scene(groups: GroupBroker) -> None:
         ids = [(await groups.join(join())).member_id for _ in range(2)]

@@ -1,4 +1,5 @@
-"""Numbers at the ends of their ranges: the core handles those that fit, and refuses others with value and bound."""
+"""Numbers at the ends of their ranges: the core handles those that fit, and rejects others with the value and the
+bound."""
 
 from __future__ import annotations
 
@@ -109,7 +110,7 @@ def _requests() -> Iterator[ev.Request]:
     "event", [*EVENTS, *_requests()], ids=lambda event: type(getattr(event, "body", event)).__name__
 )
 def test_a_number_too_wide_is_refused_with_its_bound(event: ev.Event) -> None:
-    """Each integer of each event and request, one below the least and one above the greatest."""
+    """Return each integer of each event and request, one below its minimum and one above its maximum."""
     tried = 0
     for extreme in extremes(event):
         if extreme.fits:
@@ -124,8 +125,8 @@ def test_a_number_too_wide_is_refused_with_its_bound(event: ev.Event) -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_an_event_with_a_number_that_fits_is_handled_or_refused(event: ev.Event) -> None:
-    """Nothing else than ``IllegalEvent`` is raised, and the state can go on. A topic of 2^31 partitions is left out, as
-    the memory of a host bounds that."""
+    """Only ``IllegalEvent`` is raised, and the state remains usable. A topic of 2^31 partitions is left out, because
+    the memory of a host limits that."""
     for extreme in extremes(event):
         if not extreme.fits or (extreme.path.endswith(".partitions") and extreme.number > 0):
             continue
@@ -141,14 +142,14 @@ def test_an_event_with_a_number_that_fits_is_handled_or_refused(event: ev.Event)
 
 
 def _fits(edge: Edge) -> None:
-    """Answers and records of the core fit their fields."""
+    """Check that the answers and records of the core fit their fields."""
     for seen in edge.observations:
         assert all(fault(record) is None and CODEC.encode(record) for record in seen.records), edge.name
         assert all(fault(reply.body) is None for reply in seen.replies), edge.name
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_4], ids=lambda each: each.name)
-def test_what_a_request_with_an_extreme_number_leads_to_fits(profile) -> None:
+def test_consequences_of_a_request_with_an_extreme_number_fit(profile) -> None:
     """All numbers of all requests; the model follows one in eight."""
     count = 0
     for count, edge in enumerate(edges(profile), 1):
@@ -167,7 +168,7 @@ def test_the_model_does_the_same_with_every_number(profile) -> None:
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_4], ids=lambda each: each.name)
 def test_a_group_after_its_last_epoch(profile) -> None:
-    """G-VOC-04, G-VOC-07: Kafka does what the model does here (``tests/wire/test_jvm_edges.py``)."""
+    """Kafka agrees with the model here (G-VOC-04, G-VOC-07; ``tests/wire/test_jvm_edges.py``)."""
     for edge in last_epochs(profile):
         _fits(edge)
         assert follow(SETTINGS, profile, edge.events, edge.observations).refused is None, edge.name

@@ -1,4 +1,4 @@
-"""A field that the version of a request does not carry must not be set: every request, every version, every field."""
+"""A field that the version of a request lacks must not be set: every request, every version, every field."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOADED, _ = coordinator.step(
     coordinator.initial_state(Settings(), INTENDED), ev.Load(0, leader_epoch=1, records=()), FirstOf()
 )
 TOPIC_ID = bytes(15) + b"\x01"
-#: requests with every field that any version carries
+#: requests with every field that any version has
 _COMMITS = (
     o.OffsetCommitRequestTopic(
         name="a",
@@ -93,7 +93,7 @@ def _row_class(hint: Any) -> Any:
 
 
 def _each_set(value: Any, full: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """``value`` with one of its fields, or one field of its rows, as in ``full``."""
+    """Return ``value`` with one of its fields, or one field of its rows, as in ``full``."""
     for field in fields(value):
         mine, theirs = getattr(value, field.name), getattr(full, field.name)
         if isinstance(theirs, tuple) and theirs and is_dataclass(theirs[0]):
@@ -113,7 +113,7 @@ def test_every_request_is_here() -> None:
 
 @pytest.mark.parametrize(("body", "version"), VERSIONS, ids=lambda x: x if isinstance(x, int) else type(x).__name__)
 def test_one_field_too_many_is_refused(body: m.RequestBody, version: int) -> None:
-    """Fields that a version carries are accepted; each other field is refused by its name."""
+    """Fields of the version are accepted; each other field is rejected by name."""
     allowed = as_carried(body, version)
     coordinator.step(LOADED, _asked(version, allowed), FirstOf())
     for path, wrong in _each_set(allowed, body):
@@ -124,7 +124,8 @@ def test_one_field_too_many_is_refused(body: m.RequestBody, version: int) -> Non
 
 
 def _carried(kind: Any, schema: Any, api: type, version: int) -> Iterator[tuple[str, bool, bool]]:
-    """Of each field of a request: whether kio's class of that version has it, and whether the table says so."""
+    """Return, for each field of a request, whether kio's class of that version has it, and whether the table says
+    so."""
     there = {field.name: field for field in fields(schema)}
     hints = get_type_hints(schema)
     table = CARRIED.get(kind if kind is api else Row(api, kind), {})
@@ -139,8 +140,8 @@ def _carried(kind: Any, schema: Any, api: type, version: int) -> Iterator[tuple[
 
 @pytest.mark.parametrize(("body", "version"), VERSIONS, ids=lambda x: x if isinstance(x, int) else type(x).__name__)
 def test_the_versions_are_those_of_kafkas_messages(body: m.RequestBody, version: int) -> None:
-    """As kio generates its classes from Kafka's message definitions. Markers, which the host takes apart, and requests
-    of one group or member (G-WIRE-06, G-WIRE-23) have other shapes there."""
+    """The table agrees with kio's classes, which are generated from Kafka's message definitions. Markers, which the
+    host splits, and requests about one group or member (G-WIRE-06, G-WIRE-23) have other shapes there."""
     kind = type(body)
     alone = ALONE.get(kind)
     if kind in (o.WriteTxnMarkerRequest, o.OffsetDeleteRequest) or (alone is not None and version <= alone.last):

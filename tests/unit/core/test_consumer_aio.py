@@ -1,4 +1,4 @@
-"""Consumer groups through the asyncio driver: topics, settings, tasks, a log that is read again."""
+"""Consumer groups through the asyncio driver: topics, settings, tasks, and a log that is read again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def beat(
     )
 
 
-def test_two_workers_share_a_topic_and_a_new_coordinator_goes_on() -> None:
+def test_two_workers_share_a_topic_and_a_new_coordinator_continues() -> None:
     async def main() -> None:
         store = MemoryStore()
         async with asyncio.timeout(30), GroupBroker(store, AT_ONCE) as groups:

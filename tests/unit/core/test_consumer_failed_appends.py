@@ -1,4 +1,4 @@
-"""Timers when records are lost (M-HB-13), and joins that come late (M-FENCE-07): as Kafka does it, and mended."""
+"""Timers when records are lost (M-HB-13), and late joins (M-FENCE-07): Kafka's behaviour and the fix."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .test_findings import DOCS, read, run, seen
 
 ALL = {A: (0, 1, 2, 3)}
 SESSION, REBALANCE = TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REBALANCE
-#: Traces of Kafka 4.3.1 that the core repeats, and the intended protocol does not.
+#: Traces of Kafka 4.3.1 that the core repeats under Kafka's profile, but not under ``intended``.
 MENDED = ("leave-not-stored", "confirmation-not-stored", "late-join")
 
 
 def lose(scene: ConsumerScene, *beat: object, **more: object) -> None:
-    """A heartbeat whose records are not appended."""
+    """Send a heartbeat whose records are not appended."""
     scene.log = "later"
     count = len(scene.records)
     assert scene.beat(*beat, **more) is None  # type: ignore[arg-type]
@@ -32,7 +32,7 @@ def lose(scene: ConsumerScene, *beat: object, **more: object) -> None:
 
 
 def shared(profile: Profile) -> ConsumerScene:
-    """m1 has four partitions; two are to be m2's, which has come."""
+    """Return a scene in which m1 has four partitions; m2 has joined and must get two of them."""
     scene = ConsumerScene(profile)
     scene.come("m1", "a")
     scene.pass_time(LATER)
@@ -41,7 +41,7 @@ def shared(profile: Profile) -> ConsumerScene:
 
 
 def revoking(profile: Profile) -> ConsumerScene:
-    """m1 was told to give them up; 29 s are left."""
+    """Return a scene in which m1 was asked to revoke them; 29 s are left."""
     scene = shared(profile)
     scene.ok("m1", 2, None, ALL)
     assert scene.who("m1").state is MemberState.UNREVOKED_PARTITIONS
@@ -51,12 +51,13 @@ def revoking(profile: Profile) -> ConsumerScene:
 
 @pytest.mark.parametrize(("profile", "left"), [(KAFKA_4_3, None), (INTENDED, 45_000)])
 def test_a_member_whose_leave_was_not_stored_is_watched_again(profile: Profile, left: int | None) -> None:
-    """M-LEAVE-03, M-HB-13: else it keeps its partitions for ever, since nobody leaves twice (N-HB-09)."""
+    """Without the timer, the member keeps its partitions for ever, because no member leaves twice (M-LEAVE-03, M-HB-13,
+    N-HB-09)."""
     scene = settled(profile)
     scene.pass_time(7)
     lose(scene, "m1", -1)
     assert scene.timer(SESSION, "m1") == left
-    assert scene.timer(SESSION, "m2") == 44_993  # nothing happened to this one
+    assert scene.timer(SESSION, "m2") == 44_993  # m2 is unchanged
     scene.pass_time(44_000)
     scene.ok("m2", scene.who("m2").member_epoch)
     scene.pass_time(1_000)
@@ -82,8 +83,8 @@ def test_a_timer_that_the_lost_step_left_alone_runs_on() -> None:
 
 
 @pytest.mark.parametrize(("profile", "left"), [(KAFKA_4_3, 30_000), (INTENDED, None)])
-def test_whoever_need_not_revoke_after_all_has_no_time_limit(profile: Profile, left: int | None) -> None:
-    """M-HB-13: the revocation itself was not stored."""
+def test_a_member_whose_revocation_was_not_stored_has_no_time_limit(profile: Profile, left: int | None) -> None:
+    """The record of the revocation itself was not stored (M-HB-13)."""
     scene = shared(profile)
     lose(scene, "m1", 2, None, ALL)
     assert scene.who("m1").state is MemberState.STABLE
@@ -91,7 +92,8 @@ def test_whoever_need_not_revoke_after_all_has_no_time_limit(profile: Profile, l
 
 
 def test_a_timer_that_fired_comes_again_after_its_own_time() -> None:
-    """M-TMR-08 goes before: the session timer in 500 ms, the rebalance timer that went with it at full length."""
+    """M-TMR-08 has priority: the session timer fires again in 500 ms, and the rebalance timer that was cancelled with
+    it runs its full time."""
     scene = revoking(INTENDED)
     scene.log = "later"
     count = len(scene.records)
@@ -102,17 +104,18 @@ def test_a_timer_that_fired_comes_again_after_its_own_time() -> None:
 
 @pytest.mark.parametrize("stage", [shared, revoking])
 @pytest.mark.parametrize(("profile", "given"), [(KAFKA_4_3, {A: (2, 3)}), (INTENDED, {})])
-def test_a_late_join_is_no_confirmation(
+def test_a_late_join_does_not_confirm_a_revocation(
     profile: Profile, given: dict[bytes, tuple[int, ...]], stage: Callable[[Profile], ConsumerScene]
 ) -> None:
-    """M-FENCE-07: the copy of m1's join that comes late frees nothing; in Kafka m2 gets what m1 has."""
+    """A late copy of m1's join releases nothing; in Kafka m2 gets the partitions that m1 owns (M-FENCE-07)."""
     scene = stage(profile)
     scene.ok("m1", 0, ("a",), {}, timeout=30_000)
     assert plain(scene.ok("m2", 3, None, {}).assignment or ()) == given
 
 
 def test_a_member_that_comes_back_under_its_id_lets_go_in_its_next_heartbeat() -> None:
-    """M-FENCE-07, LIV-07: it is told what it has without what it loses, takes that, and says so."""
+    """The answer has the member's assignment without the partitions to revoke; the member takes that and confirms it
+    (M-FENCE-07, LIV-07)."""
     scene = shared(INTENDED)
     told = scene.ok("m1", 0, ("a",), {}, timeout=30_000)
     assert (told.member_epoch, plain(told.assignment or ())) == (2, {A: (0, 1)})
@@ -125,7 +128,7 @@ def test_a_member_that_comes_back_under_its_id_lets_go_in_its_next_heartbeat() -
 
 
 def test_a_member_that_comes_back_after_a_leave_owns_nothing() -> None:
-    """M-REC-24: a static member that left for a while has given up what it had."""
+    """A static member that left temporarily has released its partitions (M-REC-24)."""
     scene = ConsumerScene()
     epoch = scene.come("m1", "a", instance="i").member_epoch
     scene.ok("m1", -2, instance="i")
@@ -155,14 +158,14 @@ def test_the_intended_protocol_does_not(name: str) -> None:
     [(KAFKA_4_0, ErrorCode.UNKNOWN_SERVER_ERROR), (KAFKA_4_1, ErrorCode.NONE), (INTENDED, ErrorCode.NONE)],
 )
 def test_a_lost_look_at_the_topics_keeps_its_deadline(profile: Profile, answer: ErrorCode) -> None:
-    """M-META-02, V-136: 4.0 assigns what the group last saw, later releases what the cluster has."""
+    """4.0 assigns the topics that the group last saw, later releases those of the cluster (M-META-02, V-136)."""
     scene = ConsumerScene(profile)
     scene.beat("m1", 0, (), {}, regex="a.*", timeout=30_000)
     scene.resolved()
     scene.come("m2", "a")
     scene.topics(*TOPICS[1:])
-    scene.ok("m2", -1)  # the group knows no topic now, and a target is due
+    scene.ok("m2", -1)  # the group has no topic now, and a target is due
     scene.topics(*TOPICS)
     epoch = scene.who("m1").member_epoch
-    lose(scene, "m1", epoch, (), {}, regex="")  # sees no topic either: nothing differs, and the next look is far away
+    lose(scene, "m1", epoch, (), {}, regex="")  # no topic here either: nothing differs, and the next check is far away
     assert scene.error("m1", epoch) is answer

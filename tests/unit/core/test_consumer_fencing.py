@@ -1,4 +1,4 @@
-"""What is refused: malformed heartbeats, members at other epochs, static members in each other's way (7.3)."""
+"""Rejected heartbeats: malformed ones, members at other epochs, and conflicts of static members (7.3)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_only_4_0_asks_first_whether_it_owns_the_partition(profile: Profile, fir
     assert scene.error("", 0) is (first or ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
-def test_who_comes_to_no_group_must_come_with_epoch_zero() -> None:
+def test_a_member_without_a_group_must_come_with_epoch_zero() -> None:
     """M-VAL-20, M-VAL-24."""
     scene = ConsumerScene()
     assert scene.error("m", 3) is ErrorCode.GROUP_ID_NOT_FOUND
@@ -91,8 +91,8 @@ def test_who_comes_to_no_group_must_come_with_epoch_zero() -> None:
     assert scene.error("m", -1) is ErrorCode.GROUP_ID_NOT_FOUND  # M-LEAVE-01
 
 
-def test_a_full_group_refuses_before_it_looks_who_it_is() -> None:
-    """M-VAL-25, M-VAL-30: an unknown member with an epoch too; known members pass."""
+def test_a_full_group_rejects_a_new_member_before_other_checks() -> None:
+    """An unknown member with an epoch is rejected too; known members pass (M-VAL-25, M-VAL-30)."""
     scene = settled(group_consumer_max_size=2)
     assert scene.error("m3", 0, ("a",), {}, timeout=5) is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert scene.error("m3", 7) is ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -115,7 +115,7 @@ def test_before_44_a_full_group_refuses_a_static_replacement(profile: Profile, a
 
 
 def test_version_0_gets_a_member_id() -> None:
-    """M-VAL-26, M-VAL-27: a retry makes a second member."""
+    """A retry creates a second member (M-VAL-26, M-VAL-27)."""
     scene = ConsumerScene()
     first = scene.ok("", 0, ("a",), {}, timeout=5, version=0)
     second = scene.ok("", 0, ("a",), {}, timeout=5, version=0)
@@ -135,8 +135,8 @@ def test_epochs_that_are_not_the_members_are_fenced() -> None:
     scene.ok("m1", epoch)
 
 
-def test_a_lost_answer_is_forgiven_once_the_member_owns_no_more_than_it_was_given() -> None:
-    """M-FENCE-04: the epoch before, with owned partitions within what is assigned."""
+def test_a_lost_answer_is_accepted_if_the_member_owns_no_more_than_assigned() -> None:
+    """The previous epoch passes if the owned partitions are within the assigned ones (M-FENCE-04)."""
     scene = settled()
     member = scene.who("m1")
     before, mine = member.previous_member_epoch, plain(member.assigned)
@@ -147,7 +147,7 @@ def test_a_lost_answer_is_forgiven_once_the_member_owns_no_more_than_it_was_give
 
 
 def test_epoch_zero_of_a_known_member_resets_nothing() -> None:
-    """M-FENCE-07; before 4.2 it is fenced (V-32)."""
+    """Before 4.2 the member is fenced (M-FENCE-07, V-32)."""
     scene = settled()
     member, count = scene.who("m1"), len(scene.records)
     answer = scene.ok("m1", 0, ("a",), {}, timeout=30_000)
@@ -179,7 +179,7 @@ def test_an_instance_id_belongs_to_one_member() -> None:
 
 
 def test_a_static_member_that_restarts_with_its_own_id_is_let_in() -> None:
-    """M-STATIC-02 mended; Kafka refuses it (L-06)."""
+    """Fixed under ``intended``; Kafka rejects the member (M-STATIC-02, L-06)."""
     scene = ConsumerScene(INTENDED)
     epoch = scene.come("m1", "a", instance="i").member_epoch
     assert scene.come("m1", "a", instance="i").member_epoch == epoch
@@ -188,7 +188,7 @@ def test_a_static_member_that_restarts_with_its_own_id_is_let_in() -> None:
     assert faulty.error("m1", 0, ("a",), {}, timeout=5, instance="i") is ErrorCode.UNRELEASED_INSTANCE_ID
 
 
-def test_a_static_member_comes_back_with_what_it_had() -> None:
+def test_a_static_member_comes_back_with_its_previous_assignment() -> None:
     """M-STATIC-03, 10, 11, M-PE-04, M-LEAVE-05, M-TMR-09, F-ORD-10, F-ORD-11, M-EPOCH-06."""
     scene = ConsumerScene()
     scene.come("m1", "a", instance="i")
@@ -214,7 +214,8 @@ def test_a_static_member_comes_back_with_what_it_had() -> None:
 
 
 def test_a_member_that_takes_another_instance_id_gives_the_first_one_up() -> None:
-    """M-STATIC-01, M-STATIC-13 mended, F-REPLAY-07; in Kafka joins with the first id fail for ever."""
+    """Fixed under ``intended``; in Kafka joins with the first id fail for ever (M-STATIC-01, M-STATIC-13,
+    F-REPLAY-07)."""
     for profile, expected in ((INTENDED, ErrorCode.NONE), (KAFKA_4_3, ErrorCode.UNKNOWN_MEMBER_ID)):
         scene = ConsumerScene(profile)
         scene.come("m1", "a", instance="i1")
@@ -230,20 +231,21 @@ def test_a_member_that_takes_another_instance_id_gives_the_first_one_up() -> Non
 
 
 def test_a_member_that_takes_the_place_of_another_loses_its_own() -> None:
-    """M-STATIC-15 in Kafka: its own partitions are free, and nobody is assigned them until the next bump."""
+    """In Kafka the member's own partitions become free, and no member is assigned them until the next bump
+    (M-STATIC-15)."""
     scene, target = _one_that_left(KAFKA_4_3)
     epoch = scene.seen.group_epoch
     answer = scene.come("m1", "a", instance="i")
     assert [row.member_id for row in scene.seen.members] == ["m1"]
-    assert (plain(answer.assignment or ()), answer.member_epoch) == ({}, epoch)  # its own were in the way
+    assert (plain(answer.assignment or ()), answer.member_epoch) == ({}, epoch)  # its own target prevented that
     assert plain(scene.ok("m1", epoch).assignment or ()) == {A: target["m2"]}
     assert scene.seen.group_epoch == epoch
     assert {number for _, number, _ in scene.seen.partition_epochs} == set(target["m2"])
     assert set(target["m2"]) | set(target["m1"]) == {0, 1, 2, 3}
 
 
-def test_what_a_member_had_is_withheld_when_it_takes_the_place_of_another() -> None:
-    """A-UHOM-08: a new target leaves it out as well."""
+def test_partitions_of_a_replaced_member_are_withheld() -> None:
+    """A new target leaves them out as well (A-UHOM-08)."""
     scene, _ = _one_that_left(KAFKA_4_3, "b")
     assert plain(scene.come("m1", "a", instance="i").assignment or ()) == {}
     assert scene.seen.assignment_epoch == scene.seen.group_epoch
@@ -251,8 +253,8 @@ def test_what_a_member_had_is_withheld_when_it_takes_the_place_of_another() -> N
 
 
 @pytest.mark.parametrize(("former", "shares"), [("uniform", (3, 3)), ("range", (2, 4))])
-def test_who_takes_the_place_of_another_still_votes_for_its_own(former: str, shares: tuple[int, int]) -> None:
-    """M-TGT-02, M-STATIC-15: the vote counts on when the place is gone; m2, whose place is taken, gave none."""
+def test_a_member_that_takes_a_place_keeps_its_own_vote(former: str, shares: tuple[int, int]) -> None:
+    """The vote still counts when the place is lost; m2, whose place is taken, has no vote (M-TGT-02, M-STATIC-15)."""
     scene = ConsumerScene(KAFKA_4_3, group_consumer_assignors=("range", "uniform"))
     scene.topics(*(Topic(name, id_, 3) for name, id_ in (("a", A), ("b", B))))
     scene.come("m0", "a", "b")
@@ -266,8 +268,9 @@ def test_who_takes_the_place_of_another_still_votes_for_its_own(former: str, sha
     assert tuple(counts) == shares
 
 
-def test_a_member_with_a_place_of_its_own_takes_no_other() -> None:
-    """M-STATIC-15 mended; who has none may take it, and so may who left it."""
+def test_a_member_with_an_instance_id_takes_no_other() -> None:
+    """Fixed under ``intended``: a member without an instance id may take it, and so may the one that left it
+    (M-STATIC-15)."""
     scene, target = _one_that_left(INTENDED)
     before = scene.seen
     for names in (("a",), ("a", "b")):
@@ -280,7 +283,8 @@ def test_a_member_with_a_place_of_its_own_takes_no_other() -> None:
 
 
 def _one_that_left(profile: Profile, topic: str = "a") -> tuple[ConsumerScene, dict[str, tuple[int, ...]]]:
-    """m1 is there for topic a; the static m2, for this topic, has left with -2. And what each is to have of a."""
+    """Return a scene in which m1 subscribes to topic a, and the static m2, with this topic, has left with -2; and their
+    targets of a."""
     scene = ConsumerScene(profile)
     scene.come("m1", "a")
     scene.pass_time(LATER)
@@ -293,7 +297,7 @@ def _one_that_left(profile: Profile, topic: str = "a") -> tuple[ConsumerScene, d
 
 @pytest.mark.parametrize(("profile", "share"), [(INTENDED, {A: (0, 1)}), (KAFKA_4_3, {})])
 def test_a_new_instance_id_keeps_the_members_target(profile: Profile, share: dict[bytes, tuple[int, ...]]) -> None:
-    """M-HB-07 mended; Kafka lets the member end STABLE with nothing (LIV-16)."""
+    """Fixed under ``intended``; in Kafka the member ends STABLE without partitions (M-HB-07, LIV-16)."""
     scene = ConsumerScene(profile)
     scene.come("m1", "a")
     scene.pass_time(LATER)

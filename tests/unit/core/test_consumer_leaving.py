@@ -1,4 +1,5 @@
-"""Members that go, records that fail, logs that are read again, and what administrators see (7.8–7.10, 11.2–11.6)."""
+"""Members that leave, records that fail, logs that are loaded again, and the views of administrators (7.8–7.10,
+11.2–11.6)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ GONE = ["Current†", "TargetMember†", "MemberMetadata†", "GroupEpoch"]
 
 
 def test_leaving_frees_the_partitions_and_bumps_once() -> None:
-    """M-LEAVE-02, 03, M-TGT-07, M-EPOCH-04, M-RSP-04, F-ORD-07; whatever epoch the leaver has."""
+    """A leave is accepted at any epoch (M-LEAVE-02, 03, M-TGT-07, M-EPOCH-04, M-RSP-04, F-ORD-07)."""
     scene = settled()
     epoch, count = scene.seen.group_epoch, len(scene.records)
     assert scene.ok("m2", -1) == c.ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id="m2", member_epoch=-1)
@@ -88,7 +89,7 @@ def test_a_member_that_does_not_let_go_is_fenced() -> None:
 
 
 def test_a_rebalance_timer_of_another_epoch_does_nothing() -> None:
-    """M-TMR-02: whoever has another epoch by then has let go."""
+    """A member at another epoch has revoked by then (M-TMR-02)."""
     scene = ConsumerScene()
     scene.come("m1", "a", timeout=7_000, instance="i")
     scene.pass_time(LATER)
@@ -99,8 +100,8 @@ def test_a_rebalance_timer_of_another_epoch_does_nothing() -> None:
     assert scene.who("m1").member_epoch == -2
 
 
-def test_a_timer_whose_records_fail_comes_again() -> None:
-    """M-TMR-08, F-RT-17; NOT_COORDINATOR ends it."""
+def test_a_timer_whose_records_fail_is_set_again() -> None:
+    """NOT_COORDINATOR ends the timer (M-TMR-08, F-RT-17)."""
     scene = settled()
     scene.log = "later"
     scene.fire(TimerKind.CONSUMER_SESSION, "m1")
@@ -129,10 +130,10 @@ def test_a_failed_append_takes_the_change_back_but_not_the_timers() -> None:
     assert isinstance(answer, c.ConsumerGroupHeartbeatResponse)
     assert answer.error_code is ErrorCode.NOT_COORDINATOR  # F-RT-10
     scene.beat("m1", scene.who("m1").member_epoch)
-    assert scene.seen.group_epoch == before.group_epoch + 1  # M-META-02: what was lost is found again
+    assert scene.seen.group_epoch == before.group_epoch + 1  # M-META-02: the lost change is found again
 
 
-def test_a_group_whose_first_records_fail_is_gone() -> None:
+def test_a_group_whose_first_records_fail_is_removed() -> None:
     """F-RT-08."""
     scene = ConsumerScene(log="later")
     scene.beat("m1", 0, ("a",), {}, timeout=5)
@@ -142,7 +143,7 @@ def test_a_group_whose_first_records_fail_is_gone() -> None:
 
 
 def test_answers_wait_for_the_log() -> None:
-    """M-HB-11, F-RT-07, F-RT-26: also one that wrote nothing."""
+    """An answer without records waits too (M-HB-11, F-RT-07, F-RT-26)."""
     scene = ConsumerScene(log="later")
     assert scene.beat("m1", 0, ("a",), {}, timeout=5) is None
     assert scene.beat("m1", 2) is None
@@ -150,7 +151,7 @@ def test_answers_wait_for_the_log() -> None:
     assert len(scene.answers) == 2
 
 
-def test_describe_and_list_see_what_is_replicated() -> None:
+def test_describe_and_list_show_replicated_state() -> None:
     """M-DESC-01, F-RT-11, C-ADM-05, C-ADM-08, G-WIRE-11."""
     scene = ConsumerScene(log="later")
     scene.beat("m1", 0, ("a",), {}, timeout=5, rack="r")
@@ -171,7 +172,7 @@ def test_describe_and_list_see_what_is_replicated() -> None:
     assert len(scene.described()[0].members) == 2
 
 
-def test_describe_shows_what_is_being_revoked_and_hides_what_may_not_be_seen() -> None:
+def test_describe_shows_partitions_being_revoked_and_respects_rights() -> None:
     """M-DESC-01, V-16, C-ADM-06, C-ADM-02."""
     scene = ConsumerScene()
     scene.come("m1", "a")
@@ -192,7 +193,7 @@ def test_describe_shows_what_is_being_revoked_and_hides_what_may_not_be_seen() -
 
 
 @pytest.mark.parametrize(("profile", "shown"), [(KAFKA_4_3, 2), (INTENDED, 1)])
-def test_a_member_whose_change_failed_is_shown_twice_by_kafka(profile: Profile, shown: int) -> None:
+def test_kafka_shows_a_member_twice_whose_change_failed(profile: Profile, shown: int) -> None:
     """C-ADM-05, F-RT-08."""
     scene = settled(profile)
     scene.log = "later"
@@ -232,7 +233,7 @@ def test_an_empty_classic_group_gives_way() -> None:
 
 
 def test_an_empty_consumer_group_gives_way() -> None:
-    """C-JOIN-10, C-JOIN-16, F-ORD-16: the log has the tombstones before the new group's record."""
+    """The log has the tombstones before the record of the new group (C-JOIN-10, C-JOIN-16, F-ORD-16)."""
     scene = ConsumerScene()
     scene.come("m1", "a")
     scene.ok("m1", -1)
@@ -247,7 +248,8 @@ def test_an_empty_consumer_group_gives_way() -> None:
 
 @pytest.mark.parametrize("profile", [KAFKA_4_3, INTENDED])
 def test_a_join_with_an_id_must_not_forget_an_empty_consumer_group(profile: Profile) -> None:
-    """C-JOIN-15 mended: in Kafka memory forgets the group, the log keeps it, and its epochs start again."""
+    """Fixed under ``intended``; in Kafka memory forgets the group, the log keeps it, and its epochs start again
+    (C-JOIN-15)."""
     scene = ConsumerScene(profile)
     scene.come("m1", "a")
     scene.ok("m1", -1)
@@ -273,7 +275,7 @@ def test_a_forgotten_group_is_back_when_the_next_append_fails() -> None:
     assert scene.seen.group_epoch == 3
 
 
-def test_loading_restores_what_the_records_say_and_starts_the_timers() -> None:
+def test_loading_restores_the_records_and_starts_the_timers() -> None:
     """F-LOAD-04, F-LOAD-05, F-SURV-04, M-META-04, F-REPLAY-07…11."""
     scene = settled()
     scene.pass_time(LATER)
@@ -300,7 +302,8 @@ def _fields(view: object) -> dict[str, object]:
 
 
 def test_records_that_contradict_each_other_fail_the_load() -> None:
-    """F-REPLAY-06, 07, 10, 11, 13, 14; one that a later record supersedes contradicts in Kafka only (F-REPLAY-18)."""
+    """A record that a later one supersedes causes a contradiction in Kafka only (F-REPLAY-06, 07, 10, 11, 13, 14,
+    18)."""
     scene = settled()
     of = dict(zip(kinds(scene.records), scene.records, strict=True))
     for log, profile in (
@@ -319,7 +322,7 @@ def test_records_that_contradict_each_other_fail_the_load() -> None:
 
 
 def test_a_retry_of_the_last_step_is_refused_by_a_driver_that_wrote_nothing() -> None:
-    """F-RT-08: ``AppendFailed`` belongs to a step with records."""
+    """``AppendFailed`` belongs to a step with records (F-RT-08)."""
     scene = settled()
     scene.ok("m1", scene.who("m1").member_epoch)
     with pytest.raises(ValueError, match="wrote nothing"):

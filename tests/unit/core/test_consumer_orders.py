@@ -1,4 +1,4 @@
-"""Orders that Kafka leaves to hash tables, and the host decides (A-UHOM-07)."""
+"""Orders that Kafka takes from hash tables, and the host chooses (A-UHOM-07)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fencepost.protocol.events import Topic
 from .consumer_scene import ConsumerScene
 from .scene import FirstOf
 
-#: Two topics in one bucket, and a third in a bucket of its own.
+#: Two topics that share a bucket, and a third in another bucket.
 ONE, OTHER, ALONE = bytes(15) + b"\x01", bytes(15) + b"\x11", bytes(15) + b"\x02"
 TOPICS = Topic("one", ONE, 1), Topic("other", OTHER, 1), Topic("alone", ALONE, 1)
 
 
 class LastIn(FirstOf):
-    """Tables were filled in the opposite order."""
+    """Tables that were filled in the opposite order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ def target(scene: ConsumerScene, member: str) -> set[bytes]:
 
 
 def given_up(scene: ConsumerScene, *names: str) -> set[bytes]:
-    """A member has two topics, a second one comes: what the first is to lose."""
+    """Return the topic that the first member loses: it has two topics, and a second member joins."""
     scene.come("m1", *names)
     before = target(scene, "m1")
     assert len(before) == 2
@@ -47,7 +47,7 @@ def given_up(scene: ConsumerScene, *names: str) -> set[bytes]:
     return before - target(scene, "m1")
 
 
-def test_what_a_member_gives_up_goes_by_the_order_of_its_topics_in_one_bucket() -> None:
+def test_revocations_follow_the_order_of_topics_in_one_bucket() -> None:
     assert of_uuid(ONE) & 15 == of_uuid(OTHER) & 15 != of_uuid(ALONE) & 15
     assert given_up(scene_of(FirstOf(), *TOPICS[:2]), "one", "other") == {OTHER}
     assert given_up(scene_of(LastIn(), *TOPICS[:2]), "one", "other") == {ONE}
@@ -59,7 +59,7 @@ def test_the_order_is_not_asked_where_each_topic_has_its_bucket() -> None:
     assert choices.asked == []
 
 
-def test_what_is_dealt_goes_by_the_order_of_the_topics_in_one_bucket() -> None:
+def test_assignments_follow_the_order_of_topics_in_one_bucket() -> None:
     for choices, first in ((FirstOf(), ONE), (LastIn(), OTHER)):
         scene = scene_of(choices)
         scene.come("m1", "one", "other")

@@ -1,4 +1,4 @@
-"""Epochs, targets, reconciliation, and what the answers say (7.4–7.7)."""
+"""Epochs, targets, reconciliation, and the content of answers (7.4–7.7)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_first_member_gets_everything(profile: Profile, epoch: int) -> None:
 
 @pytest.mark.parametrize(("profile", "written"), [(KAFKA_4_3, 2), (KAFKA_4_2, 5)])
 def test_a_member_of_nothing_does_not_bump(profile: Profile, written: int) -> None:
-    """M-VAL-21, M-HB-03, V-31: epoch 1 in every release, in 4.3 without GroupEpoch."""
+    """The first epoch is 1 in every release; 4.3 writes no GroupEpoch record (M-VAL-21, M-HB-03, V-31)."""
     scene = ConsumerScene(profile)
     assert scene.ok("m1", 0, (), {}, timeout=5).member_epoch == 1
     assert len(scene.records) == written
@@ -53,7 +53,7 @@ def test_a_second_member_waits_for_the_first_to_let_go() -> None:
     assert scene.timer(TimerKind.CONSUMER_REBALANCE, "m1") == 30_000
     assert scene.seen.state is ConsumerGroupState.RECONCILING
     scene.pass_time(5)
-    assert scene.ok("m1", 2).assignment is None  # M-REC-18: nothing said, nothing confirmed
+    assert scene.ok("m1", 2).assignment is None  # M-REC-18: no list, so nothing is confirmed
     assert scene.ok("m1", 2, None, {A: (0, 1, 2)}).assignment is None
     assert scene.timer(TimerKind.CONSUMER_REBALANCE, "m1") == 29_995  # M-TMR-04
     assert scene.ok("m2", 3, None, {}).assignment is None
@@ -65,7 +65,7 @@ def test_a_second_member_waits_for_the_first_to_let_go() -> None:
 
 
 def test_two_members_are_never_given_one_partition() -> None:
-    """INV-KIP-01, M-PE-01: after every heartbeat of a long exchange."""
+    """The property holds after every heartbeat of a long exchange (INV-KIP-01, M-PE-01)."""
     scene = ConsumerScene()
     epochs: dict[str, int] = {}
     owned: dict[str, dict[bytes, tuple[int, ...]]] = {}
@@ -95,7 +95,7 @@ def test_two_members_are_never_given_one_partition() -> None:
 
 @pytest.mark.parametrize("profile", [KAFKA_4_3, KAFKA_4_1])
 def test_confirming_a_revocation_leads_to_the_target_or_to_the_next_revocation(profile: Profile) -> None:
-    """M-REC-04, M-REC-19, M-TMR-05: 4.1 goes to e + 1 in between."""
+    """4.1 advances to e + 1 in between (M-REC-04, M-REC-19, M-TMR-05)."""
     scene = ConsumerScene(profile, group_consumer_assignment_interval_ms=0)
     first = scene.come("m1", "a").member_epoch
     scene.come("m2", "a")
@@ -108,7 +108,7 @@ def test_confirming_a_revocation_leads_to_the_target_or_to_the_next_revocation(p
 
 
 def test_within_the_assignment_interval_the_old_target_stands() -> None:
-    """M-TGT-08, M-TGT-09, M-HB-06, M-ST-02, M-ST-07, F-ORD-06; before 4.3 nothing waits (V-38)."""
+    """Before 4.3 nothing waits (V-38; M-TGT-08, M-TGT-09, M-HB-06, M-ST-02, M-ST-07, F-ORD-06)."""
     scene = ConsumerScene(KAFKA_4_3)
     scene.pass_time(50)
     scene.come("m1", "a")
@@ -152,7 +152,7 @@ def test_the_groups_own_settings_are_kept_within_bounds() -> None:
         assert scene.ok("m2", scene.who("m2").member_epoch).heartbeat_interval_ms == 5_000
 
 
-def test_a_full_request_is_told_everything() -> None:
+def test_a_full_request_gets_the_whole_assignment() -> None:
     """M-RSP-01, M-RSP-02."""
     scene = settled()
     member = scene.who("m1")
@@ -163,7 +163,7 @@ def test_a_full_request_is_told_everything() -> None:
 
 
 def test_only_names_and_votes_bump() -> None:
-    """M-HB-01…03, M-EPOCH-02, M-EPOCH-06: rack, timeout, client and order of names do not."""
+    """Rack, timeout, client and the order of names cause no bump (M-HB-01…03, M-EPOCH-02, M-EPOCH-06)."""
     scene = settled()
     epoch, group_epoch = scene.who("m1").member_epoch, scene.seen.group_epoch
     count = len(scene.records)
@@ -179,7 +179,7 @@ def test_only_names_and_votes_bump() -> None:
 
 
 def test_a_topic_dropped_from_the_subscription_is_pruned_at_once() -> None:
-    """M-REC-01, M-REC-25, M-HB-08, V-51: although no new target is computed yet."""
+    """Although no new target has been computed yet (M-REC-01, M-REC-25, M-HB-08, V-51)."""
     scene = ConsumerScene(group_consumer_assignment_interval_ms=15_000)
     scene.pass_time(1)
     epoch = scene.come("m1", "a", "b").member_epoch
@@ -196,12 +196,12 @@ def test_before_4_2_a_dropped_topic_stays_until_a_target_takes_it() -> None:
     scene = ConsumerScene(KAFKA_4_1)
     epoch = scene.come("m1", "a", "b").member_epoch
     answer = scene.ok("m1", epoch, ("b",), {**ALL, B: (0, 1)})
-    assert plain(answer.assignment or ()) == {B: (0, 1)}  # the target is computed at once (V-38)
+    assert plain(answer.assignment or ()) == {B: (0, 1)}  # the target is computed immediately (V-38)
     assert scene.who("m1").previous_member_epoch == epoch
 
 
 def test_a_partition_taken_back_before_it_was_given_up_has_a_new_assignment_epoch() -> None:
-    """M-REC-21, M-PE-06, M-RSP-01, V-53: the list of partitions is the same, and still it is announced."""
+    """The list of partitions is the same and is announced nevertheless (M-REC-21, M-PE-06, M-RSP-01, V-53)."""
     scene = ConsumerScene()
     scene.come("m1", "a")
     scene.pass_time(LATER)
@@ -215,7 +215,8 @@ def test_a_partition_taken_back_before_it_was_given_up_has_a_new_assignment_epoc
 
 
 def test_topics_that_change_bump_with_the_next_heartbeat() -> None:
-    """M-META-01…03, 05, 06, M-EPOCH-03, V-35: a change of racks too, but for 4.0; of other topics not."""
+    """A change of racks counts too, except in 4.0; a change of other topics does not (M-META-01…03, 05, 06, M-EPOCH-03,
+    V-35)."""
     for profile, with_racks in ((INTENDED, 1), (KAFKA_4_0, 0)):
         scene = ConsumerScene(profile)
         epoch = scene.come("m1", "a", "later").member_epoch
@@ -255,7 +256,7 @@ def test_no_topic_no_hash() -> None:
 
 
 def test_a_target_is_never_computed_with_yesterdays_subscription_type() -> None:
-    """M-TGT-05, M-TGT-06 mended: a joiner without topics empties nobody's target (LIV-13)."""
+    """Fixed under ``intended``: a joiner without topics empties no member's target (M-TGT-05, M-TGT-06, LIV-13)."""
     scene = settled()
     scene.pass_time(LATER)
     scene.ok("m2", -1)
@@ -265,7 +266,7 @@ def test_a_target_is_never_computed_with_yesterdays_subscription_type() -> None:
 
 
 def test_the_assignor_with_most_votes_assigns() -> None:
-    """M-TGT-02, G-CFG-13: the default one where nobody votes; a changed vote counts as it is now."""
+    """Without votes the default assignor counts; a changed vote counts immediately (M-TGT-02, G-CFG-13)."""
     scene = ConsumerScene()
     scene.come("m1", "a")
     assert scene.described()[0].assignor_name == "uniform"
@@ -277,8 +278,8 @@ def test_the_assignor_with_most_votes_assigns() -> None:
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
 def test_an_assignor_of_other_days(profile: Profile) -> None:
-    """M-TGT-02, M-HB-12: in Kafka the answer is an error, nothing is written, no timer is armed; mended, the vote does
-    not count."""
+    """In Kafka the answer is an error, no record is written and no timer is set; with the fix the vote does not count
+    (M-TGT-02, M-HB-12)."""
     before = ConsumerScene(profile, group_consumer_assignors=("range",))
     before.come("m1", "a", assignor="range")
     scene = ConsumerScene(profile, group_consumer_assignors=("uniform",))

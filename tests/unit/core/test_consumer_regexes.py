@@ -1,4 +1,4 @@
-"""Subscriptions by regular expression (7.11), and the functions that a host hands in."""
+"""Subscriptions by regular expression (7.11), and the functions that a host provides."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def running(scene: ConsumerScene) -> bool:
 
 
 def with_regex(profile: Profile = INTENDED, regex: str = "[ab]") -> ConsumerScene:
-    """Member m1 subscribes by a regex, which is resolved; the topics are assigned."""
+    """Return a scene in which m1 subscribes by a regex, which is resolved, and the topics are assigned."""
     scene = ConsumerScene(profile)
     scene.ok("m1", 0, None, {}, regex=regex, timeout=30_000)
     scene.resolved()
@@ -53,7 +53,7 @@ def test_a_new_regex_is_resolved_beside_and_bumps_then() -> None:
 
 
 def test_a_regex_that_matches_nothing_does_not_bump() -> None:
-    """M-RX-05: the record is written all the same."""
+    """The record is written nevertheless (M-RX-05)."""
     scene = ConsumerScene()
     scene.ok("m1", 0, None, {}, regex="x.*", timeout=5)
     count = len(scene.records)
@@ -62,7 +62,7 @@ def test_a_regex_that_matches_nothing_does_not_bump() -> None:
 
 
 def test_the_topics_are_those_of_when_the_task_has_run() -> None:
-    """M-RX-04; what the member that started it may not see is left out (M-RX-06)."""
+    """Topics that the member which started the task may not see are left out (M-RX-04, M-RX-06)."""
     scene = ConsumerScene()
     scene.ok("m1", 0, None, {}, regex="[a-d]", timeout=5, denied_topics=frozenset({"b"}))
     scene.topics(*TOPICS, Topic("d", bytes(15) + b"\x09", 1))
@@ -72,7 +72,7 @@ def test_the_topics_are_those_of_when_the_task_has_run() -> None:
 
 
 def test_a_regex_that_does_not_compile_is_refused() -> None:
-    """M-VAL-08, G-ERR-01: also by a member that is there; nothing changes."""
+    """A present member gets the error too; nothing changes (M-VAL-08, G-ERR-01)."""
     scene = with_regex()
     assert scene.error("m2", 0, None, {}, regex="[", timeout=5) is ErrorCode.INVALID_REGULAR_EXPRESSION
     before = scene.state.groups[GROUP]
@@ -112,7 +112,7 @@ def test_the_last_user_takes_the_regex_along() -> None:
 
 @pytest.mark.parametrize(("profile", "bump"), [(KAFKA_4_3, 1), (KAFKA_4_1, 1), (KAFKA_4_0, 0)])
 def test_taking_the_regex_away_bumps_but_in_4_0(profile: Profile, bump: int) -> None:
-    """M-EPOCH-02, V-33; nothing subscribed exists before and after, so the hash says nothing."""
+    """No subscribed topic exists before and after, so the hash is the same (M-EPOCH-02, V-33)."""
     scene = with_regex(profile, "x.*")
     epoch = scene.seen.group_epoch
     scene.ok("m1", scene.who("m1").member_epoch, regex="")
@@ -120,7 +120,7 @@ def test_taking_the_regex_away_bumps_but_in_4_0(profile: Profile, bump: int) -> 
 
 
 def test_two_resolutions_are_ten_seconds_apart() -> None:
-    """M-RX-03: a second regex waits, for a heartbeat after that."""
+    """A second regex waits for a later heartbeat (M-RX-03)."""
     scene = with_regex()
     scene.ok("m2", 0, None, {}, regex="c", timeout=5)
     assert not running(scene)
@@ -137,7 +137,7 @@ def test_two_resolutions_are_ten_seconds_apart() -> None:
 
 
 def test_new_topics_and_old_age_ask_for_another_resolution() -> None:
-    """M-RX-03, M-RX-08, V-10; a topic that goes does not."""
+    """A new topic causes it; a deleted one does not (M-RX-03, M-RX-08, V-10)."""
     scene = with_regex()
     scene.pass_time(10_001)
     scene.topics(TOPICS[1])
@@ -166,8 +166,8 @@ def test_a_failed_task_changes_nothing_and_is_tried_again() -> None:
     assert running(scene)
 
 
-def test_a_result_for_nobody_is_dropped() -> None:
-    """M-RX-04, F-UNLOAD-01: the user has left; the partition is lost."""
+def test_a_regex_result_without_a_user_is_dropped() -> None:
+    """The user has left, or the partition is lost (M-RX-04, F-UNLOAD-01)."""
     scene = ConsumerScene()
     scene.ok("m1", 0, None, {}, regex="a", timeout=5)
     scene.ok("m1", -1)
@@ -183,7 +183,7 @@ def test_a_result_for_nobody_is_dropped() -> None:
 
 
 def test_changing_to_an_unresolved_regex_loses_the_old_topics_and_bumps() -> None:
-    """LIV-15 mended, M-RX-07, M-REC-25; Kafka does not bump."""
+    """Fixed under ``intended``; Kafka does not bump (LIV-15, M-RX-07, M-REC-25)."""
     for profile, bump in ((INTENDED, 1), (KAFKA_4_3, 0)):
         scene = with_regex(profile)
         scene.ok("m2", 0, None, {}, regex="[ab]", timeout=5)
@@ -196,7 +196,7 @@ def test_changing_to_an_unresolved_regex_loses_the_old_topics_and_bumps() -> Non
 
 @pytest.mark.parametrize(("left", "bump"), [(TOPICS, 1), (TOPICS[2:], 0)], ids=["exist", "deleted"])
 def test_topics_that_do_not_exist_any_more_are_nothing_to_lose(left: tuple[Topic, ...], bump: int) -> None:
-    """LIV-15 mended, M-RX-08: they are in the stored resolution still, and nobody can own them."""
+    """Fixed under ``intended``: the stored resolution still has them, but no member can own them (LIV-15, M-RX-08)."""
     scene = with_regex()
     scene.ok("m2", 0, None, {}, regex="[ab]", timeout=5)
     scene.topics(*left)
@@ -209,7 +209,7 @@ def test_topics_that_do_not_exist_any_more_are_nothing_to_lose(left: tuple[Topic
 
 @pytest.mark.parametrize(("profile", "version"), [(INTENDED, 0), (KAFKA_4_2, 0), (KAFKA_4_1, -1), (KAFKA_4_0, -1)])
 def test_before_the_first_image(profile: Profile, version: int) -> None:
-    """M-RX-03, M-RX-04, V-43: Kafka's own classes are asked for the same in the tests that need them."""
+    """The tests that need Kafka's own classes ask them the same questions (M-RX-03, M-RX-04, V-43)."""
     scene = Scene(profile)
     body = ConsumerGroupHeartbeatRequest(
         GROUP,
@@ -245,7 +245,7 @@ def test_functions_match_whole_names_and_hash_into_64_signed_bits(functions: Fun
 
 
 def test_a_coordinator_keeps_the_functions_that_it_is_given() -> None:
-    """M-META-07; what Kafka hashes is compared with Kafka itself."""
+    """Another test compares the hash with Kafka's (M-META-07)."""
     assert KafkaFunctions().hash64(b"") == 3_244_421_341_483_603_138
     state = coordinator.initial_state(Settings(), INTENDED, functions=KafkaFunctions())
     assert state.functions == KafkaFunctions()

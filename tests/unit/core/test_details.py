@@ -1,4 +1,4 @@
-"""Single rules that no longer story tells."""
+"""Single rules that no longer sequence covers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_checks_that_all_share(index: int) -> None:
     assert told(Scene(), "") is NO_GROUP
 
 
-def test_who_adds_what_to_a_group() -> None:
+def test_a_static_join_creates_a_group() -> None:
     """C-ST-06, C-ST-10, C-ST-20, C-JOIN-12, C-JOIN-20, C-JOIN-33, C-STATIC-01, C-TMR-01, G-DATA-03."""
     scene = Scene()
     waits = scene.join(instance="i")  # no MEMBER_ID_REQUIRED, even in the newest version
@@ -108,7 +108,7 @@ def test_requests_of_a_static_member_need_not_name_it() -> None:
     name = scene.joined(joined).member_id
     scene.sync(name, 1, {name: b"A"})
     assert scene.heartbeat(name, 1) is ErrorCode.NONE
-    scene.join(name)  # the leader under its own id: a rebalance, at once over
+    scene.join(name)  # the leader under its own id: a rebalance, which ends immediately
     assert scene.group().generation_id == 2
     assert scene.left(scene.leave(name)).members[0].error_code is ErrorCode.NONE
 
@@ -124,7 +124,7 @@ def test_a_return_during_the_initial_delay() -> None:
     assert scene.timer(TimerKind.SESSION, member.member_id) == 6_000
 
 
-def test_only_who_waits_for_its_share_is_armed_again() -> None:
+def test_only_a_member_that_waits_for_its_share_is_armed_again() -> None:
     """C-SYNC-24, C-SYNC-16, C-SYNC-31, F-ORD-02, F-ORD-03."""
     scene = Scene()
     first, _ = scene.newcomer()
@@ -139,7 +139,7 @@ def test_only_who_waits_for_its_share_is_armed_again() -> None:
     assert scene.group().pending_sync == {second}
 
 
-def test_the_sync_timer_takes_everybody_who_never_synced() -> None:
+def test_the_sync_timer_removes_every_member_that_never_synced() -> None:
     """C-SYNC-20, C-TMR-02, C-ST-11."""
     scene = Scene()
     first, _ = scene.newcomer(rebalance=2_000)
@@ -152,7 +152,7 @@ def test_the_sync_timer_takes_everybody_who_never_synced() -> None:
 
 
 def test_timers_that_find_nothing_do_nothing() -> None:
-    """C-ST-24, C-TMR-09: of a member that has another id by now, of a group that is gone."""
+    """Timers of a member that has another id by now, and of a group that no longer exists (C-ST-24, C-TMR-09)."""
     scene = Scene(KAFKA_4_3)
     asked = scene.join(instance="i")
     scene.pass_time(3_000)
@@ -180,7 +180,7 @@ def test_an_empty_leave_does_nothing() -> None:
     assert scene.now_in is GroupState.STABLE
 
 
-def test_a_leave_may_be_what_the_others_wait_for() -> None:
+def test_a_leave_may_complete_the_join_phase() -> None:
     """C-LEAVE-22, C-LEAVE-12."""
     scene = Scene()
     first, second = scene.stable(2)

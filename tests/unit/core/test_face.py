@@ -1,4 +1,5 @@
-"""``import fencepost`` gives what an embedder needs, says the same to tools and at run time, and costs nothing."""
+"""``import fencepost`` has the names that an embedder needs, the same for tools and at run time, and imports nothing
+else."""
 
 from __future__ import annotations
 
@@ -17,13 +18,14 @@ import pytest
 import fencepost
 
 SOURCE = Path(fencepost.__file__).read_text(encoding="utf-8")
-#: keys of log and timers: made in every step, by the core alone; the group comes first, then what it is of
-KEYS = {name for name in fencepost.__all__ if name.endswith("Key")} | {"OffsetView", "Producer"}  # which begin like one
+#: Keys of log and timers, and classes that begin like one. Every step makes them, and only the core does; the group
+#: comes first, then the member or partition.
+KEYS = {name for name in fencepost.__all__ if name.endswith("Key")} | {"OffsetView", "Producer"}
 NUMBERS, TEXTS = (int, float, bool), (str, bytes)
 
 
 def _declared() -> dict[str, str]:
-    """Name to module, as the imports for type checkers have it."""
+    """Return name to module, as in the imports for type checkers."""
     (block,) = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
     found = {}
     for node in block.body:
@@ -34,7 +36,7 @@ def _declared() -> dict[str, str]:
     return found
 
 
-def test_what_tools_see_is_what_there_is() -> None:
+def test_tools_see_the_exported_names() -> None:
     lazy = {name: ":".join(place) for name, place in fencepost._WHERE.items()}
     assert lazy == _declared()
     assert sorted(lazy) == sorted(fencepost.__all__)
@@ -75,7 +77,7 @@ def _kind(hint: object) -> object:
 
 @pytest.mark.parametrize("name", sorted(set(fencepost.__all__) - KEYS))
 def test_neighbours_of_one_kind_are_named(name: str) -> None:
-    """Two numbers, or two texts, that a caller could exchange without notice are given by keyword."""
+    """Two numbers, or two texts, that a caller could exchange unnoticed are keyword arguments."""
     found = getattr(fencepost, name)
     if not inspect.isclass(found) or not dataclasses.is_dataclass(found):
         return

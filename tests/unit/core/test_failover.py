@@ -1,4 +1,4 @@
-"""What members see when the group moves to a coordinator that has only the log (11.7)."""
+"""The effects for members when the group moves to a coordinator that has only the log (11.7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .scene import GROUP, Scene
 
 
 def fail_over(scene: Scene) -> None:
-    """The partition is lost and won again; the new coordinator reads what the log holds."""
+    """Lose the partition and load it again from the log."""
     scene.feed(Unload(scene.now, leader_epoch=None))
     scene.timers.clear()
     scene.feed(LoadStarted(scene.now, leader_epoch=2))
@@ -22,7 +22,8 @@ def fail_over(scene: Scene) -> None:
 
 
 def rebalancing() -> tuple[Scene, list[str], str]:
-    """Two members of generation 1 and a newcomer, all told of generation 2, whose assignment was never logged."""
+    """Return two members of generation 1 and a newcomer, all of which got generation 2, whose assignment was never
+    logged."""
     scene = Scene()
     old = scene.stable(2)
     newcomer, parked = scene.newcomer()
@@ -34,7 +35,7 @@ def rebalancing() -> tuple[Scene, list[str], str]:
 
 
 def replaced(profile: Profile) -> tuple[Scene, str, str]:
-    """A static member whose replacement is not replicated yet, and a newcomer, both told of generation 2."""
+    """Return a static member whose replacement is not replicated yet, and a newcomer; both got generation 2."""
     scene = Scene(profile)
     first = scene.join(instance="i")
     scene.pass_time(3_000)
@@ -48,7 +49,8 @@ def replaced(profile: Profile) -> tuple[Scene, str, str]:
 
 
 def test_a_parked_sync_of_a_replaced_member_is_sent_to_the_new_coordinator() -> None:
-    """C-STATIC-06, F-UNLOAD-01: Kafka undoes the replacement first, which fences a client that nobody displaced."""
+    """Kafka undoes the replacement first, which fences a client that no other client displaced (C-STATIC-06,
+    F-UNLOAD-01)."""
     for profile, code in ((KAFKA_4_3, ErrorCode.FENCED_INSTANCE_ID), (INTENDED, ErrorCode.NOT_COORDINATOR)):
         scene, member_id, _ = replaced(profile)
         waits = scene.sync(member_id, 2, {member_id: b"all"}, group_instance_id="i")
@@ -57,7 +59,8 @@ def test_a_parked_sync_of_a_replaced_member_is_sent_to_the_new_coordinator() -> 
 
 
 def test_a_later_join_of_a_replaced_member_is_answered_when_the_partition_goes() -> None:
-    """Undoing the replacement would forget it (C-STATIC-06); in Kafka its own operation answers it (C-JOIN-70)."""
+    """Undoing the replacement would forget it (C-STATIC-06); in Kafka the member's own operation answers it
+    (C-JOIN-70)."""
     for profile in (KAFKA_4_3, INTENDED):
         scene, member_id, newcomer = replaced(profile)
         scene.sync(newcomer, 2)
@@ -67,7 +70,7 @@ def test_a_later_join_of_a_replaced_member_is_answered_when_the_partition_goes()
         assert scene.joined(waits).error_code is ErrorCode.NOT_COORDINATOR
 
 
-def test_a_replacement_that_still_waits_is_told_once_when_the_partition_goes() -> None:
+def test_a_waiting_replacement_is_answered_once_when_the_partition_is_lost() -> None:
     for profile in (KAFKA_4_3, INTENDED):
         for rebalances in (False, True):
             scene = Scene(profile)
@@ -87,7 +90,7 @@ def test_a_replacement_that_still_waits_is_told_once_when_the_partition_goes() -
 
 
 def test_a_generation_that_was_not_logged_is_lost() -> None:
-    """F-CONS-01: who was in the logged generation is told that it has another, who was not is unknown."""
+    """A member of the logged generation gets ILLEGAL_GENERATION, any other UNKNOWN_MEMBER_ID (F-CONS-01)."""
     scene, old, newcomer = rebalancing()
     fail_over(scene)
     assert scene.group().generation_id == 1
@@ -97,7 +100,7 @@ def test_a_generation_that_was_not_logged_is_lost() -> None:
 
 
 def test_a_generation_number_is_given_out_again() -> None:
-    """F-CONS-02: generation 2 once had three members; now it has the two that came back."""
+    """Generation 2 once had three members; now it has the two that returned (F-CONS-02)."""
     scene, old, _ = rebalancing()
     fail_over(scene)
     asked = [scene.join(member_id, "range", data=b"changed") for member_id in old]
@@ -120,7 +123,7 @@ def test_a_restored_member_offers_one_protocol_until_it_rejoins() -> None:
 
 
 def test_members_learn_of_a_fail_over_only_by_refusals() -> None:
-    """F-CONS-06: NOT_COORDINATOR, then loading, when a heartbeat says NONE whatever the truth (C-HB-03)."""
+    """NOT_COORDINATOR first; during the load a heartbeat gets NONE, whatever its generation (F-CONS-06, C-HB-03)."""
     scene = Scene()
     member_id = scene.stable(1)[0]
     scene.feed(Unload(scene.now, leader_epoch=None))
@@ -132,8 +135,9 @@ def test_members_learn_of_a_fail_over_only_by_refusals() -> None:
     assert scene.heartbeat(member_id, 1) is ErrorCode.NONE
 
 
-def test_a_generation_that_everybody_was_told_had_failed_may_be_there_after_all() -> None:
-    """F-CONS-08: the leader's record timed out, so its SyncGroup failed; the log has it, and a reload restores it."""
+def test_a_generation_that_failed_for_its_members_may_exist_after_a_reload() -> None:
+    """The leader's record timed out, so its SyncGroup failed; the log has the record, and a reload restores it
+    (F-CONS-08)."""
     scene = Scene(log="later")
     scene.newcomer()
     scene.replicate()
@@ -150,7 +154,8 @@ def test_a_generation_that_everybody_was_told_had_failed_may_be_there_after_all(
 
 
 def test_a_classic_member_that_must_revoke_is_watched_after_a_fail_over() -> None:
-    """F-LOAD-05, X-TMR-04: with the timers of a consumer, which it never had before (X-JOIN-21); as Kafka does."""
+    """The converted member gets the timers of a consumer, which it never had before (F-LOAD-05, X-TMR-04, X-JOIN-21),
+    as in Kafka."""
     for profile in (KAFKA_4_3, INTENDED):
         scene, _, second = mixed(profile)
         scene.rejoin(second, "a", owned={"a": [1, 3]}, instance="i2")

@@ -1,4 +1,4 @@
-"""Faults of Kafka that have no other place: each with its mend beside it."""
+"""Faults of Kafka without a better place, each with its fix."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_4_0_deletes_in_one_operation() -> None:
 
 
 def test_a_partition_that_the_topic_does_not_have() -> None:
-    """A-UHET-06, X-UP-05: in Kafka nobody can come; mended it is given up like any other."""
+    """In Kafka no member can join; with the fix the partition is revoked like any other (A-UHET-06, X-UP-05)."""
     for profile in (KAFKA_4_3, INTENDED):
         scene = MixedScene(profile)
         asked = scene.join("", instance="i1", data=wants("a"))
@@ -89,14 +89,14 @@ def test_a_partition_that_the_topic_does_not_have() -> None:
 
 
 def test_a_log_that_is_compacted_while_it_is_read() -> None:
-    """F-REPLAY-18, M-PE-02: at whatever place the reader is passed by the cleaner."""
+    """At any place where the cleaner overtakes the reader (F-REPLAY-18, M-PE-02)."""
     for profile in (KAFKA_4_3, INTENDED):
         scene = ConsumerScene(profile)
         scene.come("one", "a")
         read = len(scene.records)
         scene.ok("one", -1)
         scene.ask(m.DeleteGroupsRequest((GROUP,)))
-        scene.come("two", "a")  # in a new group, whose epochs begin anew
+        scene.come("two", "a")  # in a new group, whose epochs start again
         scene.come("one", "a")
         live, end = scene.seen, len(scene.records)
         for place in (0, read, end):
@@ -111,7 +111,7 @@ def test_a_log_that_is_compacted_while_it_is_read() -> None:
 
 
 def test_an_assignment_that_an_upgrade_overtook() -> None:
-    """X-UP-16: its timeout is nobody's business any more; Kafka arms a join timer of the classic group that was."""
+    """With the fix its timeout has no effect; Kafka sets a join timer of the former classic group (X-UP-16)."""
     for profile in (KAFKA_4_3, INTENDED):
         scene = MixedScene(profile)
         asked = scene.join("", instance="i1", data=wants("a"))

@@ -1,4 +1,4 @@
-"""Every finding is repeated by the core as Kafka 4.3.1 showed it, and is mended in the intended protocol."""
+"""The core repeats every finding as Kafka 4.3.1 showed it, and the intended protocol has the fix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fencepost_conformance.trace.files import EventTrace, read_traces
 
 DOCS = Path(__file__).parents[3] / "docs"
 FILES = sorted((DOCS / "findings").glob("**/*.jsonl"))
-#: the member's fault, and a coordinator can do nothing about it
+#: a fault of the member, which a coordinator cannot prevent
 NOT_MENDED = {"unreported-partitions"}
 
 
@@ -61,9 +61,9 @@ def test_the_intended_protocol_does_not(path: Path) -> None:
     trace = read(path)
     session = CoreSession(trace.settings, INTENDED, JavaOrder(MemberIds()))
     observed: list[Observation] = []
-    with contextlib.suppress(ValueError):  # the mended log may be shorter than Kafka's
+    with contextlib.suppress(ValueError):  # the log with the fix may be shorter than Kafka's
         for event in trace.events:
-            observed.append(session.feed(event))  # kept up to the event that is impossible
+            observed.append(session.feed(event))  # recorded up to the event that is impossible
     told = seen(trace)
     assert first_difference(as_far_as_told(observed, told), told[: len(observed)]) is not None
 
@@ -86,8 +86,8 @@ def test_kafka_still_does_it() -> None:
     "part", ["01-data", "02-classic", "03-offsets", "04-consumer", "06-mixed", "07-assignors", "08-runtime"]
 )
 def test_every_marked_rule_has_a_row(part: str) -> None:
-    """Each rule of a coordinator or an assignor that is marked as a fault of Kafka's is in the tables that say what
-    finds it; those of clients have tables of their own."""
+    """Each rule of a coordinator or an assignor that is marked as a Kafka fault is in the tables of its tests; the
+    rules of clients have other tables."""
     page = (DOCS / "divergences.md").read_text()
     begin = page.index("## Traces and tests of each Kafka bug")
     rows = page[begin : page.index("\n## ", begin)]

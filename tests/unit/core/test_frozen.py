@@ -1,4 +1,4 @@
-"""A class that is made quickly is the same frozen dataclass otherwise."""
+"""A class with a fast constructor equals the frozen dataclass in all other respects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_parameters_are_those_of_the_dataclass(made: type) -> None:
 
 
 def bare(made: type) -> dict[str, object]:
-    """The body of a class with the same fields."""
+    """Return the body of a class with the same fields."""
     body: dict[str, object] = {"__annotations__": {each.name: each.type for each in fields(made)}}
     for each in fields(made):
         body[each.name] = field(default=each.default, default_factory=each.default_factory, kw_only=each.kw_only)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""What no driver may do is refused with a sentence, and changes nothing."""
+"""Events that no driver may send are rejected with a sentence, and change nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TASK = ev.TaskKey(ev.TaskKind.REGEX, GROUP)
 
 
 def stable(log: str = "at once") -> Scene:
-    """One member, Stable, at 6 s."""
+    """Return a scene with one member, Stable, at 6 s."""
     scene = Scene()
     scene.stable(1)
     scene.log = log
@@ -52,7 +52,7 @@ def stable(log: str = "at once") -> Scene:
 
 
 def writing(records: int) -> Callable[[], Scene]:
-    """A record in the log that is replicated, then so many in one step that are not."""
+    """Return a scene with a replicated record in the log, and at least so many unreplicated ones of one step."""
 
     def make() -> Scene:
         scene = ConsumerScene()
@@ -68,7 +68,7 @@ def writing(records: int) -> Callable[[], Scene]:
 
 
 def parked() -> Scene:
-    """Request 1 was answered; 2 waits in the join phase; and 9 for the log."""
+    """Return a scene in which request 1 was answered, 2 waits in the join phase, and 9 waits for the log."""
     scene = Scene(log="later")
     scene.newcomer()
     return scene
@@ -127,7 +127,7 @@ def fires(kind: ev.TimerKind, member_id: str = "", wait: int = 0) -> Callable[[S
 
 @dataclass(frozen=True)
 class Bad:
-    """``make`` sets the stage, ``event`` is what must be refused there, in ``words``."""
+    """``make`` returns the scene, ``event`` is the event to reject, with the message ``words``."""
 
     name: str
     make: Callable[[], Scene]
@@ -149,7 +149,7 @@ MEMBER = Record(
 ALL = (
     # --- timers
     Bad(
-        "a timer that nobody set",
+        "a timer that is not set",
         stable,
         fires(ev.TimerKind.JOIN),
         "the join timer of group 'g' is not set",
@@ -296,7 +296,7 @@ ALL = (
     # --- time
     Bad("time runs backwards", stable, request(JOIN, at_ms=5_999), "the time of the coordinator is already 6000 ms"),
     Bad("time before time", fresh, lambda _: ev.Load(-1, leader_epoch=1, records=()), "at_ms is -1"),
-    Bad("a time that is no number", stable, request(JOIN, at_ms=6_000.5), "Request.at_ms must be int, not float"),
+    Bad("a time that is not a number", stable, request(JOIN, at_ms=6_000.5), "Request.at_ms must be int, not float"),
     # --- the partition
     Bad("no epoch", fresh, lambda _: ev.Load(0, leader_epoch=-1, records=()), "leader_epoch must be >= 0 (got -1)"),
     Bad(
@@ -358,14 +358,14 @@ ALL = (
     Bad("a timeout of 0", stable, config(consumer_session_timeout_ms=0), "must be >= 1 (got 0)"),
     Bad("a negative interval", stable, config(consumer_assignment_interval_ms=-1), "must be >= 0 (got -1)"),
     Bad(
-        "a timeout that is no number",
+        "a timeout that is not a number",
         stable,
         config(consumer_session_timeout_ms="1"),
         "consumer_session_timeout_ms must be int or None",
     ),
     # --- tasks, and events of a wrong type
     Bad(
-        "a task that nobody started",
+        "a task that was not started",
         stable,
         lambda s: ev.TaskDone(s.now, TASK),
         "no regex task of group 'g' is running",
@@ -396,22 +396,22 @@ def test_it_is_refused_and_changes_nothing(bad: Bad) -> None:
     assert state == pickle.loads(kept)
 
 
-def test_what_a_driver_may_do_although_it_changes_little() -> None:
+def test_legal_events_with_little_effect() -> None:
     scene = ConsumerScene()
     scene.come("m1", "a")
     scene.feed(ev.Appended(scene.now, offset=len(scene.records)))  # the same high watermark again
     scene.feed(ev.Unload(scene.now, leader_epoch=1))  # late: F-LOAD-03
-    scene.feed(ev.Load(scene.now, leader_epoch=1, records=()))  # it leads already
+    scene.feed(ev.Load(scene.now, leader_epoch=1, records=()))  # it is already active
     scene.feed(ev.LoadFailed(scene.now, leader_epoch=1))
     scene.feed(ev.TopicsChanged(scene.now, TOPICS, version=1))
     assert scene.seen.members
     scene.feed(ev.Unload(scene.now, leader_epoch=None))
     scene.feed(ev.Unload(scene.now, leader_epoch=None))
     scene.feed(ev.LoadFailed(scene.now, leader_epoch=1))
-    scene.feed(ev.TaskDone(scene.now, TASK))  # of before
+    scene.feed(ev.TaskDone(scene.now, TASK))  # from before the unload
     scene.feed(ev.LoadStarted(scene.now, leader_epoch=4))
     scene.feed(ev.LoadStarted(scene.now, leader_epoch=6))
-    scene.feed(ev.Load(scene.now, leader_epoch=4, records=()))  # the one that was started first
+    scene.feed(ev.Load(scene.now, leader_epoch=4, records=()))  # the first of the two loads
 
 
 def test_an_id_is_free_again_when_nothing_waits_for_it() -> None:
@@ -420,7 +420,7 @@ def test_an_id_is_free_again_when_nothing_waits_for_it() -> None:
     with pytest.raises(IllegalEvent, match="is still open"):
         scene.feed(request(JOIN, number=waits)(scene))
     scene.replicate()
-    again = scene.join(name)  # takes the place of the first, which is never answered (C-JOIN-59)
+    again = scene.join(name)  # replaces the first request, which is never answered (C-JOIN-59)
     assert dict(scene.state.parked) == {again: GROUP}
     scene.pass_time(3_000)
     assert again in scene.answers
@@ -431,7 +431,7 @@ def test_an_id_is_free_again_when_nothing_waits_for_it() -> None:
 
 
 def test_a_timer_that_was_early_can_still_fire_on_time() -> None:
-    """The first of the two: it was the fault that the state of before was lost."""
+    """Both early events are rejected; once the first of them lost the previous state."""
     scene = stable()
     key = ev.TimerKey(SESSION, GROUP, "c-1")
     for at_ms in (6_000, 15_999):
@@ -443,7 +443,7 @@ def test_a_timer_that_was_early_can_still_fire_on_time() -> None:
 
 
 def test_a_state_can_be_copied_and_kept() -> None:
-    """With many timers, so that the table is a tree; in another process texts hash otherwise."""
+    """The state has many timers, so that the table is a tree; in another process texts hash differently."""
     scene = Scene(KAFKA_4_3)
     for number in range(60):
         scene.join(group=f"g{number}", instance="i")

@@ -1,4 +1,4 @@
-"""JoinGroup: who is let in, in which order it is checked, and what a rejoin does."""
+"""JoinGroup: admission, the order of the checks, and rejoins."""
 
 from __future__ import annotations
 
@@ -108,10 +108,10 @@ def test_capacity_of_a_stable_group(count: int, expected: ErrorCode) -> None:
         expected if count == 2 else ErrorCode.UNKNOWN_MEMBER_ID
     )  # C-JOIN-74
     scene.join(ids[0])
-    assert scene.now_in is GroupState.PREPARING_REBALANCE  # a member is always let in
+    assert scene.now_in is GroupState.PREPARING_REBALANCE  # a member is always admitted
 
 
-def test_capacity_while_preparing_counts_who_waits() -> None:
+def test_capacity_while_preparing_counts_waiting_members() -> None:
     scene = Scene(group_max_size=1)
     first, _ = scene.newcomer()
     assert error(scene, scene.join()) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")  # C-JOIN-21
@@ -233,7 +233,7 @@ def test_kafka_counts_a_refused_member_as_missing() -> None:
     scene = Scene(KAFKA_4_3, group_max_size=2)
     first, second = scene.stable(2)
     scene.join(first)
-    static = scene.join(instance="i")  # takes the second place among those that wait
+    static = scene.join(instance="i")  # takes the second place among the waiting members
     refused = scene.join(second)
     assert error(scene, refused) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
     assert static not in scene.answers  # C-JOIN-23

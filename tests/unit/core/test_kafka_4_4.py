@@ -1,4 +1,4 @@
-"""What Kafka 4.4 does otherwise than 4.3 (V-120…127), and the fault that came with it (M-HB-15)."""
+"""Differences of Kafka 4.4 from 4.3 (V-120…127), and the fault that 4.4 introduced (M-HB-15)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALL = pytest.mark.parametrize("profile", [KAFKA_4_3, KAFKA_4_4, INTENDED], ids=l
 
 @ALL
 def test_a_vote_that_elects_another_assignor_bumps(profile: Profile) -> None:
-    """M-HB-14, M-TGT-02, V-121: the target is made by the assignor that the members want, not by the one before."""
+    """The assignor that the members vote for computes the target, not the previous one (M-HB-14, M-TGT-02, V-121)."""
     scene = settled(profile)
     epoch, votes = scene.seen.group_epoch, []
     for member in ("m1", "m2"):
@@ -28,11 +28,11 @@ def test_a_vote_that_elects_another_assignor_bumps(profile: Profile) -> None:
     assert votes == ([epoch] * 2 if profile is KAFKA_4_3 else [epoch + 1] * 2)
     scene.pass_time(LATER)
     scene.ok("m1", scene.who("m1").member_epoch, None, None, assignor="uniform")
-    assert scene.seen.group_epoch == votes[-1]  # one against one: the first of both is the one that was there
+    assert scene.seen.group_epoch == votes[-1]  # a tie: the first of both is the previous one
 
 
 class OneAndTheOther(FirstOf):
-    """Takes the last of equals for elected where Kafka asks another map."""
+    """Elect the last of equal assignors where Kafka asks another map."""
 
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return tied[0]
@@ -46,7 +46,7 @@ class OneAndTheOther(FirstOf):
 
 @ALL
 def test_a_tie_of_votes_bumps_with_every_heartbeat(profile: Profile) -> None:
-    """M-HB-15: nothing is asked for and nothing changes, and yet the group never comes to rest."""
+    """No request asks for a change and nothing changes, but the group never becomes stable (M-HB-15)."""
     scene = ConsumerScene(profile)
     scene.choices = OneAndTheOther()
     scene.come("m1", "a", assignor="range")
@@ -66,7 +66,7 @@ def test_a_tie_of_votes_bumps_with_every_heartbeat(profile: Profile) -> None:
 
 @ALL
 def test_the_target_of_an_emptied_group_is_as_new_as_its_epoch(profile: Profile) -> None:
-    """M-LEAVE-08, F-ORD-07, V-122: who comes next gets a target at once, whatever the interval."""
+    """The next member gets a target immediately, whatever the interval (M-LEAVE-08, F-ORD-07, V-122)."""
     scene = ConsumerScene(profile, group_consumer_assignment_interval_ms=15_000)
     scene.pass_time(5)
     scene.come("m1", "a")
@@ -80,7 +80,7 @@ def test_the_target_of_an_emptied_group_is_as_new_as_its_epoch(profile: Profile)
 
 @ALL
 def test_a_replacement_takes_its_target_along(profile: Profile) -> None:
-    """V-127, M-STATIC-03, M-TGT-04: a target that stays as it was is not written again."""
+    """An unchanged target is not written again (V-127, M-STATIC-03, M-TGT-04)."""
     scene = ConsumerScene(profile)
     scene.come("m1", "a", instance="i")
     scene.ok("m1", -2, instance="i")

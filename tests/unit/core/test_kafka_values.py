@@ -1,7 +1,8 @@
-"""What core, model and suite share is what Kafka's own classes say: the defaults of settings, the embedded bytes.
+"""Values that core, model and suite share equal those of Kafka's own classes: the defaults of settings, and the
+embedded bytes.
 
-No comparison of the three can see a fault in them. The values were asked of Kafka
-(``python -m fencepost_conformance.jvm.values``), and ``tests/wire/test_jvm_values.py`` asks again.
+No comparison of the three can find a fault in these values. They were read from Kafka (``python -m
+fencepost_conformance.jvm.values``), and ``tests/wire/test_jvm_values.py`` reads them again.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def test_writes_the_bytes_that_kafka_writes(row: dict[str, Any]) -> None:
         assert encode_assignment(value, row["version"]).hex() == row["bytes"]
 
 
-def test_reads_what_kafka_reads_and_refuses_what_it_refuses() -> None:
+def test_values_are_read_and_rejected_as_by_kafka() -> None:
     refused = 0
     for row in KEPT["embedded"]["read"]:
         decode = decode_subscription if row["as"] == "subscription" else decode_assignment

@@ -86,7 +86,7 @@ def test_an_expiry_during_the_initial_delay_can_end_it() -> None:
     assert scene.joined(waits).generation_id == 1  # C-TMR-08
 
 
-def test_who_waits_does_not_expire_unless_it_is_new() -> None:
+def test_a_waiting_member_does_not_expire_unless_it_is_new() -> None:
     scene = Scene()
     first, second = scene.stable(2)
     old = scene.join(first, rebalance=400_000)

@@ -1,4 +1,4 @@
-"""Winning, loading and losing the partition."""
+"""Loading and unloading the partition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_epochs() -> None:
     scene = Scene()  # loaded at epoch 1
     scene.feed(Unload(scene.now, leader_epoch=1))
     assert owned(scene)  # F-LOAD-03: not above the loaded one
-    scene.feed(LoadStarted(scene.now, leader_epoch=3))  # it leads already; only the epoch moves
+    scene.feed(LoadStarted(scene.now, leader_epoch=3))  # it is already active; only the epoch changes
     assert owned(scene)
     scene.feed(Unload(scene.now, leader_epoch=3))
     assert owned(scene)
@@ -50,7 +50,7 @@ def test_while_loading_a_heartbeat_is_answered_none() -> None:
     assert owned(scene)
 
 
-def test_loading_restores_what_was_written() -> None:
+def test_loading_restores_the_written_state() -> None:
     scene = Scene()
     first, second = scene.stable(2)
     scene.join("", instance="i", version=9)
@@ -152,7 +152,7 @@ def test_a_subscription_that_kafka_cannot_read_costs_it_the_partition() -> None:
         name = scene.joined(joined).member_id
         scene.sync(name, 1, {})
         back = scene.join("", "range", instance="i", data=poison)
-        assert scene.joined(back).error_code is ErrorCode.NONE  # C-STATIC-07: nobody reads it
+        assert scene.joined(back).error_code is ErrorCode.NONE  # C-STATIC-07: no code reads it
         scene.feed(Unload(scene.now, leader_epoch=None))
         scene.feed(Load(scene.now, leader_epoch=2, records=tuple(scene.records)))
         assert owned(scene) is (profile is INTENDED)  # G-DATA-10, F-LOAD-02
@@ -160,7 +160,7 @@ def test_a_subscription_that_kafka_cannot_read_costs_it_the_partition() -> None:
 
 @pytest.mark.parametrize(("broken", "short", "loads"), [("a", "b", False), ("b", "a", True)])
 def test_the_first_subscription_that_kafka_cannot_read_decides(broken: str, short: str, loads: bool) -> None:
-    """G-DATA-10: in the order of its map, here that of the ids."""
+    """The order is that of the coordinator's map, here the order of ids (G-DATA-10)."""
     bytes_of = {broken: b"\x00\x00\x7f\xff\xff\xff", short: b"\x00"}
     rows = tuple(
         GroupMetadataMember(
@@ -219,7 +219,7 @@ def test_readable_and_too_short_subscriptions_are_fine() -> None:
         assert scene.now_in is GroupState.COMPLETING_REBALANCE
 
 
-def test_unloading_answers_everybody() -> None:
+def test_unloading_answers_every_waiting_member() -> None:
     scene = Scene()
     name, waits = scene.newcomer()
     scene.feed(Unload(scene.now, leader_epoch=None))

@@ -1,5 +1,5 @@
-"""A load applies many plain commits at once, as records and as bytes, and comes to what ``replay`` comes to, which
-applies one by one."""
+"""A load applies many plain commits in one step, as records and as bytes. The state equals that of ``replay``, which
+applies them one by one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ CODEC = Codec()
 
 
 def in_bytes(rows: list[tuple[RecordBytes, Producer | None, bool]]) -> tuple[Logged, tuple[Record, ...]]:
-    """The log of these rows, each with who wrote it in a transaction, and whether it ends one; and its records."""
+    """Return the log of these rows, each with the producer of its transaction and whether it ends one; and its
+    records."""
     loading, records = CODEC.loading(), []
     plain: list[RecordBytes] = []
     for (key, value), producer, control in rows:
@@ -48,7 +49,7 @@ def in_bytes(rows: list[tuple[RecordBytes, Producer | None, bool]]) -> tuple[Log
 
 
 def same(profile: Profile, log: Logged, records: tuple[Record, ...], committed: int | None = None) -> CoordinatorState:
-    """What the log gives, which is what its records give."""
+    """Load the log in bytes, and check that the state equals that of its records."""
     empty = initial_state(Settings(), profile)
     found = [
         step(empty, Load(0, leader_epoch=1, records=each, committed=committed), FirstOf()) for each in (log, records)
@@ -65,8 +66,8 @@ def same(profile: Profile, log: Logged, records: tuple[Record, ...], committed: 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_4], ids=lambda profile: profile.name)
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
-def test_a_load_comes_to_what_its_records_come_to_one_by_one(profile: Profile, protocol: GroupProtocol) -> None:
-    """F-REPLAY-01 to F-REPLAY-05: groups and their numbers, offsets, and what is pending."""
+def test_loading_at_once_equals_loading_record_by_record(profile: Profile, protocol: GroupProtocol) -> None:
+    """The states agree on groups and their numbers, offsets, and pending offsets (F-REPLAY-01 to F-REPLAY-05)."""
     committed = pending = 0
     for seed in range(12):
         trace = generate(seed, profile, 120, protocol, offsets=0.7)
@@ -75,7 +76,7 @@ def test_a_load_comes_to_what_its_records_come_to_one_by_one(profile: Profile, p
         loaded, _ = step(empty, Load(0, leader_epoch=1, records=records), FirstOf())
         try:
             one_by_one = replay(empty, records)
-        except InternalError:  # some of what a trace has written was lost with a failed append
+        except InternalError:  # some records of a trace were lost with a failed append
             assert loaded.status is Status.FAILED
             continue
         assert loaded.offsets == one_by_one.offsets
@@ -90,8 +91,8 @@ def test_a_load_comes_to_what_its_records_come_to_one_by_one(profile: Profile, p
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_4], ids=lambda profile: profile.name)
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
-def test_a_log_in_bytes_comes_to_what_its_records_come_to(profile: Profile, protocol: GroupProtocol) -> None:
-    """F-REPLAY-01 to F-REPLAY-05, F-LOAD-02: logs of groups, members, commits and transactions."""
+def test_loading_bytes_equals_loading_their_records(profile: Profile, protocol: GroupProtocol) -> None:
+    """Logs of groups, members, commits and transactions (F-REPLAY-01 to F-REPLAY-05, F-LOAD-02)."""
     for seed in range(6):
         trace = generate(seed, profile, 120, protocol, offsets=0.7)
         written = [record for seen in trace.observations for record in seen.records]
@@ -103,7 +104,8 @@ def test_a_log_in_bytes_comes_to_what_its_records_come_to(profile: Profile, prot
 
 
 def row(rng: Random) -> tuple[RecordBytes, Producer | None, bool]:
-    """A commit of few groups more often than not; a tombstone, a commit or the end of a transaction, an odd one."""
+    """Return a record: mostly a commit of one of few groups; sometimes a tombstone, the end of a transaction, or an
+    unusual record."""
     group, topic, partition = rng.choice(("g", "gruppe-ä", "h" * 300)), rng.choice("tu"), rng.randrange(3)
     value = OffsetCommitValue(
         rng.randrange(2**40),
@@ -123,16 +125,16 @@ def row(rng: Random) -> tuple[RecordBytes, Producer | None, bool]:
     if kind < 0.95:
         return (MARKER[0][:3] + bytes((rng.randrange(2),)), MARKER[1]), producer, True
     if kind < 0.97:
-        return (b"\x00\x63", packed), None, False  # of a type that nobody knows
+        return (b"\x00\x63", packed), None, False  # of an unknown type
     if kind < 0.98:
         legacy = CODEC.encode(Record(OffsetCommitKey(group, topic, partition), value), 0)[1]
         return (b"\x00\x00" + key[2:], legacy), None, False
-    return (key + b"\x00", packed), None, False  # with something behind it
+    return (key + b"\x00", packed), None, False  # with bytes behind it
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_4], ids=lambda profile: profile.name)
-def test_any_log_in_bytes_comes_to_what_its_records_come_to(profile: Profile) -> None:
-    """Runs of commits between all that may stand between them; also a tail that is not replicated (F-LOAD-01)."""
+def test_loading_any_bytes_equals_loading_their_records(profile: Profile) -> None:
+    """Runs of commits between all other records; also a tail that is not replicated (F-LOAD-01)."""
     first, pending, tails = SystemRandom().randrange(10**12), 0, 0
     for seed in range(first, first + 60):
         rng = Random(seed)

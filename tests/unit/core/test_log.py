@@ -1,4 +1,4 @@
-"""Answers and the log: what waits for it, what a late or failed append does."""
+"""Answers and the log: the answers that wait for it, and the effect of a late or failed append."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("profile", [KAFKA_4_3, INTENDED], ids=lambda prof
 
 
 def with_open_write(profile: Profile = INTENDED) -> Scene:
-    """A Stable group of one, and a write of another group that is not replicated."""
+    """Return a Stable group of one member, and a write of another group that is not replicated."""
     scene = Scene(profile)
     scene.stable(1)
     scene.log = "later"
@@ -40,7 +40,7 @@ def test_a_heartbeat_is_never_ahead_of_the_log(profile: Profile) -> None:
 
 
 @BOTH
-def test_a_heartbeat_that_waits_too_long_is_told_so(profile: Profile) -> None:
+def test_an_append_timeout_is_answered_as_an_error(profile: Profile) -> None:
     scene = with_open_write(profile)
     (name,) = (member.member_id for member in scene.group().members)
     scene.heartbeat(name, 1)
@@ -86,7 +86,7 @@ def test_a_parked_sync_that_failed_early_still_counts() -> None:
 
 
 @BOTH
-def test_a_group_whose_creation_failed_is_gone(profile: Profile) -> None:
+def test_a_group_whose_creation_failed_is_removed(profile: Profile) -> None:
     scene = Scene(profile, log="never")
     waits = scene.join(instance="i")
     scene.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -105,7 +105,7 @@ def test_a_group_whose_creation_failed_is_gone(profile: Profile) -> None:
 def test_an_id_from_a_group_that_failed_is_unknown() -> None:
     scene = Scene(log="never")
     given = scene.joined(scene.join())
-    assert given.error_code is ErrorCode.MEMBER_ID_REQUIRED  # F-RT-20: told before the record is anywhere
+    assert given.error_code is ErrorCode.MEMBER_ID_REQUIRED  # F-RT-20: answered before the record is appended
     scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
     assert scene.joined(scene.join(given.member_id)).error_code is ErrorCode.UNKNOWN_MEMBER_ID
 

@@ -1,4 +1,4 @@
-"""What an embedder may do wrong: each mistake has a named error, and its sentence says what to do instead."""
+"""Mistakes of an embedder: each has a named error, whose sentence says what to do instead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def beat(**wrong: Any) -> f.Request:
 
 
 def within(ask: Callable[[f.GroupBroker], Awaitable[object] | None]) -> Callable[[], None]:
-    """Ask a coordinator that serves."""
+    """Send a request to an active coordinator."""
 
     async def run() -> None:
         async with f.GroupBroker(f.MemoryStore()) as groups:
@@ -138,7 +138,7 @@ def test_a_mistake_has_a_name_and_a_sentence(case: str) -> None:
     assert type(raised.value) is error
 
 
-def test_they_are_what_python_would_call_them_too() -> None:
+def test_errors_are_also_the_usual_ones_of_python() -> None:
     pairs = (
         (f.WrongType, TypeError), (f.IllegalEvent, ValueError), (f.BadSettings, ValueError),
         (f.NoSuchProfile, KeyError), (f.Started, RuntimeError),

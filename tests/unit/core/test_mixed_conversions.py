@@ -1,4 +1,4 @@
-"""What a group leaves behind when it changes its kind."""
+"""The traces that a group leaves behind when it converts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from .consumer_scene import LATER, TOPICS, B, kinds
 from .mixed_scene import MixedScene, mixed, wants
 from .scene import GROUP
 
-#: Another topic b.
+#: Topic b, changed.
 MORE = tuple(Topic("b", B, row.partitions + 1) if row.name == "b" else row for row in TOPICS)
 
 
 def back_again(profile: Profile) -> MixedScene:
-    """A member that names a and b leaves, the group is downgraded; one that names a alone upgrades it again."""
+    """Return a group that was downgraded when its member with topics a and b left, and upgraded again by a member with
+    topic a."""
     scene, first, second = mixed(profile)
     scene.ok("m1", scene.who("m1").member_epoch, ("a", "b"))
     scene.ok("m1", -1)
@@ -38,14 +39,14 @@ def back_again(profile: Profile) -> MixedScene:
 
 
 @pytest.mark.parametrize("profile", [KAFKA_4_3, INTENDED], ids=lambda profile: profile.name)
-def test_topics_of_before_a_downgrade_are_still_watched(profile: Profile) -> None:
+def test_topics_from_before_a_downgrade_are_still_watched(profile: Profile) -> None:
     """X-DOWN-30, M-META-03."""
     scene = back_again(profile)
     scene.topics(*MORE)
     assert (scene.seen.refresh_deadline is None) is (profile is KAFKA_4_3)
 
 
-def test_a_topic_that_is_given_up_is_watched_no_more() -> None:
+def test_a_topic_that_was_dropped_is_no_longer_watched() -> None:
     scene = back_again(KAFKA_4_3)
     scene.ok("m2", scene.who("m2").member_epoch, ("a", "b"))
     scene.ok("m2", scene.who("m2").member_epoch, ("a",))
@@ -53,7 +54,7 @@ def test_a_topic_that_is_given_up_is_watched_no_more() -> None:
     assert scene.seen.refresh_deadline is not None
 
 
-def test_what_is_watched_goes_back_with_a_failed_append() -> None:
+def test_a_failed_append_restores_the_watched_topics() -> None:
     scene = back_again(KAFKA_4_3)
     scene.log = "later"
     count = len(scene.records)
@@ -63,7 +64,7 @@ def test_what_is_watched_goes_back_with_a_failed_append() -> None:
     assert scene.seen.refresh_deadline is None
 
 
-def test_a_load_forgets_what_was_watched() -> None:
+def test_a_load_forgets_the_watched_topics() -> None:
     scene = back_again(KAFKA_4_3)
     scene.load(scene.records)
     scene.ok("m2", scene.who("m2").member_epoch, ("a",))
@@ -73,7 +74,7 @@ def test_a_load_forgets_what_was_watched() -> None:
 
 
 def test_the_join_timer_of_a_group_that_all_have_left_runs_on() -> None:
-    """C-LEAVE-22, C-TMR-12: until it fires or the partition is lost."""
+    """Until the timer fires or the partition is lost (C-LEAVE-22, C-TMR-12)."""
     scene = MixedScene(KAFKA_4_3)
     ask = scene.join("", data=wants("a"))
     answer = scene.answers[ask]
@@ -89,7 +90,7 @@ def test_the_join_timer_of_a_group_that_all_have_left_runs_on() -> None:
 
 
 def test_a_joiner_of_a_group_that_never_had_a_generation_may_have_nothing_to_reconcile() -> None:
-    """M-REC-25, X-UP-05: its regex is not resolved yet, so no epoch is bumped and nothing of it is recorded."""
+    """Its regex is not resolved yet, so no epoch is bumped and no record of it is written (M-REC-25, X-UP-05)."""
     scene = MixedScene(KAFKA_4_3)
     answer = scene.answers[scene.join("", data=wants("a"))]
     assert isinstance(answer, m.JoinGroupResponse)
@@ -103,7 +104,7 @@ def test_a_joiner_of_a_group_that_never_had_a_generation_may_have_nothing_to_rec
 
 @pytest.mark.parametrize(("profile", "generation"), [(INTENDED, 4), (KAFKA_4_3, 1)], ids=["intended", "kafka-4.3"])
 def test_a_classic_group_counts_on_where_the_consumer_group_stopped(profile: Profile, generation: int) -> None:
-    """C-JOIN-16 mended, INV-CONV-01; in Kafka it begins at 0."""
+    """Fixed under ``intended``; in Kafka it begins at 0 (C-JOIN-16, INV-CONV-01)."""
     scene = MixedScene(profile)
     scene.come("m1", "a")
     scene.ok("m1", -1)
@@ -126,7 +127,8 @@ def test_a_classic_group_counts_on_where_the_consumer_group_stopped(profile: Pro
 def test_a_consumer_group_counts_on_where_the_classic_group_stopped(
     profile: Profile, goes_on: bool, names: tuple[str, ...]
 ) -> None:
-    """M-VAL-22 mended; a record says so, whether the first member subscribes to anything or not."""
+    """Fixed under ``intended``: a record contains the epoch, whether the first member subscribes to a topic or not
+    (M-VAL-22)."""
     scene = MixedScene(profile)
     (only,) = scene.classic("i1")
     scene.removed(only)

@@ -23,7 +23,7 @@ BOTH = pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda prof
 @BOTH
 @pytest.mark.parametrize("how", ["heartbeat", "leave", "expiry"])
 def test_the_last_consumer_member_takes_the_protocol_along(profile: Profile, how: str) -> None:
-    """X-DOWN-01…06, X-LEAVE-05, F-ORD-09, X-DOWN-33 mended."""
+    """With the fix of X-DOWN-33 (X-DOWN-01…06, X-LEAVE-05, F-ORD-09)."""
     scene, first, second = mixed(profile)
     for member, instance in ((first, "i1"), (second, "i2")):
         scene.rejoin(member, "a", instance=instance, session=300_000, rebalance=300_000)
@@ -51,7 +51,7 @@ def test_the_last_consumer_member_takes_the_protocol_along(profile: Profile, how
     value = written[-1].group_metadata
     assert value is not None
     assert (value.generation, value.protocol_type, value.protocol) == (2, "consumer", "range")
-    for row in value.members:  # who lost a part has it still, who gained one waits for it (X-DOWN-04)
+    for row in value.members:  # X-DOWN-04: a member that loses a part still has it; one that gains a part waits for it
         held = targets if profile is KAFKA_4_3 else has
         assert got(row.assignment) == {"a": held[row.member_id][0].partitions}
     assert scene.now_in is GroupState.PREPARING_REBALANCE
@@ -61,7 +61,7 @@ def test_the_last_consumer_member_takes_the_protocol_along(profile: Profile, how
     assert scene.heartbeat(first, 2, "i1") is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_who_lagged_has_another_generation() -> None:
+def test_a_lagging_member_has_another_generation() -> None:
     """X-DOWN-07, X-DOWN-32."""
     scene, first, _ = mixed()
     scene.ok("m1", -1)
@@ -72,7 +72,7 @@ def test_who_lagged_has_another_generation() -> None:
     ("policy", "size"), [(MigrationPolicy.UPGRADE, 9), (MigrationPolicy.BIDIRECTIONAL, 1)], ids=["policy", "size"]
 )
 def test_it_may_be_forbidden(policy: MigrationPolicy, size: int) -> None:
-    """X-DOWN-01, X-DOWN-08, X-POL-02: the next departure tries again."""
+    """The next departure tries again (X-DOWN-01, X-DOWN-08, X-POL-02)."""
     scene = MixedScene(KAFKA_4_3, policy=policy, group_max_size=size)
     scene.come("m1", "a")
     for instance in ("i1", "i2"):
@@ -84,8 +84,8 @@ def test_it_may_be_forbidden(policy: MigrationPolicy, size: int) -> None:
 
 
 @BOTH
-def test_only_what_was_read_can_be_relied_on(profile: Profile) -> None:
-    """X-DOWN-09: in Kafka the leave is refused, and a silent member stays for good."""
+def test_only_readable_subscriptions_are_converted(profile: Profile) -> None:
+    """In Kafka the leave is rejected, and a silent member stays in the group permanently (X-DOWN-09)."""
     scene = MixedScene(profile)
     scene.come("m1", "a")
     body = m.JoinGroupRequest(
@@ -121,7 +121,7 @@ def test_only_what_was_read_can_be_relied_on(profile: Profile) -> None:
 
 
 def alone(profile: Profile, *names: str) -> MixedScene:
-    """A static consumer member m1 as i1 beside a classic member c1, in step with it."""
+    """Return a group of a static consumer m1 with instance id i1 and a classic member c1 at the same epoch."""
     scene = MixedScene(profile)
     scene.come("m1", *names, instance="i1")
     scene.rejoin("c1", "b", session=300_000, rebalance=300_000)
@@ -135,7 +135,7 @@ def alone(profile: Profile, *names: str) -> MixedScene:
 
 @BOTH
 def test_a_replacement_with_the_same_topics_need_not_rebalance(profile: Profile) -> None:
-    """X-DOWN-20…24: it has what its predecessor was to have, and its SyncGroup works."""
+    """The joiner has the target of its predecessor, and its SyncGroup works (X-DOWN-20…24)."""
     scene = alone(profile, "a")
     epoch = scene.seen.group_epoch
     answer = scene.joined(scene.join("", instance="i1", data=wants("a")))
@@ -148,7 +148,8 @@ def test_a_replacement_with_the_same_topics_need_not_rebalance(profile: Profile)
 
 
 def waiting(profile: Profile, *, synced: bool = True) -> MixedScene:
-    """A static consumer m1 as i1 holds everything; the classic member c1 waits for its half, at the same epoch."""
+    """Return a group in which the static consumer m1, as i1, owns everything; the classic member c1 waits for its half
+    at the same epoch."""
     scene = MixedScene(profile)
     scene.come("m1", "a", instance="i1")
     scene.pass_time(LATER)
@@ -160,8 +161,8 @@ def waiting(profile: Profile, *, synced: bool = True) -> MixedScene:
     return scene
 
 
-def test_a_downgrade_owes_who_waits_for_its_share() -> None:
-    """X-DOWN-22: in Kafka the group is Stable, and nobody tells c1 of its half."""
+def test_a_downgrade_leaves_a_waiting_member_without_its_share() -> None:
+    """In Kafka the group is Stable, and c1 never gets its half (X-DOWN-22)."""
     scene = waiting(KAFKA_4_3)
     epoch = scene.seen.group_epoch
     answer = scene.joined(scene.join("", instance="i1", data=wants("a")))
@@ -171,8 +172,9 @@ def test_a_downgrade_owes_who_waits_for_its_share() -> None:
 
 @pytest.mark.parametrize("synced", [True, False])
 @pytest.mark.parametrize("member_id", ["", "m1"])
-def test_whoever_waits_for_its_share_is_asked_to_join_again_if_mended(member_id: str, synced: bool) -> None:
-    """X-DOWN-22 mended: the joiner is parked (X-DOWN-23), and the next generation gives each its share."""
+def test_with_the_fix_every_member_that_waits_for_its_share_must_rejoin(member_id: str, synced: bool) -> None:
+    """With the fix of X-DOWN-22 the joiner is parked (X-DOWN-23), and the next generation gives each member its
+    share."""
     scene = waiting(INTENDED, synced=synced)
     epoch = scene.seen.group_epoch
     ask = scene.join(member_id, instance="i1", data=wants("a"))
@@ -193,8 +195,8 @@ def test_whoever_waits_for_its_share_is_asked_to_join_again_if_mended(member_id:
 @pytest.mark.parametrize(
     ("profile", "state"), [(KAFKA_4_3, GroupState.STABLE), (INTENDED, GroupState.PREPARING_REBALANCE)]
 )
-def test_whoever_is_behind_the_target_is_waited_for_if_mended(profile: Profile, state: GroupState) -> None:
-    """X-DOWN-22 mended, X-DOWN-32: c1 has what it is to have, but does not know of the epoch."""
+def test_with_the_fix_the_group_waits_for_every_member_behind_the_target(profile: Profile, state: GroupState) -> None:
+    """With the fix of X-DOWN-22, c1 already has its target, but does not know the epoch (X-DOWN-32)."""
     scene = alone(profile, "a")
     epoch = scene.seen.group_epoch
     scene.pass_time(LATER)
@@ -206,7 +208,7 @@ def test_whoever_is_behind_the_target_is_waited_for_if_mended(profile: Profile, 
 
 
 def test_a_replacement_with_other_topics_rebalances() -> None:
-    """X-DOWN-22, X-DOWN-23: Kafka forgets the bump and answers with an epoch that is no generation."""
+    """Kafka forgets the bump, and answers with an epoch that is not a generation (X-DOWN-22, X-DOWN-23)."""
     scene = alone(KAFKA_4_3, "a")
     epoch = scene.seen.group_epoch
     answer = scene.joined(scene.join("", instance="i1", data=wants("a", "b")))
@@ -216,8 +218,8 @@ def test_a_replacement_with_other_topics_rebalances() -> None:
     assert scene.fetched(answer.member_id, 0).error_code is ErrorCode.ILLEGAL_GENERATION
 
 
-def test_a_replacement_that_rebalances_waits_for_the_others_if_mended() -> None:
-    """X-DOWN-23 mended."""
+def test_with_the_fix_a_replacement_that_rebalances_waits_for_the_others() -> None:
+    """The fix of X-DOWN-23."""
     scene = alone(INTENDED, "a")
     epoch = scene.seen.group_epoch
     ask = scene.join("", instance="i1", data=wants("a", "b"))
@@ -231,8 +233,8 @@ def test_a_replacement_that_rebalances_waits_for_the_others_if_mended() -> None:
 @pytest.mark.parametrize(
     ("profile", "error"), [(KAFKA_4_3, ErrorCode.UNKNOWN_SERVER_ERROR), (INTENDED, ErrorCode.NONE)]
 )
-def test_a_member_of_another_name_now_is_taken_for_one_that_stays(profile: Profile, error: ErrorCode) -> None:
-    """X-DOWN-20, M-STATIC-13: Kafka converts everybody who is not called like the joiner, and cannot."""
+def test_kafka_takes_a_member_with_another_name_for_one_that_stays(profile: Profile, error: ErrorCode) -> None:
+    """Kafka converts every member whose id differs from the joiner's, and fails (X-DOWN-20, M-STATIC-13)."""
     scene = alone(profile, "a")
     scene.ok("m1", 0, ("a",), {}, timeout=30_000, instance="i2")
     count = len(scene.records)
@@ -269,7 +271,7 @@ def test_a_lost_downgrade_leaves_the_consumer_group(profile: Profile) -> None:
 
 @BOTH
 def test_after_a_load_it_is_the_same_group(profile: Profile) -> None:
-    """F-LOAD-06, X-DOWN-02: the tombstones leave nothing."""
+    """The tombstones leave nothing behind (F-LOAD-06, X-DOWN-02)."""
     scene, first, _ = mixed(profile)
     scene.ok("m1", -1)
     scene.load(scene.records)
@@ -279,7 +281,7 @@ def test_after_a_load_it_is_the_same_group(profile: Profile) -> None:
 
 
 def test_an_empty_group_is_not_downgraded() -> None:
-    """X-DOWN-01: at least one stays."""
+    """At least one member stays (X-DOWN-01)."""
     scene = MixedScene(policy=MigrationPolicy.UPGRADE)
     scene.come("m1", "a")
     scene.rejoin("c1", "a")
@@ -292,7 +294,7 @@ def test_an_empty_group_is_not_downgraded() -> None:
 
 
 def assigned(scene: MixedScene) -> dict[str, tuple[int, ...]]:
-    """Partitions of topic a by member, in the classic group that is there now and in the log."""
+    """Return the partitions of topic a by member, in the present classic group and in the log."""
     found = {row.member_id: got(row.assignment).get("a", ()) for row in scene.group().members}
     value = scene.records[-1].group_metadata
     assert value is not None
@@ -300,10 +302,11 @@ def assigned(scene: MixedScene) -> dict[str, tuple[int, ...]]:
     return found
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["before it is told", "while it gives up"])
+@pytest.mark.parametrize("told", [False, True], ids=["before it knows", "while it revokes"])
 @BOTH
-def test_who_stays_is_assigned_what_it_holds_if_mended(profile: Profile, told: bool) -> None:
-    """X-DOWN-04: two members are to give a part to m1, which leaves; one was told, and has not given it up."""
+def test_with_the_fix_a_remaining_member_is_assigned_the_partitions_that_it_holds(profile: Profile, told: bool) -> None:
+    """Two members must revoke a part for m1, which leaves; one of them knows it, and has not revoked yet
+    (X-DOWN-04)."""
     scene, first, second = mixed(profile)
     held = {row.member_id: plain(row.assigned).get(A, ()) for row in scene.seen.members}
     target = {member: plain(share).get(A, ()) for member, share in scene.seen.target}
@@ -321,8 +324,8 @@ def test_who_stays_is_assigned_what_it_holds_if_mended(profile: Profile, told: b
 
 
 @BOTH
-def test_who_waits_is_assigned_nothing_before_it_is_given_if_mended(profile: Profile) -> None:
-    """X-DOWN-04: Kafka assigns c1 the half that m1 was to give up."""
+def test_with_the_fix_a_waiting_member_is_assigned_nothing_before_its_revocation(profile: Profile) -> None:
+    """Kafka assigns c1 the half that m1 had to revoke (X-DOWN-04)."""
     scene = waiting(profile)
     scene.removed("m1")
     assert len(assigned(scene)["c1"]) == (0 if profile is INTENDED else 2)
@@ -330,8 +333,10 @@ def test_who_waits_is_assigned_nothing_before_it_is_given_if_mended(profile: Pro
 
 @pytest.mark.parametrize("member_id", ["", "m1"])
 @BOTH
-def test_a_replacement_is_assigned_what_its_predecessor_holds_if_mended(profile: Profile, member_id: str) -> None:
-    """X-DOWN-04, X-DOWN-22: the target of m1 is half of the topic, and it holds all of it."""
+def test_with_the_fix_a_replacement_is_assigned_the_partitions_of_its_predecessor(
+    profile: Profile, member_id: str
+) -> None:
+    """The target of m1 is half of the topic, and it holds all of it (X-DOWN-04, X-DOWN-22)."""
     scene = waiting(profile)
     scene.join(member_id, instance="i1", data=wants("a"))
     found = assigned(scene)
@@ -341,7 +346,8 @@ def test_a_replacement_is_assigned_what_its_predecessor_holds_if_mended(profile:
 
 @pytest.mark.parametrize(("early", "shown"), [(True, 2), (False, 1)])
 def test_a_change_that_failed_in_the_next_group_does_not_show_in_the_one_before(early: bool, shown: int) -> None:
-    """C-ADM-05: down and up again, and nothing of it is replicated; readers see the first group and its own members."""
+    """The group is downgraded and upgraded again, and nothing is replicated; readers see the first group and its
+    members (C-ADM-05)."""
     scene, first, second = mixed(KAFKA_4_3)
     scene.log = "later"
 
@@ -364,7 +370,8 @@ def test_a_change_that_failed_in_the_next_group_does_not_show_in_the_one_before(
 
 @pytest.mark.parametrize("profile", [KAFKA_4_2, KAFKA_4_3, INTENDED], ids=lambda profile: profile.name)
 def test_a_loaded_member_may_have_no_target(profile: Profile) -> None:
-    """X-DOWN-04, V-67: assigned nothing by its target, or what it holds as it is meant; before 4.3 in the way."""
+    """The member's target is empty, or the partitions that it holds with the fix; before 4.3 the downgrade fails
+    (X-DOWN-04, V-67)."""
     scene, first, second = mixed(profile)
     has = {row.member_id: row.assigned for row in scene.seen.members}
     scene.load(

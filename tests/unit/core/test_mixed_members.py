@@ -156,7 +156,7 @@ def test_classic_members_alone_may_starve(profile: Profile, told: ErrorCode) -> 
 
 
 def test_before_4_3_the_group_epoch_counts() -> None:
-    """V-61, V-62: they are told."""
+    """Members are asked to rejoin (V-61, V-62)."""
     scene, first, _ = mixed(KAFKA_4_2, policy=MigrationPolicy.UPGRADE)
     scene.rejoin(first, "a", instance="i1")
     scene.fetched(first, 2)
@@ -221,10 +221,10 @@ def test_a_join_that_is_not_in_the_log_is_not_answered(profile: Profile) -> None
     scene.pass_time(scene.state.settings.offsets_commit_timeout_ms)
     assert scene.joined(ask).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     scene.replicate()
-    assert (scene.timer(TimerKind.CONSUMER_SYNC, first) is None) is (profile is KAFKA_4_3)  # mended: it is watched
+    assert (scene.timer(TimerKind.CONSUMER_SYNC, first) is None) is (profile is KAFKA_4_3)  # with the fix it is watched
 
 
-def test_a_sync_waits_for_the_log_and_tells_what_was() -> None:
+def test_a_sync_waits_for_the_log_and_returns_the_assignment() -> None:
     """X-SYNC-06, F-RT-07."""
     scene, first, _ = mixed()
     scene.rejoin(first, "a", instance="i1")
@@ -256,13 +256,13 @@ def test_a_static_member_is_replaced_by_a_classic_one() -> None:
 
 
 def numbers(scene: MixedScene, member: str) -> tuple[int, ...]:
-    """What the member is assigned of topic a."""
+    """Return the partitions of topic a that are assigned to the member."""
     return plain(scene.who(member).assigned).get(A, ())
 
 
 def ahead(profile: Profile) -> tuple[MixedScene, str, tuple[int, ...]]:
-    """The classic member i1 has come from epoch 1 to 2, the target of which leaves it a part of what it had; tells its
-    id and that part. Its previous epoch is 1."""
+    """Bring the classic member i1 from epoch 1 to 2, whose target leaves it a part of its partitions. Return its id and
+    that part. Its previous epoch is 1."""
     scene, first, second = mixed(profile)
     target = {member: plain(share) for member, share in scene.seen.target}
     member, instance = (first, "i1") if len(target[first][A]) == 1 else (second, "i2")
@@ -275,8 +275,8 @@ def ahead(profile: Profile) -> tuple[MixedScene, str, tuple[int, ...]]:
     return scene, member, kept
 
 
-#: what is told (of the present epoch 2, the previous 1, or others), what is claimed of topic a (``kept`` is what the
-#: member has, ``more`` that and all the rest), and whether it is in step
+#: the generation in the subscription (of the present epoch 2, the previous 1, or others), the claims to topic a
+#: (``kept``: the member's partitions; ``more``: these and all others), and whether the member passes
 TOLD = [
     (2, "kept", True),
     (2, "nothing", True),
@@ -294,10 +294,10 @@ TOLD = [
 
 @pytest.mark.parametrize(("generation", "claim", "in_step"), TOLD)
 @BOTH
-def test_a_member_joins_in_step_or_is_told_that_it_is_not_there(
+def test_a_member_joins_at_its_epoch_or_is_unknown(
     profile: Profile, generation: int, claim: str, in_step: bool
 ) -> None:
-    """X-JOIN-10, X-JOIN-12, X-JOIN-26: Kafka looks at no generation."""
+    """Kafka ignores the generation (X-JOIN-10, X-JOIN-12, X-JOIN-26)."""
     scene, member, kept = ahead(profile)
     claims = {"kept": {"a": kept}, "nothing": {}, "more": {"a": range(4)}}[claim]
     before, count = scene.seen, len(scene.records)
@@ -316,7 +316,7 @@ def test_a_member_joins_in_step_or_is_told_that_it_is_not_there(
 @pytest.mark.parametrize(("version", "claims"), [(0, None), (1, None), (1, range(4))])
 @BOTH
 def test_old_subscriptions_tell_no_generation(profile: Profile, version: int, claims: range | None) -> None:
-    """X-JOIN-12, A-EMB-02, A-EMB-07: the claims alone count, if the version has any."""
+    """Only the claims count, if the version has any (X-JOIN-12, A-EMB-02, A-EMB-07)."""
     scene, member, kept = ahead(profile)
     answer = scene.rejoin(
         member,
@@ -331,8 +331,8 @@ def test_old_subscriptions_tell_no_generation(profile: Profile, version: int, cl
 
 
 @BOTH
-def test_what_is_to_be_given_up_may_be_claimed_without_a_generation(profile: Profile) -> None:
-    """X-JOIN-12, X-JOIN-17: O ⊆ A ∪ R; and it is a claim, so it stays to be given up."""
+def test_partitions_to_revoke_may_be_claimed_without_a_generation(profile: Profile) -> None:
+    """O ⊆ A ∪ R is accepted; and it is a claim, so the partitions must still be revoked (X-JOIN-12, X-JOIN-17)."""
     scene, first, second = mixed(profile)
     target = {member: plain(share) for member, share in scene.seen.target}
     member, instance = (first, "i1") if len(target[first][A]) == 1 else (second, "i2")
@@ -345,9 +345,10 @@ def test_what_is_to_be_given_up_may_be_claimed_without_a_generation(profile: Pro
 
 @BOTH
 def test_an_answer_that_was_lost_is_asked_for_again_and_frees_nothing(profile: Profile) -> None:
-    """X-JOIN-12, M-REC-18: who tells the previous generation does not know of the present one.
+    """A member that sends the previous generation does not know the present one (X-JOIN-12, M-REC-18).
 
-    An eager member claims nothing, and changes its subscription here. Kafka takes the claim for given up."""
+    An eager member claims nothing, and here it changes its subscription. Kafka treats the empty claim as a revocation.
+    """
     scene, member, kept = ahead(profile)
     scene.pass_time(LATER)
     answer = scene.rejoin(member, "b", instance=scene.who(member).instance_id, generation=1)
@@ -370,7 +371,7 @@ def test_an_answer_that_was_lost_is_asked_for_again_and_frees_nothing(profile: P
 def test_an_id_that_is_not_there_owns_nothing(
     profile: Profile, owned: dict[str, list[int]], generation: int, in_step: bool
 ) -> None:
-    """X-JOIN-06, X-UP-12: Kafka makes a member of whoever it is."""
+    """Kafka adds the unknown sender as a member (X-JOIN-06, X-UP-12)."""
     scene, _, _ = mixed(profile)
     before, count = scene.seen, len(scene.records)
     answer = scene.rejoin("x", "a", owned=owned, generation=generation)
@@ -384,8 +385,8 @@ def test_an_id_that_is_not_there_owns_nothing(
 
 @pytest.mark.parametrize("generation", [1, 9])
 @BOTH
-def test_who_comes_without_an_id_is_not_asked_for_a_generation(profile: Profile, generation: int) -> None:
-    """X-JOIN-05, X-JOIN-07: a static member is fenced by its instance id, a dynamic one is new."""
+def test_a_join_without_a_member_id_needs_no_generation(profile: Profile, generation: int) -> None:
+    """A static member is fenced by its instance id, a dynamic one is new (X-JOIN-05, X-JOIN-07)."""
     scene, first, _ = mixed(profile)
     answer = scene.rejoin("", "a", instance="i1", owned={"a": range(4)}, generation=generation)
     assert answer.error_code is ErrorCode.NONE
@@ -395,7 +396,8 @@ def test_who_comes_without_an_id_is_not_asked_for_a_generation(profile: Profile,
 
 
 def test_the_checks_before_come_first() -> None:
-    """X-JOIN-08, X-JOIN-09: who is out of step and unreadable, or fenced by its instance id, is told that."""
+    """A member at a wrong epoch that is also unreadable, or fenced by its instance id, gets that error (X-JOIN-08,
+    X-JOIN-09)."""
     scene, member, _ = ahead(INTENDED)
     protocols = (m.Protocol("range", wants("a", generation=9)), m.Protocol("two", b""))
     scene.come("m9", "a")
@@ -415,8 +417,9 @@ def test_the_checks_before_come_first() -> None:
 
 
 @BOTH
-def test_a_fenced_member_that_joins_again_drops_what_was_given_away(profile: Profile) -> None:
-    """X-JOIN-06, INV-KIP-09: in Kafka it is answered, and goes on with the rest of a share that another one has now."""
+def test_a_fenced_member_that_rejoins_drops_partitions_of_others(profile: Profile) -> None:
+    """In Kafka its join is accepted, and it keeps using partitions that another member owns now (X-JOIN-06,
+    INV-KIP-09)."""
     scene, first, _ = mixed(profile)
     owned = {"a": numbers(scene, first)}
     scene.pass_time(scene.timer(TimerKind.CONSUMER_SESSION, first) or 0)

@@ -86,7 +86,8 @@ def test_other_types_and_larger_groups_stay_classic() -> None:
     ],
 )
 def test_assignments_are_read(profile: Profile, share: bytes, error: ErrorCode) -> None:
-    """X-UP-05, X-UP-06: none is fine, topics that are gone are dropped, the data of a custom assignor is not lost."""
+    """An empty assignment is fine, topics that no longer exist are dropped, and the data of a custom assignor is kept
+    (X-UP-05, X-UP-06)."""
     if error is ErrorCode.UNKNOWN_SERVER_ERROR and not profile.fault_bad_subscription_is_thrown:
         error = ErrorCode.GROUP_ID_NOT_FOUND  # V-124
     scene = MixedScene(profile)
@@ -100,7 +101,7 @@ def test_assignments_are_read(profile: Profile, share: bytes, error: ErrorCode) 
         assert plain(scene.who(member).assigned) == ({A: (0,)} if share else {})
 
 
-def test_whoever_waits_is_told_to_join_again() -> None:
+def test_every_waiting_member_is_asked_to_rejoin() -> None:
     """X-UP-03, X-UP-12."""
     scene = MixedScene()
     first, second = scene.classic("i1", "i2")
@@ -116,7 +117,7 @@ def test_whoever_waits_is_told_to_join_again() -> None:
     [(KAFKA_4_3, ErrorCode.UNKNOWN_SERVER_ERROR), (INTENDED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)],
 )
 def test_a_first_rebalance_cannot_be_converted(profile: Profile, error: ErrorCode) -> None:
-    """X-UP-07, and what is mended: nobody is disturbed."""
+    """With the fix of X-UP-07 no member is disturbed."""
     scene = MixedScene(profile)
     waiting = scene.join("", instance="i1", data=wants("a"))
     assert scene.error(*JOIN, timeout=5) is error
@@ -129,7 +130,7 @@ def test_a_first_rebalance_cannot_be_converted(profile: Profile, error: ErrorCod
 
 @BOTH
 def test_a_full_group_is_not_left_converted(profile: Profile) -> None:
-    """X-UP-09: Kafka has answered and armed by then."""
+    """Kafka has already answered and set timers (X-UP-09)."""
     scene = MixedScene(profile, group_consumer_max_size=2)
     first, _ = scene.classic("i1", "i2")
     again = scene.join(first, data=wants("a", "b"), instance="i1")
@@ -140,7 +141,7 @@ def test_a_full_group_is_not_left_converted(profile: Profile) -> None:
 
 
 @BOTH
-def test_a_member_that_changes_its_protocol_bumps_only_if_mended(profile: Profile) -> None:
+def test_a_member_that_changes_its_protocol_bumps_only_with_the_fix(profile: Profile) -> None:
     """X-UP-13, X-UP-15, LIV-16, M-STATIC-03, M-HB-01."""
     scene = MixedScene(profile)
     first, second = scene.classic("i1", "i2")
@@ -156,8 +157,8 @@ def test_a_member_that_changes_its_protocol_bumps_only_if_mended(profile: Profil
 
 
 @pytest.mark.parametrize(("profile", "error"), [(KAFKA_4_3, ErrorCode.NONE), (INTENDED, ErrorCode.GROUP_ID_NOT_FOUND)])
-def test_what_was_not_read_may_leave_a_sync_without_answer(profile: Profile, error: ErrorCode) -> None:
-    """X-SYNC-07: Kafka reads the selected protocol at the upgrade, and the first one at SyncGroup."""
+def test_a_subscription_that_was_not_read_may_leave_a_sync_unanswered(profile: Profile, error: ErrorCode) -> None:
+    """Kafka reads the selected protocol at the upgrade, and the first one at SyncGroup (X-SYNC-07)."""
     scene = MixedScene(profile)
     protocols = (m.Protocol("own", b"\0"), m.Protocol("range", wants("a")))
     one = scene.ask(
@@ -182,7 +183,7 @@ def test_what_was_not_read_may_leave_a_sync_without_answer(profile: Profile, err
 
 
 def test_a_topic_of_which_nothing_is_assigned_stays() -> None:
-    """X-UP-05, X-SYNC-06: in the target, in what the member has, and in what it fetches."""
+    """The partition is in the target, in the assignment, and in the answer (X-UP-05, X-SYNC-06)."""
     scene = MixedScene(KAFKA_4_3)
     ask = scene.join("", instance="i1", data=wants("a"))
     scene.pass_time(10_000)
@@ -206,7 +207,7 @@ def test_of_a_topic_that_is_listed_twice_the_last_row_counts() -> None:
 
 
 def test_an_upgrade_overtakes_the_leaders_assignment() -> None:
-    """X-UP-16: the operation of the SyncGroup still acts on the group that was, and Kafka arms its join timer."""
+    """The operation of the SyncGroup still acts on the former group, and Kafka sets its join timer (X-UP-16)."""
     scene = MixedScene(KAFKA_4_3)
     ask = scene.join("", instance="i1", data=wants("a"))
     scene.pass_time(10_000)
@@ -225,7 +226,7 @@ def test_an_upgrade_overtakes_the_leaders_assignment() -> None:
 
 
 def test_the_timers_of_the_classic_group_run_on() -> None:
-    """C-ST-24, C-TMR-12: without effect, until they fire or the partition is lost."""
+    """They have no effect until they fire or the partition is lost (C-ST-24, C-TMR-12)."""
     scene = MixedScene(KAFKA_4_3)
     first, _ = scene.classic("i1", "i2")
     scene.join(first, data=wants("a", "b"), instance="i1")
@@ -238,7 +239,7 @@ def test_the_timers_of_the_classic_group_run_on() -> None:
 
 @BOTH
 def test_the_join_timer_of_a_group_before_the_last_ends_with_the_next(profile: Profile) -> None:
-    """C-TMR-12 mended: else it fires on a group that is Empty, which uses up a generation (C-ST-27)."""
+    """With the fix of C-TMR-12; without it the timer fires on an Empty group, which uses up a generation (C-ST-27)."""
     scene = MixedScene(profile)
     member = scene.join("", instance="i1", data=wants("a"))
     assert scene.removed(m.LeaveGroupMember("", group_instance_id="i1")) == [ErrorCode.NONE]
@@ -254,8 +255,8 @@ def test_the_join_timer_of_a_group_before_the_last_ends_with_the_next(profile: P
     assert scene.group().generation_id == begun + (profile is KAFKA_4_3)
 
 
-def test_4_0_writes_what_it_knows_of_the_topics() -> None:
-    """X-UP-10, V-66: also if that is nothing."""
+def test_release_4_0_writes_topic_metadata() -> None:
+    """4.0 writes an empty record too (X-UP-10, V-66)."""
     scene = MixedScene(KAFKA_4_0)
     scene.classic("i1", topic="gone")
     count = len(scene.records)
@@ -265,7 +266,7 @@ def test_4_0_writes_what_it_knows_of_the_topics() -> None:
 
 @BOTH
 def test_a_lost_upgrade_leaves_the_classic_group(profile: Profile) -> None:
-    """F-RT-08, X-UP-03: the group is back, the answers stay given."""
+    """The group is restored, the answers remain sent (F-RT-08, X-UP-03)."""
     scene = MixedScene(profile)
     first, _ = scene.classic("i1", "i2")
     again = scene.join(first, data=wants("a", "b"), instance="i1")
@@ -279,7 +280,7 @@ def test_a_lost_upgrade_leaves_the_classic_group(profile: Profile) -> None:
 
 
 def test_the_members_are_those_of_the_group_after_a_load() -> None:
-    """F-LOAD-05: with the session timeout of the group."""
+    """The session timeout is that of the group (F-LOAD-05)."""
     scene, first, _ = mixed(KAFKA_4_3)
     other = MixedScene(KAFKA_4_3)
     other.load(scene.records)
@@ -290,8 +291,8 @@ def test_the_members_are_those_of_the_group_after_a_load() -> None:
 def in_a_rebalance(
     profile: Profile, says: list[tuple[int, Named]], assigns: list[Named] | None
 ) -> tuple[MixedScene, list[str]]:
-    """Static members i0, i1 … with these generations and claims in their last JoinGroup, each assigned its part of
-    ``assigns``; None: the leader has not assigned yet. Tells their ids."""
+    """Create static members i0, i1 … with these generations and claims in their last JoinGroup, each assigned its part
+    of ``assigns`` (None: the leader has not assigned yet). Return the scene and their ids."""
     scene = MixedScene(profile)
     asked = [
         scene.join("", instance=f"i{at}", data=wants("a", owned=owned, generation=generation))
@@ -305,7 +306,8 @@ def in_a_rebalance(
 
 
 def taken(scene: MixedScene, ids: list[str]) -> list[dict[bytes, tuple[int, ...]]]:
-    """What each has after an upgrade; it is its target then, which was written before the one of the new member."""
+    """Upgrade the group, and return the partitions of each member. They are also its first target, written before that
+    of the new member."""
     start = len(scene.records)
     scene.ok("m1", 0, (), {}, timeout=5)
     first: dict[str, dict[bytes, tuple[int, ...]]] = {}
@@ -323,8 +325,10 @@ def taken(scene: MixedScene, ids: list[str]) -> list[dict[bytes, tuple[int, ...]
 
 @pytest.mark.parametrize("assigns", [None, [{"a": [0, 1]}, {}]], ids=["blanked", "between two rounds"])
 @BOTH
-def test_an_upgrade_takes_over_what_members_still_own_if_mended(profile: Profile, assigns: list[Named] | None) -> None:
-    """X-UP-05, C-JOIN-42: i0 owned everything, and is to give up two partitions, or has no assignment yet."""
+def test_with_the_fix_an_upgrade_takes_over_the_partitions_that_members_still_own(
+    profile: Profile, assigns: list[Named] | None
+) -> None:
+    """i0 owned everything, and must revoke two partitions, or has no assignment yet (X-UP-05, C-JOIN-42)."""
     scene, ids = in_a_rebalance(profile, [(0, {"a": [0, 1, 2, 3]}), (-1, {})], assigns)
     said = {} if assigns is None else {A: (0, 1)}
     assert taken(scene, ids) == [{A: (0, 1, 2, 3)} if profile is INTENDED else said, {}]
@@ -344,10 +348,10 @@ def test_an_upgrade_takes_over_what_members_still_own_if_mended(profile: Profile
     ids=["assigned", "newer", "no generation", "equal", "neither tells", "topics that are gone", "eager"],
 )
 @BOTH
-def test_of_what_is_claimed_each_partition_goes_to_one(
+def test_each_claimed_partition_goes_to_one_member(
     profile: Profile, says: list[tuple[int, Named]], assigns: list[Named], mended: list[Owned]
 ) -> None:
-    """X-UP-05: an assignment before a claim, a newer claim before an older one, then the smaller member id."""
+    """An assignment comes before a claim, a newer claim before an older one, then the smaller member id (X-UP-05)."""
     scene, ids = in_a_rebalance(profile, says, assigns)
     assert ids[0] < ids[1]
     plainly = [{A: tuple(share["a"])} if share else {} for share in assigns]
@@ -356,7 +360,7 @@ def test_of_what_is_claimed_each_partition_goes_to_one(
 
 @BOTH
 def test_only_the_selected_protocol_counts(profile: Profile) -> None:
-    """X-UP-05: what another protocol's subscription claims was not told to the leader of this one."""
+    """The leader of this protocol did not get the claims in the subscription of another one (X-UP-05)."""
     scene = MixedScene(profile)
     protocols = (m.Protocol("range", wants("a")), m.Protocol("other", wants("a", owned={"a": [3]}, generation=1)))
     asked = scene.ask(
@@ -376,8 +380,8 @@ def test_only_the_selected_protocol_counts(profile: Profile) -> None:
     assert taken(scene, [member]) == [{A: (0,)}]
 
 
-def test_a_rejoin_says_what_was_given_up() -> None:
-    """X-UP-05, X-UP-15: the claim stays with i0 until it has come, and goes to m1 then."""
+def test_a_rejoin_shows_which_partitions_were_revoked() -> None:
+    """The claim stays with i0 until it has rejoined, and then goes to m1 (X-UP-05, X-UP-15)."""
     scene, (first, _) = in_a_rebalance(INTENDED, [(0, {"a": [0, 1, 2, 3]}), (-1, {})], [{"a": [0, 1]}, {"a": []}])
     assert plain(scene.come("m1", "a").assignment or ()) == {}
     assert scene.heartbeat(first, 1, "i0") is ErrorCode.REBALANCE_IN_PROGRESS

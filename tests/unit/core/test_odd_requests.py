@@ -1,4 +1,5 @@
-"""What no test of one rule meets: partitions that are not there, and groups that the asker may not see elsewhere."""
+"""Requests that no test of a single rule covers: partitions that do not exist, and groups of other partitions that the
+client may not see."""
 
 from __future__ import annotations
 
@@ -17,14 +18,15 @@ TOPIC = bytes(15) + b"\x01"
 
 @pytest.mark.parametrize("number", [2, -1])
 def test_a_partition_that_does_not_exist_is_an_error_of_the_assignor(number: int) -> None:
-    """An upgrade takes over what the leader assigned by name, and the topic may have been made anew, and smaller."""
+    """An upgrade takes over the leader's assignment by name, and the topic may have been recreated with fewer
+    partitions."""
     holder = MemberSpec(None, None, frozenset({TOPIC}), {TOPIC: frozenset({0, number})})
     group = GroupSpec({"m": holder}, SubscriptionType.HETEROGENEOUS, {TOPIC: 2})
     with pytest.raises(AssignorError):
         ASSIGNORS["uniform"](group)
 
 
-def test_who_may_see_a_group_is_asked_before_who_coordinates_it() -> None:
+def test_describe_rights_are_checked_before_the_coordinator_is() -> None:
     """M-DESC-01, C-ADM-06."""
     scene = ConsumerScene()
     scene.feed(Unload(scene.now, leader_epoch=None))

@@ -1,4 +1,4 @@
-"""OffsetCommit: who may, what is stored, what is answered (6.1, 6.2)."""
+"""OffsetCommit: permission, stored values, and answers (6.1, 6.2)."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def at_everything(error: ErrorCode) -> dict[tuple[str, int], ErrorCode]:
 
 
 class TestBeforeTheGroup:
-    def test_who_may_not_read_the_group_is_told_so_at_each_partition(self) -> None:
+    def test_a_client_without_read_on_the_group_gets_the_error_at_each_partition(self) -> None:
         """O-COMMIT-01."""
         scene = OffsetScene()
         answer = scene.commit({("a", 0): 1, ("nowhere", 0): 1}, denied=frozenset({GROUP}))
@@ -45,7 +45,7 @@ class TestBeforeTheGroup:
             (stranger, 0): ErrorCode.UNKNOWN_TOPIC_ID,
             (A, 0): NONE,
         }
-        assert next(iter(answer)) == (A, 4)  # what was refused stands first, each topic once
+        assert next(iter(answer)) == (A, 4)  # rejected topics come first, each topic once
         assert scene.commit({("x", 0): 1}, denied_topics=frozenset({"x"})) == {
             ("x", 0): ErrorCode.TOPIC_AUTHORIZATION_FAILED
         }
@@ -63,8 +63,8 @@ class TestBeforeTheGroup:
         assert scene.commit({("x", 0): 1}) == {("x", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         assert scene.commit({}) == {}
 
-    def test_who_does_not_serve_says_so_at_the_rest(self) -> None:
-        """O-COMMIT-05, O-COMMIT-06, O-COMMIT-07: as does a group that refuses."""
+    def test_an_unavailable_coordinator_answers_the_other_partitions(self) -> None:
+        """A group that rejects the commit answers them in the same way (O-COMMIT-05, O-COMMIT-06, O-COMMIT-07)."""
         scene = OffsetScene()
         scene.feed(Unload(0, leader_epoch=None))
         assert scene.commit({**ONE, ("x", 0): 1}) == {
@@ -74,7 +74,7 @@ class TestBeforeTheGroup:
 
 
 class TestWhatIsStored:
-    def test_what_a_commit_says_and_when_it_came(self) -> None:
+    def test_a_commit_keeps_its_metadata_and_time(self) -> None:
         """O-COMMIT-09, O-COMMIT-13, O-COMMIT-14."""
         scene = OffsetScene()
         scene.now = 70
@@ -88,7 +88,7 @@ class TestWhatIsStored:
 
     @pytest.mark.parametrize("version", [2, 4])
     def test_a_time_to_expire(self, version: int) -> None:
-        """O-COMMIT-14, F-REC-20: there is no place for the topic's id beside it."""
+        """There is no field for the topic's id beside it (O-COMMIT-14, F-REC-20)."""
         scene = OffsetScene()
         scene.now = 70
         scene.commit(ONE, version=version, retention=30)
@@ -96,7 +96,7 @@ class TestWhatIsStored:
         assert (view.expire_timestamp, view.topic_id) == (100, o.ZERO_ID)
 
     def test_kafka_keeps_the_id_that_its_record_lacks(self) -> None:
-        """O-COMMIT-14 (Kafka fault)."""
+        """A Kafka fault (O-COMMIT-14)."""
         scene = OffsetScene(KAFKA_4_4)
         scene.commit(ONE, version=4, retention=30)
         assert scene.views()[0].topic_id == A
@@ -124,7 +124,7 @@ class TestWhatIsStored:
 
 
 class TestSimpleGroups:
-    def test_a_commit_of_nobody_makes_one(self) -> None:
+    def test_a_commit_without_a_member_creates_a_group(self) -> None:
         """O-COMMIT-20, O-COMMIT-24, O-COMMIT-37."""
         scene = OffsetScene()
         assert scene.commit(ONE, member="whoever", instance="i") == DONE
@@ -143,7 +143,7 @@ class TestSimpleGroups:
 
     @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_4], ids=lambda profile: profile.name)
     def test_a_commit_of_which_nothing_is_accepted(self, profile) -> None:
-        """O-COMMIT-39: Kafka leaves a group, which its next look for old offsets takes away."""
+        """Kafka leaves a group, which its next check for expired offsets removes (O-COMMIT-39)."""
         scene = OffsetScene(profile, offset_metadata_max_bytes=1)
         scene.commit(ONE, metadata="too long")
         kafka = profile is KAFKA_4_4
@@ -154,7 +154,7 @@ class TestSimpleGroups:
         scene.expire(0)
         assert GROUP not in scene.state.groups
 
-    def test_what_kafka_left_goes_when_the_next_append_fails(self) -> None:
+    def test_groups_that_kafka_left_are_removed_when_the_next_append_fails(self) -> None:
         """O-COMMIT-39, O-COMMIT-40, F-RT-08."""
         scene = OffsetScene(KAFKA_4_4, log="late", offset_metadata_max_bytes=1)
         scene.commit(ONE, metadata="too long")
@@ -180,7 +180,7 @@ class TestClassicGroups:
         assert scene.commit(ONE, -1, "", instance="i") == at_everything(ErrorCode.UNKNOWN_MEMBER_ID)
 
     def test_a_commit_is_heard_as_a_heartbeat(self) -> None:
-        """O-COMMIT-28; a refused one is not."""
+        """An accepted commit counts as a heartbeat; a rejected one does not (O-COMMIT-28)."""
         scene = OffsetScene()
         first, second = scene.stable(2)
         scene.now += 3_000
@@ -198,7 +198,7 @@ class TestClassicGroups:
         assert scene.commit(ONE, 1, second, instance="i3") == at_everything(ErrorCode.UNKNOWN_MEMBER_ID)
 
     def test_within_a_rebalance(self) -> None:
-        """O-COMMIT-27, O-COMMIT-35: the finished generation may commit until the next one begins."""
+        """The completed generation may commit until the next one begins (O-COMMIT-27, O-COMMIT-35)."""
         scene = OffsetScene()
         first, second = scene.stable(2)
         scene.join(first, data=b"x")
@@ -211,7 +211,7 @@ class TestClassicGroups:
 
 
 def consumers(profile=INTENDED) -> OffsetScene:
-    """Members m1 and m2 share topic a, both at one epoch."""
+    """Return a scene in which m1 and m2 share topic a, both at one epoch."""
     scene = OffsetScene(profile)
     scene.come("m1", "a")
     scene.pass_time(LATER)
@@ -225,7 +225,7 @@ def consumers(profile=INTENDED) -> OffsetScene:
 
 
 class TestConsumerGroups:
-    def test_an_empty_one_takes_commits_of_nobody(self) -> None:
+    def test_an_empty_group_takes_commits_without_a_member(self) -> None:
         """O-COMMIT-29, O-COMMIT-30."""
         scene = consumers()
         assert scene.commit(ONE) == at_everything(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -242,13 +242,13 @@ class TestConsumerGroups:
         assert scene.commit(ONE, epoch, "m1") == DONE
 
     def test_the_epoch_of_now_is_good_for_anything(self) -> None:
-        """O-COMMIT-13, O-COMMIT-33: ownership is not asked for."""
+        """Ownership is not checked (O-COMMIT-13, O-COMMIT-33)."""
         scene = consumers()
         epoch = scene.seen.group_epoch
         assert scene.commit({("b", 1): 3}, epoch, "m1") == {("b", 1): NONE}
         assert scene.commit(ONE, epoch + 1, "m1") == at_everything(ErrorCode.STALE_MEMBER_EPOCH)
 
-    def test_an_older_epoch_is_good_for_what_was_kept(self) -> None:
+    def test_an_older_epoch_passes_for_partitions_that_the_member_kept(self) -> None:
         """O-COMMIT-32, O-COMMIT-36, O-COMMIT-41."""
         scene = consumers()
         old = scene.seen.group_epoch - 1
@@ -263,7 +263,7 @@ class TestConsumerGroups:
         assert scene.stored() == before
         assert set(scene.commit({("b", 0): 1}, old, "m1").values()) == {ErrorCode.STALE_MEMBER_EPOCH}
 
-    def test_what_is_to_be_revoked_may_be_committed(self) -> None:
+    def test_a_partition_to_revoke_may_be_committed(self) -> None:
         """O-COMMIT-42."""
         scene = OffsetScene()
         scene.come("m1", "a")
@@ -280,8 +280,8 @@ class TestConsumerGroups:
             assert scene.commit({("a", number): 1}, tried, "m1") == {("a", number): error}
         assert scene.commit({("a", number): 1}, epoch + 1, "m1") == {("a", number): ErrorCode.STALE_MEMBER_EPOCH}
 
-    def test_what_is_to_be_revoked_may_be_committed_with_an_older_epoch(self) -> None:
-        """O-COMMIT-41, O-COMMIT-42: the member got the partition at an epoch before its own."""
+    def test_a_partition_to_revoke_may_be_committed_with_an_older_epoch(self) -> None:
+        """The member got the partition before its present epoch (O-COMMIT-41, O-COMMIT-42)."""
         scene = OffsetScene()
         scene.come("m1", "a")
         for name, topic in (("m0", "b"), ("m2", "a")):
@@ -297,13 +297,13 @@ class TestConsumerGroups:
             assert scene.commit({("a", number): 1}, tried, "m1") == {("a", number): error}
 
     def test_before_4_3_it_is_good_for_nothing(self) -> None:
-        """O-COMMIT-36 (4.0–4.2)."""
+        """In 4.0 to 4.2 (O-COMMIT-36)."""
         scene = consumers(KAFKA_4_2)
         old, kept = scene.seen.group_epoch - 1, scene.who("m1").assigned[0].partitions
         assert set(scene.commit({("a", kept[0]): 1}, old, "m1").values()) == {ErrorCode.STALE_MEMBER_EPOCH}
 
     def test_too_long_metadata_is_not_looked_at_for_its_epoch(self) -> None:
-        """O-COMMIT-32: such a partition cannot fail the request by itself."""
+        """Such a partition alone cannot fail the request (O-COMMIT-32)."""
         scene = OffsetScene(offset_metadata_max_bytes=1)
         scene.come("m1", "a")
         epoch = scene.who("m1").member_epoch
@@ -312,7 +312,7 @@ class TestConsumerGroups:
         }
 
     def test_a_member_that_left_for_a_while(self) -> None:
-        """O-COMMIT-33: its epoch is −2."""
+        """Its epoch is −2 (O-COMMIT-33)."""
         scene = OffsetScene()
         scene.come("m1", "a", instance="i")
         epoch = scene.who("m1").member_epoch
@@ -321,7 +321,7 @@ class TestConsumerGroups:
         for other in (epoch, -1):
             assert scene.commit(ONE, other, "m1") == at_everything(ErrorCode.STALE_MEMBER_EPOCH)
 
-    def test_classic_members_are_told_in_their_words(self) -> None:
+    def test_classic_members_get_errors_of_the_classic_protocol(self) -> None:
         """O-COMMIT-31, O-COMMIT-32."""
         scene = OffsetScene()
         first, _ = scene.classic("i1", "i2")
@@ -344,7 +344,7 @@ class TestTheLog:
         assert scene.told(2) == {("a", 1): NONE}
 
     def test_a_failed_append_takes_everything_back(self) -> None:
-        """O-COMMIT-11, O-COMMIT-40, F-RT-08, F-RT-10; what was refused before is told as it was."""
+        """Rows that were rejected before keep their errors (O-COMMIT-11, O-COMMIT-40, F-RT-08, F-RT-10)."""
         scene = OffsetScene(log="late")
         scene.commit(ONE, group="other")
         scene.commit({**ONE, ("x", 0): 1})
@@ -359,7 +359,7 @@ class TestTheLog:
         scene.replicate()
         assert scene.told(1) == DONE
 
-    def test_a_timeout_is_told_and_undoes_nothing(self) -> None:
+    def test_a_timeout_is_reported_and_undoes_nothing(self) -> None:
         """O-COMMIT-11, O-COMMIT-12, F-RT-09."""
         for profile in (INTENDED, KAFKA_4_4):
             scene = OffsetScene(profile, log="late")
@@ -370,7 +370,7 @@ class TestTheLog:
             scene.replicate()
             assert scene.read({"a": (0,)}) == ONE
 
-    def test_who_loses_the_partition_says_so(self) -> None:
+    def test_a_coordinator_that_loses_the_partition_answers_not_coordinator(self) -> None:
         """F-UNLOAD-01."""
         scene = OffsetScene(log="late")
         scene.commit(ONE)
@@ -405,7 +405,7 @@ def test_an_assignment_by_hand_and_a_group_do_not_mix() -> None:
 
 
 def test_a_topic_that_came_again() -> None:
-    """O-EXP-23, O-FETCH-06: what was committed for the one before is gone with it."""
+    """Offsets of the previous topic are deleted with it (O-EXP-23, O-FETCH-06)."""
     scene = OffsetScene()
     scene.commit({("a", 0): 5, ("b", 0): 6})
     since = len(scene.records)

@@ -1,4 +1,4 @@
-"""Offsets that are deleted, go with their group or topic, or grow too old (6.5, 6.6)."""
+"""Offsets that are deleted by request, with their group or topic, or by expiry (6.5, 6.6)."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ from .scene import GROUP
 
 ONE = {("a", 0): 5}
 KEPT = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-R = 10_000  #: retention, and how often is looked: less often than sessions end
+R = 10_000  #: retention and check interval: checks come less often than sessions end
 EVERY = 1_000
 
 
@@ -28,7 +28,8 @@ def wants(*topics: str) -> bytes:
 
 
 def joined(topics: Iterable[str] | None, kind: str = "consumer", **settings: int) -> tuple[OffsetScene, str]:
-    """One static member, Stable, which subscribes to these topics; None: what it says is no subscription."""
+    """Return a group with one static member, Stable, which subscribes to these topics; None: its metadata is not a
+    subscription."""
     scene = OffsetScene(**settings)
     data = b"?" if topics is None else wants(*topics)
     number = scene.join("", instance="i", data=data, session=1_800_000, kind=kind)
@@ -41,12 +42,12 @@ def joined(topics: Iterable[str] | None, kind: str = "consumer", **settings: int
 
 
 def old(profile=INTENDED, **more: object) -> OffsetScene:
-    """A stage on which offsets grow old fast."""
+    """Return a scene in which offsets expire soon."""
     return OffsetScene(profile, offsets_retention_ms=R, offsets_retention_check_interval_ms=EVERY, **more)
 
 
 class TestOffsetDelete:
-    def test_what_is_refused_before_the_group(self) -> None:
+    def test_errors_before_the_group_is_looked_up(self) -> None:
         """O-DEL-01, O-DEL-02, O-DEL-03."""
         scene = OffsetScene()
         scene.commit(ONE)
@@ -67,7 +68,7 @@ class TestOffsetDelete:
         scene.state = scene.state._replace(running=False)
         assert scene.delete({"a": (0,)}, group="") is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
-    def test_tombstones_for_what_is_there(self) -> None:
+    def test_tombstones_for_existing_offsets(self) -> None:
         """O-DEL-06."""
         scene = OffsetScene()
         scene.commit(ONE)
@@ -78,8 +79,8 @@ class TestOffsetDelete:
         assert GROUP in scene.state.groups
         assert not scene.state.offsets.groups
 
-    def test_what_is_pending_goes_too(self) -> None:
-        """O-DEL-09, O-TXN-10: it does not come back; other groups of the producer are as before."""
+    def test_pending_offsets_are_deleted_too(self) -> None:
+        """They do not come back; the producer's other groups are unchanged (O-DEL-09, O-TXN-10)."""
         scene = OffsetScene()
         scene.transact(ONE)
         scene.transact({("a", 1): 8})
@@ -90,8 +91,8 @@ class TestOffsetDelete:
         assert scene.read() == {("a", 1): 8}
         assert scene.read(group="other") == ONE
 
-    def test_a_consumer_group_keeps_what_it_subscribes_to(self) -> None:
-        """O-DEL-05, O-DEL-07: by name, or by a regex that is resolved."""
+    def test_a_consumer_group_keeps_the_offsets_of_subscribed_topics(self) -> None:
+        """The subscription is by name, or by a resolved regex (O-DEL-05, O-DEL-07)."""
         scene = OffsetScene()
         scene.come("m1", "a")
         scene.commit({("a", 0): 5, ("b", 0): 6}, scene.who("m1").member_epoch, "m1")
@@ -111,7 +112,7 @@ class TestOffsetDelete:
         assert scene.now_in is GroupState.EMPTY
         assert scene.delete({"a": (0,)}) == {("a", 0): NONE}
 
-    def test_one_whose_subscriptions_cannot_be_read(self) -> None:
+    def test_a_member_with_unreadable_subscriptions(self) -> None:
         """O-DEL-07, G-DATA-10."""
         scene, _ = joined(None)
         assert scene.delete({"a": (0,), "b": (0,)}) == {("a", 0): KEPT, ("b", 0): KEPT}
@@ -191,7 +192,7 @@ class TestDeletedTopics:
 
     @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_2], ids=lambda profile: profile.name)
     def test_by_name_and_id(self, profile) -> None:
-        """O-EXP-23, V-57: an offset that is stored with another id stays; before 4.3 ids do not matter."""
+        """An offset that is stored with another id stays; before 4.3 ids do not matter (O-EXP-23, V-57)."""
         scene = OffsetScene(profile)
         scene.commit({("a", 0): 5, ("b", 0): 6}, version=4, retention=10**9)
         scene.commit({("a", 1): 5})
@@ -227,7 +228,7 @@ class TestDeletedTopics:
         scene.topics()
         assert not scene.stored()
 
-    def test_what_finds_nothing_waits_for_what_was_written_before(self) -> None:
+    def test_a_deletion_without_offsets_waits_for_earlier_writes(self) -> None:
         """O-EXP-23, F-RT-16."""
         scene = OffsetScene(log="late")
         scene.commit({("b", 0): 1})
@@ -237,7 +238,7 @@ class TestDeletedTopics:
         assert waiting < 0
         assert not scene.state.ends[1:]  # it wrote nothing
 
-    def test_a_failure_is_not_told(self) -> None:
+    def test_a_failed_append_is_not_reported(self) -> None:
         """O-EXP-23."""
         scene = OffsetScene(log="late")
         scene.commit(ONE)
@@ -250,7 +251,7 @@ class TestDeletedTopics:
 
 class TestExpiry:
     def test_a_simple_group_by_the_time_of_each_commit(self) -> None:
-        """O-EXP-04, O-EXP-12, O-EXP-20: the group goes with the last offset, by a tombstone of its own."""
+        """The group is removed with its last offset, by a separate tombstone (O-EXP-04, O-EXP-12, O-EXP-20)."""
         scene = old()
         scene.commit(ONE)
         scene.now = 4_000
@@ -268,7 +269,7 @@ class TestExpiry:
         assert scene.records[-1].key == GroupMetadataKey(GROUP)
         assert not scene.state.groups
 
-    def test_a_time_of_its_own(self) -> None:
+    def test_a_commit_may_have_its_own_expiry(self) -> None:
         """O-EXP-01."""
         scene = old()
         scene.commit(ONE, version=4, retention=3 * R)
@@ -281,7 +282,7 @@ class TestExpiry:
         assert not scene.stored()
 
     def test_an_empty_classic_group_by_when_it_became_so(self) -> None:
-        """O-EXP-02, O-EXP-13, O-EXP-15: also what was committed later, and after a reload."""
+        """Later commits expire too, also after a reload (O-EXP-02, O-EXP-13, O-EXP-15)."""
         scene, name = joined(["a"], offsets_retention_ms=R, offsets_retention_check_interval_ms=EVERY)
         scene.commit(ONE, 1, name)
         scene.now += R
@@ -307,7 +308,7 @@ class TestExpiry:
         assert GROUP in scene.state.groups
 
     @pytest.mark.parametrize(("topics", "kind"), [(None, "consumer"), (["a"], "connect")])
-    def test_one_of_which_that_is_not_known(self, topics: list[str] | None, kind: str) -> None:
+    def test_offsets_of_a_group_with_an_unknown_subscription_stay(self, topics: list[str] | None, kind: str) -> None:
         """O-EXP-06."""
         scene, name = joined(topics, kind, offsets_retention_ms=R, offsets_retention_check_interval_ms=EVERY)
         scene.commit({("b", 0): 6}, 1, name)
@@ -338,7 +339,7 @@ class TestExpiry:
         assert scene.written(since + 1) == ["TargetEpoch†", "PartitionMetadata†", "GroupEpoch†"]
         assert not scene.state.groups
 
-    def test_what_is_pending(self) -> None:
+    def test_pending_offsets_do_not_expire(self) -> None:
         """O-EXP-11, O-EXP-20, O-EXP-24."""
         scene = old()
         scene.commit({("a", 0): 5, ("a", 1): 5})
@@ -362,7 +363,7 @@ class TestExpiry:
         assert scene.joined(scene.join(name)).error_code is ErrorCode.UNKNOWN_MEMBER_ID
 
     def test_it_comes_again(self) -> None:
-        """O-EXP-26, F-LOAD-07: one interval after a load, then after each time, then after a failure."""
+        """Checks run one interval after a load, then after each check, and after a failure (O-EXP-26, F-LOAD-07)."""
         key = TimerKey(TimerKind.EXPIRY)
         scene = OffsetScene(log="late", offsets_retention_ms=R, offsets_retention_check_interval_ms=2 * R)
         assert scene.timers == {key: 2 * R}

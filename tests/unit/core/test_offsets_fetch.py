@@ -1,4 +1,4 @@
-"""OffsetFetch: who may, which state is read, what is shown (6.4)."""
+"""OffsetFetch: permission, the state that is read, and the content of the answer (6.4)."""
 
 import pytest
 
@@ -46,12 +46,12 @@ class TestWhatIsShown:
         assert answer is not None
         assert [(topic.name, topic.topic_id) for topic in answer.topics] == [("", A), ("", B)]
 
-    def test_by_id_what_has_none_is_left_out(self) -> None:
+    def test_a_fetch_by_id_leaves_out_offsets_without_id(self) -> None:
         """O-FETCH-13."""
         scene = OffsetScene(log="late")
         scene.commit({("a", 0): 5, ("b", 0): 6})
         scene.replicate()
-        scene.topics(Topic("b", B, 2))  # the offsets of a go, but that is not replicated yet
+        scene.topics(Topic("b", B, 2))  # the offsets of a are removed, but that is not replicated yet
         answer = scene.asks(version=10)
         assert answer is not None
         assert [topic.topic_id for topic in answer.topics] == [B]
@@ -67,7 +67,7 @@ class TestWhatIsShown:
         answer = scene.asks({"a": (0,)}, version=10, ids={"a": again})
         assert answer is not None
         assert answer.topics[0].partitions[0].committed_offset == -1
-        assert scene.read({"a": (0,)}) == ONE  # who names no id sees it until it is gone
+        assert scene.read({"a": (0,)}) == ONE  # a client that names no id sees it until it is deleted
 
     def test_rights_and_unknown_ids(self) -> None:
         """O-FETCH-01, O-FETCH-13, O-FETCH-14."""
@@ -108,7 +108,7 @@ class TestWhatIsShown:
 
 
 class TestWhoMayRead:
-    def test_anybody_reads_a_classic_group(self) -> None:
+    def test_any_client_reads_a_classic_group(self) -> None:
         """O-FETCH-04, O-FETCH-12."""
         scene = OffsetScene()
         first, _ = scene.stable(2)
@@ -138,8 +138,8 @@ class TestWhoMayRead:
         [(INTENDED, ErrorCode.UNKNOWN_MEMBER_ID), (KAFKA_4_4, ErrorCode.UNKNOWN_SERVER_ERROR)],
         ids=lambda value: value.name,
     )
-    def test_an_epoch_of_nobody(self, profile, error: ErrorCode) -> None:
-        """O-FETCH-05 (Kafka fault)."""
+    def test_an_epoch_without_a_member_id(self, profile, error: ErrorCode) -> None:
+        """A Kafka fault (O-FETCH-05)."""
         scene = OffsetScene(profile)
         scene.come("m1", "a")
         assert scene.fetch_error({"a": (0,)}, epoch=0) is error
@@ -155,7 +155,7 @@ class TestWhoMayRead:
 
 
 class TestWhichStateIsRead:
-    def test_what_is_replicated_at_once(self) -> None:
+    def test_offsets_are_read_when_replicated(self) -> None:
         """O-FETCH-07, F-RT-11."""
         scene = OffsetScene(log="late")
         scene.commit(ONE)
@@ -178,7 +178,8 @@ class TestWhichStateIsRead:
         assert answer.groups[0].topics[0].partitions[0].committed_offset == 5
 
     def test_pending_offsets(self) -> None:
-        """O-FETCH-07, O-FETCH-08, INV-TXN-01: a partition that has nothing else is left out of a list of all."""
+        """A partition that has only pending offsets is left out of a list of all (O-FETCH-07, O-FETCH-08,
+        INV-TXN-01)."""
         scene = OffsetScene()
         scene.commit(ONE)
         scene.transact({("a", 0): 9, ("a", 1): 9})
@@ -189,7 +190,7 @@ class TestWhichStateIsRead:
         assert scene.read(stable=True) == {("a", 0): UNSTABLE}
 
     def test_pending_offsets_of_no_group(self) -> None:
-        """O-FETCH-03: whoever asks for stable offsets waits for the transaction all the same."""
+        """A client that asks for stable offsets still waits for the transaction (O-FETCH-03)."""
         scene = OffsetScene()
         scene.transact({("a", 0): 9})
         del scene.state.groups[GROUP]
@@ -197,7 +198,7 @@ class TestWhichStateIsRead:
         assert scene.read({"a": (0,)}) == {("a", 0): -1}
         assert scene.read(stable=True) == {}
 
-    def test_what_it_waits_for_is_late(self) -> None:
+    def test_a_stable_fetch_fails_when_the_pending_commit_times_out(self) -> None:
         """O-FETCH-09, F-RT-10."""
         scene = OffsetScene(log="late")
         scene.commit(ONE)
@@ -209,7 +210,7 @@ class TestWhichStateIsRead:
         assert scene.told(1) == {("a", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
 
     def test_the_partition_is_lost(self) -> None:
-        """O-FETCH-08, F-UNLOAD-01: who was refused before is told that."""
+        """A group that was rejected before keeps its error (O-FETCH-08, F-UNLOAD-01)."""
         scene = OffsetScene(log="late")
         scene.commit(ONE)
         groups = (o.OffsetFetchRequestGroup(GROUP), o.OffsetFetchRequestGroup("denied"))
@@ -238,7 +239,7 @@ class TestNotServing:
         assert scene.fetch_error(stable=True) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def test_a_coordinator_that_is_down(self) -> None:
-        """O-FETCH-02, O-FETCH-14: in version 1 the rows that are settled stay."""
+        """In version 1 the rows that have an error already keep it (O-FETCH-02, O-FETCH-14)."""
         scene = OffsetScene()
         scene.state = scene.state._replace(running=False)
         assert scene.fetch_error({"a": (0,)}) is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -249,14 +250,14 @@ class TestNotServing:
 
 
 def test_a_group_out_of_sight_takes_its_offsets_along() -> None:
-    """G-DATA-42, C-JOIN-15, O-FETCH-03: they are there again when the group is."""
+    """They are there again when the group is (G-DATA-42, C-JOIN-15, O-FETCH-03)."""
     scene = OffsetScene(KAFKA_4_4)
     scene.come("m1", "a")
     scene.commit(ONE, scene.who("m1").member_epoch, "m1")
     scene.ok("m1", -1)
     scene.join("stranger")
     assert GROUP not in scene.state.groups
-    scene.commit({("b", 0): 1}, group="other")  # whose record the change counts as
+    scene.commit({("b", 0): 1}, group="other")  # the change counts as that of this record
     assert scene.read({"a": (0,)}) == {("a", 0): -1}
     assert scene.stored() == ONE
     scene.commit({("a", 1): 6})
@@ -264,7 +265,7 @@ def test_a_group_out_of_sight_takes_its_offsets_along() -> None:
 
 
 def test_images_need_not_know_a_topic_that_was_committed() -> None:
-    """O-EXP-23: an image that comes while nobody serves takes nothing away."""
+    """A change of topics while no coordinator is active deletes nothing (O-EXP-23)."""
     scene = OffsetScene()
     scene.commit(ONE)
     records = list(scene.records)

@@ -69,7 +69,7 @@ def test_transactions_are_as_open_as_they_were(profile) -> None:
 
 @pytest.mark.parametrize(("profile", "loads"), [(INTENDED, True), (KAFKA_4_4, False)], ids=["intended", "kafka-4.4"])
 def test_a_tombstone_of_the_group_after_an_offset(profile, loads: bool) -> None:
-    """F-REPLAY-06: a compacted log may have lost what came before it."""
+    """A compacted log may have lost earlier records (F-REPLAY-06)."""
     state = loaded(profile, offset(), Record(ConsumerGroupMetadataKey(GROUP), None), offset(1))
     assert (state.status is Status.ACTIVE) is loads
     assert (GROUP in state.groups) is loads
@@ -77,7 +77,8 @@ def test_a_tombstone_of_the_group_after_an_offset(profile, loads: bool) -> None:
 
 @BOTH
 def test_offsets_stay_when_the_group_goes(profile) -> None:
-    """G-DATA-42, F-REPLAY-16: of offsets that are left intended makes a simple group, so that somebody can see them."""
+    """Under ``intended``, remaining offsets create a simple group, so that tools can see them (G-DATA-42,
+    F-REPLAY-16)."""
     state = loaded(profile, offset(), Record(GroupMetadataKey(GROUP), None))
     assert len(coordinator.offsets_view(state).committed) == 1
     assert (GROUP in state.groups) is (profile is INTENDED)
@@ -85,7 +86,7 @@ def test_offsets_stay_when_the_group_goes(profile) -> None:
 
 @BOTH
 def test_part_by_part_or_whole(profile) -> None:
-    """INV-REPLAY-01: a later part of a log goes on from an earlier one."""
+    """A later part of a log continues an earlier one (INV-REPLAY-01)."""
     scene = OffsetScene(profile)
     scene.commit({("a", 0): 1, ("b", 0): 1})
     scene.transact({("a", 0): 2, ("a", 1): 2})
@@ -104,7 +105,7 @@ def test_part_by_part_or_whole(profile) -> None:
 
 
 def test_many_offsets_are_kept_as_they_are() -> None:
-    """Beyond the size of a small mapping."""
+    """More entries than a small map holds."""
     records = [offset(number % 700, number, 3 if number % 3 == 0 else None) for number in range(2_000)]
     state = loaded(INTENDED, *records)
     shown = coordinator.offsets_view(state)
@@ -120,8 +121,8 @@ def test_many_offsets_are_kept_as_they_are() -> None:
     assert not ended.offsets.producers
 
 
-def test_what_is_not_replicated_is_written_on_and_not_read() -> None:
-    """F-LOAD-01, F-RT-11: a load goes up to the end of the log; reads stop at the high watermark."""
+def test_unreplicated_records_are_extended_and_not_read() -> None:
+    """A load reads up to the end of the log; reads stop at the high watermark (F-LOAD-01, F-RT-11)."""
     records = (offset(0, 5), offset(1, 5), offset(0, 6), offset(1, None))
     for replicated, read in ((4, (6, -1)), (2, (5, 5)), (0, (-1, -1))):
         state = coordinator.initial_state(Settings(), INTENDED)
@@ -135,8 +136,8 @@ def test_what_is_not_replicated_is_written_on_and_not_read() -> None:
         assert fetched(state) == (6, -1)
 
 
-def test_an_answer_waits_for_what_was_loaded() -> None:
-    """F-RT-07: a write that comes after a load which is not all replicated is answered behind it."""
+def test_an_answer_waits_for_the_loaded_records() -> None:
+    """A write after a load that is not completely replicated is answered after the loaded records are (F-RT-07)."""
     state = coordinator.initial_state(Settings(), INTENDED)
     state, _ = coordinator.step(state, Load(0, leader_epoch=1, records=(offset(0, 5),), committed=0), FirstOf())
     body = OffsetDeleteRequest(GROUP, ())

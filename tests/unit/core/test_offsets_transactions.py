@@ -1,4 +1,4 @@
-"""Offsets that count when a transaction ends (6.3)."""
+"""Offsets that take effect when a transaction ends (6.3)."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def at_everything(error: ErrorCode) -> dict[tuple[str, int], ErrorCode]:
 
 
 class TestPending:
-    def test_nobody_sees_it_before_the_end(self) -> None:
+    def test_pending_offsets_are_invisible_before_the_end(self) -> None:
         """O-TXN-07, O-TXN-08, INV-TXN-01."""
         scene = OffsetScene()
         assert scene.transact(ONE) == DONE
@@ -46,7 +46,7 @@ class TestPending:
         assert not scene.state.offsets.producers
 
     def test_a_later_plain_commit_stays(self) -> None:
-        """O-TXN-08: what counts is which record is the later one."""
+        """The later record counts (O-TXN-08)."""
         scene = OffsetScene()
         scene.commit({("a", 0): 1, ("a", 1): 1})
         scene.transact({("a", 0): 2, ("a", 1): 2})
@@ -54,7 +54,7 @@ class TestPending:
         scene.end()
         assert scene.read() == {("a", 0): 3, ("a", 1): 2}
 
-    def test_a_producer_replaces_what_it_has_pending(self) -> None:
+    def test_a_producer_replaces_its_pending_offset(self) -> None:
         """O-TXN-09."""
         scene = OffsetScene()
         scene.transact(ONE)
@@ -64,7 +64,7 @@ class TestPending:
         assert scene.read(stable=True) == {("a", 0): 6}
 
     def test_of_two_producers_each_has_its_own(self) -> None:
-        """O-TXN-08, G-DATA-41: the partition is unstable until both are through."""
+        """The partition is unstable until both transactions end (O-TXN-08, G-DATA-41)."""
         scene = OffsetScene()
         scene.transact(ONE, producer=1)
         scene.transact({("a", 0): 6}, producer=2)
@@ -120,7 +120,7 @@ class TestWhoMayCommit:
         assert scene.transact(ONE, group="") == at_everything(ErrorCode.INVALID_GROUP_ID)
         assert scene.commit(ONE, group="") == DONE
 
-    def test_old_producers_are_not_told_that_it_loads(self) -> None:
+    def test_old_producers_do_not_get_coordinator_load_in_progress(self) -> None:
         """O-TXN-02."""
         scene = OffsetScene()
         scene.feed(Unload(0, leader_epoch=None))
@@ -161,7 +161,7 @@ class TestWhoMayCommit:
         assert scene.timer(TimerKind.SESSION, first) is not None
 
     def test_a_consumer_group(self) -> None:
-        """O-TXN-05, O-TXN-16: whatever the version of the request."""
+        """In every version of the request (O-TXN-05, O-TXN-16)."""
         scene = OffsetScene()
         scene.come("m1", "a")
         epoch = scene.who("m1").member_epoch

@@ -1,5 +1,5 @@
-"""A mapping that is never changed says what a dictionary says, in its order, also of earlier versions, and whatever the
-keys hash to; and so do the outcomes of a core in which every mapping is a tree."""
+"""A persistent map equals a dictionary, in its order, also in earlier versions, and whatever the keys hash to. The
+outcomes of a core in which every map is a tree are the same."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fencepost_conformance.generate.plan import GroupProtocol
 
 @dataclass(frozen=True)
 class Alike:
-    """All of them hash to the same."""
+    """Keys with the same hash."""
 
     number: int
 
@@ -40,7 +40,7 @@ class Alike:
 
 
 @pytest.mark.parametrize(("key", "count"), [(str, 400), (int, 400), (lambda n: -n * 16**5, 400), (Alike, 200)])
-def test_it_says_what_a_dictionary_says(key: Callable[[int], object], count: int) -> None:
+def test_a_persistent_map_behaves_like_a_dictionary(key: Callable[[int], object], count: int) -> None:
     rng, keys = Random(1), [key(number) for number in range(count)]
     now: Mapping[object, int] = {}
     expected: dict[object, int] = {}
@@ -50,7 +50,7 @@ def test_it_says_what_a_dictionary_says(key: Callable[[int], object], count: int
         draft = edit(now)
         for each in rng.sample(keys, rng.choice((1, 1, 3))):
             for mapping in (draft, expected):
-                if step % 7 == 0:  # taken away and put in anew, it is the last
+                if step % 7 == 0:  # removed and added again, it is the last
                     mapping.pop(each, None)
             if rng.random() < grows:
                 draft[each] = expected[each] = step
@@ -87,14 +87,14 @@ def test_one_entry_comes_goes_or_is_exchanged() -> None:
 
 
 @pytest.mark.parametrize("count", [5, 5_000])
-def test_what_was_exchanged_is_found(count: int) -> None:
+def test_exchanged_values_are_found(count: int) -> None:
     before = frozen({number: (number,) for number in range(count)})
     after = changed(before, {3: (3,), 1: None, count: (0,)})
     assert [key for key, _ in exchanged(before, after)] == [1, 3]
     assert exchanged(before, before) == []
 
 
-def test_a_set_says_what_a_set_says() -> None:
+def test_a_persistent_set_behaves_like_a_set() -> None:
     rng, now, expected = Random(2), frozen_set(()), set[int]()
     for step in range(3_000):
         each = rng.randrange(300)
@@ -108,7 +108,7 @@ def test_a_set_says_what_a_set_says() -> None:
 
 
 def test_a_change_costs_the_same_however_much_there_is() -> None:
-    """It copies what is on the way to one entry, and nothing beside."""
+    """The map copies the nodes on the way to one entry, and no others."""
     many = frozen(dict.fromkeys(range(100_000), 0))
     after = with_entry(many, 5, 1)
     assert isinstance(many, PersistentMap)
@@ -120,7 +120,7 @@ def test_a_change_costs_the_same_however_much_there_is() -> None:
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=lambda profile: profile.name)
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
-def test_outcomes_are_the_same_whatever_the_maps_are(
+def test_outcomes_do_not_depend_on_the_kind_of_map(
     monkeypatch: pytest.MonkeyPatch, profile: Profile, protocol: GroupProtocol
 ) -> None:
     seeds = range(8)

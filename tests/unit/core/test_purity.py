@@ -1,4 +1,4 @@
-"""A step is a function: the same arguments give the same result, and the state it was given stays as it was."""
+"""A step is a function: the same arguments give the same result, and the given state is unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fencepost_conformance.targets.ids import MemberIds
 
 
 @pytest.mark.parametrize("profile", [KAFKA_4_3, INTENDED], ids=lambda profile: profile.name)
-def test_a_step_changes_nothing_but_what_it_returns(profile: Profile) -> None:
+def test_a_step_changes_only_the_state_that_it_returns(profile: Profile) -> None:
     for seed in range(12):
         trace = generate(seed, profile)
         assert trace.failure is None
@@ -37,7 +37,8 @@ def test_a_step_changes_nothing_but_what_it_returns(profile: Profile) -> None:
 
 
 def test_no_soft_state_is_left_when_all_is_quiet() -> None:
-    """Everything replicated and nobody parked: no operation is open, no change is pending."""
+    """Check a state in which everything is replicated and no request is parked: no operation and no change is
+    pending."""
     for seed in range(40, 60):
         trace = generate(seed, INTENDED)
         choices = JavaOrder(MemberIds())

@@ -1,4 +1,4 @@
-"""Each cause of a rebalance, as the core reports it, and what is reported of the rebalance until it ends."""
+"""Each cause of a rebalance that the core reports, and the reports until the rebalance ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ C = "(client c at /127.0.0.1)"
 
 
 class Reported(MixedScene):
-    """Keeps what is reported of rebalances."""
+    """A scene that keeps the reports of rebalances."""
 
     def feed(self, event: object) -> Outcome:
         outcome = super().feed(event)  # type: ignore[arg-type]
@@ -41,11 +41,11 @@ class Reported(MixedScene):
 
     @property
     def last(self) -> str:
-        """The cause of the last rebalance."""
+        """Return the cause of the last rebalance."""
         return str(self.started[-1].cause)
 
     def joined_alone(self, *protocols: str) -> str:
-        """Static member i1, Stable in generation 1."""
+        """Return a scene with the static member i1, Stable in generation 1."""
         ask = self.join("", *protocols, instance="i1")
         self.pass_time(self.state.settings.group_initial_rebalance_delay_ms * 2)
         member_id = self.joined(ask).member_id
@@ -53,7 +53,7 @@ class Reported(MixedScene):
         return member_id
 
     def settled(self) -> None:
-        """Members m1 and m2 of a consumer group, both Stable."""
+        """Return a scene with members m1 and m2 of a consumer group, both Stable."""
         self.come("m1", "a")
         self.pass_time(LATER)
         self.come("m2", "a")
@@ -106,7 +106,7 @@ def test_a_member_changes_its_protocols(which: int) -> None:
 
 
 def test_a_follower_rejoins_with_the_same_protocols() -> None:
-    """C-JOIN-55: it learns the generation, and nothing rebalances."""
+    """It gets the generation, and the group does not rebalance (C-JOIN-55)."""
     scene = Reported()
     _, follower = scene.stable(2)
     count = len(scene.reports)
@@ -358,7 +358,7 @@ def test_a_group_is_upgraded_by_a_join_and_downgraded_by_a_departure() -> None:
 
 
 def test_a_group_is_downgraded_by_a_replacement() -> None:
-    """X-DOWN-23: one rebalance, although the request begins an epoch too."""
+    """There is one rebalance, although the request bumps the epoch too (X-DOWN-23)."""
     scene = Reported()
     scene.come("m1", "a", instance="i1")
     scene.pass_time(LATER)

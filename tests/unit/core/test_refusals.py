@@ -1,10 +1,11 @@
-"""What cannot happen is refused by core, model and the harness around Kafka, in the same words.
+"""Core, model and Kafka's harness reject impossible events with the same words.
 
-Compared are the events of ``test_illegal_events`` that have a word of their own: a timer, a task or a place of the log
-that is not there. The others are not Kafka's matter nor the model's: values of a wrong kind do not come through a typed
-driver and have no form on the way into the JVM; the order of times, open ids, epochs and versions are what a driver
-keeps. A refused event is not counted by core and model; the harness counts it, so after one of them the writes of
-timers, which are named by their place, have other names there.
+The tests compare the events of ``test_illegal_events`` that name a timer, a task or a place of the log that does not
+exist. The others concern neither Kafka nor the model: values of a wrong type cannot pass a typed driver or enter the
+JVM; a driver keeps the order of times, open ids, epochs and versions.
+
+Core and model do not count a rejected event; the harness does. After one, the writes of timers, which are named by
+their place, have other names there.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from .scene import GROUP
 from .test_illegal_events import ALL, Bad
 
 WORDED = [bad for bad in ALL if bad.reason in IMPOSSIBLE]
-#: the harness keeps the log of a partition that was lost, and takes what is said of it; nobody hears of that
+#: the harness keeps the log of a lost partition, and accepts events about it, which have no effect
 KAFKA_TAKES = {"an append after the unload"}
 ROWS = pytest.mark.parametrize("bad", WORDED, ids=[bad.name for bad in WORDED])
 
 
 def staged(bad: Bad) -> tuple[ev.Event, ...]:
-    """The stage, the event, and two requests after it; member ids are as the targets draw them."""
+    """Return the events of the scene, the event, and two requests after it; member ids are those that the targets
+    draw."""
     scene = bad.make()
     event = bad.event(scene)
     ids = MemberIds()
@@ -66,7 +68,7 @@ def test_every_word_is_in_the_table() -> None:
 
 @ROWS
 def test_core_and_model_refuse_it(bad: Bad) -> None:
-    """Alone of all events, and as if it had not come."""
+    """Only this event is rejected, and it has no effect."""
     events = staged(bad)
     settings = bad.make().state.settings
     seen = Core().run(settings, NEWEST_KAFKA, events)
@@ -88,7 +90,7 @@ def test_core_and_model_refuse_it(bad: Bad) -> None:
         assert refused.event == place
 
 
-def test_the_model_allows_no_refusal_of_what_can_happen() -> None:
+def test_the_model_rejects_no_possible_event() -> None:
     events = staged(WORDED[0])[:-3]
     settings = WORDED[0].make().state.settings
     seen = Core().run(settings, NEWEST_KAFKA, events)

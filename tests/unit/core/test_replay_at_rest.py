@@ -1,4 +1,4 @@
-"""``replay`` is for a state that does not serve its partition: the log of one that does grows by its own steps."""
+"""``replay`` is for a state that does not serve its partition: the log of an active one grows by its own steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOVES = ("commit", "transact", "end", "join", "replicate", "unload", "start", "l
 
 
 def moved(scene: OffsetScene, move: str) -> None:
-    """One step, whatever the state is; the partition is won at higher epochs each time."""
+    """Make one step in any state; the partition is loaded at growing epochs."""
     scene.now += 1
     match move:
         case "commit":
@@ -46,7 +46,7 @@ def moved(scene: OffsetScene, move: str) -> None:
 
 
 def require_coherent(state: CoordinatorState) -> None:
-    """The parts of a state that speak of the log say the same (F-RT-04, F-RT-06, F-RT-11)."""
+    """Check that the fields about the log agree (F-RT-04, F-RT-06, F-RT-11)."""
     assert 0 <= state.committed <= state.base <= state.end
     assert list(state.ends) == sorted(state.ends)
     assert all(state.committed < end <= state.end for end in state.ends)
@@ -61,7 +61,7 @@ def require_coherent(state: CoordinatorState) -> None:
 @settings(max_examples=150, derandomize=True)
 @given(st.lists(st.sampled_from(MOVES), max_size=12), st.sampled_from(["later", "at once"]))
 def test_a_state_is_replayed_onto_only_at_rest(moves: list[str], log: str) -> None:
-    """Any state that steps lead to either serves, and is refused, or gives a coherent state that a step accepts
+    """Any reachable state either serves, and ``replay`` raises, or gives a coherent state that a step accepts
     (F-RT-11)."""
     scene = OffsetScene()
     scene.log = log
@@ -84,7 +84,7 @@ def test_a_state_is_replayed_onto_only_at_rest(moves: list[str], log: str) -> No
 
 
 def test_open_writes_are_the_reason() -> None:
-    """It was accepted, and the state said that records were replicated whose changes it still held back."""
+    """Once ``replay`` accepted such a state: it marked records as replicated while their changes were still pending."""
     scene = OffsetScene()
     scene.log = "later"
     scene.commit({("a", 0): 5})
@@ -97,7 +97,7 @@ def test_open_writes_are_the_reason() -> None:
 
 
 def test_a_state_that_was_replayed_serves_once_its_log_is_loaded() -> None:
-    """The legal alternative that the error names."""
+    """The error names this legal alternative."""
     scene = OffsetScene()
     scene.commit({("a", 0): 5})
     state = coordinator.replay(coordinator.initial_state(scene.state.settings, INTENDED), scene.records)

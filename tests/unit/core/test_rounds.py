@@ -1,4 +1,4 @@
-"""Dynamic members through whole rounds: join, sync, heartbeat, leave, expire."""
+"""Dynamic members in whole rounds: join, sync, heartbeat, leave, expire."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_new_member_makes_all_rejoin() -> None:
     assert {member.member_id for member in scene.group().members} == {first, second, third}
 
 
-def test_who_does_not_rejoin_is_out_when_the_join_timer_fires() -> None:
+def test_a_member_that_does_not_rejoin_is_removed_by_the_join_timer() -> None:
     scene = Scene()
     first, second = scene.stable(2)
     again = scene.join(first)
@@ -71,7 +71,7 @@ def test_a_silent_member_expires_and_the_rest_rebalances() -> None:
     assert second not in scene.group().pending_sync
 
 
-def test_who_never_syncs_is_removed_by_the_sync_timer() -> None:
+def test_a_member_that_never_syncs_is_removed_by_the_sync_timer() -> None:
     scene = Scene()
     first, _ = scene.newcomer()
     second, _ = scene.newcomer()

@@ -1,4 +1,4 @@
-"""The server's assignors: their rules one by one, and the properties of section 10.7 over groups made at random."""
+"""The server's assignors: their rules one by one, and the properties of section 10.7 for random groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pairs(share: Mapping[bytes, object]) -> set[tuple[bytes, int]]:
 
 @st.composite
 def groups(draw: st.DrawFn, alike: bool | None = None) -> GroupSpec:
-    """A group whose previous target is disjoint and of existing topics, as every target is."""
+    """Draw a group whose previous target is disjoint and has existing topics, as every target does."""
     topics = draw(st.dictionaries(TOPIC_IDS, st.integers(1, 12), min_size=1, max_size=4))
     same = draw(st.booleans()) if alike is None else alike
     names = draw(st.lists(st.text("abcxyz", min_size=1, max_size=3), min_size=1, max_size=7, unique=True))
@@ -126,7 +126,7 @@ def test_uniform_gives_extras_to_the_last() -> None:
     assert sizes(ASSIGNORS["uniform"](group)) == [1, 1, 2]  # A-UHOM-01
 
 
-def test_uniform_drops_what_is_not_subscribed() -> None:
+def test_uniform_drops_unsubscribed_partitions() -> None:
     group = GroupSpec({"a": member(T, u=(0,)), "b": member(T, t=(0,))}, ALIKE, {T: 2, U: 1})
     assert ASSIGNORS["uniform"](group) == {"a": {T: (1,)}, "b": {T: (0,)}}  # A-UHOM-02
 
@@ -164,7 +164,7 @@ def test_without_members_nothing_is_assigned(name: str) -> None:
 
 
 def test_a_partition_that_two_own_leaves_too_many() -> None:
-    """No target is like that; it must not pass unseen (A-UHOM-06)."""
+    """No target is like that; it must not pass unnoticed (A-UHOM-06)."""
     group = GroupSpec({"a": member(T, t=(0,)), "b": member(T, t=(0, 1, 2))}, ALIKE, {T: 2})
     with pytest.raises(AssignorError, match="left unassigned"):
         ASSIGNORS["uniform"](group)
@@ -175,7 +175,7 @@ def topic(number: int) -> bytes:
 
 
 def test_topics_come_in_the_order_of_a_hash_table() -> None:
-    """A-UHOM-07, as Kafka 4.3.1 was seen to do: 1 and 17 share a bucket of sixteen, 2 and 33 come after them."""
+    """As observed in Kafka 4.3.1: 1 and 17 share a bucket of sixteen, 2 and 33 come after them (A-UHOM-07)."""
     ids = [topic(number) for number in (17, 2, 1, 33)]
     group = GroupSpec({name: member(*ids) for name in "ab"}, ALIKE, dict.fromkeys(ids, 1))
     assert ASSIGNORS["uniform"](group)["a"].keys() == {topic(1), topic(17)}
@@ -185,7 +185,7 @@ def test_topics_come_in_the_order_of_a_hash_table() -> None:
 
 
 def test_numbers_are_given_up_in_the_order_of_a_hash_table() -> None:
-    """A-UHOM-07: eleven numbers are in sixteen buckets, so that 19 comes before 4."""
+    """Eleven numbers are in sixteen buckets, so 19 comes before 4 (A-UHOM-07)."""
     group = GroupSpec(
         {"a": member(T, t=(0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 19)), "b": member(T, t=(7, 8, 9, 10))}, ALIKE, {T: 20}
     )

@@ -46,20 +46,20 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.parametrize(("fields", "words"), BAD, ids=[words for _, words in BAD])
-def test_a_contradiction_is_told(fields: dict[str, Any], words: str) -> None:
+def test_a_contradiction_is_reported(fields: dict[str, Any], words: str) -> None:
     for make in (lambda: Settings(**fields), lambda: replace(Settings(), **fields)):
         with pytest.raises(BadSettings) as refused:
             make()
         assert words in str(refused.value)
 
 
-def test_what_is_unusual_but_no_contradiction() -> None:
+def test_unusual_settings_without_contradiction_are_accepted() -> None:
     Settings(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=1, group_max_session_timeout_ms=1)
     Settings(group_consumer_assignors=("range", "range"), group_consumer_migration_policy=MigrationPolicy.DISABLED)
     Settings(group_consumer_assignment_interval_ms=0, group_consumer_max_assignment_interval_ms=0)
 
 
-def test_a_trace_whose_settings_contradict_each_other_is_refused_with_the_sentence() -> None:
+def test_a_trace_with_contradictory_settings_is_rejected_with_the_reason() -> None:
     header = ln.HeaderLine.model_construct(settings={"group_consumer_assignors": ["sticky"]}, assumed=())
     with pytest.raises(
         ValueError, match=r"^group_consumer_assignors must contain only uniform, range \(got 'sticky'\)"

@@ -20,7 +20,7 @@ from fencepost.sharding import java_hash, partition_for
     ],
 )
 def test_values_of_the_rule_book(group_id: str, value: int, partition: int) -> None:
-    """F-LOC-05: computed by Kafka's own classes, F-LOC-01…03."""
+    """The values were computed by Kafka's own classes (F-LOC-05, F-LOC-01…03)."""
     assert java_hash(group_id) == value
     assert partition_for(group_id, 50) == partition
 

@@ -1,4 +1,4 @@
-"""Static members: replacement by instance id, and what the log says of it."""
+"""Static members: replacement by instance id, and the records of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOTH = pytest.mark.parametrize("profile", [KAFKA_4_3, INTENDED], ids=lambda prof
 
 
 def stable(scene: Scene) -> tuple[str, str]:
-    """A static leader ``i`` and a dynamic follower, Stable in generation 1."""
+    """Return a static leader ``i`` and a dynamic follower, Stable in generation 1."""
     leads = scene.join(instance="i")
     follower, _ = scene.newcomer()
     scene.pass_time(6_000)
@@ -76,7 +76,7 @@ def test_another_vote_is_a_rebalance() -> None:
     assert scene.group().protocol_name == "b"
 
 
-def test_replacement_while_completing_rebalances_and_fences_who_waits() -> None:
+def test_replacement_while_completing_rebalances_and_fences_the_waiting_member() -> None:
     scene = Scene()
     leads = scene.join(instance="i")
     follower, _ = scene.newcomer()
@@ -164,7 +164,8 @@ def test_pending_sync_moves_with_the_member_unless_kafka_does_it() -> None:
 
 
 def test_the_sync_timer_spares_a_member_that_has_just_come_back() -> None:
-    """C-STATIC-16, C-SYNC-20: it owes a SyncGroup, but is owed an answer itself; the rebalance has its JoinGroup."""
+    """The member must still sync, but its own JoinGroup is open, and the rebalance answers it (C-STATIC-16,
+    C-SYNC-20)."""
     scene = Scene()
     leads, _ = scene.newcomer()
     static = scene.join(instance="i")
@@ -186,8 +187,8 @@ def test_the_sync_timer_spares_a_member_that_has_just_come_back() -> None:
     assert scene.now_in is GroupState.COMPLETING_REBALANCE
 
 
-def test_the_sync_timer_removes_a_member_that_came_back_and_was_told() -> None:
-    """C-SYNC-20: whatever became of the record, nobody waits under the id any more."""
+def test_the_sync_timer_removes_a_returning_member_that_was_answered() -> None:
+    """Whether the record was stored or not, no member waits under the id any longer (C-SYNC-20)."""
     for log, wait in (("at once", 0), ("never", 5_000)):
         scene = Scene()
         leads, _ = scene.newcomer()
@@ -219,7 +220,7 @@ def test_while_the_append_is_open_a_rebalance_may_start() -> None:
     new = dict(scene.group().static_members)["i"]
     assert scene.member(new).awaiting_join  # C-STATIC-17
     scene.join(follower, "range", data=b"new")
-    assert scene.joined(back).generation_id == 2  # both wait, so the round is over at once
+    assert scene.joined(back).generation_id == 2  # both wait, so the round ends immediately
     scene.replicate()
     assert scene.joined(back).skip_assignment is False
     assert leader != new
@@ -235,7 +236,7 @@ def test_undoing_a_chain_of_replacements_mixes_members_up_in_kafka() -> None:
     fenced = scene.joined(first).member_id
     scene.pass_time(5_000)
     assert scene.joined(second).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert dict(scene.group().static_members)["i"] == fenced  # C-STATIC-18: an id that nobody holds
+    assert dict(scene.group().static_members)["i"] == fenced  # C-STATIC-18: an id that no member has
 
 
 def test_administrative_removal_by_instance_id() -> None:

@@ -1,4 +1,4 @@
-"""SyncGroup: order of checks, parking, and what the log does to it."""
+"""SyncGroup: order of the checks, parking, and the effect of the log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_old_versions_need_not_name_the_protocol() -> None:
     assert scene.synced(scene.ask(body, version=4)).assignment == b"A"
 
 
-def test_while_preparing_everybody_must_join_first() -> None:
+def test_while_preparing_every_member_must_join_first() -> None:
     scene = Scene()
     first, _ = scene.stable(2)
     scene.join(first)
@@ -68,7 +68,7 @@ def test_the_last_entry_of_a_member_counts_and_strangers_get_nothing() -> None:
     assert scene.timer(TimerKind.SYNC) is None
 
 
-def test_nobody_is_told_before_the_record_is_replicated() -> None:
+def test_no_member_is_answered_before_the_record_is_replicated() -> None:
     scene = Scene(log="later")
     first, second = completing(scene)
     waits = scene.sync(second, 1)
@@ -92,7 +92,7 @@ def test_a_failed_append_starts_over(profile: Profile) -> None:
     assert scene.timer(TimerKind.SESSION, second) == 10_000
 
 
-def test_append_errors_map_to_what_a_client_understands() -> None:
+def test_append_errors_map_to_errors_that_a_client_understands() -> None:
     for error, told in (
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
         (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
@@ -105,7 +105,7 @@ def test_append_errors_map_to_what_a_client_understands() -> None:
         assert scene.synced(sent).error_code is told  # C-SYNC-30
 
 
-def test_append_failed_without_an_append_is_no_event() -> None:
+def test_append_failed_without_an_append_is_illegal() -> None:
     scene = Scene()
     with pytest.raises(ValueError, match="wrote nothing"):
         scene.feed(AppendFailed(0, ErrorCode.NOT_ENOUGH_REPLICAS))
@@ -147,7 +147,7 @@ def test_every_sync_of_the_leader_appends_in_kafka() -> None:
     lost = scene.sync(first, 1, {first: b"1"})
     kept = scene.sync(first, 1, {first: b"2"})
     scene.replicate()
-    assert scene.synced(kept).assignment == b"1"  # C-SYNC-19: the first content, and the log ends with the second
+    assert scene.synced(kept).assignment == b"1"  # C-SYNC-19: the first content in memory, and the last one in the log
     assert lost not in scene.answers
     value = scene.records[-1].value
     assert value is not None

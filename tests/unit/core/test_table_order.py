@@ -1,4 +1,4 @@
-"""Where the order of one of Kafka's tables shows, the host is asked for it; and nowhere else."""
+"""Where the order of one of Kafka's tables is visible, the host chooses it; and nowhere else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .scene import FirstOf
 
 
 class LastOf(FirstOf):
-    """Shows every table from its end; ``asked``: what it was asked for."""
+    """Iterate every table from its end; ``asked``: the tables that were asked for."""
 
     def __init__(self, *, turned: bool) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ def member(group: str, name: str, regex: str = "") -> Record:
 
 
 def loaded(profile: Profile, choices: FirstOf, *records: Record) -> tuple[coordinator.CoordinatorState, set[TimerKey]]:
-    """The state after a load, and the timers of groups that are left."""
+    """Return the state after a load, and the remaining timers of groups."""
     state, outcome = coordinator.step(
         coordinator.initial_state(Settings(), profile), Load(0, leader_epoch=1, records=records), choices
     )
@@ -70,7 +70,7 @@ def test_of_two_timers_of_one_name_the_later_one_stays(turned: bool, stays: Time
     assert choices.asked == [("", ("g", "g-m"))]
 
 
-def test_where_no_names_meet_nobody_is_asked() -> None:
+def test_no_choice_is_asked_where_no_names_collide() -> None:
     choices = LastOf(turned=True)
     both = {session("g", "m-m"), session("g-m", "m")}
     assert loaded(INTENDED, choices, member("g", "m-m"), member("g-m", "m"))[1] == both
@@ -80,7 +80,8 @@ def test_where_no_names_meet_nobody_is_asked() -> None:
 
 @pytest.mark.parametrize(("turned", "starts"), [(False, True), (True, False)], ids=["the old one", "the new one"])
 def test_one_resolution_tells_the_time_for_all(turned: bool, starts: bool) -> None:
-    """M-RX-03: they differ where a request that failed had asked for fewer. Ten seconds are over for the one only."""
+    """The orders differ after a failed request that had asked for fewer topics. The interval of ten seconds is over for
+    one of them only (M-RX-03)."""
 
     def resolved(regex: str, at_ms: int) -> Record:
         value = r.ConsumerGroupRegularExpressionValue((), version=0, timestamp=at_ms)

@@ -1,4 +1,4 @@
-"""Each judge says "present" of the fault and "gone" where it is mended, and neither where nothing was done."""
+"""Each check of a finding returns "present" for the fault, "gone" for the fix, and neither if the probe did not run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fencepost_conformance.findings.verdicts import verdict
 from fencepost_conformance.targets.base import Observation
 
 FOLDER = Path(__file__).parents[3] / "docs" / "findings"
-#: the member's fault, and a coordinator can do nothing about it
+#: a fault of the member, which a coordinator cannot prevent
 NOT_MENDED = {"unreported-partitions"}
 
 
@@ -61,7 +61,7 @@ def test_the_core_has_the_faults_of_the_release_that_it_stands_for(profile: Prof
 
 
 def test_nothing_is_said_of_a_coordinator_that_refuses_everything() -> None:
-    """Neither "present" nor "gone": a promise to which nobody came is not kept."""
+    """Neither "present" nor "gone": a property that no member used is not confirmed."""
 
     def refuses(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
         return [[_refused(event) for event in events] for _, events in many]
@@ -79,7 +79,7 @@ def _refused(event: Event) -> Observation:
 
 def test_nothing_is_said_of_a_coordinator_that_is_silent() -> None:
     found = judge_all(FINDINGS, FOLDER, _silent, told=lambda: None)
-    # who never answers a SyncGroup breaks that very promise
+    # a coordinator that never answers a SyncGroup violates this property itself
     unanswered = {"forgotten-sync", "sync-of-removed-member", "sync-without-answer"}
     assert {name for name, row in found.items() if row.verdict is Verdict.PRESENT} == unanswered
     assert [name for name, row in found.items() if row.verdict is Verdict.GONE] == []
@@ -90,7 +90,7 @@ def _silent(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Obser
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
-def test_nothing_is_said_of_a_story_that_has_not_begun(finding: Finding) -> None:
+def test_no_verdict_on_a_probe_that_has_not_begun(finding: Finding) -> None:
     """Only the topics and the first load."""
     trace = finding.trace(FOLDER)
     first = next(place for place, event in enumerate(trace.events) if isinstance(event, Request))
@@ -100,7 +100,7 @@ def test_nothing_is_said_of_a_story_that_has_not_begun(finding: Finding) -> None
 
 
 def test_nothing_is_gone_where_a_timer_was_never_set() -> None:
-    """A trace whose timers cannot fire goes another way."""
+    """A trace whose timers cannot fire takes another course."""
 
     def timeless(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
         return [[replace(seen, timers={}) for seen in told] for told in core(INTENDED)(many)]
@@ -117,8 +117,8 @@ def test_nothing_is_gone_where_a_timer_was_never_set() -> None:
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
-def test_what_is_loaded_again_is_what_the_target_wrote(finding: Finding) -> None:
-    """Of another release, whose epochs and records are others."""
+def test_loaded_records_are_those_that_the_target_wrote(finding: Finding) -> None:
+    """The target is another release, with other epochs and records."""
     trace = finding.trace(FOLDER)
     (story,) = play([(trace, finding.probes)], core(KAFKA_4_0))
     for before, step in pairwise(story.steps):

@@ -1,4 +1,4 @@
-"""SECURITY.md says of each finding what the pinned table and the tickets say."""
+"""SECURITY.md agrees with the pinned table and the tickets on each finding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def names(cell: str) -> list[str]:
 
 def test_every_finding_is_named() -> None:
     missing = {each.name for each in FINDINGS} - set(names(TEXT))
-    # the shortest way to a fault may stand for it
+    # the shortest trace of a fault may stand for it
     assert missing == {
         "stale-timer-bumps-generation",
         "failed-but-written",

@@ -1,4 +1,4 @@
-"""The pinned table, the page that shows it, what is publicly known, and the command."""
+"""The pinned table, the page that shows it, the public tickets, and the command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_finding_was_looked_up() -> None:
     assert set(read_tickets(FOLDER).findings) == NAMES
 
 
-def test_the_page_shows_what_is_pinned() -> None:
+def test_the_page_shows_the_pinned_verdicts() -> None:
     table = as_markdown(FINDINGS, read_pinned(FOLDER), read_tickets(FOLDER))
     assert table in (DOCS / "findings.md").read_text(encoding="utf-8")
 
@@ -42,7 +42,7 @@ def test_a_verdict_that_is_not_the_pinned_one_is_a_change() -> None:
     assert changed(pinned, found) == ["two", "three"]
 
 
-def test_what_is_pinned_is_read_again(tmp_path: Path) -> None:
+def test_pinned_verdicts_are_read_back(tmp_path: Path) -> None:
     assert read_pinned(tmp_path) == {}
     pinned = {"4.0.2": {"one": Verdict.PRESENT}, "4.4.0": {"one": Verdict.DIFFERENT}}
     write_pinned(tmp_path, pinned)
@@ -58,7 +58,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
     return code, told.out, told.err
 
 
-def test_what_is_not_pinned_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verdict_that_is_not_pinned_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "wedged-group", "target-never-computed", "--target", "core:kafka-4.2", "--json")
     told = json.loads(out)
     assert (code, told["passed"], told["changed"], told["not_pinned"]) == (0, True, [], {"core:kafka-4.2": {}})
@@ -88,7 +88,7 @@ def test_another_verdict_than_the_pinned_one_is_found(
         (("--pin", "--target", "core"), "core cannot be pinned"),
     ],
 )
-def test_what_cannot_be_run_is_told(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str) -> None:
+def test_an_impossible_run_is_reported(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str) -> None:
     code, _, err = run(capsys, *words)
     assert code == 2
     assert reason in err
@@ -118,7 +118,7 @@ def test_pinning_one_release_leaves_the_others(
     assert pinned["4.4.0"] == dict.fromkeys(NAMES, Verdict.GONE)
 
 
-def test_interrupted_it_tells_what_was_done_and_pins_nothing(
+def test_an_interrupted_run_reports_its_results_and_pins_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_pinned(tmp_path, {"4.4.0": {"wedged-group": Verdict.PRESENT}})
@@ -133,12 +133,12 @@ def test_interrupted_it_tells_what_was_done_and_pins_nothing(
     monkeypatch.setattr(command, "_play", cut_short)
     code, out, _ = run(capsys, "--pin", "--target", "kafka:4.4.0", "--target", "kafka:4.3.1", "--json")
     told = json.loads(out)
-    assert (code, told["passed"]) == (1, False)  # a finding is not as pinned
+    assert (code, told["passed"]) == (1, False)  # one finding differs from its pinned verdict
     assert told["error"] == "interrupted; 1 of 2 targets done, and nothing was pinned"
     assert read_pinned(tmp_path) == before
 
 
-def test_a_build_of_ones_own_is_told_against_the_newest_release(
+def test_a_custom_build_is_compared_with_the_newest_release(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pinned = read_pinned(FOLDER)

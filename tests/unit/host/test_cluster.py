@@ -1,4 +1,4 @@
-"""Three brokers that win and lose partitions and replicate their logs: what was acknowledged is there in the end."""
+"""Three brokers gain and lose partitions and replicate their logs: every acknowledged offset is present in the end."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ NAMES = ("a", "b", "c")
 
 
 class Cluster:
-    """``leads``: who was elected for a partition; ``thinks``: the epoch in which a broker believes to lead one, and
-    where its log and its coordinator stood when it was loaded (F-CONS-07)."""
+    """Brokers, logs and elections.
+
+    - ``leads``: the elected leader of each partition.
+    - ``thinks``: the epoch in which a broker believes that it leads a partition, and the ends of its log and its
+      coordinator when it was loaded (F-CONS-07).
+    """
 
     def __init__(self) -> None:
         self.choices = RandomChoices()
@@ -64,7 +68,7 @@ class Cluster:
         self.feed(one, Request(0, id=number, version=9, client_id="", client_host="", body=body))
 
     def elect(self, part: int, one: int) -> None:
-        """Of the followers who has most, or the leader again; the old leader is not told."""
+        """Elect a follower with the longest log, or the leader again; the old leader does not learn it."""
         old, new = self.logs[self.leads[part], part], self.logs[one, part]
         ends = [lg.parting(self.logs[each, part], old) for each in range(BROKERS) if each != self.leads[part]]
         if lg.parting(new, old) < max(ends):
@@ -88,7 +92,7 @@ class Cluster:
             self.logs[one, part] = lg.catch_up(self.logs[one, part], self.logs[leader, part], most)
 
     def replicate(self, part: int) -> None:
-        """One follower is enough: the other is not in sync."""
+        """Replicate with one follower; the other one is not in sync."""
         leader = self.leads[part]
         log = self.logs[leader, part]
         ends = [lg.parting(self.logs[one, part], log) for one in range(BROKERS) if one != leader]
@@ -109,7 +113,7 @@ class Cluster:
 @settings(max_examples=60)
 @given(st.data())
 def test_nothing_acknowledged_is_lost_and_all_copies_come_to_the_same(data: st.DataObject) -> None:
-    """F-SURV-01, F-CONS-07, F-LOAD-01: whoever is elected, whenever; logs are compacted in between."""
+    """In any order of elections, with compaction in between (F-SURV-01, F-CONS-07, F-LOAD-01)."""
     cluster = Cluster()
     for number in range(1, data.draw(st.integers(1, 60))):
         what = data.draw(st.sampled_from(["send"] * 3 + ["fetch"] * 3 + ["replicate"] * 2 + ["elect", "compact"]))

@@ -1,4 +1,4 @@
-"""A broker of many coordinators: who is asked, and how answers are put together."""
+"""A broker with many coordinators: the coordinator of each request, and the assembly of answers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from fencepost.protocol.settings import Settings
 from fencepost.sharding import partition_for
 
 PARTS = 4
-NAMES = ("a", "b", "c", "d", "e", "f")  #: of consecutive hashes (F-LOC-02), so that each partition has one
+NAMES = ("a", "b", "c", "d", "e", "f")  #: names with consecutive hashes (F-LOC-02), so that each partition has one
 TOPIC = Topic("t", bytes(15) + b"\1", 4)
 
 
 class Play:
-    """A broker and what it was handed; partitions 0 to 2 are led here, 3 is not."""
+    """A broker and its outputs; it leads the partitions 0 to 2, but not 3."""
 
     def __init__(self, led: tuple[int, ...] = (0, 1, 2)) -> None:
         self.broker = host.initial_broker(PARTS, Settings(), INTENDED)
@@ -43,7 +43,7 @@ class Play:
         return self.feed(Request(0, id=self.number, version=newest, client_id="", client_host="", body=body))
 
     def answered(self, body: m.RequestBody, version: int | None = None) -> Any:
-        """What is answered once all is replicated; what it takes are all replies."""
+        """Return the answer when everything is replicated; the only outputs may be replies."""
         served = self.ask(body, version)
         replies = list(served.replies)
         for place, _ in served.parts:
@@ -76,7 +76,7 @@ def test_a_group_is_where_its_hash_says() -> None:
 
 
 def test_a_request_for_many_is_answered_once_in_its_order() -> None:
-    """Each group with its own error; those of another broker say NOT_COORDINATOR."""
+    """Each group has its own error; groups of another broker get NOT_COORDINATOR."""
     play = Play()
     fill(play)
     asked = ("f", "a", "c", "b", "e", "d")
@@ -101,7 +101,7 @@ def test_a_request_for_many_is_answered_once_in_its_order() -> None:
 
 @pytest.mark.parametrize("stable", [False, True])
 def test_a_request_for_stable_offsets_of_many_is_one_in_each_partition(stable: bool) -> None:
-    """O-FETCH-08: of two groups in partitions of their own, one is in the midst of a transaction."""
+    """Two groups in different partitions; one has an open transaction (O-FETCH-08)."""
     play = Play()
     fill(play)
     held, free = (name for name in NAMES[:4] if partition_for(name, PARTS) in (0, 1))
@@ -119,7 +119,7 @@ def test_a_request_for_stable_offsets_of_many_is_one_in_each_partition(stable: b
     assert told == [(free, ErrorCode.NONE), (held, of_held)]
 
 
-def test_list_groups_passes_over_what_another_leads() -> None:
+def test_list_groups_skips_partitions_of_other_leaders() -> None:
     play = Play()
     fill(play)
     listed = play.answered(m.ListGroupsRequest())
@@ -128,8 +128,8 @@ def test_list_groups_passes_over_what_another_leads() -> None:
     assert play.answered(m.DescribeGroupsRequest(())).groups == ()
 
 
-def test_what_one_partition_waits_for_ends_when_it_is_lost() -> None:
-    """F-UNLOAD-01: the other partitions' rows are as they were."""
+def test_requests_that_wait_on_one_partition_end_when_it_is_lost() -> None:
+    """The rows of the other partitions are unchanged (F-UNLOAD-01)."""
     play = Play()
     fill(play)
     assert not play.ask(m.DeleteGroupsRequest(("a", "b"))).replies
@@ -161,7 +161,7 @@ def test_a_transaction_ends_in_each_partition_by_itself() -> None:
         assert bool(group.pending) is (name != names[0])
 
 
-def test_who_coordinates() -> None:
+def test_find_coordinator_returns_the_leader() -> None:
     """F-FIND-01 to 04, F-FIND-06."""
     node = host.Endpoint(7, "h", 9092)
     leaders = {partition_for("a", PARTS): node}
@@ -179,7 +179,7 @@ def test_who_coordinates() -> None:
             host.find_coordinator(request, version, leaders, PARTS)
 
 
-def test_what_is_no_partition() -> None:
+def test_a_wrong_partition_is_rejected() -> None:
     with pytest.raises(IllegalEvent, match="must be from 0 to 3"):
         Play().feed(host.OnPartition(4, Unload(0, leader_epoch=None)))
     with pytest.raises(ValueError, match="partitions must be >= 1"):

@@ -1,4 +1,5 @@
-"""A log that is compacted says what the whole one says, whenever and however often, and does not grow for ever."""
+"""A compacted log gives the state of the whole one, whenever and however often it is compacted, and does not grow
+without limit."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def places(log: lg.PartitionLog) -> list[int]:
 
 
 def stored(records: tuple[Record, ...]) -> object:
-    """What a coordinator that loads these knows of offsets, but for where in the log they stand."""
+    """Return the offsets of a coordinator that loads these records, without their places in the log."""
     view = offsets_view(replay(initial_state(Settings(), INTENDED), records))
     rows = [
         (each.group_id, each.topic, each.partition, each.offset, each.producer_id)
@@ -58,7 +59,7 @@ def test_the_last_of_each_key_stays_where_it_was() -> None:
     assert (places(log), log.end, log.clean) == ([3, 4], 5, 5)
 
 
-def test_what_is_not_replicated_counts_for_nothing() -> None:
+def test_unreplicated_records_do_not_count() -> None:
     log = lg.append(log_of(offset(0, 1)), [offset(0, 2)], 1)
     assert places(lg.compact(log, 0)) == [0, 1]
     assert places(lg.compact(lg.replicated(log, 2), 0)) == [1]
@@ -75,13 +76,13 @@ def test_a_tombstone_stays_for_readers_that_may_need_it() -> None:
 
 
 def test_of_an_open_transaction_nothing_goes() -> None:
-    """O-TXN-07: nor of what comes after it began."""
+    """Neither does any later record (O-TXN-07)."""
     log = log_of(offset(0, 1), offset(0, 2), offset(1, 5, A), offset(0, 3), offset(0, 4), offset(1, 6, A))
     log = lg.compact(log, 0, readers=())
     assert (places(log), log.clean) == ([1, 2, 3, 4, 5], 2)
 
 
-def test_what_was_aborted_goes_and_then_its_marker() -> None:
+def test_aborted_records_are_removed_before_their_marker() -> None:
     """O-TXN-08."""
     log = log_of(offset(0, 1), offset(0, 2, A), end(A, committed=False))
     first = lg.compact(log, 0, retention_ms=10)
@@ -89,7 +90,7 @@ def test_what_was_aborted_goes_and_then_its_marker() -> None:
     assert places(lg.compact(first, 10, retention_ms=10)) == [0]
 
 
-def test_a_marker_stays_as_long_as_what_it_has_committed() -> None:
+def test_a_marker_stays_as_long_as_the_records_that_it_committed() -> None:
     log = log_of(offset(0, 1), offset(0, 2, A), end(A, committed=True))
     log = lg.compact(log, 0, readers=())
     assert places(log) == [1, 2]
@@ -109,8 +110,8 @@ RECORDS = st.one_of(
         st.tuples(st.lists(RECORDS, min_size=1, max_size=3), st.sampled_from(["", "", "bare", "kept"])), max_size=15
     )
 )
-def test_what_is_left_says_what_all_of_it_says(steps: list[tuple[list[Record], str]]) -> None:
-    """F-REPLAY-02 to 05, O-TXN-08, O-TXN-10: at every moment, whatever was compacted before."""
+def test_a_compacted_log_gives_the_state_of_the_whole_log(steps: list[tuple[list[Record], str]]) -> None:
+    """At every moment, after any earlier compaction (F-REPLAY-02 to 05, O-TXN-08, O-TXN-10)."""
     log = lg.PartitionLog()
     whole: list[Record] = []
     for now, (records, how) in enumerate(steps):
@@ -124,7 +125,7 @@ def test_what_is_left_says_what_all_of_it_says(steps: list[tuple[list[Record], s
 
 @given(st.lists(st.lists(RECORDS, min_size=1, max_size=3), min_size=1, max_size=12), st.data())
 def test_a_reader_that_is_overtaken_finds_the_same(steps: list[list[Record]], data: st.DataObject) -> None:
-    """A load that reads a batch at a time while the log is compacted, which knows of it (F-REPLAY-18)."""
+    """A load reads a batch at a time while the log is compacted; the compaction respects the reader (F-REPLAY-18)."""
     log = lg.PartitionLog()
     for records in steps:
         log = lg.append(log, records, 1)
@@ -139,8 +140,8 @@ def test_a_reader_that_is_overtaken_finds_the_same(steps: list[list[Record]], da
     assert stored(tuple(found)) == stored(whole)
 
 
-def test_what_is_left_of_a_whole_log_with_its_tombstones_or_without() -> None:
-    """F-REPLAY-14: tombstones, and the mark of a transaction of which nothing is left."""
+def test_compaction_of_a_whole_log_keeps_or_removes_tombstones() -> None:
+    """Tombstones, and the marker of a transaction without remaining records (F-REPLAY-14)."""
     writer = Producer(7, 0)
     log = [offset(1, 1), offset(2, 2), offset(1, None), offset(2, 3, writer), end(writer, committed=False)]
     assert lg.left(log) == [log[1], log[2], log[4]]
@@ -160,9 +161,10 @@ def test_a_compaction_is_due_when_half_of_the_log_is_new() -> None:
 
 
 @pytest.mark.parametrize("rounds", [1_500, pytest.param(25_000, marks=pytest.mark.all)])
-def test_what_an_embedder_keeps_does_not_grow_and_gives_the_same_groups(rounds: int) -> None:
-    """Four requests a round, each written as it comes: a member of a consumer group joins or beats or leaves, offsets
-    are committed, of a group without members too, and deleted. What a fresh coordinator loads is what was live."""
+def test_the_data_of_an_embedder_does_not_grow_and_gives_the_same_groups(rounds: int) -> None:
+    """Each round has four requests, written immediately: a member of a consumer group joins, sends a heartbeat or
+    leaves; offsets are committed, also of a group without members, and deleted. A new coordinator loads the live state.
+    """
     store, state, written, longest = MemoryStore(), CLOSED, 0, 0
     choices: Choices = RandomChoices()
 
@@ -204,7 +206,7 @@ def test_what_an_embedder_keeps_does_not_grow_and_gives_the_same_groups(rounds: 
 
     asyncio.run(play())
     again = replay(initial_state(Settings(), INTENDED), store.records())
-    assert views(state).keys() == views(again).keys() != set()  # of simple groups the offsets are all that is kept
+    assert views(state).keys() == views(again).keys() != set()  # simple groups have only offsets
     assert not lost(Groups({}, consumer_views(state)), Groups({}, consumer_views(again)), store.records())
     assert _values(state) == _values(again)
     assert written > 2 * rounds

@@ -1,4 +1,4 @@
-"""One copy of a log, and two: epochs, high watermark, cuts, and where copies part."""
+"""One copy of a log, and two copies: epochs, high watermark, truncation, and the point where copies differ."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_high_watermark_is_that_of_the_slowest_and_never_goes_back() -> None
         lg.replicated(log, 4)
 
 
-def test_what_is_replicated_is_not_cut_and_a_batch_not_torn() -> None:
+def test_replicated_records_are_not_cut_and_batches_are_not_torn() -> None:
     """F-SURV-01, F-RT-05."""
     log = lg.replicated(written((1, "ab"), (1, "cd"), (2, "e")), 2)
     assert names(lg.truncate(log, 4)) == "abcd"
@@ -55,8 +55,8 @@ def test_what_is_replicated_is_not_cut_and_a_batch_not_torn() -> None:
             lg.truncate(kept, offset)
 
 
-def test_a_follower_drops_what_another_leader_never_got() -> None:
-    """F-RT-09: what was given up on is in the log, until a fail-over that did not get it."""
+def test_a_follower_drops_records_that_another_leader_never_got() -> None:
+    """A record whose write timed out is in the log until a fail-over to a copy without it (F-RT-09)."""
     behind = written((1, "ab"))
     old, new = lg.append(behind, a("x"), 1), lg.append(behind, a("y", "z"), 2)
     assert lg.parting(old, new) == 2
@@ -70,11 +70,11 @@ def test_a_follower_that_has_all_keeps_it_although_it_knows_of_no_watermark() ->
     leader = lg.replicated(written((1, "ab"), (1, "c")), 3)
     follower = lg.catch_up(lg.PartitionLog(), written((1, "ab"), (1, "c")))
     assert (follower.committed, names(lg.catch_up(follower, lg.lead(leader, 2)))) == (0, "abc")
-    assert names(lg.catch_up(follower, lg.lead(leader, 2), 0)) == "abc"  # cut and not yet fetched
+    assert names(lg.catch_up(follower, lg.lead(leader, 2), 0)) == "abc"  # truncated and not yet fetched
     assert lg.catch_up(follower, leader).committed == 3
 
 
-def test_a_reader_goes_on_behind_what_was_compacted() -> None:
+def test_a_reader_continues_behind_compacted_records() -> None:
     log = written((1, "ab"), (1, "ac"))
     log = lg.compact(lg.replicated(log, 4), 0)
     assert [row.offset for row in lg.read(log, 0)] == [1, 2, 3]
@@ -84,12 +84,12 @@ def test_a_reader_goes_on_behind_what_was_compacted() -> None:
 
 @given(st.data())
 def test_copies_that_elect_and_fetch_lose_nothing_that_is_replicated(data: st.DataObject) -> None:
-    """Three copies; who leads has what is replicated. All that was ever below the high watermark stays where it is, and
-    in the end all copies are the leader's, compacted or not."""
+    """There are three copies, and every leader has the replicated records. A record below the high watermark keeps its
+    place, and in the end all copies equal the leader's, compacted or not."""
     copies = [lg.PartitionLog() for _ in range(3)]
     kept: dict[int, Record] = {}
     leader, epoch, number = 0, 1, 0
-    led = {0: 1}  #: the last epoch in which each was the leader
+    led = {0: 1}  #: the last epoch in which each copy was the leader
     for _ in range(data.draw(st.integers(1, 40))):
         what = data.draw(
             st.sampled_from(["append", "append", "fetch", "fetch", "watermark", "elect", "late", "compact"])

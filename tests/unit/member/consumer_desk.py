@@ -1,4 +1,4 @@
-"""Drives one KIP-848 member by hand: events in, commands kept, with shorthands for the common exchanges."""
+"""Drive one KIP-848 member in tests: feed events, keep commands, with shortcuts for the common exchanges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INTERVAL = 5_000
 
 
 def rows(*partitions: TopicPartition) -> tuple[TopicPartitions, ...]:
-    """By topic id, as on the wire."""
+    """Return the rows by topic id, as on the wire."""
     ids = {"t": T, "u": U}
     return tuple(
         TopicPartitions(ids[name], tuple(sorted(each.partition for each in partitions if each.topic == name)))
@@ -33,7 +33,8 @@ def rows(*partitions: TopicPartition) -> tuple[TopicPartitions, ...]:
 
 
 class ConsumerDesk:
-    """``commands`` are those of the last event or exchange, ``calls`` all listener calls since they were last read."""
+    """A member under test: ``commands`` are those of the last event or exchange, ``calls`` all listener calls since
+    they were last read."""
 
     def __init__(self, **settings: Any) -> None:
         self.member = ConsumerMember(ConsumerSettings("g", **settings), "me")
@@ -63,7 +64,7 @@ class ConsumerDesk:
 
     @property
     def beat(self) -> ConsumerGroupHeartbeatRequest:
-        """The one heartbeat that was just sent."""
+        """Return the only heartbeat among the last commands."""
         (sent,) = self.beats
         return sent
 
@@ -78,7 +79,7 @@ class ConsumerDesk:
     # --- application ---
 
     def poll(self, error: str | None = None) -> ev.Failure | None:
-        """One turn; listeners return at once, or throw. Gives what the poll throws."""
+        """Run one poll; listeners return immediately, or throw. Return the error that the poll throws."""
         kept = self.do(ev.Poll(self.now))
         return self._through(kept, error)
 
@@ -115,7 +116,7 @@ class ConsumerDesk:
         jitter: float = 1.0,
         topics: tuple[TopicPartitions, ...] | None = None,
     ) -> tuple[ev.Command, ...]:
-        """Answer the last heartbeat, or the ``request``-th of those without answer."""
+        """Answer the last heartbeat, or number ``request`` of the unanswered ones."""
         number = self.member.sent[request].request_id
         assignment = (topics or rows(*partitions)) if assigns else None
         body = ConsumerGroupHeartbeatResponse(
@@ -130,14 +131,14 @@ class ConsumerDesk:
         return self.do(ev.CoordinatorFound(self.now, node=1))
 
     def start(self, *topics: str) -> None:
-        """Subscribed, coordinator and metadata known, the first heartbeat sent."""
+        """Subscribe; coordinator and metadata are known, and the first heartbeat is sent."""
         self.do(ev.MetadataChanged(self.now, CLUSTER))
         self.found()
         self.do(ev.Subscribe(self.now, frozenset(topics or ("t",))))
         self.poll()
 
     def settle(self, *partitions: TopicPartition, epoch: int = 1) -> None:
-        """Stable at ``epoch``, owning ``partitions``, with nothing in flight."""
+        """Bring the member to STABLE at ``epoch``, owning ``partitions``, with no request in flight."""
         if self.state == "UNSUBSCRIBED":
             self.start()
         self.answer(*partitions, epoch=epoch)
@@ -147,6 +148,6 @@ class ConsumerDesk:
         self.calls()
 
     def target(self, *partitions: TopicPartition, epoch: int = 2) -> None:
-        """The next heartbeat by interval brings another assignment."""
+        """Answer the next periodic heartbeat with another assignment."""
         self.wait(INTERVAL)
         self.answer(*partitions, epoch=epoch)

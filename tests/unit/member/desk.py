@@ -1,4 +1,4 @@
-"""Drives one member by hand: events in, commands kept, with shorthands for the common exchanges."""
+"""Drive one member in tests: feed events, keep commands, with shortcuts for the common exchanges."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def subscription(*topics: str, owned: tuple[TopicPartition, ...] = (), generatio
 
 
 class Desk(Told):
-    """``member`` is the present one; ``commands`` those of the last event, ``listener`` all listener calls so far."""
+    """A member under test: ``member`` is its present state, ``commands`` are those of the last event, ``listener`` all
+    listener calls so far."""
 
     def __init__(self, **settings: Any) -> None:
         self.member = Member(MemberSettings("g", **settings))
@@ -68,7 +69,7 @@ class Desk(Told):
     # --- application ---
 
     def poll(self, *, listener: bool = True) -> Failure | None:
-        """One turn; the listener returns at once unless told otherwise. The last step's commands stay to be seen."""
+        """Run one poll; the listener returns immediately by default. The commands of the last step remain visible."""
         kept = self.do(Poll(self.now))
         while listener and any(isinstance(command, Listener) for command in self.commands):
             kept += self.done()
@@ -99,12 +100,12 @@ class Desk(Told):
         self.commands = kept
 
     def answer(self, body: Any, request_id: int | None = None) -> tuple[Command, ...]:
-        """Answer a request, the last one by default."""
+        """Answer a request, by default the last one."""
         sent = self.member.sent[-1].request_id if request_id is None else request_id
         return self.do(Answered(self.now, request_id=sent, body=body))
 
     def start(self, *topics: str) -> None:
-        """Subscribed, coordinator and metadata known, the first JoinGroup sent."""
+        """Subscribe; coordinator and metadata are known, and the first JoinGroup is sent."""
         self.do(Subscribe(self.now, frozenset(topics or ("t",))))
         self.metadata()
         self.poll()
@@ -114,7 +115,7 @@ class Desk(Told):
         self.only(Send)
 
     def follow(self, generation: int = 1, member_id: str = "m", protocol: str | None = None) -> None:
-        """JoinGroup is answered: another member leads."""
+        """Answer the JoinGroup: another member leads."""
         name = protocol or self.member.assignors[0].name
         self.answer(
             JoinGroupResponse(
@@ -128,7 +129,7 @@ class Desk(Told):
         )
 
     def lead(self, *others: tuple[str, bytes], generation: int = 1, skip: bool = False) -> None:
-        """JoinGroup is answered: this member leads itself and ``others``."""
+        """Answer the JoinGroup: this member leads itself and ``others``."""
         name = self.member.assignors[0].name
         rows = tuple(
             JoinGroupMember(member_id, metadata=data) for member_id, data in (("m", subscription("t")), *others)
@@ -156,7 +157,7 @@ class Desk(Told):
         self.answer(SyncGroupResponse(ErrorCode.NONE, protocol_type="consumer", protocol_name=name, assignment=data))
 
     def settle(self, *partitions: TopicPartition, generation: int = 1) -> None:
-        """A follower in a stable generation that owns ``partitions``."""
+        """Bring the member to a stable generation as a follower that owns ``partitions``."""
         if self.member.join is None:
             self.start()
         self.follow(generation)

@@ -1,4 +1,4 @@
-"""A plug-in of the client that does as it is told."""
+"""A client plug-in with a fixed result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost.member.partitions import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Assigns what it was made with; ``raises`` is what ``assign`` throws, ``deaf`` what ``on_assignment`` does."""
+    """Return the given assignment; ``raises`` is the error of ``assign``, ``deaf`` that of ``on_assignment``."""
 
     assignments: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = ()
     raises: str | None = None

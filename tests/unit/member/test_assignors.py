@@ -81,7 +81,7 @@ def test_same_shares_as_kafka(kafka, name, racks):
 
 
 def by_topic(shares: dict[str, tuple[TopicPartition, ...]]) -> dict[str, list[TopicPartition]]:
-    """Ordered by topic, each topic's partitions in the order that the assignor gave them."""
+    """Return topics in order, the partitions of each in the order of the assignor."""
     return {member: sorted(share, key=lambda each: partition_order(each)[0]) for member, share in shares.items()}
 
 
@@ -140,7 +140,7 @@ def test_reads_and_refuses_the_same_bytes_as_kafka(kafka):
 
 
 def damaged(draw: random.Random, data: bytes) -> bytes:
-    """Cut, lengthen, change the version or overwrite one byte that is not part of a text (Java replaces bad UTF-8)."""
+    """Cut, lengthen, change the version, or overwrite one byte outside texts (Java replaces invalid UTF-8)."""
     kind = draw.randint(0, 4)
     if kind == 0:
         return data[: draw.randint(0, len(data))]
@@ -175,7 +175,7 @@ def test_every_partition_once_and_only_to_subscribers(name, seed):
 @pytest.mark.parametrize("name", ASSIGNORS)
 @pytest.mark.parametrize("seed", range(50))
 def test_shares_depend_on_nothing_but_the_set_of_members(name, seed):
-    """A-PROP-05, A-PROP-07: the order of the input and what the members owned before make no difference."""
+    """The order of the input and the previously owned partitions make no difference (A-PROP-05, A-PROP-07)."""
     dice = random.Random(seed)
     topics, members = group(dice, racks=False)
     shares = assigned(name, topics, members)

@@ -1,4 +1,4 @@
-"""sticky and cooperative-sticky: what they believe, keep and withhold; and whole groups that use them."""
+"""sticky and cooperative-sticky: accepted claims, kept and withheld partitions; and whole groups that use them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOPICS = {name: Topic(name, b"", 4) for name in "tu"}
 
 
 def parts(text: str) -> tuple[TopicPartition, ...]:
-    """``t0 u1`` are partition 0 of t and partition 1 of u."""
+    """Return partitions from names: ``t0 u1`` are partition 0 of t and partition 1 of u."""
     return tuple(TopicPartition(word[0], int(word[1:])) for word in text.split())
 
 
@@ -60,7 +60,7 @@ def test_protocols() -> None:
     assert MemberSettings("g", assignors=(RangeAssignor(), COOPERATIVE)).protocol is RebalanceProtocol.EAGER
 
 
-def test_a_member_tells_what_it_was_given_last() -> None:
+def test_a_member_reports_its_last_assignment() -> None:
     assert STICKY.user_data(frozenset()) is None  # nothing yet
     after = STICKY.on_assignment(Assignment(parts("u1 t0 u0")), 7)
     claim = sticky_data.previous(Subscription((), after.user_data(frozenset())))
@@ -90,12 +90,12 @@ def test_generation_of_cooperative_members(told: tuple[bytes | None, int], gener
     assert sticky_data.owned(subscription) == sticky_data.Claim(parts("t3"), generation)  # A-STICKY-02
 
 
-def test_members_keep_what_they_held() -> None:
+def test_members_keep_their_partitions() -> None:
     result = shares(COOPERATIVE, TOPICS, a=owner("t0 t1 u0"), b=owner("t2 t3 u1"))
     assert result == {"a": "t0 t1 u0 u2", "b": "t2 t3 u1 u3"}
 
 
-def test_what_changes_hands_waits_a_round() -> None:
+def test_a_partition_that_changes_owner_waits_one_round() -> None:
     result = shares(COOPERATIVE, TOPICS, a=owner("t0 t1 t2 t3 u0 u1 u2 u3"), b=owner())
     assert result == {"a": "t0 t1 u0 u1", "b": ""}  # A-STICKY-11, A-COOP-01, A-COOP-02
     assert shares(COOPERATIVE, TOPICS, a=owner("t0 t1 u0 u1"), b=owner())["b"] == "t2 t3 u2 u3"
@@ -113,7 +113,7 @@ def test_two_claims_of_one_generation_are_none() -> None:
 
 
 def test_the_other_members_generation_is_that_of_its_subscription() -> None:
-    """A-STICKY-04: so a sticky client that does not tell one loses to any later claim."""
+    """A sticky client that sends no generation loses against any later claim (A-STICKY-04)."""
     late = {"a": eager("t0 t1 u0 u1", generation=5, told=-1), "b": eager("t0 t1 u2 u3", generation=4)}
     assert shares(STICKY, TOPICS, **late)["b"].startswith("t0 t1")
 
@@ -146,8 +146,9 @@ def test_near_members_first() -> None:
     assert shares(STICKY, near, **members) == {"a": "t1", "b": "t0"}  # A-STICKY-12b
 
 
-def test_claims_to_what_does_not_exist() -> None:
-    """A-STICKY-03: a topic that is gone, and a number that a new topic of that name does not have (A-STICKY-27)."""
+def test_claims_to_partitions_that_do_not_exist() -> None:
+    """A deleted topic, and a partition number that a recreated topic of that name does not have (A-STICKY-03,
+    A-STICKY-27)."""
     result = shares(STICKY, {"t": Topic("t", b"", 2)}, a=eager("x0 t5", "t"), b=eager("", "t"))
     assert sorted(result.values()) == ["t0", "t1"]
 
@@ -159,7 +160,7 @@ def test_a_member_without_topics_gets_none() -> None:
     assert shares(faulty, TOPICS, **members) == {"a": "t0 t2", "b": "t1 t3"}  # A-STICKY-26, as Kafka does
 
 
-def test_a_sticky_member_tells_in_its_next_join_what_it_was_given() -> None:
+def test_a_sticky_member_reports_its_last_assignment_in_its_next_join() -> None:
     desk = Desk(assignors=(STICKY,))
     desk.start()
     assert decode_subscription(desk.only(Send).body.protocols[0].metadata).user_data is None
@@ -167,11 +168,11 @@ def test_a_sticky_member_tells_in_its_next_join_what_it_was_given() -> None:
     desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     desk.poll()
     told = decode_subscription(desk.only(Send).body.protocols[0].metadata)
-    assert told.owned_partitions == ()  # eager: given up
+    assert told.owned_partitions == ()  # eager: revoked
     assert sticky_data.previous(told) == sticky_data.Claim(parts("t1 t0"), 1)  # A-STICKY-01
 
 
-def test_a_cooperative_member_tells_what_it_owns_and_since_when() -> None:
+def test_a_cooperative_member_reports_its_partitions_and_their_generation() -> None:
     desk = Desk(assignors=(COOPERATIVE,))
     desk.settle(*parts("t1 t0"), generation=4)
     desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -196,7 +197,7 @@ def test_a_leader_remembers_the_newest_generation() -> None:
     "assignors", [(STICKY,), (COOPERATIVE,), (RangeAssignor(), COOPERATIVE)], ids=["sticky", "cooperative", "upgrade"]
 )
 def test_groups_settle(seed: int, assignors: tuple[Assignor, ...]) -> None:
-    """A-COOP-06, LIV-05: members that use them, the real coordinator, a bad network."""
+    """Members that use them, with the real coordinator and an unreliable network (A-COOP-06, LIV-05)."""
     plan = draw_plan(seed)
     hosts = tuple(replace(host, settings=replace(host.settings, assignors=assignors)) for host in plan.hosts)
     assert simulate(replace(plan, hosts=hosts)).broken is None

@@ -1,4 +1,4 @@
-"""What a KIP-848 member sends and makes of the answers (8.10), by rule."""
+"""The heartbeats of a KIP-848 member, and its reactions to answers (8.10), by rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_1, KAFKA_4_3
 from .consumer_desk import INTERVAL, T0, T1, ConsumerDesk, rows
 
 
-def test_n_hb_02_the_join_carries_everything_and_later_heartbeats_what_changed():
+def test_n_hb_02_the_join_is_complete_and_later_heartbeats_carry_changes():
     desk = ConsumerDesk(rack="r", server_assignor="uniform", group_instance_id="i", max_poll_interval_ms=60_000)
     desk.start("t", "u")
     join = desk.beat
@@ -57,7 +57,8 @@ def test_n_hb_02_a_regex_needs_version_1():
 
 
 def test_n_hb_03_the_same_set_reconciled_anew_is_acknowledged_anew():
-    """A to B and back to A before the member got to it: nothing to do, and the coordinator must hear so."""
+    """The target changes from A to B and back before the member reconciles: it has nothing to do, and must report that
+    to the coordinator."""
     desk = ConsumerDesk()
     desk.settle(T0, T1)
     desk.target(T0, epoch=2)
@@ -68,7 +69,7 @@ def test_n_hb_03_the_same_set_reconciled_anew_is_acknowledged_anew():
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_n_hb_04_after_a_failure_everything_is_told_again_but_the_rack(lost):
+def test_n_hb_04_after_a_failure_the_heartbeat_is_complete_except_for_the_rack(lost):
     desk = ConsumerDesk(rack="r", server_assignor="range")
     desk.settle(T0)
     desk.wait(INTERVAL)
@@ -244,7 +245,7 @@ def test_n_cmt_01_commits_carry_the_id_once_there_was_an_epoch():
     assert desk.member.commits_as == ("me", -1)
 
 
-def test_k_find_01_a_look_up_is_tried_again_and_what_is_fatal_is_thrown():
+def test_k_find_01_a_look_up_is_retried_and_a_fatal_error_is_thrown():
     desk = ConsumerDesk()
     desk.do(ev.Subscribe(desk.now, frozenset({"t"})))
     assert len(desk.all(ev.FindCoordinator)) == 1
@@ -267,9 +268,9 @@ def test_an_answer_to_something_else_is_refused():
         )
 
 
-def test_n_hb_05_what_the_application_has_is_reported_before_it_is_reconciled_except_in_kafka():
-    """The assigned callback runs when everything must be told again: a coordinator that wants T1 back would take its
-    absence for the revocation."""
+def test_n_hb_05_owned_partitions_are_reported_before_their_callback_ends_except_in_kafka():
+    """The assigned callback runs when a full heartbeat is due: a coordinator that wants T1 back would take its absence
+    for the revocation."""
     for profile, reported in ((None, rows(T0, T1)), (KAFKA_4_3, rows(T0))):
         desk = ConsumerDesk(**({} if profile is None else {"profile": profile}))
         desk.settle(T0)

@@ -1,4 +1,4 @@
-"""How a KIP-848 member takes up an assignment (8.11), by rule."""
+"""Reconciliation of a KIP-848 member (8.11), by rule."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_v_97_before_4_3_the_background_replaces_the_assignment():
     assert desk.calls() == [("assigned", (T0,))]
 
 
-def test_n_rec_01_what_revokes_needs_a_poll():
+def test_n_rec_01_a_revocation_needs_a_poll():
     desk = ConsumerDesk()
     desk.settle(T0, T1)
     desk.target(T0)
@@ -108,7 +108,7 @@ def test_v_96_in_4_0_the_target_is_not_asked_for_by_id():
     assert asked == ev.RequestMetadata(frozenset({"t"}))
 
 
-def test_n_rec_03_what_cannot_be_resolved_changes_nothing_and_is_acknowledged_without_calls():
+def test_n_rec_03_unresolved_topics_change_nothing_and_are_acknowledged_without_calls():
     desk = ConsumerDesk()
     desk.settle(T0)
     desk.wait(INTERVAL)
@@ -119,7 +119,7 @@ def test_n_rec_03_what_cannot_be_resolved_changes_nothing_and_is_acknowledged_wi
 
 
 def committing() -> ConsumerDesk:
-    """Owns T0 and T1, is to give up T1, and commits first."""
+    """Return a member that owns T0 and T1, must revoke T1, and commits first."""
     desk = ConsumerDesk(auto_commit=True, max_poll_interval_ms=60_000)
     desk.start()
     desk.answer(T0, T1)
@@ -136,7 +136,7 @@ def commit_ended(desk: ConsumerDesk, result: ev.CommitResult) -> None:
     desk.do(ev.CommitFinished(desk.now, commit_id=commit.commit_id, result=result))
 
 
-def test_n_rec_04_everything_is_committed_first_and_what_goes_is_fetched_no_more():
+def test_n_rec_04_all_offsets_are_committed_first_and_revoked_partitions_are_not_fetched():
     desk = committing()
     (commit,) = desk.all(ev.Commit)
     assert commit.partitions == {T0, T1}
@@ -148,7 +148,7 @@ def test_n_rec_04_everything_is_committed_first_and_what_goes_is_fetched_no_more
 
 @pytest.mark.parametrize("polls", [False, True])
 def test_n_rec_04_a_commit_is_tried_again_until_the_rebalance_timeout(polls):
-    """Also while the application polls, so that its poll interval does not end the reconciliation."""
+    """The poll interval does not end the reconciliation while the application polls."""
     desk = committing()
     start = desk.now
     for _ in range(10):
@@ -164,7 +164,7 @@ def test_n_rec_04_a_commit_is_tried_again_until_the_rebalance_timeout(polls):
 
 
 @pytest.mark.parametrize("when", ["commit", "revoke", "assign"])
-def test_n_rec_05_a_reconciliation_of_a_member_that_was_fenced_comes_to_nothing(when):
+def test_n_rec_05_a_reconciliation_of_a_fenced_member_has_no_effect(when):
     desk = committing()
     if when != "commit":
         commit_ended(desk, ev.CommitResult.DONE)
@@ -210,7 +210,7 @@ def test_n_rec_09_after_an_assignment_that_threw_the_added_are_not_fetched_until
     assert (desk.state, desk.member.subscription.fetchable) == ("STABLE", {T0, T1})
 
 
-def test_n_rec_11_what_is_given_back_is_fetched_again_except_in_kafka():
+def test_n_rec_11_partitions_that_are_given_back_are_fetched_again_except_in_kafka():
     for profile, fetchable in ((None, {T0, T1}), (KAFKA_4_3, {T0})):
         desk = ConsumerDesk(**({} if profile is None else {"profile": profile}))
         desk.settle(T0, T1)
@@ -258,7 +258,7 @@ def test_n_rec_10_a_program_that_does_not_poll_does_not_reconcile():
     assert (desk.state, desk.member.assignment, desk.calls()) == ("RECONCILING", {T0}, [])
 
 
-def test_n_rec_03_what_is_left_to_resolve_does_not_make_the_member_acknowledge_for_ever_except_in_kafka():
+def test_n_rec_03_unresolved_topics_are_acknowledged_once_except_in_kafka():
     for profile, beats in ((None, 0), (KAFKA_4_3, 1)):
         desk = ConsumerDesk(**({} if profile is None else {"profile": profile}))
         desk.settle(T0)
@@ -269,7 +269,7 @@ def test_n_rec_03_what_is_left_to_resolve_does_not_make_the_member_acknowledge_f
         assert len(desk.beats) == beats
 
 
-def test_n_rec_09_what_an_assignment_that_threw_has_added_is_revoked_if_it_is_withdrawn_except_in_kafka():
+def test_n_rec_09_partitions_of_a_failed_assignment_are_revoked_when_withdrawn_except_in_kafka():
     for profile, owned in ((None, {T0}), (KAFKA_4_3, {T0, T1})):
         desk = ConsumerDesk(auto_commit=True, **({} if profile is None else {"profile": profile}))
         desk.settle(T0)

@@ -1,5 +1,6 @@
-"""What a KIP-848 member says that it owns (N-HB-05): a coordinator that wants a partition back takes its absence from
-the list for the revocation, so all is in it that the member may still take. Member and model, case by case."""
+"""The owned partitions that a KIP-848 member reports (N-HB-05). A coordinator that wants a partition back takes its
+absence from the list for the revocation, so the list must contain every partition that the member may still take.
+Member and model, case by case."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from .consumer_desk import CLUSTER, INTERVAL, T0, T1, U0, ConsumerDesk, T, Topic
 
 
 class ModelDesk:
-    """The model of a member, by hand, as ``ConsumerDesk`` drives the member; it knows the topic t only."""
+    """Drive the model of a member as ``ConsumerDesk`` drives the member; it knows only topic t."""
 
     def __init__(self, profile: Profile, *, auto_commit: bool = False, listens: bool = True) -> None:
         self._model = ClientModel(ClientConfig(auto_commit=auto_commit, listens=listens, profile=profile))
@@ -47,7 +48,7 @@ class ModelDesk:
         self.do(ci.Heard(self._state.flying, body))
 
     def tell_everything(self) -> tuple[TopicPartitions, ...] | None:
-        """The heartbeat by interval is refused; what does the next one report?"""
+        """Reject the periodic heartbeat, and return the list of the next one."""
         self.do(HeartbeatDue())
         self.answer(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         self.do(HeartbeatDue())
@@ -64,7 +65,7 @@ class ModelDesk:
 
 
 def member(profile: Profile, **settings: Any) -> ConsumerDesk:
-    """Has asked to join, and knows the topic t only."""
+    """Return a member that has sent its join, and knows only topic t."""
     desk = ConsumerDesk(profile=profile, **settings)
     desk.start("t", "u")
     desk.do(ev.MetadataChanged(desk.now, CLUSTER[:1]))
@@ -90,7 +91,7 @@ OLDER = pytest.mark.parametrize(
 
 
 @PART
-def test_n_rec_02_who_takes_a_part_reports_what_it_may_take_later(profile, reported):
+def test_n_rec_02_a_member_with_a_part_of_its_target_reports_the_rest_too(profile, reported):
     desk = member(profile)
     desk.answer(T0, U0)
     desk.poll()
@@ -107,8 +108,8 @@ def test_n_rec_02_so_does_the_model(profile, reported):
     assert desk.reported == reported
 
 
-def test_n_rec_03_what_is_withdrawn_before_it_could_be_taken_is_given_up_at_once():
-    """Otherwise a coordinator that was told of U0 would wait for it until the rebalance timer."""
+def test_n_rec_03_withdrawn_partitions_that_were_never_taken_are_released_immediately():
+    """Otherwise a coordinator that got U0 in a report would wait for it until the rebalance timer fires."""
     desk = member(INTENDED)
     desk.answer(T0, U0)
     desk.poll()
@@ -130,7 +131,7 @@ def test_n_rec_03_so_does_the_model():
 
 @NONE_OF_IT
 def test_n_hb_05_an_assignment_that_waits_for_a_poll_is_reported(profile, reported):
-    """N-REC-01: with auto-commit nothing begins before."""
+    """With auto-commit nothing begins earlier (N-REC-01)."""
     desk = member(profile, auto_commit=True)
     desk.answer(T0)
     assert tell_everything(desk) == reported
@@ -145,8 +146,8 @@ def test_n_hb_05_so_does_the_model(profile, reported):
 
 
 @OLDER
-def test_n_rec_12_what_an_older_target_will_still_bring_is_reported(profile, reported):
-    """It commits for {T0, T1}, and {T0} is wanted by now."""
+def test_n_rec_12_partitions_of_an_older_target_are_reported(profile, reported):
+    """The member commits for {T0, T1}, and the target is {T0} meanwhile."""
     desk = member(profile, auto_commit=True)
     desk.answer(T0)
     desk.poll()
@@ -175,7 +176,7 @@ def test_n_rec_12_so_does_the_model(profile, reported):
 
 
 @OLDER
-def test_n_rec_09_what_a_callback_failed_to_take_is_reported_until_it_is_revoked(profile, reported):
+def test_n_rec_09_partitions_of_a_failed_callback_are_reported_until_revoked(profile, reported):
     desk = member(profile, auto_commit=True)
     desk.answer(T0)
     desk.poll()
@@ -213,7 +214,7 @@ def test_n_rec_09_so_does_the_model(profile, reported):
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=["intended", "kafka"])
-def test_m_val_11_who_joins_anew_reports_nothing_even_in_the_middle_of_a_commit(profile):
+def test_m_val_11_a_joining_member_reports_nothing_even_in_the_middle_of_a_commit(profile):
     desk = member(profile, auto_commit=True, listener=False)
     desk.answer(T0)
     desk.poll()

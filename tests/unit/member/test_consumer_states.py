@@ -55,7 +55,7 @@ def test_n_tr_05_sending_the_acknowledgement_is_enough():
 
 
 @pytest.mark.parametrize("error", [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID])
-def test_n_tr_06_fenced_is_silent_until_the_loss_is_told_and_joins_then(error):
+def test_n_tr_06_a_fenced_member_is_silent_until_its_listener_has_run_and_then_joins(error):
     desk = ConsumerDesk()
     desk.settle(T0, T1)
     desk.wait(INTERVAL)
@@ -100,13 +100,13 @@ def test_n_tr_07_unsubscribe_tells_then_leaves_and_returns_when_that_is_answered
     assert desk.member.commits_as == ("me", -1)  # N-CMT-01
 
 
-def test_n_tr_07_a_leave_goes_on_after_a_listener_that_throws():
+def test_n_tr_07_a_leave_continues_after_a_listener_that_throws():
     desk = ConsumerDesk()
     desk.settle(T0)
     desk.do(ev.Unsubscribe(desk.now))
     desk.done("thrown")
     assert desk.beat.member_epoch == -1
-    (returned,) = desk.all(ev.Returned)  # at once, not when the leave is answered
+    (returned,) = desk.all(ev.Returned)  # immediately, not when the leave is answered
     assert returned.failure is not None
     assert returned.failure.kind is ev.FailureKind.LISTENER
     desk.answer(assigns=False, epoch=-1)
@@ -115,7 +115,7 @@ def test_n_tr_07_a_leave_goes_on_after_a_listener_that_throws():
 
 @pytest.mark.parametrize("ended", [True, False])
 def test_n_tr_07_after_an_ignored_error_an_unsubscribe_waits_for_the_leave(ended: bool):
-    """An error that comes while the listener runs is for the next poll if the leave ends meanwhile."""
+    """An error that comes while the listener runs is thrown by the next poll if the leave ends meanwhile."""
     desk = ConsumerDesk()
     desk.settle(T0)
     desk.do(ev.LookupFailed(desk.now, ErrorCode.GROUP_AUTHORIZATION_FAILED))
@@ -178,7 +178,7 @@ def test_n_tr_09_a_stalled_program_leaves_without_being_asked_and_comes_back_wit
     desk.wait(INTERVAL)
     (heartbeat,) = desk.beats
     assert heartbeat.member_epoch == 1
-    desk.wait(2_000)  # the heartbeat is in flight, and that does not hold the leave back
+    desk.wait(2_000)  # the heartbeat is in flight, and does not delay the leave
     assert (desk.state, desk.beat.member_epoch, desk.beat.topic_partitions) == ("STALE", epoch, ())
     assert desk.member.assignment == {T0}
     desk.poll()
@@ -208,7 +208,7 @@ def test_n_tr_09_the_answer_to_a_stale_leave_counts_for_nothing():
     assert desk.state == "STALE"
 
 
-def test_n_tr_11_fatal_is_told_once_and_for_ever():
+def test_n_tr_11_a_fatal_error_is_thrown_once_and_is_permanent():
     desk = ConsumerDesk()
     desk.settle(T0)
     desk.wait(INTERVAL)
@@ -307,8 +307,8 @@ def test_n_close_01_commits_then_tells_then_leaves():
         desk.do(ev.Poll(desk.now))
 
 
-def test_inv_cl_01_a_revocation_that_waits_is_not_told_twice_except_in_kafka():
-    """Fenced while the revocation of T1 waits for a poll."""
+def test_inv_cl_01_a_waiting_revocation_is_called_once_except_in_kafka():
+    """The member is fenced while the revocation of T1 waits for a poll."""
     for profile, told in ((None, ["lost"]), (KAFKA_4_3, ["revoked", "lost"])):
         desk = ConsumerDesk(auto_commit=True, **({} if profile is None else {"profile": profile}))
         desk.start()
@@ -376,7 +376,7 @@ def test_illegal_events_change_nothing():
         desk.do(ev.Poll(desk.now))
 
 
-def test_n_tr_06_what_is_given_after_a_fence_is_new():
+def test_n_tr_06_an_assignment_after_a_fence_is_new():
     desk = ConsumerDesk()
     desk.settle(T0)
     desk.wait(INTERVAL)
@@ -389,7 +389,7 @@ def test_n_tr_06_what_is_given_after_a_fence_is_new():
     assert desk.beat.member_epoch == 5
 
 
-def test_n_tr_07_who_is_fenced_and_unsubscribes_tells_the_listener_and_no_coordinator():
+def test_n_tr_07_a_fenced_member_that_unsubscribes_calls_the_listener_and_no_coordinator():
     desk = ConsumerDesk()
     desk.settle(T0)
     desk.wait(INTERVAL)
@@ -405,7 +405,7 @@ def test_n_tr_07_who_is_fenced_and_unsubscribes_tells_the_listener_and_no_coordi
     assert not desk.beats
 
 
-def test_n_err_06_a_leave_whose_connection_breaks_is_over():
+def test_n_err_06_a_leave_ends_when_its_connection_breaks():
     desk = ConsumerDesk()
     desk.settle(T0)
     desk.do(ev.Close(desk.now))

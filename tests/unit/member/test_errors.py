@@ -63,7 +63,7 @@ SYNC = {
 
 
 def react(desk, expected, old_id):
-    """What the next poll does about the failed join."""
+    """Return the effect of the failed join on the next poll."""
     if isinstance(expected, FailureKind):
         failure = desk.poll()
         assert failure.kind is expected
@@ -229,7 +229,7 @@ def test_answers_of_an_older_generation_change_nothing():
     assert desk.member.state is MemberState.STABLE
 
 
-def test_rebalance_told_while_completing_is_ignored():
+def test_rebalance_in_progress_while_completing_is_ignored():
     desk = Desk()
     desk.settle(T0)
     desk.wait(3_000)

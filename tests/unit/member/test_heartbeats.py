@@ -36,7 +36,7 @@ from .desk import T0, Desk
 
 
 def cooperative():
-    """Range under a cooperative label: the member's side does not care how partitions are shared."""
+    """The range assignor under a cooperative name: the member does not depend on how partitions are shared."""
     return replace(RangeAssignor(), protocols=frozenset(RebalanceProtocol))
 
 
@@ -70,7 +70,7 @@ def test_a_slow_answer_does_not_hold_back_the_next_heartbeat():
     assert desk.timers[MemberTimer.SESSION] == desk.now + 45_000
 
 
-def test_heartbeats_go_on_while_the_listener_runs():
+def test_heartbeats_continue_while_the_listener_runs():
     desk = Desk()
     desk.settle(T0)
     desk.do(EnforceRebalance(desk.now))

@@ -1,4 +1,4 @@
-"""The join loop of the classic consumer: states, rejoin triggers, listener calls in their order."""
+"""The join loop of the classic consumer: states, reasons to rejoin, and the order of listener calls."""
 
 from __future__ import annotations
 
@@ -126,13 +126,13 @@ def test_unusable_assignment_is_thrown_by_every_poll(data):
 # --- cooperative ---
 
 
-def test_cooperative_member_keeps_what_it_can_and_rejoins_after_revoking():
+def test_cooperative_member_keeps_possible_partitions_and_rejoins_after_revoking():
     desk = Desk(assignors=COOPERATIVE)
     desk.settle(T0, T1)
     assert desk.calls() == [("assigned", (T0, T1))]
     desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     desk.poll()
-    assert desk.calls() == []  # K-CB-04: nothing to give up yet
+    assert desk.calls() == []  # K-CB-04: nothing to revoke yet
     told = decode_subscription(desk.only(Send).body.protocols[0].metadata)
     assert told.owned_partitions == (T0, T1)
     desk.follow(2)
@@ -143,7 +143,7 @@ def test_cooperative_member_keeps_what_it_can_and_rejoins_after_revoking():
     assert desk.only(Send).body.reason == "need to revoke partitions and re-join"
 
 
-def test_cooperative_member_is_told_of_an_empty_addition():
+def test_cooperative_member_gets_a_callback_for_an_empty_addition():
     desk = Desk(assignors=COOPERATIVE)
     desk.settle(T0)
     desk.calls()

@@ -1,4 +1,4 @@
-"""Kafka's own members take the schedules that the core's took, and do the same at every event."""
+"""Kafka's own members run the schedules of the core's members, and behave alike at every event."""
 
 import json
 from collections.abc import Callable
@@ -20,17 +20,17 @@ from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.mutant import planted
 
 PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
-#: Among them: who led and follows (12), a look-up that failed for good (51), a fenced instance that polls (135),
-#: a listener during which a heartbeat is due (309), a look-up that failed and was made again (171), failures that a
-#: new heartbeat thread counts on (1093), a session that runs out (23).
+#: Among them: a former leader that follows (12), a look-up with a permanent error (51), a fenced instance that polls
+#: (135), a listener during which a heartbeat is due (309), a failed look-up that was repeated (171), failures that a
+#: new heartbeat thread counts on (1093), a session that ends (23).
 SEEDS = (*range(24), *range(50, 60), 78, 84, 135, 149, 171, 210, 213, 309, 541, 629, 1093, 1931, 102741)
 
 
-#: Among them: an unsubscribe that throws (13) or is told of an error that it overlooks (0), a close that tells again
-#: (21), a leave that waits for an answer (155), an assignment that outlives a membership (113), an answer, a loss or a
-#: new coordinator that come late (58, 128, 248), errors in the states that no error ends (141, 202), the interval that
-#: counts from the request (1043), a topic that cannot be resolved (446), an error that an unsubscribe leaves to a poll
-#: because it has ignored another (61000276).
+#: Among them: an unsubscribe that throws (13) or overlooks an error (0), a close that calls the listener again (21), a
+#: leave that waits for an answer (155), an assignment that outlives a membership (113), a late answer, loss or new
+#: coordinator (58, 128, 248), errors in states that no error ends (141, 202), an interval that counts from the request
+#: (1043), a topic that cannot be resolved (446), an error that an unsubscribe leaves to a poll because it has ignored
+#: another (61000276).
 CONSUMER_SEEDS = (*range(30), 46, 58, 96, 113, 128, 141, 155, 202, 248, 303, 446, 896, 1043, 61000276)
 
 
@@ -60,7 +60,7 @@ def conformed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dic
 
 
 @pytest.mark.jvm
-def test_the_command_tells_what_differs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_reports_differences(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("--target", f"kafka:{NEWEST}", "--traces", "8", "--protocol", "classic")
     status, told = conformed(capsys, *words)
     assert (status, told["passed"], told["counts"]["failed"]) == (0, True, 0)
@@ -85,7 +85,7 @@ def test_the_command_tells_what_differs(capsys: pytest.CaptureFixture[str], tmp_
         (["--side", "members"], "did you mean member?"),
     ],
 )
-def test_what_it_cannot_is_refused(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_impossible_comparison_is_rejected(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, told = conformed(capsys, *words)
     assert status == 2
     assert says in told["error"]

@@ -1,6 +1,6 @@
-"""Held against Kafka's own client, members with a fault planted in them do something else.
+"""The comparison with Kafka's own client finds members with a planted fault.
 
-Each fault has the seed of a schedule that shows it. Those that no schedule can show are named with the reason.
+Each fault has the seed of a schedule that shows it. A fault that no schedule can show has a reason.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""The judge beside Kafka's own client compares orders, ids and requests for metadata: each fault planted here changes
-nothing else, and shows in the field that it belongs to."""
+"""The comparison with Kafka's own client compares orders, ids and requests for metadata: each fault planted here
+changes nothing else, and the differing field shows it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fencepost_conformance.jvm.releases import NEWEST
 
 PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
 CLASSIC, CONSUMER = MemberProtocol.CLASSIC, MemberProtocol.CONSUMER
-#: Among them three of a member that leads others and is given other ids (4, 11, 18).
+#: Among them three of a member that leads others and gets other ids (4, 11, 18).
 SEEDS = range(24)
 
 Patch = pytest.MonkeyPatch
@@ -46,7 +46,7 @@ def partitions_owned(patch: Patch) -> None:
 
 
 def the_id_of_before(patch: Patch) -> None:
-    """A member that has an id keeps it, whatever the coordinator answers."""
+    """The fault: a member that has an id keeps it, whatever the coordinator answers."""
     accept = answers._accepted
 
     def accepted(turn: Any, body: Any) -> None:
@@ -58,7 +58,7 @@ def the_id_of_before(patch: Patch) -> None:
 
 
 def the_id_of_the_answer(patch: Patch) -> None:
-    """A member of a consumer group takes the id that its coordinator names."""
+    """The fault: a member of a consumer group takes the id that its coordinator names."""
     heard = consumer_answers.heard
 
     def renamed(turn: Any, sent: Any, body: Any) -> None:
@@ -74,7 +74,7 @@ def no_metadata_after_a_failed_look_up(patch: Patch) -> None:
 
 
 def metadata_as_soon_as_a_look_up_fails(patch: Patch) -> None:
-    """As the core did before: also where the heartbeat thread alone has looked."""
+    """The core's earlier behaviour: also if only the heartbeat thread has looked."""
     fail = lookup.failed
 
     def failed(turn: Any, error: Any) -> None:
@@ -123,7 +123,7 @@ def heartbeats_before_commits(patch: Patch) -> None:
     ],
     ids=lambda each: each.__name__ if callable(each) else None,
 )
-def test_what_was_hidden_shows(
+def test_hidden_fields_are_compared(
     monkeypatch: Patch, plant: Callable[[Patch], None], half: Half, protocol: MemberProtocol, field: str
 ) -> None:
     plant(monkeypatch)

@@ -1,4 +1,4 @@
-"""What an elected leader does, and what becomes of it where it cannot."""
+"""The work of an elected leader, and its failures."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_failing_assignor_is_thrown_from_poll_and_tells_the_broker_nothing():
     desk.start()
     desk.lead()
     desk.none(Send)
-    assert desk.member.state is MemberState.COMPLETING_REBALANCE  # K-JOIN-20: it heartbeats on
+    assert desk.member.state is MemberState.COMPLETING_REBALANCE  # K-JOIN-20: its heartbeats continue
     failure = desk.poll()
     assert (failure.kind, failure.text) == (FailureKind.ASSIGNOR, "oh")
     desk.poll()
@@ -101,7 +101,7 @@ def test_cooperative_plugin_must_not_move_partitions_directly():
     assert desk.poll().kind is FailureKind.ASSIGNOR  # K-JOIN-13
 
 
-def test_plugin_may_assign_topics_that_nobody_subscribed():
+def test_plugin_may_assign_topics_without_subscribers():
     desk = Desk(assignors=(Fixed((("m", (TopicPartition("u", 0),)),)),))
     desk.start()
     desk.lead()
@@ -179,7 +179,7 @@ def test_an_assignment_by_an_unknown_assignor_is_thrown():
 
 
 def test_a_leader_that_was_thrown_out_while_it_waited_for_metadata_joins_again():
-    """K-ST-12: its generation is gone, so what it would assign is nobody's business any more."""
+    """Its generation is reset, so its assignment would have no effect (K-ST-12)."""
     desk = Desk()
     desk.start()
     desk.lead(("n", subscription("u")))
@@ -193,7 +193,7 @@ def test_a_leader_that_was_thrown_out_while_it_waited_for_metadata_joins_again()
     assert (again.member_id, again.reason) == ("", "rebalance failed due to IllegalGenerationException")
 
 
-def test_a_leader_whose_coordinator_is_lost_while_it_waits_for_metadata_tells_nobody():
+def test_a_leader_that_loses_its_coordinator_while_it_waits_for_metadata_assigns_nothing():
     desk = Desk()
     desk.start()
     desk.lead(("n", subscription("u")))

@@ -1,4 +1,4 @@
-"""What the coordinator says of a commit, and the member has not changed since (K-OFF-12, K-OFF-13, N-CMT-03)."""
+"""Errors of a commit whose member has not changed since (K-OFF-12, K-OFF-13, N-CMT-03)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_rebalance_is_joined_by_the_next_poll() -> None:
 @pytest.mark.parametrize(
     ("error", "kept"), [(ErrorCode.UNKNOWN_MEMBER_ID, False), (ErrorCode.ILLEGAL_GENERATION, True)]
 )
-def test_who_is_not_known_is_out(error: ErrorCode, kept: bool) -> None:
+def test_an_unknown_member_is_out_of_the_group(error: ErrorCode, kept: bool) -> None:
     desk = stable()
     member_id = desk.member.generation.member_id
     desk.do(CommitRefused(desk.now, error))

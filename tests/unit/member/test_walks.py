@@ -1,4 +1,4 @@
-"""Random walks of the classic member and its model that told them apart once."""
+"""Random walks on which the classic member and its model once differed."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from fencepost_conformance.mutants.suite import walk
 @pytest.mark.parametrize(
     "seed",
     [
-        4,  # who led, and unsubscribed, watches on until its next join is complete (K-JOIN-02)
-        110,  # only the topics that are its own, or its group's, count (K-JOIN-18)
+        4,  # a former leader that unsubscribed keeps watching until its next join is complete (K-JOIN-02)
+        110,  # only its own topics, or its group's, count (K-JOIN-18)
         1591,  # a failure of the heartbeat thread waits for a poll that has a subscription (K-HB-10)
     ],
 )

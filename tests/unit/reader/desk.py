@@ -1,4 +1,4 @@
-"""Drives one reader by hand: events in, commands kept, with shorthands for the common exchanges."""
+"""Drive one reader in tests: feed events, keep commands, with shortcuts for the common exchanges."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def records(first: int, last: int, epoch: int | None = None) -> tuple[Record, ..
 
 
 class Desk(Told):
-    """``reader`` is the present one; ``commands`` those of the last event; ``callbacks`` all that were called."""
+    """A reader under test: ``reader`` is its present state, ``commands`` are those of the last event, ``callbacks`` all
+    callbacks so far."""
 
     def __init__(self, client: Client = Client.CLASSIC, **settings: Any) -> None:
         settings.setdefault("reset", EARLIEST)
@@ -92,17 +93,17 @@ class Desk(Told):
         return self
 
     def member(self, *owned: TopicPartition, **changes: Any) -> Desk:
-        """Subscribed, with these, in the stable generation 1."""
+        """Let the reader own these partitions, subscribed, in the stable generation 1."""
         if not self.reader.mode.automatic:
             self.do(Subscribe(self.now, frozenset({"t", "u"})))
-            if self.reader.leaders:  # metadata that are asked for come
+            if self.reader.leaders:  # answer requests for metadata
                 self.do(LeadersChanged(self.now, tuple(self.reader.leaders.items()), IDS))
         values = {"member_id": "m", "epoch": 1, "phase": Phase.STABLE, **changes}
         self.do(MembershipChanged(self.now, Membership(owned, **values)))
         return self
 
     def reading(self, *owned: TopicPartition, at: int = 0) -> Desk:
-        """A member that reads these from this offset."""
+        """Return the reader of a member that reads these partitions from this offset."""
         self.leaders().coordinator().member(*owned)
         self.poll()
         self.committed(dict.fromkeys(owned, at))
@@ -116,7 +117,7 @@ class Desk(Told):
         return self.only(PollReturned)
 
     def offsets(self) -> list[tuple[TopicPartition, list[int]]]:
-        """What a poll hands out."""
+        """Return the offsets that a poll hands out."""
         returned = self.poll()
         assert returned.problem is None
         return [(partition, [each.offset for each in got]) for partition, got in returned.records]
@@ -127,7 +128,7 @@ class Desk(Told):
     # --- network and clock ---
 
     def asked(self, kind: type[Kind]) -> tuple[Send | SendToLeader, Kind]:
-        """The oldest request of a kind without an answer."""
+        """Return the oldest unanswered request of a kind."""
         for each in self.sent:
             if isinstance(each.body, kind):
                 return each, each.body
@@ -147,7 +148,7 @@ class Desk(Told):
         return self.do(NeverArrived(self.now, request_id=sent.request_id))
 
     def committed(self, offsets: dict[TopicPartition, int], epoch: int = -1, **errors: Any) -> None:
-        """Answer an OffsetFetch; what is not in ``offsets`` is not committed."""
+        """Answer an OffsetFetch; partitions outside ``offsets`` have no commit."""
         _, body = self.asked(OffsetFetchRequest)
         (group,) = body.groups
         topics = tuple(

@@ -1,4 +1,4 @@
-"""Commits and the calls that wait: K-OFF-02…22, K-CB-01, K-LEAVE-04, N-CMT-01…06, N-CLOSE-01."""
+"""Commits and waiting calls: K-OFF-02…22, K-CB-01, K-LEAVE-04, N-CMT-01…06, N-CLOSE-01."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def told(desk):
 # --- what is sent ---
 
 
-def test_members_say_who_they_are():
-    """K-OFF-02, N-CMT-01, G-WIRE-30: the new consumer by topic ids."""
+def test_members_send_their_identity():
+    """The new consumer commits by topic ids (K-OFF-02, N-CMT-01, G-WIRE-30)."""
     for client, name in ((Client.CLASSIC, "t"), (Client.CONSUMER, "")):
         (body,) = commits(sync(Desk(client, group_instance_id="i").reading(T0)))
         assert (body.member_id, body.generation_id_or_member_epoch, body.group_instance_id) == ("m", 1, "i")
@@ -77,7 +77,7 @@ def test_members_say_who_they_are():
         assert bool(name) != any(body.topics[0].topic_id)
 
 
-def test_who_assigns_by_hand_is_nobody():
+def test_a_manual_assignment_commits_without_a_member():
     """K-OFF-03."""
     desk = Desk(group_instance_id="i").leaders().coordinator()
     desk.do(Assign(desk.now, (T0,)))
@@ -85,8 +85,8 @@ def test_who_assigns_by_hand_is_nobody():
     assert (body.member_id, body.generation_id_or_member_epoch, body.group_instance_id) == ("", -1, None)
 
 
-def test_positions_are_what_is_committed():
-    """K-OFF-05: valid ones, of paused partitions too."""
+def test_positions_are_committed():
+    """Valid positions are committed, also of paused partitions (K-OFF-05)."""
     desk = Desk().reading(T0, T1)
     desk.do(Pause(0, (T0,)))
     desk.do(Seek(0, T0, 7))
@@ -100,7 +100,7 @@ def test_positions_are_what_is_committed():
     [(Phase.PREPARING, _K.REBALANCE), (Phase.COMPLETING, _K.REBALANCE), (Phase.OUT, _K.COMMIT_FAILED)],
 )
 def test_a_classic_member_commits_in_a_stable_generation_alone(phase, kind):
-    """K-OFF-02: nothing is sent; K-OFF-22: nor tried again."""
+    """No request is sent (K-OFF-02), and the commit is not retried (K-OFF-22)."""
     desk = Desk().reading(T0)
     desk.member(T0, phase=phase)
     sync(desk)
@@ -111,15 +111,15 @@ def test_a_classic_member_commits_in_a_stable_generation_alone(phase, kind):
     assert commits(desk) == []
 
 
-def test_a_member_of_a_consumer_group_commits_whatever_it_does():
-    """N-CMT-01: (id, -1) after it left."""
+def test_a_member_of_a_consumer_group_commits_in_any_state():
+    """A member that left commits with (id, -1) (N-CMT-01)."""
     desk = Desk(Client.CONSUMER).reading(T0)
     desk.member(T0, phase=Phase.OUT, epoch=-1)
     (body,) = commits(sync(desk))
     assert (body.member_id, body.generation_id_or_member_epoch) == ("m", -1)
 
 
-def test_without_a_group_there_is_nobody_to_commit_to():
+def test_without_a_group_there_is_no_coordinator_to_commit_to():
     desk = Desk(group_id="").leaders()
     for event in (CommitSync(0), CommitAsync(0), AskCommitted(0, (T0,))):
         desk.do(event)
@@ -157,7 +157,7 @@ def test_it_returns_when_it_is_answered(client):
         (_E.REQUEST_TIMED_OUT, True),
     ],
 )
-def test_what_may_pass_is_tried_again_until_the_timeout(client, error, forgets):
+def test_retriable_errors_are_retried_until_the_timeout(client, error, forgets):
     """K-OFF-10, K-OFF-11, K-OFF-18, N-CMT-06."""
     desk = sync(Desk(client).reading(T0), timeout_ms=150)
     desk.commit_answer(error)
@@ -175,7 +175,7 @@ def test_what_may_pass_is_tried_again_until_the_timeout(client, error, forgets):
     desk.commit_answer(error)
     desk.wait(50)
     assert desk.returned().problem.kind is _K.TIMEOUT
-    assert desk.timers == {} or client is Client.CONSUMER  # whose background looks for the coordinator again
+    assert desk.timers == {} or client is Client.CONSUMER  # whose background thread looks for the coordinator again
 
 
 @pytest.mark.parametrize("client", JAVA)
@@ -190,7 +190,7 @@ def test_what_may_pass_is_tried_again_until_the_timeout(client, error, forgets):
         (_E.UNKNOWN_MEMBER_ID, _K.COMMIT_FAILED),
     ],
 )
-def test_what_does_not_pass_is_thrown(client, error, kind):
+def test_errors_that_retrying_cannot_fix_are_thrown(client, error, kind):
     """K-OFF-13, K-OFF-15…17, N-CMT-03."""
     desk = sync(Desk(client).reading(T0))
     desk.commit_answer(error)
@@ -199,8 +199,8 @@ def test_what_does_not_pass_is_thrown(client, error, kind):
 
 
 @pytest.mark.parametrize("error", [_E.FENCED_INSTANCE_ID, _E.ILLEGAL_GENERATION, _E.REBALANCE_IN_PROGRESS])
-def test_what_the_new_consumer_does_not_expect(error):
-    """N-CMT-03: and it tells its member nothing."""
+def test_errors_that_the_new_consumer_does_not_expect(error):
+    """The member does not get the error (N-CMT-03)."""
     desk = sync(Desk(Client.CONSUMER).reading(T0))
     desk.commit_answer(error)
     assert desk.returned().problem.kind is _K.KAFKA
@@ -208,7 +208,7 @@ def test_what_the_new_consumer_does_not_expect(error):
 
 
 def test_a_stale_epoch():
-    """N-CMT-02: commitSync fails, commitAsync is told as it is."""
+    """commitSync fails; the callback of commitAsync gets the error itself (N-CMT-02)."""
     desk = sync(Desk(Client.CONSUMER).reading(T0))
     desk.commit_answer(_E.STALE_MEMBER_EPOCH)
     assert desk.returned().problem.kind is _K.COMMIT_FAILED
@@ -233,7 +233,7 @@ def test_a_stale_epoch():
         (_E.STALE_MEMBER_EPOCH, {}, _K.KAFKA, False),
     ],
 )
-def test_a_classic_member_and_what_it_has_become(error, now, kind, tells):
+def test_commit_errors_of_a_classic_member_depend_on_its_state(error, now, kind, tells):
     """K-OFF-12…14, K-OFF-16."""
     desk = sync(Desk().reading(T0))
     desk.member(T0, **now)
@@ -245,7 +245,7 @@ def test_a_classic_member_and_what_it_has_become(error, now, kind, tells):
 
 
 @pytest.mark.parametrize("client", JAVA)
-def test_nothing_to_commit_waits_for_what_is_under_way(client):
+def test_an_empty_commit_waits_for_pending_commits(client):
     """K-OFF-21."""
     desk = sync(Desk(client).reading(T0), ())
     assert desk.returned() == CallReturned()
@@ -295,7 +295,7 @@ def test_callbacks_run_in_a_poll_in_the_order_of_the_calls(client):
     assert told(desk)[1][1] is _K.RETRIABLE_COMMIT
 
 
-def test_one_that_is_not_answered_holds_back_later_ones():
+def test_an_unanswered_commit_delays_later_ones():
     """K-OFF-18."""
     desk = asynchronous(asynchronous(Desk().reading(T0), 1), 2)
     desk.sent.remove(next(each for each in desk.sent if isinstance(each.body, OffsetCommitRequest)))
@@ -320,7 +320,7 @@ def test_a_classic_consumer_gives_up_when_the_coordinator_is_not_found():
         desk = Desk(client).reading(T0)
         desk.do(CoordinatorLost(desk.now))
         asynchronous(desk, 1)
-        if not over:  # its background keeps a back-off after the look-up before
+        if not over:  # its background thread keeps the back-off after the previous look-up
             desk.wait(100)
         desk.only(FindCoordinator)
         desk.do(LookupFailed(desk.now, None))
@@ -366,7 +366,7 @@ def test_classic_intervals_overlap_and_new_ones_do_not():
 
 
 @pytest.mark.parametrize("client", JAVA)
-def test_after_what_may_pass_the_next_one_comes_sooner(client):
+def test_after_a_retriable_error_the_next_commit_comes_sooner(client):
     """K-OFF-19."""
     desk = Desk(client, auto_commit=True).reading(T0)
     desk.now += 5_000
@@ -378,7 +378,7 @@ def test_after_what_may_pass_the_next_one_comes_sooner(client):
     assert commits(desk) == []
     desk.now += 1
     desk.poll()
-    assert len(commits(desk)) == (1 if client is Client.CLASSIC else 0)  # the new one waits for its interval
+    assert len(commits(desk)) == (1 if client is Client.CLASSIC else 0)  # the new consumer waits for its interval
 
 
 def test_an_assignment_by_hand_commits_first_if_due():
@@ -408,8 +408,9 @@ def test_an_assignment_by_hand_commits_first_if_due():
         (_E.UNKNOWN_MEMBER_ID, "failed", "failed"),
     ],
 )
-def test_what_the_member_wants_committed(client, error, classic, new):
-    """K-CB-01, N-REC-04, N-CMT-02: the positions of what it names; the new consumer tries again what may pass."""
+def test_commits_that_the_member_asks_for(client, error, classic, new):
+    """The positions of the named partitions are committed; the new consumer retries retriable errors (K-CB-01,
+    N-REC-04, N-CMT-02)."""
     desk = Desk(client, auto_commit=True).reading(T0, T1, at=3)
     desk.do(CommitWanted(desk.now, commit_id=77, partitions=frozenset({T1})))
     (body,) = commits(desk)
@@ -422,7 +423,7 @@ def test_what_the_member_wants_committed(client, error, classic, new):
 
 
 def test_a_commit_before_a_reconciliation_is_tried_again():
-    """N-REC-04: with what has been consumed when it failed, and whatever the member does meanwhile."""
+    """It is retried with the positions at its failure, whatever the member does meanwhile (N-REC-04)."""
     desk = Desk(Client.CONSUMER, auto_commit=True).reading(T0, at=3)
     desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0})))
     desk.do(Seek(desk.now, T0, 9))
@@ -436,7 +437,7 @@ def test_a_commit_before_a_reconciliation_is_tried_again():
 
 
 def test_a_commit_before_a_reconciliation_is_given_up_in_the_end():
-    """N-REC-04: after a rebalance timeout."""
+    """After a rebalance timeout (N-REC-04)."""
     desk = Desk(Client.CONSUMER, auto_commit=True, max_poll_interval_ms=300).reading(T0, at=3)
     desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0})))
     desk.now += 250
@@ -446,7 +447,7 @@ def test_a_commit_before_a_reconciliation_is_given_up_in_the_end():
 
 
 def test_an_automatic_commit_waits_for_the_one_before_a_reconciliation():
-    """K-OFF-19: but not once that is to be tried again."""
+    """But it does not wait once that commit is to be retried (K-OFF-19)."""
     desk = Desk(Client.CONSUMER, auto_commit=True, auto_commit_interval_ms=500).reading(T0, at=3)
     desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0})))
     desk.now += 600
@@ -457,7 +458,7 @@ def test_an_automatic_commit_waits_for_the_one_before_a_reconciliation():
     assert len(commits(desk)) == 1
 
 
-def test_a_member_without_positions_goes_on_at_once():
+def test_a_member_without_positions_continues_immediately():
     desk = Desk(auto_commit=True).leaders().coordinator().member(T0)
     desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset({T0})))
     assert desk.only(TellMember).event == CommitFinished(desk.now, commit_id=7, result=CommitResult.DONE)
@@ -471,7 +472,7 @@ def test_a_classic_member_does_not_wait_for_a_coordinator():
 
 
 def test_a_close_with_nothing_to_commit_waits_for_asynchronous_commits():
-    """K-LEAVE-04, steps 1 and 2: one that commits something itself waits for those only that were not sent."""
+    """A close with a commit of its member waits only for commits that were not sent yet (K-LEAVE-04, steps 1 and 2)."""
     desk = asynchronous(Desk(auto_commit=True).reading(T0), 1)
     desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset(), closing=True))
     desk.none(TellMember)
@@ -488,8 +489,8 @@ def test_a_close_with_nothing_to_commit_waits_for_asynchronous_commits():
     assert told(desk) == []
 
 
-def test_the_members_close_commits_nothing_for_who_assigned_by_hand():
-    """K-LEAVE-04: that is for the reader's own close."""
+def test_the_members_close_commits_nothing_for_a_reader_that_assigned_manually():
+    """The reader's own close does that (K-LEAVE-04)."""
     desk = Desk(auto_commit=True).leaders().coordinator()
     desk.do(Assign(desk.now, (T0,)))
     desk.do(CommitWanted(desk.now, commit_id=7, partitions=frozenset(), closing=True))
@@ -514,7 +515,7 @@ def test_a_close_by_hand_commits():
 
 @pytest.mark.parametrize("client", JAVA)
 def test_a_close_waits_for_callbacks_up_to_its_timeout(client):
-    """N-CLOSE-01; failures are not thrown."""
+    """Failures are not thrown (N-CLOSE-01)."""
     desk = asynchronous(Desk(client).reading(T0), 1)
     desk.do(Close(desk.now))
     desk.do(Wakeup(desk.now))
@@ -567,8 +568,9 @@ def test_a_handed_out_record_is_consumed():
     assert body.topics[0].partitions[0].committed_offset == 4
 
 
-def test_a_connection_that_is_lost_late_takes_what_was_sent_with_it():
-    """K-ERR-13: the new consumer keeps it when a broker says that it is none; when it breaks, nothing is answered."""
+def test_a_connection_that_is_lost_late_fails_its_requests():
+    """The new consumer keeps the connection when a broker answers that it is not the coordinator; when the connection
+    breaks, no request is answered (K-ERR-13)."""
     desk = asynchronous(asynchronous(Desk(Client.CONSUMER).reading(T0), 1), 2)
     sync(desk, timeout_ms=60_000)
     desk.sent.reverse()
@@ -578,8 +580,8 @@ def test_a_connection_that_is_lost_late_takes_what_was_sent_with_it():
     assert told(desk) == [(1, _K.RETRIABLE_COMMIT), (2, _K.RETRIABLE_COMMIT)]
 
 
-def test_who_is_fenced_while_another_commit_is_to_be_tried_again_throws_and_forgets_the_coordinator():
-    """K-OFF-11, K-OFF-20: both in one step."""
+def test_a_fence_while_another_commit_waits_throws_and_forgets_the_coordinator():
+    """Both happen in one step (K-OFF-11, K-OFF-20)."""
     desk = asynchronous(Desk().reading(T0), 1)
     sync(desk)
     desk.commit_answer(_E.FENCED_INSTANCE_ID)
@@ -590,7 +592,7 @@ def test_who_is_fenced_while_another_commit_is_to_be_tried_again_throws_and_forg
     assert desk.reader.waiting is None
 
 
-def test_who_is_fenced_commits_nothing_in_a_close():
+def test_a_fenced_reader_commits_nothing_in_a_close():
     """K-OFF-20, K-LEAVE-04."""
     desk = asynchronous(Desk(auto_commit=True).reading(T0), 1)
     desk.commit_answer(_E.FENCED_INSTANCE_ID)
@@ -601,7 +603,7 @@ def test_who_is_fenced_commits_nothing_in_a_close():
 
 
 def closing_without_coordinator(**more):
-    """A close in which a commit of something and one of nothing wait for a coordinator."""
+    """Return a closing reader in which a commit of an offset and an empty commit wait for a coordinator."""
     desk = Desk(**more).reading(T0)
     desk.do(CoordinatorLost(desk.now))
     asynchronous(desk, 1)
@@ -611,7 +613,7 @@ def closing_without_coordinator(**more):
 
 
 def test_a_close_looks_for_a_coordinator_though_the_commits_have_failed():
-    """K-LEAVE-04, step 2: their callbacks run when one is found."""
+    """Their callbacks run when a coordinator is found (K-LEAVE-04, step 2)."""
     desk = closing_without_coordinator()
     desk.do(LookupFailed(desk.now, None))
     desk.none(CallReturned)
@@ -623,8 +625,8 @@ def test_a_close_looks_for_a_coordinator_though_the_commits_have_failed():
     desk.returned()
 
 
-def test_a_close_that_finds_a_coordinator_sends_what_waited_for_it():
-    """K-LEAVE-04: and calls back of what is over by then."""
+def test_a_close_that_finds_a_coordinator_sends_the_waiting_commits():
+    """Callbacks of commits that are finished by then run (K-LEAVE-04)."""
     desk = Desk().reading(T0)
     desk.do(CoordinatorLost(desk.now))
     desk.do(CommitAsync(desk.now, (), 1))
@@ -637,7 +639,7 @@ def test_a_close_that_finds_a_coordinator_sends_what_waited_for_it():
     desk.returned()
 
 
-def test_a_close_gives_up_where_a_look_up_fails_for_good_or_time_is_over():
+def test_a_close_gives_up_after_a_permanent_look_up_error_or_its_timeout():
     """K-LEAVE-04, K-FIND-01."""
     for profile, calls in ((KAFKA_4_4, []), (INTENDED, [1, 2])):
         desk = closing_without_coordinator(profile=profile)
@@ -651,8 +653,8 @@ def test_a_close_gives_up_where_a_look_up_fails_for_good_or_time_is_over():
     assert [number for number, _ in told(desk)] == [1, 2]
 
 
-def test_who_reads_nothing_any_more_closes_as_who_assigned_by_hand():
-    """K-LEAVE-04: a commit of nothing, which runs callbacks."""
+def test_a_reader_without_partitions_closes_like_a_manual_assignment():
+    """The close commits nothing, but runs callbacks (K-LEAVE-04)."""
     desk = asynchronous(Desk(auto_commit=True).reading(T0), 1)
     desk.commit_answer()
     desk.do(Unsubscribe(desk.now))
@@ -664,7 +666,7 @@ def test_who_reads_nothing_any_more_closes_as_who_assigned_by_hand():
 
 
 def test_a_close_with_nothing_to_commit_does_not_wait_twice():
-    """K-LEAVE-04: what found its coordinator in the close is waited for, and not called back (in Kafka)."""
+    """A commit that got its coordinator during the close is awaited; Kafka does not run its callback (K-LEAVE-04)."""
     for profile, calls in ((KAFKA_4_4, []), (INTENDED, [(1, None)])):
         desk = Desk(auto_commit=True, profile=profile).leaders()
         desk.do(Assign(desk.now, (T0,)))
@@ -677,8 +679,8 @@ def test_a_close_with_nothing_to_commit_does_not_wait_twice():
         assert told(desk) == calls
 
 
-def test_an_assignment_that_throws_has_dropped_what_was_fetched_of_others():
-    """K-SUB-02, K-FIND-01: nothing of them is handed out by the next poll."""
+def test_an_assignment_that_throws_has_dropped_the_fetched_records_of_others():
+    """The next poll hands out none of them (K-SUB-02, K-FIND-01)."""
     desk = Desk(auto_commit=True).leaders()
     desk.do(Assign(desk.now, (T0,)))
     desk.do(Seek(desk.now, T0, 1))
@@ -704,8 +706,8 @@ def test_a_close_with_nothing_to_commit_waits_for_the_commit_before_a_rejoin():
 
 @pytest.mark.parametrize("client", JAVA)
 def test_a_member_that_hears_of_another_coordinator(client):
-    """K-OFF-11, K-OFF-21: the old consumer loses the connection, and a call that waits for asynchronous commits makes
-    sure of a coordinator first; what the new one has sent may still be answered."""
+    """The old consumer drops the connection, and a call that waits for asynchronous commits first looks for a
+    coordinator; requests of the new consumer may still be answered (K-OFF-11, K-OFF-21)."""
     desk = asynchronous(Desk(client).reading(T0), 1)
     sync(desk, (), timeout_ms=10_000)
     desk.do(CoordinatorLost(desk.now, moved=True))
@@ -718,8 +720,8 @@ def test_a_member_that_hears_of_another_coordinator(client):
     assert told(desk) == [(1, None if client is Client.CONSUMER else _K.RETRIABLE_COMMIT)]
 
 
-def test_what_is_over_is_called_back_before_a_commit_of_nothing_looks_for_a_coordinator():
-    """K-OFF-18, K-OFF-21: what was sent besides is told when one is found."""
+def test_finished_commits_call_back_before_an_empty_commit_looks_for_a_coordinator():
+    """The callback of the other sent commit runs when a coordinator is found (K-OFF-18, K-OFF-21)."""
     desk = asynchronous(asynchronous(Desk(profile=KAFKA_4_4).reading(T0), 1), 2)
     sync(desk, (), timeout_ms=10_000)
     desk.sent = [each for each in desk.sent if isinstance(each.body, OffsetCommitRequest)][::-1]

@@ -1,4 +1,5 @@
-"""Member and reader as one consumer: who is told what, and in which order (K-POLL-01, K-LEAVE-04, K-FIND-01)."""
+"""Member and reader as one consumer: which half gets each event, and in which order (K-POLL-01, K-LEAVE-04,
+K-FIND-01)."""
 
 from __future__ import annotations
 
@@ -158,7 +159,7 @@ def test_a_poll_ends_with_the_readers_part() -> None:
     assert isinstance(whole.request(OffsetFetchRequest), Send)
 
 
-def test_requests_of_both_are_told_apart() -> None:
+def test_requests_of_both_are_distinguished() -> None:
     whole = Whole()
     fetch = whole.request(OffsetFetchRequest)
     assert fetch.request_id % 2 == 1
@@ -203,7 +204,7 @@ def test_a_coordinator_that_has_moved_is_forgotten_by_both() -> None:
 
 
 def test_before_a_rebalance_positions_are_committed() -> None:
-    """K-CB-01: the member waits for it."""
+    """The member waits for the commit (K-CB-01)."""
     whole = Whole()
     whole.do(Seek(0, T0, 7))
     whole.do(CommitSync(0, FIVE))
@@ -270,8 +271,8 @@ def test_an_assignment_that_is_adopted_restarts_the_interval() -> None:
     assert whole.consumer.reader.commit_due_ms == 9_500
 
 
-def test_a_commit_that_nobody_waits_for_still_tells_the_member() -> None:
-    """K-OFF-13: what the answer says of the member is so, whoever may have given up."""
+def test_an_abandoned_commit_still_informs_the_member() -> None:
+    """The state of the member in the answer counts, even if the call gave up (K-OFF-13)."""
     whole = Whole()
     whole.do(CommitSync(0, FIVE, 150))
     whole.do(ReaderTimerFired(200, ReaderTimer.CALL))
@@ -282,7 +283,7 @@ def test_a_commit_that_nobody_waits_for_still_tells_the_member() -> None:
 
 
 def test_a_commit_of_nothing_before_a_rejoin_costs_no_poll() -> None:
-    """K-CB-01: it is over at once, and the poll goes on."""
+    """It ends immediately, and the poll continues (K-CB-01)."""
     whole = Whole()
     whole.do(EnforceRebalance(0, "asked"))
     whole.do(Poll(0))
@@ -301,7 +302,7 @@ def test_a_wakeup_ends_a_poll_before_its_member_has_a_turn() -> None:
 
 
 def test_a_close_outside_of_the_group_calls_back_first() -> None:
-    """K-LEAVE-04, K-OFF-02: the commit of a close is refused without a request, and runs callbacks all the same."""
+    """The commit of a close fails without a request, and runs callbacks nevertheless (K-LEAVE-04, K-OFF-02)."""
     whole = Whole()
     whole.do(CommitSync(0, FIVE))
     whole.commit_answer(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -312,8 +313,8 @@ def test_a_close_outside_of_the_group_calls_back_first() -> None:
     assert not [each for each in whole.sent if isinstance(each.body, OffsetCommitRequest)]
 
 
-def test_a_poll_that_goes_on_looks_at_no_newer_metadata() -> None:
-    """K-CB-01, K-JOIN-18: metadata that came while a listener ran are for the next poll."""
+def test_a_poll_that_continues_looks_at_no_newer_metadata() -> None:
+    """Metadata that came while a listener ran are for the next poll (K-CB-01, K-JOIN-18)."""
     member = Whole().consumer.member
     assert isinstance(member, Member)
     member, _ = member_step(member, MetadataChanged(0, (Topic("t", b"\1" * 16, 2),)))

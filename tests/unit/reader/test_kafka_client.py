@@ -1,4 +1,4 @@
-"""Kafka's own consumers take the schedules that the core's took, and read and commit the same at every event."""
+"""Kafka's own consumers run the schedules of the core's consumers, and read and commit alike at every event."""
 
 import pytest
 
@@ -9,14 +9,14 @@ from fencepost_conformance.jvm.builds import Build
 from fencepost_conformance.jvm.releases import NEWEST
 
 PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
-#: Among them: positions that are looked for while others are found (156, 281, 1330, 1908), what a broker prefers
-#: and loses (20, 479), a denied topic in a good answer (249, 376), an answer for what was away (1184), a look-up
-#: that is shared (69) or fails for good (11, 284, 1684), a close that tells nobody (35, 1995), an error that loses
-#: records (2340).
+#: Among them: positions that are looked up while others are found (156, 281, 1330, 1908), a preferred replica that is
+#: lost (20, 479), a denied topic in a good answer (249, 376), an answer about partitions that were away (1184), a
+#: look-up that is shared (69) or has a permanent error (11, 284, 1684), a close without callbacks (35, 1995), an error
+#: that loses records (2340).
 CLASSIC_SEEDS = (*range(60), 69, 156, 249, 281, 284, 376, 479, 1184, 1330, 1684, 1833, 1908, 1995, 2340)
 
-#: Among them: callbacks that wait for the last asynchronous one (27, 69, 94, 96), a coordinator that is
-#: none and still answers (33, 104), a look-up that failed for good (56, 341, 354), an interval that is kept (258).
+#: Among them: callbacks that wait for the last asynchronous commit (27, 69, 94, 96), a former coordinator that still
+#: answers (33, 104), a look-up with a permanent error (56, 341, 354), an interval that is kept (258).
 CONSUMER_SEEDS = (*range(40), 56, 69, 94, 96, 104, 258, 341, 354)
 
 

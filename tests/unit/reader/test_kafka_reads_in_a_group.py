@@ -1,4 +1,5 @@
-"""Kafka's own consumers read in a group beside the core's: schedules that agree, and faults that they find."""
+"""Kafka's own consumers read in a group beside the core's: schedules that agree, and faults that the comparison
+finds."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ CLASSIC, CONSUMER = MemberProtocol
 
 
 def differing(protocol: MemberProtocol = CLASSIC, seeds: range = SEEDS) -> set[int]:
-    """The seeds of schedules that differ."""
+    """Return the seeds of schedules that differ."""
     try:
         clients.command(Build(NEWEST), protocol, "group-reader")
     except CannotRun as reason:
@@ -34,7 +35,7 @@ def differing(protocol: MemberProtocol = CLASSIC, seeds: range = SEEDS) -> set[i
 
 
 @pytest.mark.parametrize("protocol", MemberProtocol)
-def test_what_agreed_agrees(protocol: MemberProtocol) -> None:
+def test_protocols_that_agreed_still_agree(protocol: MemberProtocol) -> None:
     assert differing(protocol) == set()
 
 
@@ -45,7 +46,7 @@ def test_a_member_that_does_not_hear_of_a_refused_commit_is_seen(monkeypatch: py
 
 
 def test_a_commit_before_a_rejoin_that_is_not_waited_for_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """K-CB-01: whatever becomes of it is told at once."""
+    """The result of the commit is reported immediately (K-CB-01)."""
 
     def at_once(turn: commits.Turn, commit_id: int, *_: object, **__: object) -> None:
         turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=commits.CommitResult.DONE)))
@@ -63,14 +64,14 @@ def test_a_commit_before_a_reconciliation_that_is_not_tried_again_is_seen(monkey
     assert differing(CONSUMER, range(680, 686))
 
 
-def test_who_takes_a_position_for_what_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """N-TR-07, N-TR-11: what is about to be given up is not marked."""
+def test_a_position_for_a_lost_partition_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions that are about to be lost are not marked (N-TR-07, N-TR-11)."""
     monkeypatch.setattr(SubscriptionState, "mark_all", lambda self: self)
     assert differing(CONSUMER)
 
 
-def test_who_searches_for_positions_before_it_reconciles_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """N-POLL-01: the member has its turn when the reader has had all of its own."""
+def test_a_position_search_before_the_reconciliation_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The member takes its turn after the reader has finished its own (N-POLL-01)."""
 
     def late(both: consumer._Both) -> None:
         both._read(Poll(both.now, PollPart.BEGIN))
@@ -86,12 +87,12 @@ def test_who_searches_for_positions_before_it_reconciles_is_seen(monkeypatch: py
 
 
 def test_a_poll_event_that_is_never_over_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """N-POLL-01: what a listener gives the background time for."""
+    """The background thread runs while a listener runs (N-POLL-01)."""
     monkeypatch.setattr(background, "lasts", lambda _: None)
     assert differing(CONSUMER, range(200))
 
 
-def test_who_commits_in_no_name_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_without_an_identity_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """N-CMT-01."""
     monkeypatch.setattr(ConsumerMember, "commits_as", property(lambda member: (member.member_id, member.epoch)))
     assert differing(CONSUMER)

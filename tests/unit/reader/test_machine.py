@@ -1,4 +1,4 @@
-"""The machine of positions is what the reader does, and the picture in the documents is drawn from it."""
+"""The state machine of positions agrees with the reader, and the picture in the docs is drawn from it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_the_machine_has_the_states_and_no_arrow_that_is_not_allowed() -> None:
     assert {(source.value, dest.value) for source, dests in ALLOWED.items() for dest in dests} >= ARROWS
 
 
-def test_what_readers_do_are_the_arrows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them, and nothing else."""
+def test_the_arrows_are_the_transitions_of_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All transitions of readers, and no others."""
     moves = set()
     go = Partition._go
 

@@ -1,4 +1,5 @@
-"""What is asked of whom and what a poll hands out: K-FETCH-01, 02, K-POLL-01…05, K-POS-04, 06, K-PY-01…04."""
+"""Requests of the reader, and the records that a poll hands out: K-FETCH-01, 02, K-POLL-01…05, K-POS-04, 06,
+K-PY-01…04."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def asked_of(desk):
 
 
 def of(desk, node):
-    """The fetch from a broker comes first."""
+    """The first fetch from a broker."""
     desk.sent.sort(key=lambda each: not (isinstance(each, SendToLeader) and each.node == node))
     return desk
 
@@ -67,14 +68,14 @@ def test_one_fetch_a_broker_at_a_time(client):
     desk.lose(FetchRequest)
     desk.now += 49
     desk.poll()
-    assert asked_of(desk).keys() == {2}  # the other is left alone for a while
+    assert asked_of(desk).keys() == {2}  # the other broker is not asked for a while
     desk.now += 1
     desk.poll()
     assert asked_of(desk).keys() == {1, 2}
 
 
 def test_when_to_poll_again():
-    """K-POLL-01: the wait of a poll is bounded by what is due."""
+    """Timers limit the wait of a poll (K-POLL-01)."""
     desk = Desk().leaders().coordinator().member(T0)
     assert poll_by(desk.reader) is None
     desk.poll()
@@ -92,7 +93,7 @@ def test_when_to_poll_again():
 
 @pytest.mark.parametrize("client", ALL)
 def test_records_are_handed_out_in_the_order_of_their_coming(client):
-    """K-FETCH-02, K-POLL-03, INV-CL-03: at most so many, and each once."""
+    """A poll hands out at most ``max_poll_records``, and each record once (K-FETCH-02, K-POLL-03, INV-CL-03)."""
     desk = Desk(client, max_poll_records=3).reading(T0, T1, T2)
     of(desk, 2).fetched(got(T1, 0, 0))
     of(desk, 1).fetched(got(T2, 0, 1), got(T0, 0, 3))
@@ -112,7 +113,7 @@ def test_a_broker_with_something_buffered_is_left_alone():
     assert desk.offsets() == [(T0, [1])]
     assert desk.offsets() == [(T0, [2])]
     desk.poll()
-    assert asked_of(desk) == {1: [(T2, 0), (T0, 3)]}  # who was read comes last
+    assert asked_of(desk) == {1: [(T2, 0), (T0, 3)]}  # the partition that was read comes last
 
 
 def test_paused_records_do_not_keep_others_from_being_fetched():
@@ -126,8 +127,8 @@ def test_paused_records_do_not_keep_others_from_being_fetched():
     assert desk.offsets() == [(T0, [0])]
 
 
-def test_kafka_python_drops_what_is_paused():
-    """K-PY-03, K-PY-04: and fetches it again afterwards."""
+def test_kafka_python_drops_records_of_paused_partitions():
+    """It fetches them again afterwards (K-PY-03, K-PY-04)."""
     desk = Desk(Client.KAFKA_PYTHON).reading(T0)
     desk.fetched(got(T0, 0, 2))
     desk.do(Pause(0, (T0,)))
@@ -165,7 +166,7 @@ def test_an_answer_for_another_position_is_dropped(client):
     assert asked_of(desk) == {1: [(T0, 1)]}
 
 
-def test_what_is_left_is_dropped_after_a_seek():
+def test_buffered_records_are_dropped_after_a_seek():
     """K-FETCH-02."""
     desk = Desk(max_poll_records=1).reading(T0)
     desk.fetched(got(T0, 0, 2))
@@ -176,7 +177,7 @@ def test_what_is_left_is_dropped_after_a_seek():
 
 
 def test_a_revoked_partitions_records_are_never_handed_out():
-    """K-FETCH-02, K-SUB-02: not even if it comes back; what stays is (K-POLL-03)."""
+    """Not even if it returns; records of kept partitions are (K-FETCH-02, K-SUB-02, K-POLL-03)."""
     desk = Desk(max_poll_records=1).reading(T0, T2)
     desk.fetched(got(T0, 0, 2), got(T2, 0, 0))
     assert desk.offsets() == [(T0, [0])]
@@ -197,7 +198,7 @@ def test_a_gap_moves_the_position_and_ends_the_poll():
     assert not desk.poll().advanced
 
 
-def test_what_follows_the_last_record_is_read_when_there_is_room():
+def test_records_after_the_last_one_are_fetched_when_there_is_room():
     """K-FETCH-02."""
     desk = Desk(max_poll_records=2).reading(T0)
     desk.fetched(got(T0, 0, 1, next_offset=5))
@@ -246,7 +247,7 @@ def test_out_of_range_without_policy_is_thrown_once():
 
 
 def test_a_follower_that_is_behind_is_given_up_for_the_leader():
-    """K-POS-04, K-FETCH-05: or when its time is over."""
+    """Or when its time is over (K-POS-04, K-FETCH-05)."""
     desk = Desk().reading(T0)
     desk.fetched(FetchedPartition(T0, preferred_replica=3))
     desk.poll()
@@ -304,7 +305,7 @@ def test_an_error_of_the_whole_answer_brings_nothing():
 
 
 def test_records_come_while_a_rebalance_is_under_way():
-    """K-POLL-05: positions and automatic commits wait, records do not; to kafka-python all of it waits (K-PY-01)."""
+    """Positions and automatic commits wait, records do not; kafka-python delays all of them (K-POLL-05, K-PY-01)."""
     for client, handed in ((Client.CLASSIC, [(T0, [0, 1])]), (Client.KAFKA_PYTHON, [])):
         desk = Desk(client, auto_commit=True).reading(T0)
         desk.fetched(got(T0, 0, 1))
@@ -315,8 +316,8 @@ def test_records_come_while_a_rebalance_is_under_way():
 
 
 @pytest.mark.parametrize("client", ALL)
-def test_what_an_interval_commits_was_handed_out_before(client):
-    """K-OFF-05, INV-CL-04: the commit comes before this poll's records."""
+def test_an_interval_commits_records_of_earlier_polls(client):
+    """The commit comes before the records of this poll (K-OFF-05, INV-CL-04)."""
     desk = Desk(client, auto_commit=True).reading(T0)
     desk.fetched(got(T0, 0, 1))
     assert desk.offsets() == [(T0, [0, 1])]
@@ -382,7 +383,7 @@ def test_a_lag_that_is_not_known_asks_the_leader_once():
     assert desk.returned().value == 7
 
 
-def test_who_subscribes_anew_reads_on():
+def test_a_reader_that_subscribes_again_continues_reading():
     desk = Desk().reading(T0)
     desk.do(Subscribe(0, frozenset({"t", "u", "v"})))
     assert desk.reader.fetchable(T0)
@@ -395,7 +396,7 @@ def test_who_subscribes_anew_reads_on():
         (Client.CONSUMER, [Send, CommitCallback, SendToLeader, PollReturned]),  # N-POLL-01
     ],
 )
-def test_what_a_poll_does_in_which_order(client, order):
+def test_the_order_of_actions_in_a_poll(client, order):
     desk = Desk(client, auto_commit=True).reading(T0)
     desk.do(CommitAsync(desk.now, ((T0, OffsetAndMetadata(0)),), 1))
     desk.commit_answer()
@@ -409,8 +410,8 @@ def test_what_a_poll_does_in_which_order(client, order):
     assert [type(each) for each in desk.commands] == order
 
 
-def test_what_was_marked_before_a_poll_is_not_handed_out_by_it():
-    """N-POLL-02: the reconciliation has been looked at before."""
+def test_partitions_marked_before_a_poll_are_not_handed_out_by_it():
+    """The reconciliation was checked before (N-POLL-02)."""
     desk = Desk(Client.CONSUMER).reading(T0, T1)
     desk.fetched(got(T0, 0, 1))
     desk.member(T0, T1, pending_revocation=frozenset({T0}))

@@ -1,4 +1,4 @@
-"""Where reading begins and whether it may go on: K-POS-01…08, K-OFF-01, N-CMT-04, K-PY-02."""
+"""Where reading begins and whether it may continue: K-POS-01…08, K-OFF-01, N-CMT-04, K-PY-02."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def state(desk, partition=T0):
 
 @pytest.mark.parametrize("client", ALL)
 def test_a_committed_offset_is_the_position(client):
-    """K-POS-01, K-OFF-01: asked for with stable offsets alone."""
+    """The fetch always asks for stable offsets (K-POS-01, K-OFF-01)."""
     desk = started(client, T0, T1)
     sent, body = desk.asked(OffsetFetchRequest)
     assert body.require_stable
     assert sent.timeout_ms == 30_000
     desk.committed({T0: 5, T1: 8})
-    assert (desk.reader.position(T0) is None) == (client is not Client.CONSUMER)  # whose background takes it over
+    assert (desk.reader.position(T0) is None) == (client is not Client.CONSUMER)  # whose background thread takes over
     desk.poll()
     assert (desk.reader.position(T0), desk.reader.position(T1)) == (5, 8)
 
@@ -114,12 +114,12 @@ def test_policies_as_they_are_written(text, policy):
 @pytest.mark.parametrize(
     "text", ["", "first", "by_duration", "by_duration:", "by_duration:P", "by_duration:-PT1S", "none:1"]
 )
-def test_what_is_no_policy(text):
+def test_a_wrong_reset_policy_is_rejected(text):
     with pytest.raises(BadSettings, match="reset policy must be earliest"):
         reset_policy(text)
 
 
-def test_who_assigns_by_hand_without_group_asks_no_coordinator():
+def test_a_manual_assignment_without_group_asks_no_coordinator():
     desk = Desk(group_id="").leaders()
     desk.do(Assign(0, (T0,)))
     desk.poll()
@@ -180,7 +180,7 @@ def test_a_seek_during_the_lookup_stands():
     ],
     ids=str,
 )
-def test_what_may_pass_is_asked_again_after_a_backoff(client, errors):
+def test_retriable_errors_are_retried_after_a_backoff(client, errors):
     """K-OFF-01."""
     desk = started(client)
     desk.committed({}, **errors)
@@ -217,7 +217,7 @@ def test_a_fatal_answer_is_thrown_once(client):
 
 
 def test_an_unknown_topic_is_fatal_to_a_classic_consumer_and_retried_by_the_new_one():
-    """N-CMT-04: until the look-up's time is over, and then what is missing is not committed."""
+    """Until the time of the look-up is over; then missing offsets count as not committed (N-CMT-04)."""
     desk = started(Client.CLASSIC)
     desk.committed({}, partition=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     problem = desk.poll().problem
@@ -329,7 +329,7 @@ def test_without_a_leader_metadata_is_asked_for_once():
 
 
 def unsure(policy=EARLIEST, client=Client.CLASSIC):
-    """At offset 10 of epoch 3, and the leader has moved to epoch 5."""
+    """Return a reader at offset 10 of epoch 3, whose leader has moved to epoch 5."""
     desk = Desk(client, reset=policy).leaders(epoch=3).coordinator().member(T0)
     desk.do(Seek(desk.now, T0, 10, 3))
     desk.poll()
@@ -401,7 +401,7 @@ def test_a_leader_that_does_not_know_is_asked_again():
     desk.asked(OffsetForLeaderEpochRequest)
 
 
-def test_a_position_without_epoch_goes_on():
+def test_a_position_without_epoch_is_used():
     """K-POS-07."""
     desk = Desk().reading(T0, at=4)
     desk.do(LeadersChanged(desk.now, ((T0, Leader(2, 5)),)))
@@ -421,8 +421,8 @@ def test_kafka_python_checks_nothing():
     assert state(desk) is FetchState.FETCHING
 
 
-def test_kafka_python_resets_before_it_asks_what_is_committed():
-    """K-PY-02: what is flagged for a reset first, and it waits for that."""
+def test_kafka_python_resets_before_it_fetches_committed_offsets():
+    """Partitions marked for a reset come first, and the fetch waits for that (K-PY-02)."""
     python, java = (Desk(client).leaders().coordinator().member(T0) for client in (Client.KAFKA_PYTHON, Client.CLASSIC))
     for desk in (python, java):
         desk.do(SeekToEnd(desk.now, (T0,)))
@@ -465,7 +465,7 @@ def test_positions_wait_for_a_rebalance_in_a_classic_group():
 
 @pytest.mark.parametrize("client", ALL)
 def test_a_lookup_does_not_count_for_a_partition_that_was_away(client):
-    """K-POS-08: whoever had it meanwhile may have committed."""
+    """Another owner may have committed meanwhile (K-POS-08)."""
     desk = started(client, T0)
     desk.member(epoch=1)
     desk.committed({T0: 5})
@@ -478,7 +478,7 @@ def test_a_lookup_does_not_count_for_a_partition_that_was_away(client):
 
 
 @pytest.mark.parametrize("client", ALL)
-def test_an_answer_that_nobody_waits_for_still_loses_the_coordinator(client):
+def test_an_abandoned_answer_still_loses_the_coordinator(client):
     """K-OFF-11."""
     desk = started(client, T0)
     desk.member(T0, T1, epoch=2)
@@ -498,7 +498,7 @@ def test_an_answer_about_another_position_that_is_in_doubt_too_is_dropped():
 
 
 def two_unsure(**more):
-    """At offset 10 of epoch 3 of two partitions, whose leader has moved to epoch 5 and is asked."""
+    """Return a reader at offset 10 of epoch 3 of two partitions, whose leader has moved to epoch 5 and is asked."""
     desk = Desk(**more).leaders(epoch=3).coordinator().member(T0, T1)
     for each in (T0, T1):
         desk.do(Seek(desk.now, each, 10, 3))
@@ -507,10 +507,10 @@ def two_unsure(**more):
 
 
 def test_a_position_that_is_found_looks_for_no_other():
-    """K-POS-01, K-POS-07: what a call asked for that waited no longer is no reason to begin a reset."""
+    """A request of a call that no longer waits does not begin a reset (K-POS-01, K-POS-07)."""
     desk = two_unsure()
     desk.do(AskCommitted(desk.now, (T2,), 100))
-    desk.wait(100)  # the answer may still serve the next who asks
+    desk.wait(100)  # the answer may still serve the next call
     desk.do(AskPosition(desk.now, T0))
     desk.answer(
         OffsetForLeaderEpochRequest, ends(EpochEnd(T0, leader_epoch=3, end_offset=10), EpochEnd(T1, end_offset=-1))
@@ -523,7 +523,7 @@ def test_a_position_that_is_found_looks_for_no_other():
 @pytest.mark.parametrize(("profile", "taken"), [(KAFKA_4_4, False), (INTENDED, True)])
 @pytest.mark.parametrize("client", JAVA)
 def test_an_error_about_a_partition_that_is_gone(client, profile, taken):
-    """K-POS-07, fault_gone_partition_voids_answer: in Kafka nothing of the answer counts."""
+    """In Kafka the whole answer is ignored (K-POS-07, fault_gone_partition_voids_answer)."""
     desk = two_unsure(client=client, profile=profile)
     desk.poll()
     desk.member(T0)
@@ -533,8 +533,8 @@ def test_an_error_about_a_partition_that_is_gone(client, profile, taken):
 
 
 @pytest.mark.parametrize(("profile", "again"), [(KAFKA_4_4, False), (INTENDED, True)])
-def test_what_stands_behind_a_partition_that_is_gone(profile, again):
-    """K-POS-07, fault_gone_partition_voids_answer: Java's hash set has t-1 before t-0."""
+def test_partitions_behind_a_deleted_one_in_an_answer(profile, again):
+    """Java's hash set has t-1 before t-0 (K-POS-07, fault_gone_partition_voids_answer)."""
     desk = two_unsure(profile=profile)
     desk.poll()
     desk.member(T0)
@@ -544,8 +544,8 @@ def test_what_stands_behind_a_partition_that_is_gone(profile, again):
     assert any(isinstance(each.body, OffsetForLeaderEpochRequest) for each in desk.sent) is again
 
 
-def test_a_wakeup_comes_before_a_look_up_that_failed_for_good():
-    """K-POLL-06, K-FIND-01: who asks for what is committed looks at the network first."""
+def test_a_wakeup_comes_before_a_permanent_look_up_error():
+    """A call for committed offsets first processes network events (K-POLL-06, K-FIND-01)."""
     desk = Desk().leaders()
     desk.do(Assign(desk.now, (T0,)))
     desk.do(CommitAsync(desk.now, ((T0, OffsetAndMetadata(5)),)))
@@ -557,7 +557,7 @@ def test_a_wakeup_comes_before_a_look_up_that_failed_for_good():
     assert desk.only(CallReturned).problem.error is ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
-def test_who_asks_for_others_forgets_what_was_looked_up_even_if_it_throws():
+def test_a_call_for_other_partitions_forgets_the_look_up_even_if_it_throws():
     """K-POS-08, K-FIND-01."""
     desk = Desk().leaders().coordinator()
     desk.do(Assign(desk.now, (T0,)))
@@ -574,8 +574,8 @@ def test_who_asks_for_others_forgets_what_was_looked_up_even_if_it_throws():
     desk.asked(OffsetFetchRequest)
 
 
-def test_a_call_that_waits_keeps_to_its_look_up_whatever_generation_comes():
-    """K-POS-08: it looks at nothing else meanwhile."""
+def test_a_waiting_call_keeps_its_look_up_across_generations():
+    """It checks nothing else meanwhile (K-POS-08)."""
     desk = Desk().leaders(epoch=3).coordinator().member(T0, T1)
     desk.do(Seek(desk.now, T0, 10, 3))
     desk.do(LeadersChanged(desk.now, ((T0, Leader(2, 5)), (T1, Leader(2, 5)))))
@@ -587,8 +587,8 @@ def test_a_call_that_waits_keeps_to_its_look_up_whatever_generation_comes():
     assert desk.only(CallReturned).value == 10
 
 
-def test_a_member_makes_sure_of_the_coordinator_before_it_takes_what_was_looked_up():
-    """K-POS-08: in a call that begins when the answer is there already."""
+def test_a_member_checks_the_coordinator_before_it_uses_a_finished_look_up():
+    """In a call that begins when the answer has already arrived (K-POS-08)."""
     desk = started(Client.CLASSIC, T0)
     desk.committed({}, group=ErrorCode.UNKNOWN_MEMBER_ID)
     desk.do(CoordinatorLost(desk.now))
@@ -598,8 +598,8 @@ def test_a_member_makes_sure_of_the_coordinator_before_it_takes_what_was_looked_
     assert desk.only(CallReturned).problem.error is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_epochs_of_what_a_member_watches_for_its_group_are_kept():
-    """K-POS-08, K-JOIN-10: a leader is told of topics that it does not read itself."""
+def test_epochs_of_topics_that_a_leader_watches_for_its_group_are_kept():
+    """A leader also gets metadata of topics that it does not read itself (K-POS-08, K-JOIN-10)."""
     desk = Desk().leaders(epoch=3).coordinator().member(T0)
     desk.do(CommitAsync(desk.now, ((U0, OffsetAndMetadata(5, 7)),)))
     desk.do(Subscribe(desk.now, frozenset({"t"})))
@@ -610,7 +610,7 @@ def test_epochs_of_what_a_member_watches_for_its_group_are_kept():
 
 
 def test_each_call_counts_look_ups_that_fail_for_itself():
-    """K-FIND-01: the first back-off in a call is the shortest, whatever has failed before."""
+    """The first back-off of a call is the shortest, whatever has failed before (K-FIND-01)."""
     desk = Desk().leaders()
     desk.do(Assign(desk.now, (T0,)))
     desk.poll()

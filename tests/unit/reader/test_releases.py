@@ -1,4 +1,4 @@
-"""What releases of Kafka do otherwise: V-81, V-82, V-99…101, V-103, and the fault of K-OFF-18."""
+"""Differences between releases of Kafka: V-81, V-82, V-99…101, V-103, and the fault of K-OFF-18."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_close_without_a_coordinator(profile, waits):
 
 @pytest.mark.parametrize("profile", [INTENDED, *TELLING], ids=lambda profile: profile.name)
 def test_a_commit_that_fails_unsent_overtakes_in_kafka(profile):
-    """K-OFF-18: a classic member that is joining commits nothing (K-OFF-02)."""
+    """A classic member that is joining commits nothing (K-OFF-18, K-OFF-02)."""
     desk = Desk(profile=profile).reading(T0)
     desk.do(CommitAsync(desk.now, FIVE, 1))
     desk.member(T0, phase=Phase.PREPARING)

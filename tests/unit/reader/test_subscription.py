@@ -56,8 +56,8 @@ def test_a_poll_of_nothing_is_refused():
         Desk().do(Poll(0))
 
 
-def test_what_stays_keeps_its_state_and_what_is_new_has_none():
-    """K-SUB-02, K-SUB-05, K-CB-11: also the pause, which is lost with the partition."""
+def test_kept_partitions_keep_their_state_and_new_ones_have_none():
+    """The pause is kept too, and is lost with the partition (K-SUB-02, K-SUB-05, K-CB-11)."""
     desk = Desk().reading(T0, T1, at=5)
     desk.do(Pause(0, (T0, T1)))
     desk.member(T2, T0)
@@ -77,7 +77,7 @@ def test_the_order_given_is_that_of_fetches():
 
 
 def test_a_dropped_topic_is_not_read_any_more():
-    """K-SUB-03: before any rebalance, and what is buffered goes."""
+    """Before any rebalance; buffered records are dropped (K-SUB-03)."""
     desk = Desk().reading(T0, U0)
     desk.answer(FetchRequest, _fetched(T0))
     desk.answer(FetchRequest, _fetched(U0))
@@ -89,7 +89,7 @@ def test_a_dropped_topic_is_not_read_any_more():
 
 
 def test_a_pattern_lets_every_owned_topic_be_read():
-    """K-SUB-03: the condition is one of topics by name."""
+    """The condition applies to topics by name only (K-SUB-03)."""
     desk = Desk().leaders().coordinator()
     desk.do(SubscribePattern(0, "t"))
     desk.member(U0)
@@ -99,7 +99,8 @@ def test_a_pattern_lets_every_owned_topic_be_read():
 
 @pytest.mark.parametrize("mark", ["pending_revocation", "pending_callback"])
 def test_marked_partitions_are_not_read(mark):
-    """K-SUB-03, K-CB-01, N-REC-04, N-REC-07: nor is a committed offset looked up for what is given up (K-SUB-10)."""
+    """No committed offset is looked up for a partition that is about to be revoked (K-SUB-03, K-CB-01, N-REC-04,
+    N-REC-07, K-SUB-10)."""
     desk = Desk().reading(T0, T1)
     desk.member(T0, T1, T2, **{mark: frozenset({T0, T2})})
     assert [each for each in (T0, T1, T2) if desk.reader.fetchable(each)] == [T1]
@@ -107,7 +108,7 @@ def test_marked_partitions_are_not_read(mark):
 
 
 def test_a_pause_holds_back_records_and_nothing_else():
-    """K-SUB-05: they are there when it is over."""
+    """The records are handed out when the pause ends (K-SUB-05)."""
     desk = Desk().reading(T0)
     desk.do(Pause(0, (T0,)))
     desk.answer(FetchRequest, _fetched(T0))
@@ -117,7 +118,7 @@ def test_a_pause_holds_back_records_and_nothing_else():
     assert desk.offsets() == [(T0, [0, 1])]
 
 
-def test_only_what_is_assigned_can_be_paused_or_sought():
+def test_only_assigned_partitions_can_be_paused_or_sought():
     desk = Desk().reading(T0)
     for event in (
         Pause(0, (T0, T1)),
@@ -164,8 +165,8 @@ def test_a_seek_to_an_end_asks_the_leader(to, asked):
 
 @pytest.mark.parametrize("before", FetchState)
 @pytest.mark.parametrize("after", FetchState)
-def test_what_the_table_does_not_have_does_not_happen(before, after):
-    """K-SUB-10…13: from AWAIT_RESET nothing leads to AWAIT_VALIDATION."""
+def test_transitions_outside_the_table_do_not_happen(before, after):
+    """No transition leads from AWAIT_RESET to AWAIT_VALIDATION (K-SUB-10…13)."""
     position = Position(3, 1, Leader(1, 1))
     state = Partition(before, position=position if before.name in ("FETCHING", "AWAIT_VALIDATION") else None)
     moved = {
@@ -178,7 +179,7 @@ def test_what_the_table_does_not_have_does_not_happen(before, after):
     assert (moved.position is None) == (moved.state in (FetchState.INITIALIZING, FetchState.AWAIT_RESET))
 
 
-def test_membership_says_nothing_about_what_is_assigned_by_hand():
+def test_membership_does_not_change_a_manual_assignment():
     desk = Desk()
     desk.do(Assign(0, (T1, T0)))
     desk.do(MembershipChanged(0, Membership((T2,))))
@@ -199,7 +200,7 @@ def test_after_close_nothing_is_called():
         desk.do(Subscribe(0, frozenset({"t"})))
 
 
-def test_what_is_no_event_is_refused():
+def test_an_object_that_is_not_an_event_is_rejected():
     with pytest.raises(IllegalEvent, match="int is not a reader event"):
         step(Desk().reader, 3)  # type: ignore[arg-type]
 

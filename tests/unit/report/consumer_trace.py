@@ -1,4 +1,5 @@
-"""A small trace of a consumer group, written by hand: two members, one takes over what the other gives up."""
+"""A small trace of a consumer group, written by hand: one of two members takes over partitions that the other
+revokes."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def member(
     *,
     classic: bool = False,
 ) -> ConsumerMemberView:
-    """A member that shares its client with every other one."""
+    """A member that shares its client with all others."""
     protocols = cr.ClassicMemberMetadata(45_000, ()) if classic else None
     return ConsumerMemberView(
         name,

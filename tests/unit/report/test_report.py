@@ -1,4 +1,4 @@
-"""What people look at: a trace in words, as a chart of text, and as a page."""
+"""Reports for people: a trace in words, as a text chart, and as a page."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def wire(name: str) -> WireTrace:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_event_without_a_sender_has_words_of_its_own() -> None:
+def test_every_event_without_a_sender_has_its_own_words() -> None:
     made: dict[type, ev.Event] = {
         ev.TimerFired: ev.TimerFired(0, ev.TimerKey(ev.TimerKind.CONSUMER_JOIN, "g", "m")),
         ev.TaskDone: ev.TaskDone(0, ev.TaskKey(ev.TaskKind.REGEX, "g"), failed=True),
@@ -69,7 +69,7 @@ def test_every_event_without_a_sender_has_words_of_its_own() -> None:
 
 
 def test_a_load_that_is_none_settles_nothing() -> None:
-    """F-LOAD-03: it comes at an epoch that is known, and the log goes on."""
+    """It comes at a known epoch, and the log continues (F-LOAD-03)."""
     wrote = Observation(records=(Record(GroupMetadataKey("g"), None),))
     events = [
         ev.Load(0, leader_epoch=1, records=()),
@@ -98,12 +98,12 @@ def test_every_kind_of_record_has_a_name() -> None:
     assert set(KINDS) == set(get_args(RecordKey))
 
 
-def test_partitions_are_told_in_runs() -> None:
+def test_partitions_are_shown_in_runs() -> None:
     assert compact([("t", 2), ("t", 0), ("t", 1), ("u", 7), ("t", 5)]) == "t:0-2,5 u:7"
     assert compact([]) == "nothing"
 
 
-def test_assignments_are_told_as_partitions_as_text_or_by_their_length() -> None:
+def test_assignments_are_shown_as_partitions_as_text_or_by_their_length() -> None:
     written = encode_assignment(Assignment((TopicPartition("t", 1), TopicPartition("t", 0))))
     assert assignment_words(written) == "t:0-1"
     assert assignment_words(b"mine") == "'mine'"
@@ -130,13 +130,13 @@ def test_assignments_are_told_as_partitions_as_text_or_by_their_length() -> None
 # --- steps -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_client_that_is_several_members_has_a_lane_for_each() -> None:
+def test_a_client_with_several_members_has_a_column_for_each() -> None:
     teller = Teller(EVENTS, OBSERVATIONS)
     assert teller.lanes() == ["client /127.0.0.1 one", "client /127.0.0.1 2b7c", "coordinator", "log"]
     assert {step.who for step in teller.steps()} < set(teller.lanes())
 
 
-def test_records_are_told_with_offsets_and_fate() -> None:
+def test_records_are_shown_with_offsets_and_fate() -> None:
     appends = {step.index: step.append for step in chart().steps if step.append}
     told = {index: (append.first, append.end, append.fate, append.failed) for index, append in appends.items()}
     lost = "not replicated when the partition was lost at event 13"
@@ -161,7 +161,7 @@ def test_a_step_tells_request_answer_epochs_and_partitions() -> None:
     assert one.epochs == "epoch 1 (before 0)"
 
 
-def test_an_error_is_told_as_one() -> None:
+def test_an_error_is_shown_as_an_error() -> None:
     (answer,) = chart().steps[11].answers
     assert (answer.brief, answer.error) == ("FENCED_MEMBER_EPOCH", True)
 
@@ -206,7 +206,7 @@ def test_a_classic_assignment_counts_while_its_generation_is_stable() -> None:
     assert (preparing.members[0].holds, preparing.members[0].giving_up) == ((), (("t", 0),))
 
 
-def test_a_group_that_changes_its_kind_is_told_as_what_it_is_now() -> None:
+def test_a_converted_group_is_shown_with_its_present_kind() -> None:
     view = group(ConsumerGroupState.STABLE, 1, (member("m", 1, MemberState.STABLE, (0,)),), ())
     (now,) = changed(Observation(groups={"g": None}, consumer_groups={"g": view}), learn((), ()))
     assert now.kind == "consumer"
@@ -222,7 +222,7 @@ def test_topics_that_were_created_in_a_trace_have_their_names() -> None:
     assert given.endswith("own consumer-crash-java-a:0-7")
 
 
-def test_a_recorded_trace_tells_what_the_members_were_told_to_hold() -> None:
+def test_a_recorded_trace_shows_the_assignments_of_the_members() -> None:
     steps = wire_steps(wire("cooperative-confluent-kafka"))
     assert wire_lanes(wire("cooperative-confluent-kafka")) == ["admin", "one", "two", "three", "coordinator"]
     held = [
@@ -252,7 +252,7 @@ def test_the_chart_of_text_is_plain_and_fits() -> None:
     assert any(line.endswith("rules    M-REC-10 M-REC-11") for line in lines)
 
 
-def test_who_held_what_shows_holders_and_what_is_given_up() -> None:
+def test_the_table_of_owners_shows_holders_and_revocations() -> None:
     lines = [line.plain for line in who_held_what(chart().steps)]
     assert lines[2].startswith("A one   B 2b7c")
     assert lines[3].split() == ["step", "3", "7", "9", "10", "12", "13"]
@@ -294,12 +294,12 @@ def test_every_step_has_a_band_and_a_panel_with_its_rules() -> None:
 
 
 @pytest.mark.parametrize(("kind", "count"), [("held m0", 3), ("held m0 leaving", 1), ("held m1", 1)])
-def test_the_strips_show_who_holds_what(kind: str, count: int) -> None:
+def test_the_strips_show_the_owners(kind: str, count: int) -> None:
     _, steps = _pictures(chart_html(chart()))
     assert [each.get("class") for each in steps.iter("rect")].count(kind) == count
 
 
-def test_what_a_trace_says_is_escaped() -> None:
+def test_text_of_a_trace_is_escaped() -> None:
     hostile = StepWords(0, 0, chart().steps[0].kind, "<b>", "coordinator", "<script>", "<script>")
     assert "<script>" not in chart_html(Chart("<script>", ("<script>",), ["<b>", "coordinator"], [hostile]))
 

@@ -1,4 +1,4 @@
-"""Who held what in a recorded trace: nothing red where a broker did right, red where a partition has two holders."""
+"""Owners of partitions in a recorded trace: red marks appear only where a partition has two owners."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SYNC_GROUP, CONSUMER_HEARTBEAT = 14, 68
 
 
 def clashes(trace: WireTrace) -> list[tuple[int, str, tuple[str, int]]]:
-    """Step, group and partition wherever a partition has two holders."""
+    """Return step, group and partition wherever a partition has two owners."""
     steps = wire_steps(trace)
     found = []
     for step, groups in zip(steps, after_each([step.groups for step in steps]), strict=True):
@@ -41,15 +41,16 @@ def recorded(path: Path) -> WireTrace:
 
 @pytest.mark.parametrize("family", sorted({path.name.rpartition("-")[2] for path in CORPUS.glob("*.gz")}))
 def test_no_recorded_trace_shows_two_holders(family: str) -> None:
-    """The checker accepts them all: crashes, freezes, eager and cooperative rebalances, static members, conversions."""
+    """The checker accepts all these traces: crashes, freezes, eager and cooperative rebalances, static members,
+    conversions."""
     traces = {path.name: clashes(recorded(path)) for path in CORPUS.glob(f"*-{family}")}
     assert traces
     assert {name: found[:1] for name, found in traces.items() if found} == {}
 
 
 def altered(trace: WireTrace, api_key: int, change: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> WireTrace:
-    """The trace with another body of the last answer of that API that gives an assignment while somebody else holds
-    one too, made from all such answers up to it."""
+    """Change the last answer of that API with an assignment while another member owns partitions too. The new body is
+    made from all such answers up to it."""
     steps = wire_steps(trace)
     standing = after_each([step.groups for step in steps])
     several = [sum(bool(row.holds) for group in groups.values() for row in group.members) > 1 for groups in standing]

@@ -1,4 +1,4 @@
-"""The rule book is read as it is written, and citations are understood as its README says."""
+"""The rule book is read as written, and citations have the meaning that its README gives."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_scope_takes_the_longest_prefix() -> None:
 
 @pytest.mark.parametrize("prefix", REASONS)
 def test_every_reason_excuses_some_rule(prefix: str) -> None:
-    """A prefix that a longer one overrules everywhere, or that no id has, is a mistake."""
+    """A prefix that a longer one overrides everywhere, or that no id has, is a mistake."""
     decided = [rule for rule in BOOK.values() if rule.id.startswith(prefix) and not rule.dropped]
     assert any(out_of_scope(rule) == REASONS[prefix] for rule in decided)
 
 
 @pytest.mark.parametrize("area", ["M-", "X-", "N-", "INV-KIP-", "LIV-", "A-", "F-ORD-", "F-REPLAY-", "V-"])
 def test_both_protocols_are_in_scope(area: str) -> None:
-    """Of each area most rules must be realised; excused are share groups, a client's own matters."""
+    """Most rules of each area must be implemented, except for share groups and matters of clients."""
     rules = [rule for rule in BOOK.values() if rule.id.startswith(area) and not rule.dropped]
     assert sum(out_of_scope(rule) is None for rule in rules) > 0.6 * len(rules)
 
@@ -110,7 +110,7 @@ def test_a_rule_has_the_highest_level_that_was_observed(observed: dict[str, int]
     assert [each for each in (Level.DECIDED, Level.RAN) if standing.has(each)] == [level] * (level is not Level.NONE)
 
 
-def test_what_cannot_occur_counts_nowhere_whatever_the_evidence_says(tmp_path: Path) -> None:
+def test_an_impossible_rule_counts_nowhere_whatever_the_evidence_shows(tmp_path: Path) -> None:
     evidence_folder(tmp_path).mkdir(parents=True)
     shutil.copytree(Path(__file__).parents[3] / "docs" / "rules", tmp_path / "docs" / "rules")
     counts = {"C-JOIN-56": 1164, "C-JOIN-43": 7}
@@ -123,7 +123,7 @@ def test_what_cannot_occur_counts_nowhere_whatever_the_evidence_says(tmp_path: P
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"rules": 3}'])
-def test_evidence_that_cannot_be_read_is_named_with_what_makes_it_again(tmp_path: Path, content: str) -> None:
+def test_unreadable_evidence_is_named_with_the_command_that_makes_it(tmp_path: Path, content: str) -> None:
     evidence_folder(tmp_path).mkdir(parents=True)
     (evidence_folder(tmp_path) / "wire.json").write_text(content)
     with pytest.raises(CannotRun, match=r"wire\.json is not a file of evidence .* python -m fencepost_conformance"):

@@ -1,4 +1,4 @@
-"""Rules of the coordinator count as compared in traces that the other coordinator ends alike, and in no others."""
+"""Rules of the coordinator count as compared only in traces that the other coordinator ends alike."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def silent(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observ
     return [[Observation() for _ in events] for _, events in many]
 
 
-def test_what_ran_counts_where_the_other_agrees() -> None:
+def test_rules_that_ran_count_where_the_other_side_agrees() -> None:
     done: list[int] = []
     observed = Observed([])
     found = observe(range(2), same, KAFKA_4_4, observed, done.append)
@@ -29,7 +29,7 @@ def test_what_ran_counts_where_the_other_agrees() -> None:
     assert len(observed.agreed) == 6
     assert all(0 < count <= 6 for count in observed.ran.values())
     assert "O-COMMIT-09" in observed.ran
-    assert not any(each.differs() for each in observed.agreed)  # the core is whole
+    assert not any(each.differs() for each in observed.agreed)  # the core is restored
 
 
 def test_nothing_counts_where_the_other_differs() -> None:

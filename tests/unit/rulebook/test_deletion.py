@@ -1,4 +1,4 @@
-"""A rule decides if the core comes out differently without it; a rule that a function merely cites does not decide."""
+"""A rule decides if the core's outcome differs without it; a rule that a function merely cites does not decide."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from fencepost_conformance.targets.core import Core
 
 ROOT = Path(__file__).parents[3]
 CLASSIC = Path(fencepost.__file__).parent / "coordinator" / "classic"
-#: Rules that are planted in the core, with the words of the line that cites each.
+#: Rules that are planted in the core, with the text of the line that cites each.
 PLANTED = {
     "P-DECIDES-01": "with_element(group.pending_join, member_id)  # C-JOIN-34",
-    "P-NEVER-01": "raise InternalError  # C-JOIN-38c",  # in a function that runs; the line does not
+    "P-NEVER-01": "raise InternalError  # C-JOIN-38c",  # in a function that runs; the line does not run
     "P-CITED-01": "Check capacity, then protocols, then identity",  # the docstring of a function with branches
     "C-JOIN-56": "Whether the group has room",  # likewise; and it cannot occur
 }
 
 
 def same(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
-    """Another coordinator that does what the core does."""
+    """A coordinator that behaves like the core."""
     return [Core().run(settings, KAFKA_4_4, events) for settings, events in many]
 
 
@@ -53,7 +53,7 @@ def planted(*rules: str) -> Citations:
 
 
 def compared(monkeypatch: pytest.MonkeyPatch, *rules: str) -> tuple[Counter[str], Counter[str]]:
-    """The counts of planted rules that decided, and of those that ran."""
+    """Return the counts of planted rules that decided, and of those that ran."""
     monkeypatch.setattr(core_evidence, "citations", lambda: planted(*rules))
     observed = Observed(deletions([CLASSIC], planted(*rules)))
     observe(range(2), same, KAFKA_4_4, observed, lambda _: None)
@@ -66,7 +66,7 @@ def test_a_planted_rule_that_never_decides_only_ran(monkeypatch: pytest.MonkeyPa
     assert set(ran) == set(PLANTED)
     found = levels(decided, ran)
     assert set(found["rules"]) == {"P-DECIDES-01"}
-    assert set(found["ran"]) == {"P-DECIDES-01", "P-NEVER-01", "P-CITED-01"}  # what cannot occur counts nowhere
+    assert set(found["ran"]) == {"P-DECIDES-01", "P-NEVER-01", "P-CITED-01"}  # an impossible rule counts nowhere
 
 
 def test_a_rule_that_cannot_occur_and_decides_is_a_contradiction() -> None:
@@ -161,6 +161,6 @@ def test_another_value_is_of_the_same_kind(value: object, other: object) -> None
 
 
 @pytest.mark.parametrize("value", [None, (), Agreed(Ran(), broken), object()])
-def test_for_some_there_is_no_other_value(value: object) -> None:
+def test_values_without_an_alternative(value: object) -> None:
     with pytest.raises(Exception, match=type(value).__name__):
         altered(value)

@@ -1,4 +1,4 @@
-"""What counts as evidence that a rule was compared: steps that the model explains, of traces that make sense."""
+"""Evidence that a rule was compared: steps that the model explains, in traces without impossible events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.rulebook.evidence import Tally
 
 TRACE = generate(3, KAFKA_4_3, 60)
-#: A step that answers a heartbeat: the first half of the trace is before it.
+#: A step that answers a heartbeat; the first half of the trace comes before it.
 PLACE = next(
     place
     for place, seen in enumerate(TRACE.observations)
@@ -22,7 +22,7 @@ PLACE = next(
 
 
 def told(**changes: object) -> Tally:
-    """Of the trace with that step seen otherwise."""
+    """Tally the trace with another observation of that step."""
     seen = list(TRACE.observations)
     seen[PLACE] = replace(seen[PLACE], **changes)
     tally = Tally()
@@ -37,7 +37,7 @@ def test_a_trace_that_the_model_explains_counts_with_all_its_steps() -> None:
     assert tally.seen_in
 
 
-def test_an_event_that_could_not_happen_ends_the_trace_and_is_no_refusal() -> None:
+def test_an_impossible_event_ends_the_trace_without_a_rejection() -> None:
     tally = told(error="NoSuchTimer")
     assert (tally.steps, tally.refused, tally.impossible) == (PLACE, 0, {"NoSuchTimer": 1})
     assert tally.seen_in
@@ -56,7 +56,7 @@ def test_an_error_of_another_name_is_judged_by_the_model() -> None:
     assert told(error="NullPointerException").impossible == {}
 
 
-def test_an_append_that_fails_within_its_step_ends_the_trace_and_is_no_refusal() -> None:
+def test_an_append_that_fails_within_its_step_ends_the_trace_without_a_rejection() -> None:
     trace = generate(200_021, KAFKA_4_3, 60, GroupProtocol.MIXED, offsets=None)
     place = next(index for index in range(len(trace.events)) if fails_within(trace.events, index))
     tally = Tally()

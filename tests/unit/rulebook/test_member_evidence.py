@@ -1,4 +1,4 @@
-"""Which rules count as at work: those that the functions cite that ran."""
+"""Rules count as applied if a function that cites them ran."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_function_has_the_rules_between_its_lines(tmp_path: Path) -> None:
     assert found == {(str(path), 4): {"K-HB-02", "K-HB-03"}, (str(path), 9): {"K-LEAVE-01"}}
 
 
-def test_only_what_runs_is_noted_and_by_the_line_that_the_source_has(tmp_path: Path) -> None:
+def test_only_lines_that_ran_are_noted_under_their_numbers_in_the_source(tmp_path: Path) -> None:
     path = tmp_path / "one.py"
     path.write_text(TEXT)
     names: dict[str, object] = {}
@@ -46,4 +46,4 @@ def test_only_what_runs_is_noted_and_by_the_line_that_the_source_has(tmp_path: P
         names["leaves"]()  # type: ignore[operator]
     names["silent"]()  # type: ignore[operator]
     assert ran.functions == {beats, (str(path), 9)}
-    assert ran.lines == {(str(path), 6)}  # only of what is watched
+    assert ran.lines == {(str(path), 6)}  # only modules that are watched

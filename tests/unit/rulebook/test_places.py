@@ -56,14 +56,14 @@ def found() -> list[Place]:
 
 
 def without(rule: str, change: int = 0) -> str:
-    """The text without the place of the rule."""
+    """Return the text without the place of the rule."""
     (place,) = (each for each in found() if rule == each.rule)
     tree = ast.parse(TEXT)
     place.changes[change](tree)
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def test_places_are_what_comments_and_docstrings_of_one_path_stand_at() -> None:
+def test_places_are_the_scopes_of_comments_and_docstrings() -> None:
     assert {(each.rule, each.where) for each in found()} == {
         ("K-HB-04", "beats"),
         ("K-HB-05", "beats"),

@@ -1,4 +1,4 @@
-"""``fencepost.rules``: the rule book as a mapping, with hints for ids that nobody has."""
+"""``fencepost.rules``: the rule book as a mapping, with hints for unknown ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_it_is_a_mapping_of_every_rule_by_its_id() -> None:
     assert rules.get("C-JOIN-99") is None
 
 
-def test_a_rule_knows_where_it_stands_and_what_is_said_of_it() -> None:
+def test_a_rule_knows_its_place_and_its_marks() -> None:
     rule = fencepost.rules["C-JOIN-43"]
     assert (rule.file, rule.chapter) == ("02-classic.md", "3. JoinGroup (classic)")
     assert rule.section.startswith("3.5 Adding, preparing, completing")
@@ -47,7 +47,7 @@ def test_a_rule_knows_where_it_stands_and_what_is_said_of_it() -> None:
         ("so it is", ()),
     ],
 )
-def test_the_releases_that_do_otherwise(text: str, releases: tuple[str, ...], tmp_path: Path) -> None:
+def test_releases_that_differ_are_read(text: str, releases: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "01-some.md").write_text(f"## 1. Some\n| A-B-01 | {text} |\n")
     (rule,) = read_book(tmp_path).values()
     assert (rule.releases, rule.chapter, rule.section) == (releases, "1. Some", "1. Some")
@@ -63,7 +63,7 @@ def test_the_releases_that_do_otherwise(text: str, releases: tuple[str, ...], tm
         (43, "a rule id must be a str, such as 'C-JOIN-43' (got int)"),
     ],
 )
-def test_an_id_that_nobody_has_gets_a_hint(asked: str, told: str) -> None:
+def test_an_unknown_id_gets_a_hint(asked: str, told: str) -> None:
     with pytest.raises(KeyError) as raised:
         fencepost.rules[asked]
     assert raised.value.args[0].startswith(f"no rule {asked!r}; ")

@@ -1,5 +1,5 @@
-"""Frames for a server that no client would send: random bytes, real frames that are cut, mutated, mislabelled or of
-wrong lengths, arrays that announce more than there is, batches that are compressed bombs."""
+"""Frames for a server that no client would send: random bytes; real frames that are cut, mutated, mislabelled or of
+wrong length; arrays that announce more elements than they have; decompression bombs in batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fencepost.server.wire.frames import RequestHeader
 from fencepost.server.wire.later import LATER
 from fencepost.server.wire.shape import Field, shape
 
-#: what a fuzzer says where a real client says something of its own
+#: values of a fuzzer in place of a client's own
 GROUPS = ("g0", "g1", "g2", "", "x" * 300)
 TOPICS = ("orders", "other", "", "..", "a/b")
 MEMBERS = ("", "m0", "m1")
@@ -31,7 +31,7 @@ PLAIN = "orders"
 
 @cache
 def requests() -> tuple[tuple[str, int, Any], ...]:
-    """Every API in every version that is served, with kio's class of its request."""
+    """Return every API in every version that is served, with kio's class of its request."""
     return tuple(
         (api.name, version, LATER.get((api.name, version, EntityType.request)))
         for api in TABLE.values()
@@ -40,7 +40,7 @@ def requests() -> tuple[tuple[str, int, Any], ...]:
 
 
 def batch(draw: random.Random) -> bytes:
-    """Bytes of a batch: right, wrong, or a bomb."""
+    """Return the bytes of a batch: right, wrong, or a decompression bomb."""
     kind = draw.randrange(6)
     if kind == 0:
         return draw.randbytes(draw.randrange(200))
@@ -67,7 +67,7 @@ def _checked(data: bytearray) -> bytes:
 
 
 def value(field: Field, draw: random.Random, depth: int = 0) -> Any:
-    """Something for a field, near what a client might say."""
+    """Return a value for a field, close to a client's value."""
     if field.array:
         if field.optional and draw.random() < 0.2:
             return None
@@ -107,7 +107,7 @@ def one(field: Field, draw: random.Random, depth: int) -> Any:
 
 
 def real(draw: random.Random) -> bytes:
-    """A request that is one."""
+    """Return a valid request."""
     api, version, later = draw.choice(requests())
     schema = later or load_entity_schema(api, version, EntityType.request)
     entity = fill(schema, {field.name: value(field, draw) for field in shape(schema)})
@@ -115,7 +115,7 @@ def real(draw: random.Random) -> bytes:
 
 
 def bad(draw: random.Random, frame: bytearray) -> bytes:
-    """That frame, without its length, with something wrong with it; now and then as it was."""
+    """Return that frame without its length, with an error in it; sometimes unchanged."""
     kind = draw.randrange(10)
     if kind == 0:
         return draw.randbytes(draw.randrange(120))
@@ -140,7 +140,7 @@ def bad(draw: random.Random, frame: bytearray) -> bytes:
 
 
 def bad_frames(seed: int, count: int) -> Iterator[bytes]:
-    """So many frames; a seed names the same ones everywhere."""
+    """Return so many frames; a seed gives the same frames everywhere."""
     draw = random.Random(seed)
     pool: list[bytes] = []
     for at in range(count):

@@ -1,4 +1,4 @@
-"""Log-ins, right and wrong, one sequence of messages a connection, and how a broker answers them."""
+"""Log-ins, right and wrong: one sequence of messages for each connection, and the answers of a broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost.server.wire.convert import plain
 from .scram_client import DIGESTS, ScramClient
 from .served import Client
 
-#: Names and passwords with every kind of character that a file of users and Kafka's settings can hold.
+#: Names and passwords with every kind of character that a file of users and Kafka's settings can contain.
 USERS: Final = {
     "alice": "secret-1",
     "a,b": "p=,x",
@@ -29,7 +29,7 @@ USERS: Final = {
     "carol": "grüße 🔒",
     "%{}[];#!": "$${x};#!",
 }
-#: a step: what is done, and with what
+#: a step: the action and its arguments
 Step: TypeAlias = tuple[Any, ...]
 
 _PLAIN, _SCRAM = ("shake", 1, "PLAIN"), ("shake", 1, "SCRAM-SHA-256")
@@ -38,7 +38,7 @@ _FIRST: Final = ("first", "alice", "secret-1", {})
 _VERSIONS: Final = ("ask", "api_versions", 0, {})
 _METADATA: Final = ("ask", "metadata", 1, {"topics": []})
 _END: Final = ("end",)
-#: until then a connection is closed that is to be closed
+#: until then, a connection that must be closed is closed
 _PATIENCE_S: Final = 10.0
 _UNKNOWN_VERSIONS: Final = b"\0\x12\0\x63\0\0\0\x01\xff\xff\0"
 _ORDERS: Final = [{"name": "orders", "partition_indexes": [0, 1]}]
@@ -58,8 +58,8 @@ _OTHERS: Final[dict[str, Step]] = {
     "ListGroups": ("ask", "list_groups", 4, {}),
     "DescribeGroups of no group": ("ask", "describe_groups", 5, {"groups": []}),
     "a request without sense": ("raw", b"\0\x03\0\x01\0\0\0\x01\xff\xff\x7f"),
-    "ApiVersions of a version that nobody has": ("raw", _UNKNOWN_VERSIONS),
-    "a version that nobody has": ("raw", b"\0\x03\0\x63\0\0\0\x01\xff\xff\0"),
+    "ApiVersions of an unknown version": ("raw", _UNKNOWN_VERSIONS),
+    "an unknown version": ("raw", b"\0\x03\0\x63\0\0\0\x01\xff\xff\0"),
     "SaslHandshake of the same mechanism": _SCRAM,
     "SaslHandshake of another mechanism": _PLAIN,
     "SaslHandshake of an unknown mechanism": ("shake", 1, "GSSAPI"),
@@ -100,7 +100,7 @@ _PROOFS: Final = {
 
 
 def sequences() -> dict[str, list[Step]]:
-    """By what they show."""
+    """Return the answers that show the outcome."""
     found: dict[str, list[Step]] = {
         "SaslAuthenticate before SaslHandshake": [_ALICE],
         "SaslAuthenticate after ApiVersions": [_VERSIONS, _ALICE],
@@ -109,7 +109,7 @@ def sequences() -> dict[str, list[Step]]:
         "ApiVersions, then a log-in": [_VERSIONS, _PLAIN, _ALICE, _VERSIONS, _METADATA],
         "ApiVersions twice": [_VERSIONS, _VERSIONS],
         "ApiVersions without a name twice": [_OTHERS["ApiVersions v4 without a name"]] * 2 + [_VERSIONS, _PLAIN],
-        "ApiVersions of a version that nobody has": [("raw", _UNKNOWN_VERSIONS), _VERSIONS, _PLAIN],
+        "ApiVersions of an unknown version": [("raw", _UNKNOWN_VERSIONS), _VERSIONS, _PLAIN],
         "a log-in, then SaslAuthenticate": [_PLAIN, _ALICE, _ALICE, _METADATA],
         "a log-in by SCRAM, then SaslAuthenticate": [_SCRAM, _FIRST, ("proof", ""), _ALICE, _METADATA],
         "an old log-in, then another": [("shake", 0, "PLAIN"), _ALICE, _METADATA, _PLAIN, ("shake", 0, "PLAIN")],
@@ -119,7 +119,7 @@ def sequences() -> dict[str, list[Step]]:
         "a SaslAuthenticate where none is expected": [("shake", 0, "PLAIN"), ("ask", "sasl_authenticate", 1, {})],
         "PLAIN in SCRAM": [_SCRAM, _ALICE, _END],
         "SCRAM in PLAIN": [_PLAIN, _FIRST, _END],
-        "bytes that are no text": [_SCRAM, ("say", b"n,,n=alice,r=\xff"), _END],
+        "bytes that are not text": [_SCRAM, ("say", b"n,,n=alice,r=\xff"), _END],
         "another password": [_SCRAM, ("first", "alice", "secret-2", {}), ("proof", ""), _END],
         "SaslAuthenticate v0": [_PLAIN, ("ask", "sasl_authenticate", 0, {"auth_bytes": _ALICE[1]}), _METADATA],
     }
@@ -152,7 +152,7 @@ def sequences() -> dict[str, list[Step]]:
 
 
 class Visitor:
-    """A connection on which a sequence is played, up to where it is closed."""
+    """A connection on which a sequence is played until it is closed."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -162,7 +162,7 @@ class Visitor:
         self._server_first = b""
 
     async def play(self, steps: list[Step]) -> list[str]:
-        """What is answered to each step; the last is ``closed`` if the connection was."""
+        """Return the answer to each step; the last is ``closed`` if the connection was closed."""
         answers: list[str] = []
         for verb, *given in steps:
             try:
@@ -223,7 +223,7 @@ class Visitor:
 
 
 def changed(client: ScramClient, server_first: bytes, change: str) -> bytes:
-    """The last message of a client, with something else in it."""
+    """Return the last message of a client with another value in it."""
     nonce = server_first.decode().split(",")[0][2:]
     if change == "extension":
         return client.final(server_first, extension="x=1")
@@ -246,7 +246,7 @@ def changed(client: ScramClient, server_first: bytes, change: str) -> bytes:
 
 
 def _codes(value: Any) -> list[int]:
-    """All error codes in an answer."""
+    """Return all error codes in an answer."""
     if isinstance(value, Mapping):
         own = [value["error_code"]] if "error_code" in value else []
         return own + [code for each in value.values() for code in _codes(each)]
@@ -256,7 +256,7 @@ def _codes(value: Any) -> list[int]:
 
 
 async def answers(at: Address) -> dict[str, list[str]]:
-    """What is answered there to every sequence."""
+    """Return the answers to every sequence."""
     some = asyncio.Semaphore(8)
 
     async def one(steps: list[Step]) -> list[str]:

@@ -43,7 +43,7 @@ def produced(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A batch in the log. ``committed``: of a marker. ``times``: of each record."""
+    """A batch in the log. ``committed``: the outcome in a marker. ``times``: the time of each record."""
 
     data: bytes
     base: int
@@ -59,17 +59,17 @@ class Entry:
 
 @dataclass(slots=True)
 class ProducerEntry:
-    """ProducerStateEntry: epoch, the last five batches of it, and where its transaction began."""
+    """ProducerStateEntry: epoch, its last five batches, and the start of its transaction."""
 
     epoch: int
     batches: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=5))
-    any_sequence: bool = False  #: a restart has found a marker only, where Kafka would have a snapshot
+    any_sequence: bool = False  #: a restart has found only a marker, where Kafka would have a snapshot
     began: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What Kafka answers to a batch: an error's name, or where the batch is and whether it was appended."""
+    """Kafka's answer to a batch: the name of an error, or the place of the batch and whether it was appended."""
 
     error: str = ""
     base: int = -1
@@ -83,7 +83,7 @@ def _last_sequence(entry: Entry) -> int:
 
 @dataclass(slots=True)
 class Replayed:
-    """What ProducerStateManager knows after some entries."""
+    """The state of ProducerStateManager after some entries."""
 
     producers: dict[int, ProducerEntry] = field(default_factory=dict)
     aborted: list[tuple[int, int, int]] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Replayed:
 
 
 def replayed(entries: Iterable[Entry], restored: int) -> Replayed:
-    """``restored``: how many of them a restart has found."""
+    """``restored``: the number of entries that a restart has found."""
     made = Replayed()
     for at, entry in enumerate(entries):
         made.take(entry, restored=at < restored)
@@ -118,8 +118,12 @@ def replayed(entries: Iterable[Entry], restored: int) -> Replayed:
 
 @dataclass(slots=True)
 class Model:
-    """``entries``: the log, of which ``durable`` are below the high watermark. ``history``: all that producers wrote
-    since the last restart, also what was deleted; the first ``restored`` of them were there before it."""
+    """A partition.
+
+    - ``entries``: the log, of which ``durable`` entries are below the high watermark.
+    - ``history``: everything that producers wrote since the last restart, including deleted entries; the first
+      ``restored`` of them were there before it.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     durable: int = 0
@@ -156,7 +160,7 @@ class Model:
         return min([self.high, *(max(each, self.start) for each in began)])
 
     def answer(self, entry: Entry) -> Answer:
-        """As analyzeAndValidateProducerState and ProducerAppendInfo, for a batch of a client."""
+        """Check a client's batch as analyzeAndValidateProducerState and ProducerAppendInfo do."""
         state = self.known.producers.get(entry.producer) if entry.producer >= 0 else None
         if state is not None:
             if entry.epoch == state.epoch:
@@ -197,7 +201,7 @@ class Model:
         self.history = list(self.entries)
         self.restored = len(self.history)
 
-    # what readers see
+    # visible to readers
 
     def fetch(self, offset: int, most: int, limit: int, *, one_at_least: bool) -> list[Entry]:
         found: list[Entry] = []
@@ -216,7 +220,7 @@ class Model:
         return [each for each in rows if found and each[2] >= offset and each[1] <= found[-1].last]
 
     def times(self, limit: int) -> list[tuple[int, int]]:
-        """Time and offset of each record, also of markers, that can be read below the limit."""
+        """Return time and offset of each readable record below the limit, including markers."""
         return [
             (time, entry.base + at)
             for entry in self.entries[: self.durable]
@@ -225,7 +229,8 @@ class Model:
         ]
 
     def end_of_epoch(self, epoch: int) -> int:
-        """LeaderEpochFileCache.endOffsetFor, whose entries end at the log's start; -1 for an epoch to come."""
+        """Return the end offset as LeaderEpochFileCache.endOffsetFor does; its entries end at the log's start; -1 for a
+        future epoch."""
         if epoch > self.leader_epoch:
             return -1
         later = [each.base for each in self.entries[: self.durable] if each.leader_epoch > epoch]

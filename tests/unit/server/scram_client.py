@@ -11,13 +11,13 @@ DIGESTS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
 def saslname(name: str) -> str:
-    """A name as it stands in a message: comma and equals sign are escaped (section 5.1)."""
+    """Return a name as written in a message: comma and equals sign are escaped (section 5.1)."""
     return "".join({",": "=2C", "=": "=3D"}.get(each, each) for each in name)
 
 
 class ScramClient:
-    """One exchange. ``flag``: ``n`` without channel binding, ``y`` if only the client could. ``reserved``: what stands
-    before the name; ``extension``: what stands behind the nonce."""
+    """One exchange. ``flag``: ``n`` without channel binding, ``y`` if only the client supports it. ``reserved``: text
+    before the name; ``extension``: text behind the nonce."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class ScramClient:
     def final(
         self, server_first: bytes, *, nonce: str | None = None, channel: bytes | None = None, extension: str = ""
     ) -> bytes:
-        """The proof, after what the server has asked for. Raises ``AssertionError`` for what no server may ask."""
+        """Return the proof for the server's message. Raise ``AssertionError`` if the server may not send that."""
         text = server_first.decode()
         fields = dict(part.split("=", 1) for part in text.split(","))
         assert list(fields) == ["r", "s", "i"]

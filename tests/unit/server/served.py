@@ -1,4 +1,4 @@
-"""A server within the test's own loop, and a client that says what it is told to."""
+"""A server in the event loop of the test, and a client that sends the messages of the test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOPBACK = Address(host="127.0.0.1", port=0)
 
 @asynccontextmanager
 async def running(*, limits: Limits | None = None, auto_create: int = 0, **setup: Any) -> AsyncIterator[Ready]:
-    """A server; it is told to end when the block does."""
+    """Start a server; it ends with the block."""
     until, told = asyncio.Event(), asyncio.get_running_loop().create_future()
     options = Options(listen=LOOPBACK, limits=limits or Limits(drain_s=2.0), auto_create=auto_create)
     task = asyncio.ensure_future(serve(Setup(options=options, **setup), told.set_result, until))
@@ -37,7 +37,7 @@ async def running(*, limits: Limits | None = None, auto_create: int = 0, **setup
 
 
 def play(session: Coroutine[Any, Any, None]) -> None:
-    """Run it; clients that it leaves open are closed."""
+    """Run the test; close the clients that it leaves open."""
 
     async def closing() -> None:
         try:
@@ -52,7 +52,7 @@ def play(session: Coroutine[Any, Any, None]) -> None:
 
 
 class Client:
-    """Speaks any version of any API."""
+    """A client of any version of any API."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -65,7 +65,7 @@ class Client:
         return made
 
     async def ask(self, api: str, version: int, **values: Any) -> Any:
-        """kio's answer. Raises ``ConnectionError`` if the connection was closed instead."""
+        """Return kio's answer. Raise ``ConnectionError`` if the connection was closed instead."""
         self.send(api, version, **values)
         return await self.answer(api, version)
 
@@ -83,7 +83,7 @@ class Client:
         return frames.read_response(api, version, frame)
 
     async def closed(self, seconds: float = 60.0) -> bool:
-        """Whether the server closes the connection in that time."""
+        """Whether the server closes the connection within that time."""
         try:
             return await asyncio.wait_for(self.reader.read(1), seconds) == b""
         except TimeoutError:

@@ -87,7 +87,7 @@ class Authorizer:
         return any(each.allows(operation) for each in about) and not any(each.denies(operation) for each in about)
 
     def authorize_by_resource_type(self, principal: str, host: str, operation: str, kind: str) -> bool:
-        """Authorizer.authorizeByResourceType: an allow that no deny dominates; no operation implies another."""
+        """Authorizer.authorizeByResourceType: an allow that no deny overrides; no operation implies another."""
         if principal in self.superusers:
             return True
         found = [
@@ -112,7 +112,7 @@ class Authorizer:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the file of rules."""
+    """Return a line of the file of rules."""
 
     allow: bool
     principal: str
@@ -147,7 +147,7 @@ LINES: Final = st.builds(
 
 
 class AclMachine(RuleBasedStateMachine):
-    """Adds and removes lines, and compares every decision about the user of the last line, at hosts it names or not."""
+    """Add and remove lines, and compare every decision about the user of the last line, at named and other hosts."""
 
     @initialize(superusers=st.sets(st.sampled_from(USERS), max_size=1))
     def begin(self, superusers: set[str]) -> None:
@@ -171,7 +171,7 @@ class AclMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.lines)
     @rule(data=st.data())
     def contradict(self, data: Any) -> None:
-        """Adds a line that differs from one in a single way."""
+        """Add a line that differs from an existing one in a single field."""
         line = data.draw(st.sampled_from(self.lines))
         other = data.draw(LINES)
         field = data.draw(st.sampled_from(Line.__slots__))

@@ -1,4 +1,4 @@
-"""Answers that depend on several rows of a request, or on the values at a limit."""
+"""Answers that depend on several rows of a request, or on values at a limit."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ async def write(client: Client, index: int, count: int = 1, **more: Any) -> int:
 @pytest.mark.parametrize(
     ("written", "most", "partition_most", "come"),
     [
-        ((9, 0, 9), 1, 1_000, (True, False, False)),  # one batch comes, however large it is
+        ((9, 0, 9), 1, 1_000, (True, False, False)),  # one batch is returned, however large it is
         ((0, 9, 9), 1, 1_000, (False, True, False)),
         ((0, 9, 0), 1_000, 1, (False, True, False)),
-        ((9, 9, 9), 150, 1_000, (True, True, False)),  # the limit of the response, for all partitions together
+        ((9, 9, 9), 150, 1_000, (True, True, False)),  # the limit of the response, over all partitions
         ((9, 9, 9), 1_000, 1_000, (True, True, True)),
     ],
 )

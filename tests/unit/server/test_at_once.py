@@ -1,5 +1,5 @@
-"""What is answered where its bytes come in keeps the manners of what a task answers: order, ends, peers that take
-nothing."""
+"""Requests that are answered directly where their bytes arrive follow the same rules as those that a task answers:
+order, shutdown, and peers that do not read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .served import Client, play, running
 from .test_manners import DELAY, joined
 
 BEAT: dict[str, Any] = {"group_id": "none", "generation_id": 1, "member_id": "m"}
-#: Longer than any wait of these tests takes on a busy machine, in seconds.
+#: Longer than any wait of these tests on a busy machine, in seconds.
 LONG_S = 60.0
 #: An answer of 80 kB.
 LONG: dict[str, Any] = {
@@ -33,7 +33,7 @@ ASKED = [("heartbeat", 4, BEAT), ("api_versions", 0, {}), ("heartbeat", 4, BEAT)
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Which APIs were answered without a task, or begun so."""
+    """Record which APIs were answered without a task, or begun so."""
     seen: list[int] = []
     begin = Dispatch.begin
 
@@ -48,13 +48,13 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def ready_client(served: Any) -> Client:
-    """One whose first request, which makes its session, is behind it."""
+    """Return a client that has sent the first request, which creates its session."""
     client = await Client.to(served.listen)
     await client.ask("api_versions", 0)
     return client
 
 
-def test_answers_come_in_order_whoever_gives_them(begun: list[int]) -> None:
+def test_answers_come_in_the_order_of_their_requests(begun: list[int]) -> None:
     async def session() -> None:
         async with running() as served:
             client = await ready_client(served)
@@ -67,7 +67,7 @@ def test_answers_come_in_order_whoever_gives_them(begun: list[int]) -> None:
                 frames.read_response(api, version, frame)
 
     play(session())
-    assert 0 < begun.count(12) < 60  # and some by the task, behind what only that answers
+    assert 0 < begun.count(12) < 60  # and some by the task, behind requests that only it answers
 
 
 def test_frames_that_come_in_pieces_are_put_together(begun: list[int]) -> None:
@@ -90,7 +90,7 @@ def test_frames_that_come_in_pieces_are_put_together(begun: list[int]) -> None:
     assert begun
 
 
-def test_what_comes_behind_a_request_that_waits_is_answered_behind_it(begun: list[int]) -> None:
+def test_requests_behind_a_waiting_request_are_answered_behind_it(begun: list[int]) -> None:
     async def session() -> None:
         async with running(**DELAY) as served:
             client = await ready_client(served)
@@ -107,7 +107,7 @@ def test_what_comes_behind_a_request_that_waits_is_answered_behind_it(begun: lis
     assert begun.count(11) == 2
 
 
-def test_what_waits_is_answered_before_the_end(begun: list[int]) -> None:
+def test_waiting_requests_are_answered_before_the_end(begun: list[int]) -> None:
     async def session() -> None:
         async with running(**DELAY, limits=Limits(drain_s=5)) as served:
             client = await ready_client(served)
@@ -120,7 +120,7 @@ def test_what_waits_is_answered_before_the_end(begun: list[int]) -> None:
     assert begun.count(11) == 2
 
 
-def test_who_goes_while_he_waits_is_forgotten(begun: list[int]) -> None:
+def test_a_client_that_disconnects_while_it_waits_is_forgotten(begun: list[int]) -> None:
     async def session() -> None:
         async with running(**DELAY) as served:
             client = await ready_client(served)
@@ -135,8 +135,8 @@ def test_who_goes_while_he_waits_is_forgotten(begun: list[int]) -> None:
     assert begun.count(11) == 2
 
 
-def test_who_takes_no_answers_is_dropped(begun: list[int]) -> None:
-    """It is read from no further, though what it sends would be answered at once."""
+def test_a_client_that_reads_no_answers_is_dropped(begun: list[int]) -> None:
+    """The server stops reading from it, although its requests would be answered immediately."""
 
     async def session() -> None:
         async with running(limits=Limits(write_s=0.5, drain_s=1)) as served:
@@ -154,11 +154,11 @@ def test_who_takes_no_answers_is_dropped(begun: list[int]) -> None:
     play(session())
 
 
-#: whose answers no buffer of the system takes
+#: a client whose answers fit no buffer of the system
 MANY = 400
 
 
-def test_who_takes_answers_late_gets_them_all(begun: list[int]) -> None:
+def test_a_client_that_reads_late_gets_all_its_answers(begun: list[int]) -> None:
     async def session() -> None:
         async with running() as served:
             client = await ready_client(served)
@@ -179,14 +179,14 @@ def test_who_takes_answers_late_gets_them_all(begun: list[int]) -> None:
 
 
 async def _drained(client: Client) -> None:
-    """Read every answer until the connection ends. Raises ``ConnectionResetError`` then."""
+    """Read every answer until the connection ends. Raise ``ConnectionResetError`` then."""
     while await frames.read_frame(client.reader, 1 << 20) is not None:
         pass
     raise ConnectionResetError
 
 
 async def _flood(client: Client) -> None:
-    """Asks for what is answered at length, and reads nothing."""
+    """Send requests with long answers, and read nothing."""
     while True:
         client.send("offset_fetch", 9, **LONG)
         await client.writer.drain()

@@ -1,5 +1,5 @@
-"""Malformed frames: nothing ends the server, nothing is left hanging, and it grows no larger; those that Kafka answers
-are answered, for others the connection is closed."""
+"""Malformed frames: none ends the server, none is left hanging, and its memory does not grow. Frames that Kafka answers
+are answered; for others the connection is closed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fencepost.store import MemoryStore
 
 from .frames_of import PLAIN, bad_frames
 
-#: as many answers may be waited for at once, as a parked JoinGroup is
+#: as many answers may be pending, such as that of a parked JoinGroup
 _WAITING = 64
 _HEARTBEAT = b"\x00\x0c\x00\x00\x00\x00\x00\x07\xff\xff\x00\x01g\x00\x00\x00\x01\x00\x01m"
 
@@ -49,7 +49,7 @@ async def node(**options: Any) -> AsyncIterator[Node]:
 
 
 async def answered(dispatch: Dispatch, connection: Any, frame: bytes) -> bytes | None:
-    """As a connection has it: what can be begun on the spot is."""
+    """Handle the frame as a connection does: begin directly if possible."""
     begun = dispatch.begin(connection, frame)
     if begun is None:
         return await dispatch(connection, frame)
@@ -60,8 +60,8 @@ async def answered(dispatch: Dispatch, connection: Any, frame: bytes) -> bytes |
 
 
 async def played(frames: Iterable[bytes]) -> Counter[str]:
-    """What has become of each frame: answered, closed, silent (it has no answer) or parked. Raises what a frame makes
-    the server raise."""
+    """Return the fate of each frame: answered, closed, silent (it has no answer) or parked. Raise any exception of the
+    server."""
     seen: Counter[str] = Counter()
     waiting: deque[asyncio.Task[bytes | None]] = deque()
     async with node(limits=Limits(data_bytes=1 << 20)) as served:
@@ -99,13 +99,13 @@ def used_mib() -> float:
 
 
 def kept_of_versions() -> int:
-    """How many APIs and versions are kept that frames have named."""
+    """Return how many APIs and versions from frames are kept."""
     caches = [each for each in vars(dispatch_module).values() if hasattr(each, "cache_info")]
     return max(each.cache_info().currsize for each in caches)
 
 
 def assert_survives(frames: int, caplog: pytest.LogCaptureFixture) -> None:
-    """The frames are all played; memory does not grow by more than groups and topics that they make."""
+    """All frames are played; memory grows only by the groups and topics that they create."""
     with caplog.at_level(logging.ERROR):
         seen = asyncio.run(played(bad_frames(0, frames // 2)))
         before = used_mib()

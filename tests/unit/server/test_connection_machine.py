@@ -1,7 +1,8 @@
-"""One connection in virtual time: frames in pieces, together, behind each other; peers that are slow, or go.
+"""One connection in virtual time: frames in pieces, together, and behind each other; peers that are slow, or
+disconnect.
 
-The model knows the bytes that came and the frames that are answered. Frames are of three kinds: ``at once`` is answered
-where its bytes come in, ``task`` by the connection's task, and ``later`` when the test says so.
+The model has the received bytes and the answered frames. There are three kinds of frames: ``at once`` is answered where
+its bytes arrive, ``task`` by the connection's task, and ``later`` on request of the test.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ AT_ONCE, TASK, LATER = b"a", b"t", b"l"
 
 
 class Peer(asyncio.Transport):
-    """A transport. ``chokes``: its other end takes nothing from the next write on, which ``full`` is called for."""
+    """A transport. ``chokes``: the peer reads nothing from the next write on, for which ``full`` is called."""
 
     def __init__(self, full: Callable[[], None]) -> None:
         super().__init__()
@@ -68,7 +69,7 @@ class Machine:
         self.connection = Connection(self.answer, LIMITS, self.memory, lambda _: True, lambda _: None, begin=self.begin)
         self.connection.connection_made(self.peer)
         self.sent: list[bytes] = []  #: frames that the peer sends, in order
-        self.stream = bytearray()  #: of which so much is still to come
+        self.stream = bytearray()  #: so many bytes of them are still missing
         self.came = 0
         self.full = False
         self.ending = False
@@ -78,7 +79,7 @@ class Machine:
     def now() -> float:
         return asyncio.get_running_loop().time()
 
-    # what the server does with frames
+    # frames in the server
 
     async def answer(self, connection: Connection, frame: bytes) -> bytes:
         self.handled += 1
@@ -97,7 +98,7 @@ class Machine:
         self.waiting = waiting = asyncio.get_running_loop().create_future()
         return Begun(waiting, lambda: frame)
 
-    # what is done to the connection
+    # actions on the connection
 
     def send(self) -> None:
         kind = self.random.choice((AT_ONCE, AT_ONCE, TASK, LATER))
@@ -128,14 +129,14 @@ class Machine:
         if self.waiting is not None and not self.waiting.done():
             self.waiting.set_result(b"")
 
-    # what must hold
+    # invariants
 
     @property
     def answered(self) -> int:
         return sum(1 for _ in frames(bytes(self.peer.written)))
 
     def model(self) -> str:
-        """What the connection waits for; the first frame that is not answered decides."""
+        """Return what the connection waits for; the first unanswered frame decides."""
         whole, at = 0, 0
         for frame in self.sent:
             at += 4 + len(frame)
@@ -168,7 +169,7 @@ class Machine:
 
 
 def frames(data: bytes) -> Any:
-    """The frames in what was written."""
+    """Return the frames in the written bytes."""
     at = 0
     while at < len(data):
         end = at + 4 + int.from_bytes(data[at : at + 4], "big")
@@ -205,7 +206,7 @@ async def play(random: Random) -> None:
 
 
 async def end(machine: Machine, random: Random) -> None:
-    """The peer goes, or the server ends."""
+    """The peer disconnects, or the server ends."""
     state = machine.state.split()[0]
     if random.random() < 0.5:
         machine.connection.drain()

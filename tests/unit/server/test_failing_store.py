@@ -1,4 +1,4 @@
-"""A store that fails: who writes is told, nothing is acknowledged that is not there, and later all goes on."""
+"""A store that fails: the client gets an error, nothing is acknowledged that is not stored, and the server recovers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .served import Client, play, running
 from .test_partition import batch
 
 
-def test_what_cannot_be_kept_is_not_acknowledged_and_not_read() -> None:
+def test_records_that_cannot_be_stored_are_neither_acknowledged_nor_read() -> None:
     async def session() -> None:
         async with running(topics={"t": 1}) as ready:
             store: Any = ready.node.store
@@ -49,14 +49,14 @@ def test_what_cannot_be_kept_is_not_acknowledged_and_not_read() -> None:
             store.failing = None
             assert (await read()).high_watermark == 1
             assert [topic.name for topic in (await client.ask("metadata", 9, topics=None)).topics] == ["t"]
-            again = await write(1)  # sent again by its producer, it is new
+            again = await write(1)  # its producer sends it again, and it is new
             assert (again.error_code, again.base_offset) == (Code.none, 1)
             assert (await read()).high_watermark == 2
 
     play(session())
 
 
-def test_a_failed_write_is_told_for_each_topic() -> None:
+def test_a_failed_write_is_reported_for_each_topic() -> None:
     async def session() -> None:
         async with running(topics={"t": 2, "u": 1}) as ready:
             store: Any = ready.node.store
@@ -99,7 +99,7 @@ def test_a_deleted_topic_makes_room() -> None:
 
 @pytest.mark.parametrize("old", [True, False])
 def test_nothing_joins_a_transaction_that_is_being_ended(monkeypatch: pytest.MonkeyPatch, *, old: bool) -> None:
-    """Its marker is on its way to the store: late batches and offsets of the producer are refused (KIP-890)."""
+    """Its marker is on its way to the store: late batches and offsets of the producer are rejected (KIP-890)."""
 
     async def session() -> None:
         async with running(topics={"t": 1}) as ready:

@@ -1,4 +1,4 @@
-"""A server that misbehaves on request does just what its plan says."""
+"""A server with planned faults follows its plan exactly."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FIND = {"key": "g", "key_type": 0}
 
 @asynccontextmanager
 async def misbehaving(*faults: dict[str, Any], seed: int = 0) -> AsyncIterator[Address]:
-    """A server with this plan; if there are no faults, with the one that the seed draws."""
+    """Start a server with this plan; without faults, with the plan that the seed draws."""
     plan = parse({"faults": list(faults), "seed": seed}) if faults else by_seed(seed)
     there: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
@@ -62,7 +62,7 @@ async def misbehaving(*faults: dict[str, Any], seed: int = 0) -> AsyncIterator[A
 
 
 class Peer:
-    """A client that writes frames, and reads whatever comes."""
+    """A client that writes frames, and reads any bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -72,7 +72,7 @@ class Peer:
         self.writer.write(framed(write_request(header, fill(request_schema(api, 2), values or FIND))))
 
     async def hear(self, within_s: float = 60) -> int | None:
-        """The id of the next answer; None if the connection ends. Raises ``TimeoutError``."""
+        """Return the id of the next answer; None if the connection ends. Raise ``TimeoutError``."""
         frame = await asyncio.wait_for(read_frame(self.reader, 1 << 20), within_s)
         return None if frame is None else read_correlation_id(frame)
 
@@ -108,7 +108,7 @@ def test_an_answer_is_lost_doubled_late_and_out_of_order_at_the_moment_that_was_
             it.ask(5)
             it.ask(6)
             assert [await it.hear(), await it.hear()] == [6, 5]
-            it.ask(7)  # nothing comes after it
+            it.ask(7)  # nothing follows it
             assert await it.hear() == 7
 
     asyncio.run(story())
@@ -123,7 +123,7 @@ def test_a_connection_is_closed_and_a_request_refused() -> None:
         async with misbehaving(*faults) as at:
             async with peer(at) as it:
                 beat = {"group_id": "g", "generation_id": 1, "member_id": "m"}
-                for code in (27, 25):  # REBALANCE_IN_PROGRESS as asked for, then what it would have been
+                for code in (27, 25):  # REBALANCE_IN_PROGRESS as requested, then the real answer
                     it.ask(1, "heartbeat", beat)
                     frame = await asyncio.wait_for(read_frame(it.reader, 1 << 20), 60)
                     assert frame is not None
@@ -167,7 +167,7 @@ def test_coordinators_move_and_writes_fail() -> None:
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
 def test_workers_live_through_a_plan_that_is_drawn(protocol: str) -> None:
-    """What is committed stays committed, and in the end the work is done."""
+    """Committed offsets stay committed, and in the end the work is done."""
 
     async def story(seed: int) -> None:
         committed = dict.fromkeys((TopicPartition("orders", number) for number in range(6)), 0)
@@ -197,7 +197,7 @@ def test_workers_live_through_a_plan_that_is_drawn(protocol: str) -> None:
     asyncio.run(story(7 if protocol == "classic" else 11))
 
 
-def test_a_plan_says_what_is_wrong_with_it() -> None:
+def test_an_error_in_a_plan_is_named() -> None:
     for told, said in (
         ([], 'a plan must be an object with a list "faults"'),
         ({"faults": [], "seeds": 1}, "a plan has no field 'seeds'; "),
@@ -213,7 +213,7 @@ def test_a_plan_says_what_is_wrong_with_it() -> None:
             parse(told)
 
 
-def test_the_command_says_what_is_wrong_with_a_plan(tmp_path: Path) -> None:
+def test_the_command_names_the_error_in_a_plan(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     for text, said in (
         ('{"faults": [{"do": "loose"}]}', "do must be one of"),

@@ -1,5 +1,5 @@
-"""What is read and written in one flat function is what the way over kio's classes reads and writes, byte for byte; and
-what that way refuses is never read."""
+"""The flat readers and writers of frequent messages equal kio's classes, byte for byte, and reject every frame that
+those reject."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VERSIONS = [
 
 
 def request(api: str, version: int, draw: random.Random) -> tuple[RequestHeader, bytes, int]:
-    """A random request, with the place behind its header."""
+    """Return a random request, with the place behind its header."""
     schema = schema_of(api, version, EntityType.request)
     entity = fill(schema, {field.name: some_value(field, draw) for field in shape(schema)})
     header = RequestHeader(frames.API_KEYS[api], version, 5, "c")
@@ -48,7 +48,7 @@ def the_other_way(header: RequestHeader, frame: bytes) -> Any:
 
 
 def drawn(hint: Any, draw: random.Random, name: str = "") -> Any:
-    """Something of that type."""
+    """Return a value of that type."""
     if get_origin(hint) in {types.UnionType, None} and types.NoneType in get_args(hint):
         hint = get_args(hint)[0] if draw.random() < 0.7 else None
     if hint is None:
@@ -68,7 +68,7 @@ def drawn(hint: Any, draw: random.Random, name: str = "") -> Any:
     return draw.random() < 0.5 if hint is bool else draw.randrange(-1, 1_000)
 
 
-def test_what_comes_most_is_read_flat_and_written_flat() -> None:
+def test_frequent_requests_have_a_flat_reader_and_writer() -> None:
     for api, version in VERSIONS:
         if api in {"join_group", "sync_group", "heartbeat", "consumer_group_heartbeat", "offset_commit"}:
             assert body_reader(api, version) is not None, (api, version)
@@ -126,7 +126,7 @@ def test_flat_writing_gives_the_same_bytes(api: str, version: int) -> None:
             continue
         try:
             expected = frames.write_response(7, fill(schema, values))
-        except Exception:  # null where this version has no room for it
+        except Exception:  # null where this version lacks the field
             with pytest.raises(GIVES_UP):
                 write(values, 7)
             continue
@@ -134,7 +134,7 @@ def test_flat_writing_gives_the_same_bytes(api: str, version: int) -> None:
 
 
 def test_a_group_that_is_answered_alone_is_written_flat() -> None:
-    """OffsetFetch before v8 is answered with the one group."""
+    """OffsetFetch before v8 is answered with the only group."""
     answer = m.OffsetFetchResponse(())
     group = drawn(get_args(get_type_hints(type(answer))["groups"])[0], random.Random(3))
     schema = schema_of("offset_fetch", 5, EntityType.response)
@@ -143,7 +143,7 @@ def test_a_group_that_is_answered_alone_is_written_flat() -> None:
     assert write(group, 1) == frames.write_response(1, fill(schema, group))
 
 
-def test_text_that_is_no_utf_8_is_left_to_the_other_way() -> None:
+def test_text_that_is_not_utf_8_is_left_to_the_general_reader() -> None:
     header = RequestHeader(12, 4, 1, "c")
     schema = schema_of("heartbeat", 4, EntityType.request)
     frame = frames.write_request(header, fill(schema, {"group_id": "ggg", "member_id": "m"}))

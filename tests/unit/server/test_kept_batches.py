@@ -1,4 +1,4 @@
-"""Batches are read from the store: what is in memory is bounded, and nobody can tell the difference."""
+"""Batches are read from the store: memory is bounded, and no client sees a difference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOPIC = bytes(15) + b"\1"
 
 
 def timed(made: Batch, at_ms: int) -> Batch:
-    """The batch with another latest time."""
+    """Return the batch with another maximum timestamp."""
     data = bytearray(made.data)
     struct.pack_into(">q", data, 35, at_ms)
     struct.pack_into(">I", data, 17, crc32c.crc32c(bytes(data[21:])))
@@ -35,7 +35,7 @@ def timed(made: Batch, at_ms: int) -> Batch:
 
 
 class Pair:
-    """One log that has all in memory, and one that has next to nothing there, fed alike."""
+    """Two logs with the same content, one completely in memory and one almost completely on disk."""
 
     def __init__(self, store: MemoryStore) -> None:
         self.store = store
@@ -70,7 +70,7 @@ class Pair:
             log.durable(log.end)
 
     async def compare(self, random: Random) -> int:
-        """Everything that can be asked; how many bytes were read."""
+        """Compare all answers; return how many bytes were read."""
         for name in ("start", "end", "high", "size", "stable", "open_producers"):
             assert getattr(self.whole, name) == getattr(self.kept, name), name
         there = [read_header(data) for data in await self.store.batches(TOPIC, 0, 0, 1 << 30)]
@@ -93,9 +93,7 @@ class Pair:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_log_of_which_little_is_in_memory_is_read_as_one_that_is_there_as_a_whole(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_mostly_on_disk_is_read_like_one_in_memory(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fencepost.server.data.index._BLOCK", 500)
     monkeypatch.setattr("fencepost.server.data.tail._EACH", 0)
     random = Random(f"kept batches {seed}")
@@ -118,7 +116,7 @@ def test_a_log_of_which_little_is_in_memory_is_read_as_one_that_is_there_as_a_wh
                 elif random.random() < 0.9:
                     await pair.land()
                 else:
-                    read += await pair.compare(random)  # amid what is not durable
+                    read += await pair.compare(random)  # among batches that are not durable
                     await pair.land()
                 read += await pair.compare(random)
                 if random.random() < 0.02:
@@ -142,14 +140,14 @@ async def produced(client: Client, topic: str, records: bytes) -> None:
     assert told.responses[0].partition_responses[0].error_code == 0
 
 
-def test_memory_does_not_grow_with_what_is_kept_on_disk(tmp_path: Path) -> None:
-    """8 MiB are written in batches of 32 KiB, with room for 256 KiB of them."""
+def test_memory_does_not_grow_with_the_data_on_disk(tmp_path: Path) -> None:
+    """8 MiB are written in batches of 32 KiB; the cache has 256 KiB."""
     data = batch(32_000).data
 
     async def session() -> None:
         async with running(topics={"t": 1}, data=tmp_path, limits=Limits(cached_bytes=256 * 1024)) as ready:
             client = await Client.to(ready.listen)
-            for _ in range(16):  # all is loaded, and the cache is full
+            for _ in range(16):  # everything is loaded, and the cache is full
                 await produced(client, "t", data)
             tracemalloc.start()
             before = tracemalloc.get_traced_memory()[0]

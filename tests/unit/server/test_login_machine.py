@@ -1,4 +1,4 @@
-"""SASL exchanges compared with what RFC 4616, RFC 5802 and Kafka's SaslServerAuthenticator allow."""
+"""SASL exchanges compared with RFC 4616, RFC 5802 and Kafka's SaslServerAuthenticator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .scram_client import DIGESTS, ScramClient, saslname
 from .waitless import now
 
 SPECIAL: Final = ("alice", "bob", "=2C", "=3D", "=3D2C", ",", "=", "a=b,c", "n=x,r=y", "grüße", "Ａ", " a ")
-#: All of Unicode but for NUL, which RFC 4616 and RFC 5802 exclude from names and passwords.
+#: All of Unicode except NUL, which RFC 4616 and RFC 5802 exclude from names and passwords.
 TEXTS: Final = st.one_of(
     st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=8),
     st.text("=,23CDa", min_size=1, max_size=6),
@@ -90,7 +90,7 @@ class LoginMachine(RuleBasedStateMachine):
         self.drained: list[None] = []
 
     def _ask(self, api: str, version: int, **values: Any) -> Any:
-        """The answer; None if the connection is closed without one."""
+        """Return the answer; None if the connection is closed without one."""
         header = RequestHeader(API_KEYS[api], version, 1, "client")
         answered = self._frame(write_request(header, fill(request_schema(api, version), values)))
         return None if answered is None else read_response(api, version, answered)
@@ -128,7 +128,8 @@ class LoginMachine(RuleBasedStateMachine):
             self.mechanism = mechanism
 
     def _send(self, message: bytes, *, succeeds: bool, done: str | None = None, answers: bool = True) -> bytes:
-        """A message of the exchange: its answer, if it is a good one. ``answers``: Kafka answers a bad one."""
+        """Send a message of the exchange; return the answer, if it is valid. ``answers``: Kafka answers an invalid
+        one."""
         if self.session.bare:
             answered = self._frame(message)
             assert (answered is not None) == succeeds

@@ -25,18 +25,18 @@ RELEASE: Final = "4.4.0"
 RECORDED: Final = Path(__file__).with_name("logins-4.4.0.json")
 #: Kafka's number of a mechanism
 _NUMBERS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-#: a user that Kafka learns of only by AlterUserScramCredentials, with all the others
+#: Kafka learns this user only by AlterUserScramCredentials, with all the others
 _LAST: Final = "carol"
 
 
 async def here() -> dict[str, list[str]]:
-    limits = Limits(login_s=600.0, drain_s=2.0)  # what is closed is closed for what was said
+    limits = Limits(login_s=600.0, drain_s=2.0)  # a connection is closed because of the message
     async with running(users=Users(USERS), limits=limits) as ready:
         return await answers(ready.listen)
 
 
 async def there(broker: Broker) -> dict[str, list[str]]:
-    """Kafka's answers, once it knows all users."""
+    """Return Kafka's answers, once it knows all users."""
     admin = await Client.to(Address(host="127.0.0.1", port=broker.port))
     for mechanism, digest in DIGESTS.items():
         rows = []
@@ -72,7 +72,7 @@ def test_log_ins_are_answered_as_kafka_has_answered_them() -> None:
 @pytest.mark.slow
 @pytest.mark.all
 def test_kafka_answers_log_ins_as_recorded(tmp_path: Path) -> None:
-    """What Kafka answers now is kept in a file of pytest's folder, in the form of the record."""
+    """Kafka's present answers are written to a file in pytest's folder, in the form of the record."""
     try:
         jars.fetch(*broker_artifacts(RELEASE))
     except CannotRun as reason:

@@ -1,4 +1,4 @@
-"""Limits on what peers may take, log-ins, rights, the second port, and how a server ends."""
+"""Limits for peers, log-ins, rights, the second port, and the end of a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ JOIN: dict[str, Any] = {
 
 
 async def joined(client: Client, **more: Any) -> Any:
-    """A first member of a classic group, which waits for the initial delay."""
+    """Let a first member join a classic group; it waits for the initial delay."""
     first = await client.ask("join_group", 9, **{**JOIN, **more})
     assert first.error_code == Code.member_id_required
     client.send("join_group", 9, **{**JOIN, **more, "member_id": first.member_id})
@@ -87,7 +87,7 @@ def test_a_frame_that_does_not_come_whole_is_not_waited_for() -> None:
     play(session())
 
 
-def test_a_silent_connection_is_dropped_but_not_one_that_waits_for_its_answer() -> None:
+def test_a_silent_connection_is_dropped_unless_it_waits_for_its_answer() -> None:
     async def session() -> None:
         async with running(limits=Limits(idle_s=0.4, drain_s=1), **DELAY) as ready:
             silent, waiting = await Client.to(ready.listen), await Client.to(ready.listen)
@@ -125,7 +125,7 @@ def test_a_peer_that_takes_no_answers_is_dropped() -> None:
     play(session())
 
 
-def test_what_all_send_together_is_limited() -> None:
+def test_data_of_all_connections_together_is_limited() -> None:
     async def session() -> None:
         async with running(limits=Limits(buffered_bytes=300_000, frame_bytes=1 << 20, drain_s=1)) as ready:
             one, two = await Client.to(ready.listen), await Client.to(ready.listen)
@@ -142,7 +142,7 @@ def test_what_all_send_together_is_limited() -> None:
 
 
 def test_requests_that_wait_are_answered_when_it_ends() -> None:
-    """As Kafka does it: the groups are given up, and no answer is waited for that would take minutes."""
+    """As in Kafka, the groups are given up, and answers that would take minutes are not awaited."""
     delay: dict[str, Any] = {"settings": Settings(group_initial_rebalance_delay_ms=600_000)}
 
     async def session() -> None:
@@ -193,7 +193,7 @@ def test_nothing_is_answered_before_a_log_in() -> None:
             assert await early.closed()
             quick = await Client.to(ready.listen)
             await quick.ask("api_versions", 0)
-            quick.send("heartbeat", 4, group_id="g", generation_id=1, member_id="m")  # answered where it comes in
+            quick.send("heartbeat", 4, group_id="g", generation_id=1, member_id="m")  # answered where it arrives
             assert await quick.closed()
             wrong = await Client.to(ready.listen)
             told = await wrong.ask("sasl_handshake", 1, mechanism="GSSAPI")
@@ -230,7 +230,7 @@ def test_an_old_client_logs_in_without_headers() -> None:
     play(session())
 
 
-def test_who_does_not_log_in_is_dropped() -> None:
+def test_a_client_that_does_not_log_in_is_dropped() -> None:
     async def session() -> None:
         limits = Limits(login_s=0.4, drain_s=1)
         async with running(users=Users({"alice": "secret"}), limits=limits) as ready:
@@ -271,7 +271,7 @@ def test_librdkafka_logs_in(mechanism: str) -> None:
 
 
 def scram(users: Users, mechanism: str, digest: str, password: str, nonce: str = "") -> str | None:
-    """The whole exchange of a client with that password (RFC 5802); ``nonce``: another than the server's."""
+    """Run the whole exchange of a client with that password (RFC 5802); ``nonce``: a nonce that is not the server's."""
     exchange = users.begin(mechanism)
     bare = "n=alice,r=mine"
     first, _ = exchange.step(f"n,,{bare}".encode())
@@ -310,7 +310,7 @@ def test_a_file_of_users_names_its_wrong_line() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Certificate and key of 127.0.0.1 in one file."""
+    """Write certificate and key of 127.0.0.1 into one file."""
     program = shutil.which("openssl")
     if program is None:
         pytest.skip("needs openssl to make a certificate")
@@ -482,7 +482,7 @@ def test_an_idempotent_producer_needs_a_right_to_write(rules: str, code: Code) -
     play(session())
 
 
-def test_a_topic_is_made_for_those_alone_who_may_create_it() -> None:
+def test_a_topic_is_created_only_for_clients_with_the_right() -> None:
     rules = "allow User:ANONYMOUS Describe Topic *\nallow User:ANONYMOUS Create Topic mine*\n"
 
     async def session() -> None:

@@ -1,4 +1,4 @@
-"""Two servers on one database: one leads, the other tells who does, and follows when it is gone."""
+"""Two servers on one database: one leads; the other names the leader, and takes over when it ends."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Server:
         return self.process.stdout.readline()
 
     def ended(self) -> tuple[int, str]:
-        """Its status, and the error that it told."""
+        """Return its status, and the error that it printed."""
         told = json.loads(self._line())
         return self.process.wait(120), told["error"]
 
@@ -73,7 +73,7 @@ def nodes(postgres: Any, request: pytest.FixtureRequest) -> Iterator[list[Server
 
 
 async def leads(at: Address, node: int) -> Any:
-    """Waits until the server says that this node leads the topic; its Metadata."""
+    """Wait until the server reports that this node leads the topic; return its Metadata."""
     client = await Client.to(at)
     for _ in range(600):
         told = await client.ask("metadata", 12, topics=None)
@@ -86,7 +86,7 @@ async def leads(at: Address, node: int) -> Any:
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Asks again and again until it holds."""
+    """Ask repeatedly until the condition holds."""
     for _ in range(600):
         if await holds():
             return
@@ -131,11 +131,11 @@ async def committed(client: Client) -> int:
     return int(told.topics[0].partitions[0].committed_offset)
 
 
-def test_who_stands_by_tells_who_leads_and_does_nothing_itself(nodes: list[Server]) -> None:
+def test_a_standby_names_the_leader_and_serves_nothing(nodes: list[Server]) -> None:
     async def session() -> None:
         one, two = [await Client.to(each.at) for each in nodes]
         ports = {1: nodes[0].at.port, 2: nodes[1].at.port}
-        await until(lambda: knows_both(one))  # the first hears of the second
+        await until(lambda: knows_both(one))  # the first node learns of the second
         for client in (one, two):
             told = await client.ask("metadata", 12, topics=None)
             assert {int(each.node_id): int(each.port) for each in told.brokers} == ports
@@ -170,7 +170,7 @@ def test_who_stands_by_tells_who_leads_and_does_nothing_itself(nodes: list[Serve
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.all)])
-def test_when_the_leader_is_gone_the_other_goes_on_where_it_was(nodes: list[Server], how: signal.Signals) -> None:
+def test_the_other_node_continues_where_the_lost_leader_was(nodes: list[Server], how: signal.Signals) -> None:
     async def session() -> None:
         one = await Client.to(nodes[0].at)
         assert [(await produce(one, at)).base_offset for at in range(3)] == [0, 1, 2]
@@ -180,7 +180,7 @@ def test_when_the_leader_is_gone_the_other_goes_on_where_it_was(nodes: list[Serv
         assert int(told.topics[0].partitions[0].leader_epoch) == 2
         two = await Client.to(nodes[1].at)
         assert await committed(two) == 2
-        assert (await produce(two, 2)).base_offset == 2  # the producer sends again what is there
+        assert (await produce(two, 2)).base_offset == 2  # the producer sends a stored batch again
         assert (await produce(two, 3)).base_offset == 3
         read = await fetch(two)
         assert (read.error_code, read.high_watermark) == (Code.none, 4)

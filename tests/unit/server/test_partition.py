@@ -1,4 +1,4 @@
-"""The log of a partition: what is read, when, and what producers and transactions may do to it."""
+"""The log of a partition: reads, their times, and the rights of producers and transactions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_batches_get_the_offsets_behind_the_last_and_are_read_whole() -> None:
     assert bases(log, 0, most=130) == [0, 3][: 1 + (64 + 62 <= 130)]
 
 
-def test_what_is_not_durable_is_not_read_and_may_be_taken_back() -> None:
+def test_records_that_are_not_durable_are_not_read_and_may_be_removed() -> None:
     log = PartitionLog(0)
     write(log, batch(2, 7, 0, 0))
     log.add(batch(1, 7, 0, 2))
@@ -97,8 +97,8 @@ def test_gaps_and_old_epochs_are_refused(then: Batch, code: Code) -> None:
         log.add(then)
     assert refused.value.code is code
     assert log.end == 3
-    assert write(log, batch(1, 7, 2, 0)) == 3  # a new epoch begins anew
-    assert write(log, batch(1, 8, 0, 9)) == 4  # of a producer that nobody knows any sequence is the first
+    assert write(log, batch(1, 7, 2, 0)) == 3  # a new epoch starts again
+    assert write(log, batch(1, 8, 0, 9)) == 4  # for an unknown producer, any sequence is the first
 
 
 def test_producers_that_were_silent_longest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_a_sequence_goes_round() -> None:
     assert write(log, batch(1, 7, 0, 0)) == 2
 
 
-def test_a_reader_of_what_is_committed_stops_at_the_first_open_transaction() -> None:
+def test_a_read_committed_reader_stops_at_the_first_open_transaction() -> None:
     log = PartitionLog(0)
     write(log, batch())
     write(log, batch(1, 7, 0, 0, 0x10))
@@ -138,14 +138,14 @@ def test_a_reader_of_what_is_committed_stops_at_the_first_open_transaction() -> 
 
 
 @pytest.mark.parametrize("at", [21, 40, 60])
-def test_a_batch_that_is_not_what_its_checksum_is_of_is_refused(at: int) -> None:
+def test_a_batch_with_a_wrong_checksum_is_rejected(at: int) -> None:
     data = bytearray(batch(3).data)
     data[at] ^= 1
     with pytest.raises(CorruptBatch):
         list(batches(bytes(data)))
 
 
-def test_an_old_format_is_told_apart() -> None:
+def test_an_old_format_is_recognised() -> None:
     data = bytearray(batch(3).data)
     data[16] = 1
     with pytest.raises(OldBatch):

@@ -28,13 +28,13 @@ from fencepost.server.restore import committed
 from .partition_model import LAST_SEQUENCE, Entry, Model, produced
 from .waitless import now
 
-#: Small, so that a short run has several blocks, reads from the store and trims the memory.
+#: Small, so that a short run has several blocks, reads from the store and evicts from memory.
 SMALL = ((index, "_BLOCK", 300), (partition, "_PIECE", 250), (tail, "_SLACK", 2), (tail, "_EACH", 10))
 PRODUCERS = (-1, 7, 8)
 
 
 class PartitionMachine(RuleBasedStateMachine):
-    """Writes, loses, deletes and restarts; compares all that a client can ask."""
+    """Write, lose, delete and restart; compare every answer to a client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class PartitionMachine(RuleBasedStateMachine):
             self.become_durable(0)
 
     def _continue(self, producer: int, times: Sequence[int], *, transactional: bool, first: int = 0) -> None:
-        """A batch that no broker refuses."""
+        """A batch that no broker rejects."""
         epoch = sequence = -1
         state = self.model.known.producers.get(producer)
         if producer < 0:
@@ -132,7 +132,7 @@ class PartitionMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.history)
     @rule(back=st.integers(1, 10), older=st.sampled_from((False, False, True)))
     def send_again(self, back: int, older: bool) -> None:
-        """The producer has lost the answer, or an older one speaks."""
+        """The producer has lost the answer, or an older producer writes."""
         mine = [each for each in self.model.history if each.producer >= 0 and each.committed is None]
         if mine:
             each = mine[-min(back, len(mine))]
@@ -179,7 +179,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule(producer=st.sampled_from(PRODUCERS[1:]), counts=st.lists(st.integers(1, 2), min_size=1, max_size=3))
     def abort(self, producer: int, counts: list[int]) -> None:
-        """A whole transaction, and batches of others in it."""
+        """A whole transaction, with batches of others in between."""
         for count in counts:
             self._continue(producer, [1_005] * count, transactional=True)
             self._continue(-1, [1_004], transactional=False)
@@ -299,10 +299,10 @@ def chosen(examples: int, steps: int) -> settings:
     )
 
 
-def test_a_partition_does_what_kafkas_does() -> None:
+def test_a_partition_behaves_like_kafkas() -> None:
     run_state_machine_as_test(PartitionMachine, settings=chosen(60, 30))
 
 
 @pytest.mark.all
-def test_a_partition_does_what_kafkas_does_for_long() -> None:
+def test_a_partition_behaves_like_kafkas_in_long_runs() -> None:
     run_state_machine_as_test(PartitionMachine, settings=chosen(1_500, 60))

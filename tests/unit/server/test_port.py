@@ -1,4 +1,4 @@
-"""A port that is open before a server stands behind it."""
+"""A port that is open before the server is ready."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOTH = "both"
 
 
 def resolve(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """``BOTH`` has these addresses."""
+    """The name ``BOTH`` has these addresses."""
     original = socket.getaddrinfo
 
     def found(_: str, port: int, **options: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Each cause of a rebalance over the wire, as the status page and the log show it."""
+"""Each cause of a rebalance over the wire, on the status page and in the log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUICK = Settings(
     group_consumer_assignment_interval_ms=0,
     group_consumer_min_assignment_interval_ms=0,
 )
-#: timeouts in ms: one that does not expire, one that no member keeps, and one within which a few requests are answered
+#: timeouts in ms: one that does not expire, one that no member keeps, and one in which a few requests are answered
 LONG, SHORT, ENOUGH = 60_000, 150, 2_000
 NOTHING = encode_assignment(Assignment(()))
 C = "(client client at /127.0.0.1)"
@@ -39,7 +39,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 @pytest.fixture
 def log() -> Iterator[list[str]]:
-    """The lines of the log of rebalances."""
+    """Return the log lines about rebalances."""
     lines: list[str] = []
 
     class Kept(logging.Handler):
@@ -67,7 +67,7 @@ class Group:
         return body | {"member_id": member_id, "protocols": [{"name": "range", "metadata": b"m"}]} | more
 
     async def new(self, **more: Any) -> str:
-        """A dynamic member up to its second JoinGroup, which may wait."""
+        """Bring a dynamic member to its second JoinGroup, which may wait."""
         client = await Client.to(self.ready.listen)
         first = await client.ask("join_group", 9, **self.body("", **more))
         assert first.error_code == Code.member_id_required
@@ -95,14 +95,14 @@ class Group:
         return await self.clients[member_id].ask("sync_group", 5, **body)
 
     async def alone(self, **more: Any) -> str:
-        """One member, Stable in generation 1."""
+        """Bring one member to Stable in generation 1."""
         member_id = await self.new(**more)
         await self.joined(member_id)
         assert (await self.sync(member_id, 1, member_id)).error_code == Code.none
         return member_id
 
     async def pair(self, **more: Any) -> tuple[str, str]:
-        """A leader and a follower with these settings, Stable in generation 2."""
+        """Bring a leader and a follower with these settings to Stable in generation 2."""
         leader = await self.alone()
         other = await self.new(**more)
         self.join(leader)
@@ -143,7 +143,7 @@ async def shown(ready: Ready) -> dict[str, Any]:
 
 
 async def newest(ready: Ready, count: int) -> dict[str, Any]:
-    """The last rebalance, once there are so many."""
+    """Return the last rebalance, once there are so many."""
     async with asyncio.timeout(60):
         while (state := await shown(ready))["rebalances_total"] < count:
             await asyncio.sleep(0.02)
@@ -309,7 +309,7 @@ def test_an_assignment_is_not_stored_and_a_new_group_is_undone() -> None:
 
 
 def test_a_restart_shows_no_rebalance(tmp_path: Path, log: list[str]) -> None:
-    """Neither of a classic group nor of a consumer group; generation, epoch and leader are there at once."""
+    """It shows none of a classic or a consumer group; generation, epoch and leader are shown immediately."""
 
     async def session() -> None:
         async with running(status=LOOPBACK, settings=QUICK, data=tmp_path, topics={"t": 2}) as ready:
@@ -444,7 +444,7 @@ def test_a_static_consumer_is_replaced_with_another_subscription() -> None:
 
 
 def test_a_group_changes_its_protocol_and_back(log: list[str]) -> None:
-    """And its classic member does not sync, then does not rejoin, in the time that it has."""
+    """The classic member does not sync, and later does not rejoin, in its time."""
 
     async def session() -> None:
         both = replace(QUICK, group_consumer_migration_policy=MigrationPolicy.BIDIRECTIONAL)

@@ -1,4 +1,4 @@
-"""An error reaches the answer to every API in every version that is announced, in each row that was asked for."""
+"""An error reaches the answer to every API in every announced version, in each row of the request."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def sample(field: Field, rows: int) -> Any:
 
 
 def values(schema: Any, rows: int) -> dict[str, Any]:
-    """Every field filled, with so many rows in every array."""
+    """Return a value with every field filled, and so many rows in every array."""
     return {field.name: sample(field, rows) for field in shape(schema)}
 
 
 def codes(answer: Any) -> list[Code]:
-    """Every error code in an answer."""
+    """Return every error code in an answer."""
     if isinstance(answer, Code):
         return [answer]
     if is_dataclass(answer):
@@ -60,7 +60,7 @@ def test_an_error_reaches_the_answer(api: Api, version: int) -> None:
 
 
 def test_an_answer_without_a_row_closes_the_connection() -> None:
-    """It would look like a success otherwise."""
+    """Otherwise it would look like a success."""
     for name, version in (("offset_fetch", 8), ("metadata", 9), ("describe_groups", 5)):
         (api,) = [each for each in TABLE.values() if each.name == name]
         with pytest.raises(MalformedFrame, match="has no error code"):

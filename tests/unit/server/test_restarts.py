@@ -1,4 +1,4 @@
-"""A server that is started again with its folder shows what it showed before."""
+"""A server that is restarted with its folder shows the same data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEARTBEAT = "consumer.heartbeat.interval.ms"
 
 
 def test_topics_settings_and_long_logs_are_there_again(tmp_path: Path) -> None:
-    """More than one MiB in a partition: a start reads a log in several pieces."""
+    """More than one MiB in a partition, so that the start reads a log in several pieces."""
     last: dict[str, Any] = {}
 
     async def before() -> None:

@@ -1,4 +1,4 @@
-"""What ``fencepost serve`` refuses before it listens: one line, which says what to do."""
+"""Errors of ``fencepost serve`` before it listens: one line, which says what to do."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ sys.stdout = Output()
 from fencepost_conformance.cli import main
 main(["serve", "--listen", "127.0.0.1:0"])
 """
-#: Most of a start is importing these.
+#: Importing these takes most of a start.
 SERVER = ("asyncio", "kio", "fencepost.coordinator", "fencepost.aio", "fencepost.store", "fencepost.protocol.messages")
 #: A server has no members, and prints nothing with rich before it ends.
 NEVER = ("fencepost.member", "fencepost.work", "fencepost.remote", "rich.progress", "fencepost_model")

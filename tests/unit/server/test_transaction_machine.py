@@ -1,4 +1,4 @@
-"""The coordinator of transactions compared with a model of Kafka's, with a store and markers that fail."""
+"""The coordinator of transactions compared with a model of Kafka's, with failures of the store and of markers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class TransactionMachine(RuleBasedStateMachine):
         assert refused.value.code.name == error
 
     def _ended(self, name: str) -> None:
-        """The markers of a transaction that was decided are written, unless they are stuck."""
+        """The markers of a decided transaction are written, unless they are stuck."""
         if not self.stuck:
             it = self.model.known[name]
             committed = it.state == "PrepareCommit"
@@ -118,7 +118,7 @@ class TransactionMachine(RuleBasedStateMachine):
             self.model.complete(name)
 
     def _drawn(self, data: Any, name: str) -> tuple[int, int]:
-        """A producer id and an epoch, mostly the right ones."""
+        """Draw a producer id and an epoch, mostly the right ones."""
         it = self.model.known.get(name)
         right = [] if it is None else [(it.producer_id, it.epoch)] * 5
         near = [] if it is None else [(it.producer_id, it.epoch + 1), (it.producer_id, max(it.epoch - 1, 0)), (77, 0)]
@@ -173,7 +173,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @staticmethod
     async def _cancelled(task: asyncio.Task[Any]) -> None:
-        """Its client has gone."""
+        """Its client has disconnected."""
         task.cancel()
         await asyncio.wait({task})
 
@@ -272,7 +272,8 @@ class TransactionMachine(RuleBasedStateMachine):
         crash=st.booleans(),
     )
     def have_a_transaction(self, partitions: set[tuple[str, int]], committed: bool, version: int, crash: bool) -> None:
-        """One of the known producers, or two of which neither gets its markers before the server is killed."""
+        """A transaction of one known producer, or of several whose markers are not written before the server is
+        killed."""
         self.stuck = crash
         for name in list(self.model.known):
             it = self.model.known[name]
@@ -284,7 +285,7 @@ class TransactionMachine(RuleBasedStateMachine):
         if crash:
             self.restart()
 
-    # the world
+    # the environment
 
     @rule()
     def get_stuck(self) -> None:
@@ -320,7 +321,7 @@ class TransactionMachine(RuleBasedStateMachine):
         assert not self.check.done()
 
     def _time_out(self, seconds: float) -> None:
-        """The model aborts what was late when the coordinator looked, every ten seconds."""
+        """The model aborts the transactions that were late when the coordinator checked, every ten seconds."""
         until = self._now()
         ticks = [
             at for at in range(self.began_ms + CHECK_MS, until + 1, CHECK_MS) if at > until - round(seconds * 1_000)
@@ -374,10 +375,10 @@ def chosen(examples: int, steps: int) -> settings:
     )
 
 
-def test_the_coordinator_does_what_kafkas_does() -> None:
+def test_the_coordinator_behaves_like_kafkas() -> None:
     run_state_machine_as_test(TransactionMachine, settings=chosen(60, 30))
 
 
 @pytest.mark.all
-def test_the_coordinator_does_what_kafkas_does_for_long() -> None:
+def test_the_coordinator_behaves_like_kafkas_in_long_runs() -> None:
     run_state_machine_as_test(TransactionMachine, settings=chosen(1_500, 60))

@@ -1,4 +1,4 @@
-"""When a Fetch that waits is answered: what ends its wait, and what does not."""
+"""When a waiting Fetch is answered: the events that end its wait, and those that do not."""
 
 from __future__ import annotations
 

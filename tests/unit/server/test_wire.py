@@ -1,5 +1,5 @@
-"""Messages in bytes: every version that is served can be written and read, by kio's own reader too; lengths that lie
-are found before anything is allocated for them."""
+"""Messages in bytes: every served version can be written and read, also by kio's own reader; wrong lengths are found
+before memory is allocated for them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_message_that_is_served_is_read_as_kio_reads_it() -> None:
             assert end == len(frame)
 
 
-def test_what_is_not_given_has_kafkas_default() -> None:
+def test_omitted_fields_have_kafkas_defaults() -> None:
     for api, version, kind in VERSIONS:
         entity = fill(schema_of(api, version, kind), {})
         if kind is EntityType.response:

@@ -1,8 +1,8 @@
 """Kafka's transaction coordinator for requests one after the other: TransactionMetadata and its transitions.
 
-Two things are Fencepost's own. InitProducerId waits until the transaction that it aborts has ended, where Kafka answers
-CONCURRENT_TRANSACTIONS and is asked again. A transaction that the coordinator aborts costs one epoch, where Kafka with
-transaction.version 2 takes two.
+Fencepost differs in two ways. InitProducerId waits until the transaction that it aborts has ended, where Kafka answers
+CONCURRENT_TRANSACTIONS and the client asks again. A transaction that the coordinator aborts costs one epoch, where
+Kafka with transaction.version 2 uses two.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONGEST_MS: Final = 900_000
 
 @dataclass(slots=True)
 class Metadata:
-    """Fields as Kafka names them. ``retries``: producer id and epoch whose request may be asked again."""
+    """Fields under Kafka's names. ``retries``: producer id and epoch whose request may be repeated."""
 
     producer_id: int
     epoch: int
@@ -39,7 +39,7 @@ class Metadata:
         return self.state.startswith("Complete")
 
     def retried(self, producer_id: int, epoch: int) -> bool:
-        """Whether an EndTxn v5 with that epoch is the last one asked again."""
+        """Whether an EndTxn v5 with that epoch repeats the last one."""
         if self.last_epoch != epoch:
             return False
         if producer_id == self.producer_id:
@@ -52,13 +52,14 @@ class Error(Exception):
 
 
 class Coordinator:
-    """``fresh`` says which id the coordinator has given to a producer that needs a new one."""
+    """Kafka's coordinator. ``fresh`` returns the id that the coordinator has given to a producer that needs a new
+    one."""
 
     def __init__(self) -> None:
         self.known: dict[str, Metadata] = {}
 
     def init(self, name: str, timeout_ms: int, expected: tuple[int, int] | None) -> str:
-        """What follows: ``abort``, ``new id``, ``rotate``, ``bump``, ``again``. Raises ``Error``."""
+        """Return the next action: ``abort``, ``new id``, ``rotate``, ``bump`` or ``again``. Raise ``Error``."""
         if not name:
             raise Error("invalid_request")
         if not 0 < timeout_ms <= LONGEST_MS:
@@ -83,7 +84,7 @@ class Coordinator:
         raise Error("fenced")
 
     def fence(self, name: str, *, keeps: bool = False) -> None:
-        """The coordinator aborts the transaction by itself; with ``keeps`` its producer may ask for the next epoch."""
+        """The coordinator aborts the transaction itself; with ``keeps`` its producer may ask for the next epoch."""
         it = self.known[name]
         it.last_epoch = it.epoch if keeps else NONE
         it.epoch += 1
@@ -127,7 +128,7 @@ class Coordinator:
         it.offsets |= offsets
 
     def end(self, name: str, producer_id: int, epoch: int, *, committed: bool, version: int) -> str:
-        """What follows: ``answer``, ``prepare``, or ``rotate`` with a new id. Raises ``Error``."""
+        """Return the next action: ``answer``, ``prepare``, or ``rotate`` with a new id. Raise ``Error``."""
         if not name:
             raise Error("invalid_request")
         it = self.known.get(name)

@@ -1,4 +1,4 @@
-"""Coroutines that wait for nothing, run without an event loop."""
+"""Run coroutines that wait for nothing without an event loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _Value = TypeVar("_Value")
 
 
 def now(work: Coroutine[Any, Any, _Value]) -> _Value:
-    """The result of a coroutine that waits for nothing."""
+    """Return the result of a coroutine that waits for nothing."""
     try:
         work.send(None)
     except StopIteration as done:

@@ -1,4 +1,4 @@
-"""A PostgreSQL of one's own: made in a folder, reached through a socket in it, by nobody else."""
+"""A private PostgreSQL in a folder, reached only through a socket in it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ import pytest
 
 
 def programs() -> Path | None:
-    """Where the distribution has the server's programs."""
+    """Return the folder with the server's programs of the distribution."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     there = found[-1] if found else shutil.which("initdb")
     return None if there is None else Path(there).parent
 
 
 class Postgres:
-    """Skips the test if there is none. A server does not run as root: then it is user ``postgres``."""
+    """Start the database; skip the test if its programs are missing. A server does not run as root; then it runs as
+    ``postgres``."""
 
     def __init__(self) -> None:
         pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -49,7 +50,7 @@ class Postgres:
 
     def start(self) -> None:
         words = [str(self.programs / "postgres"), "-D", str(self.data), "-k", str(self.folder), "-h", ""]
-        words += ["-c", "fsync=off"]  # what the machine does not write is not what is asked here
+        words += ["-c", "fsync=off"]  # durability of the machine's disk is not tested here
         self.server = subprocess.Popen(
             words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.user
         )
@@ -64,7 +65,7 @@ class Postgres:
         raise AssertionError("PostgreSQL does not start")
 
     def crash(self) -> None:
-        """All its processes end at once; what it said that it has it finds again."""
+        """End all its processes together; at the next start it must have every acknowledged record."""
         self.server.send_signal(signal.SIGQUIT)
         self.server.wait(30)
 

@@ -1,4 +1,4 @@
-"""What every store promises that partitions share, asked of each."""
+"""The contract of stores, tested with every store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fencepost.store import (
     Store,
 )
 
-#: Opens the same store again and again.
+#: Opens the same store repeatedly.
 Stores: TypeAlias = Callable[[], Store]
 
 
@@ -93,7 +93,7 @@ GROUP = Record(
 )
 
 
-def test_what_was_appended_is_loaded_by_partition_and_in_order(stores: Stores) -> None:
+def test_appended_records_are_loaded_by_partition_and_in_order(stores: Stores) -> None:
     written: dict[int, list[Record]] = {0: [], 1: [], 2: []}
 
     async def first(store: Store) -> None:
@@ -135,7 +135,7 @@ def test_an_old_leader_appends_nothing(stores: Stores) -> None:
 
 
 def _outcome(records: Sequence[Record]) -> object:
-    """What a coordinator holds that has read them; places in the log are not the same."""
+    """Return the state of a coordinator that loads these records, without places in the log."""
     state = replay(initial_state(Settings(), INTENDED), records)
     seen = offsets_view(state)
     committed = [(each.group_id, each.partition, each.offset) for each in seen.committed]
@@ -144,7 +144,7 @@ def _outcome(records: Sequence[Record]) -> object:
 
 
 def _traffic(random: Random) -> list[list[Record]]:
-    """What coordinators write: offsets, also in transactions, deletions, groups."""
+    """The records of coordinators: offsets, also in transactions, deletions, groups."""
     found = []
     opened: set[int] = set()
     for _ in range(random.randrange(700, 1_000)):
@@ -169,7 +169,7 @@ def _traffic(random: Random) -> list[list[Record]]:
 def test_a_compaction_takes_from_the_same_batch_again_and_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it leaves keeps its place."""
+    """The remaining records keep their places."""
     monkeypatch.setattr("fencepost.store.sql.CHUNK", 3)
     random = Random(7)
     whole = [offset(random.randrange(9), random.choice([None, 1, 2])) for _ in range(60)]
@@ -186,9 +186,7 @@ def test_a_compaction_takes_from_the_same_batch_again_and_again(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_compacted_log_gives_what_the_whole_one_gives(
-    stores: Stores, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compacted_log_loads_like_the_whole_one(stores: Stores, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if it is read between two of its transactions."""
     monkeypatch.setattr("fencepost.store.sql.CHUNK", 250)
     monkeypatch.setattr("fencepost.store.sql.BATCHES", 3)
@@ -227,7 +225,7 @@ async def _loads(store: Store, whole: Sequence[Record]) -> None:
     assert _outcome(await store.load(2)) == _outcome(whole)
 
 
-def test_what_is_kept_beside_is_there_again(stores: Stores) -> None:
+def test_additional_data_is_loaded_again(stores: Stores) -> None:
     topic, other = bytes(15) + b"\1", bytes(15) + b"\2"
 
     async def first(store: Store) -> None:
@@ -254,7 +252,7 @@ def test_what_is_kept_beside_is_there_again(stores: Stores) -> None:
 
 
 def test_batches_are_read_from_an_offset_on(stores: Stores) -> None:
-    """From the one that it lies in, or the next one, as many as fit, one at least."""
+    """Read from the batch of the offset, or the next one, as many as fit, at least one."""
     topic = bytes(15) + b"\1"
     texts = {0: b"0000", 5: b"5555", 300: b"33", 301: b"4444"}
 
@@ -280,7 +278,7 @@ def test_batches_are_read_from_an_offset_on(stores: Stores) -> None:
     run(scene, stores())
 
 
-def test_one_that_is_closed_says_so(stores: Stores) -> None:
+def test_a_closed_store_says_so(stores: Stores) -> None:
     async def main() -> None:
         store = stores()
         with pytest.raises(ClosedStore, match="the store is not open"):
@@ -314,7 +312,7 @@ async def _opened(store: Store) -> int:
 
 
 def test_a_record_that_has_no_bytes_is_refused_in_its_turn(tmp_path: Path) -> None:
-    """And what was asked for behind it too: there are no gaps."""
+    """The appends queued behind it fail too, so there are no gaps."""
 
     async def scene(store: Store) -> None:
         epoch = await store.lead(0)
@@ -380,8 +378,8 @@ def test_the_place_of_a_batch_has_bounds(stores: Stores, change: Change, name: s
     run(scene, stores())
 
 
-def test_an_epoch_that_nobody_was_given_is_fenced(stores: Stores) -> None:
-    """F-CONS-07: also one above the newest."""
+def test_an_epoch_that_was_never_granted_is_fenced(stores: Stores) -> None:
+    """An epoch above the newest is fenced too (F-CONS-07)."""
 
     async def scene(store: Store) -> None:
         epoch = await store.lead(0)

@@ -1,4 +1,4 @@
-"""The contract of stores fails for one that breaks it."""
+"""The contract of stores fails for a store that breaks it."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ Promise = Callable[[contract.Stores], None]
 
 
 class Forgets(MemoryStore):
-    """The last record of a load is missing."""
+    """The fault: the last record of a load is missing."""
 
     async def load(self, partition: int) -> Sequence[Record]:
         return (await super().load(partition))[:-1]
 
 
 class Reorders(MemoryStore):
-    """Records come back in another order."""
+    """The fault: records are returned in another order."""
 
     async def load(self, partition: int) -> Sequence[Record]:
         return (await super().load(partition))[::-1]
 
 
 class Mixes(MemoryStore):
-    """Partitions 0 and 1 change places when they are loaded."""
+    """The fault: partitions 0 and 1 are exchanged when they are loaded."""
 
     async def load(self, partition: int) -> Sequence[Record]:
         return await super().load(partition if partition > 1 else 1 - partition)
 
 
 class TakesAll(MemoryStore):
-    """A leader of before may append."""
+    """The fault: a former leader may append."""
 
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
         return super().append(partition, records, leader_epoch=self._log(partition).epoch)
@@ -46,9 +46,9 @@ class TakesAll(MemoryStore):
 @pytest.mark.parametrize(
     ("kind", "promise"),
     [
-        (Forgets, contract.test_what_was_appended_is_loaded_by_partition_and_in_order),
-        (Reorders, contract.test_what_was_appended_is_loaded_by_partition_and_in_order),
-        (Mixes, contract.test_what_was_appended_is_loaded_by_partition_and_in_order),
+        (Forgets, contract.test_appended_records_are_loaded_by_partition_and_in_order),
+        (Reorders, contract.test_appended_records_are_loaded_by_partition_and_in_order),
+        (Mixes, contract.test_appended_records_are_loaded_by_partition_and_in_order),
         (TakesAll, contract.test_an_old_leader_appends_nothing),
     ],
 )

@@ -1,11 +1,11 @@
-"""Killed at random moments under load, nothing that was acknowledged is gone and nothing that was refused is there.
+"""Killed at random moments under load, a store has every acknowledged record and no rejected one.
 
-A child serves (``traffic``), tells what it does, and is killed. What the store holds then is compared with two accounts
-of what was told: by the records, that what was read is worth what the log up to some moment is that was not before the
-last acknowledgement, in the words of the model and of the core; and by the answers, which know nothing of records.
+A child process serves (``traffic``), prints its actions, and is killed. The test then compares the store with two
+accounts of the output. The first is about records: the store must equal some state of the log that is not before the
+last acknowledgement, in the terms of the model and of the core. The second is about answers, and does not know records.
 
-A kill leaves to the system what was written, so it shows nothing of ``synchronous``: that takes a machine that goes
-down. ``test_sqlite`` looks at the setting.
+A kill leaves written data to the operating system, so it does not test ``synchronous``; that would need a machine that
+crashes. ``test_sqlite`` checks the setting.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from fencepost_model.offsets.state import Place
 from .traffic import FAULTS, PARTITIONS, SETTINGS
 
 CODEC = Codec()
-#: A child that has written no line for this long hangs, and is killed.
+#: A child that has printed no line for this long hangs, and is killed.
 HANGS_S = 20.0
 
 
 class Lost(AssertionError):
-    """What the store holds is not what was told."""
+    """The store does not hold the reported records."""
 
 
 @dataclass
 class Asked:
-    """An append: its records, and what was told of it."""
+    """An append: its records, and the reports about it."""
 
     records: list[Record]
     landed: bool | None = None
@@ -60,8 +60,12 @@ class Asked:
 
 @dataclass
 class Account:
-    """``logs``: what is surely there, by partition; ``asked``: what the child that runs has asked for, in order, by
-    partition. ``values``: of each offset what may be read, the first of them acknowledged, and those refused."""
+    """An account.
+
+    - ``logs``: the records that are certainly stored, by partition.
+    - ``asked``: the appends of the running child, in order, by partition.
+    - ``values``: for each offset, the values that may be read, the first of them acknowledged, and the rejected values.
+    """
 
     logs: list[list[Record]] = field(default_factory=lambda: [[] for _ in range(PARTITIONS)])
     asked: list[dict[int, Asked]] = field(default_factory=lambda: [{} for _ in range(PARTITIONS)])
@@ -104,7 +108,7 @@ class Account:
                 self.members.setdefault(group, {})[name] = there
 
     def check(self, loaded: Sequence[Sequence[Record]]) -> None:
-        """Raises ``Lost``; then the account goes on from what is there."""
+        """Compare; raise ``Lost`` for a difference. Otherwise the account continues from the content of the store."""
         for partition, records in enumerate(loaded):
             self._records(partition, records)
         state = replay(initial_state(SETTINGS, INTENDED), [record for records in loaded for record in records])
@@ -180,7 +184,7 @@ def _record(producer_id: int | None, epoch: int, control: int, key: str, value: 
 
 
 def outcome(log: Sequence[Record]) -> object:
-    """What a coordinator holds that has read a log."""
+    """Return the state of a coordinator that has read a log."""
     state = replay(initial_state(SETTINGS, INTENDED), log)
     seen = offsets_view(state)
     offsets = [(each.group_id, each.topic, each.partition, each.offset) for each in seen.committed]
@@ -194,25 +198,26 @@ async def load(path: Path) -> list[Sequence[Record]]:
 
 
 def _kill(child: int) -> None:
-    with suppress(ProcessLookupError):  # one that is broken may have ended
+    with suppress(ProcessLookupError):  # a broken transaction may have ended
         os.kill(child, signal.SIGKILL)
 
 
 class Nursery:
-    """Has children that serve, one after the other, and hears them."""
+    """Run children that serve, one after the other, and read their output."""
 
     def __init__(self) -> None:
         here = Path(__file__)
         words = [sys.executable, "-m", "tests.unit.store.traffic"]
         pipe = subprocess.PIPE
-        path = os.pathsep.join([str(here.parents[3]), *sys.path])  # where this process has the product from
+        path = os.pathsep.join([str(here.parents[3]), *sys.path])  # the product that this process imports
         environment = {**os.environ, "PYTHONPATH": path}
         self.process = subprocess.Popen(
             words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=here.parents[3], env=environment
         )
 
     def kill_one(self, path: Path, seed: int, random: Random, account: Account, fault: str | None) -> None:
-        """A child serves, and is killed when it has told some lines, a moment later; all it told is in the account."""
+        """Let a child serve, and kill it a moment after it has printed some lines; add all its output to the
+        account."""
         assert self.process.stdin is not None
         asks = {"path": str(path), "seed": seed, "fault": fault}
         self.process.stdin.write(json.dumps(asks).encode() + b"\n")
@@ -293,6 +298,6 @@ def test_a_thousand_kills(nursery: Nursery, tmp_path: Path, first: int) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_with_a_store_is_found(nursery: Nursery, tmp_path: Path, fault: str) -> None:
+def test_a_damaged_store_is_found(nursery: Nursery, tmp_path: Path, fault: str) -> None:
     with pytest.raises(Lost):
         kills(nursery, tmp_path / "groups.db", range(5_000, 5_400), fault)  # ends at the first loss

@@ -1,4 +1,4 @@
-"""Who leads of the nodes on one database: one at a time, each in an epoch of its own."""
+"""Leadership among the nodes on one database: one leader at a time, each in a new epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .postgres import Postgres
 
 
 def play(postgres: Postgres, schema: str, scene: Callable[..., Awaitable[None]], *, seconds: float = 2.0) -> None:
-    """With two leases, of nodes 1 and 2."""
+    """Run with two leases, of nodes 1 and 2."""
 
     async def main() -> None:
         async with PostgresStore(postgres.where, 1, schema=schema):
@@ -46,7 +46,7 @@ def test_one_leads_until_its_lease_is_over_and_each_claim_is_a_new_epoch(postgre
         assert await one.claim() is None
         await two.release(2)
         assert await one.claim() == 3
-        await two.release(2)  # too late, it leads no more
+        await two.release(2)  # too late: it no longer leads
         assert (await two.beat()).leader == 1
 
     play(postgres, "lease one", scene)
@@ -71,9 +71,9 @@ def test_nodes_that_live_are_known_and_a_number_is_of_one(postgres: Postgres) ->
         await again.open()
         with pytest.raises(NodeInUse, match="node 1 is already live at a:1"):
             await again.join("c", 3)
-        await again.join("a", 1)  # started again: nobody else can listen there
+        await again.join("a", 1)  # started again: no other process can listen there
         await asyncio.sleep(2.1)
-        await one.beat()  # the one of before is nobody any more
+        await one.beat()  # the previous lease has no effect any longer
         assert (await two.beat()).peers == (Peer(2, "b", 2),)
         await again.beat()
         assert [each.node_id for each in (await two.beat()).peers] == [1, 2]

@@ -1,4 +1,4 @@
-"""The lease of nodes on one database compared with a model, in a time that the test moves."""
+"""The lease of nodes on one database compared with a model; the test controls the time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fencepost.store import NodeInUse, PostgresLease, PostgresStore
 from .postgres import Postgres
 
 _Value = TypeVar("_Value")
-#: Longer than any test, so that only the test's own clock counts.
+#: Longer than any test, so that only the clock of the test counts.
 SECONDS: Final = 10_000
 #: Node and address of each process. The first three are one node: once elsewhere, and once started again.
 PROCESSES: Final = ((1, "a", 1), (1, "b", 1), (1, "a", 1), (2, "c", 2))
@@ -25,7 +25,7 @@ PROCESSES: Final = ((1, "a", 1), (1, "b", 1), (1, "a", 1), (2, "c", 2))
 
 @dataclass(slots=True)
 class Database:
-    """Nodes by number: which process it is, and when it was heard of. ``until``: the end of the lease."""
+    """The model. Nodes by number: its process, and the time of its last claim. ``until``: the end of the lease."""
 
     now: int = 0
     nodes: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Database:
 
 
 class World:
-    """A database and all processes; one for all runs of the machine."""
+    """A database and all processes, one for all runs of the machine."""
 
     def __init__(self, where: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -64,7 +64,7 @@ class World:
 
 
 class LeaseMachine(RuleBasedStateMachine):
-    """Processes join, are silent, lead and are replaced."""
+    """Processes join, fall silent, lead and are replaced."""
 
     world: World
 

@@ -1,4 +1,5 @@
-"""Two hosts and one database: who was elected last writes, and takes over what the other has acknowledged."""
+"""Two hosts and one database: the newest elected host writes, and takes over the acknowledged records of the other
+one."""
 
 from __future__ import annotations
 
@@ -58,12 +59,12 @@ asyncio.run(main())
 def host(postgres: Postgres) -> subprocess.Popen[str]:
     root = Path(__file__).parents[3]
     words = [sys.executable, "-c", HOST, postgres.where]
-    path = os.pathsep.join([str(root), *sys.path])  # where this process has the product from
+    path = os.pathsep.join([str(root), *sys.path])  # the product that this process imports
     environment = {**os.environ, "PYTHONPATH": path}
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def test_one_host_is_killed_and_the_other_loads_and_goes_on(postgres: Postgres) -> None:
+def test_one_host_is_killed_and_the_other_loads_and_continues(postgres: Postgres) -> None:
     with host(postgres) as first:
         assert first.stdout is not None
         lines = [first.stdout.readline() for _ in range(60)]
@@ -77,7 +78,7 @@ def test_one_host_is_killed_and_the_other_loads_and_goes_on(postgres: Postgres) 
             for place in range(7):
                 (row,) = groups.offsets_view(f"group {place}").committed
                 last = max(number for number in acknowledged if number % 7 == place)
-                assert row.offset in (last, acknowledged[-1] + 1)  # the one that was under way may be there
+                assert row.offset in (last, acknowledged[-1] + 1)  # the pending one may be stored
             assert await committed(groups, "group 0", 1_000_000) is ErrorCode.NONE
 
     asyncio.run(second())
@@ -108,7 +109,7 @@ def test_an_old_leader_that_lives_writes_nothing_and_learns_it(postgres: Postgre
 
 
 def test_an_election_waits_for_a_write_that_is_under_way_and_loads_it(postgres: Postgres) -> None:
-    """What the old leader had begun is there before the new one reads, or it is not made."""
+    """An unfinished append of the old leader is stored before the new one reads, or never."""
 
     async def main() -> None:
         async with PostgresStore(postgres.where, 1, schema="race") as old:
@@ -148,7 +149,7 @@ async def opened(store: PostgresStore) -> None:
         pass
 
 
-def test_what_cannot_be_used_is_named(postgres: Postgres) -> None:
+def test_an_unusable_schema_is_named(postgres: Postgres) -> None:
     import psycopg  # noqa: PLC0415  # may be missing
 
     asyncio.run(opened(PostgresStore(postgres.where, 2, schema="named")))

@@ -1,4 +1,4 @@
-"""Files of SQLite: torn, full, locked, foreign, newer, damaged. Each is a clear error, and nothing is lost."""
+"""Files of SQLite: torn, full, locked, foreign, newer, damaged. Each is a clear error, and no record is lost."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def write(path: Path, first: int, last: int) -> None:
 
 
 def copy_of_the_running(path: Path, to: Path, appends: int) -> list[int]:
-    """Copies the file and its log as they are while the store is open, as a crash leaves them; how long the log was
-    after each append."""
+    """Copy the file and its log while the store is open, as a crash leaves them; return the length of the log after
+    each append."""
     sizes = []
 
     async def scene(store: SQLiteStore) -> None:
@@ -111,7 +111,8 @@ def test_a_write_that_is_torn_is_not_there_and_all_before_it_is(tmp_path: Path) 
 
 
 def test_a_log_that_is_garbled_in_the_middle_ends_there(tmp_path: Path) -> None:
-    """What stands behind cannot be told from what was never written; that is the disk's doing, not the program's."""
+    """The data behind the damage look as if they were never written; that is a fault of the disk, not of the
+    program."""
     sizes = copy_of_the_running(tmp_path / "a.db", tmp_path / "b.db", 4)
     log = bytearray((tmp_path / "b.db-wal").read_bytes())
     log[sizes[1] + 40] ^= 1
@@ -132,7 +133,7 @@ def commit(partition: int, size: int) -> o.OffsetCommitRequest:
 
 
 async def fill(store: SQLiteStore, room: Callable[[], None]) -> None:
-    """A broker on a disk that fills up, and has room again."""
+    """A broker on a disk that fills up, and then has room again."""
     async with GroupBroker(store, topics=[TOPIC]) as groups:
         acknowledged = []
         for number in range(100):
@@ -162,7 +163,7 @@ async def fill(store: SQLiteStore, room: Callable[[], None]) -> None:
 
 
 def test_when_the_disk_is_full_appends_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
-    """By a limit on the file's pages; SQLite tells it as it does a full disk."""
+    """By a limit on the file's pages; SQLite reports it like a full disk."""
 
     async def scene(store: SQLiteStore) -> None:
         connection: Any = store._connection
@@ -183,7 +184,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         with pytest.raises(AppendError, match="the disk is full"):
             await store.write([Put("kind", "name", "x" * 500_000)])
         await store.write([Put("kind", "name", "x")])
-        # among others only the one that is too big fails, and what is behind it in its partition
+        # among others only the one that is too big fails, and the later ones in its partition
         other = await store.lead(1)
         asked = [
             store.append(0, [record(3)], leader_epoch=epoch),
@@ -220,7 +221,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
 
 
 class Failing:
-    """A file whose commits fail, before or after they have done what they should."""
+    """A file whose commits fail, before or after they have taken effect."""
 
     def __init__(self, file: sqlite3.Connection) -> None:
         self.file = file
@@ -296,9 +297,9 @@ def test_two_stores_of_one_process_do_not_share_a_file(tmp_path: Path, monkeypat
     play(tmp_path / "a.db", scene)
 
 
-def test_what_is_no_store_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_rejected_and_unchanged(tmp_path: Path) -> None:
     text, other, folder = tmp_path / "text", tmp_path / "other.db", tmp_path / "folder"
-    text.write_text("These are notes of somebody, and no database at all.\n" * 40)
+    text.write_text("These are the notes of a user, and not a database.\n" * 40)
     with sqlite3.connect(other) as file:
         file.execute("CREATE TABLE cats (name TEXT)")
     file.close()
@@ -448,7 +449,7 @@ def test_a_folder_without_a_store_is_one_line(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_whose_pages_are_damaged_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_damaged_pages_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     write(path, 0, 200)
     whole = path.read_bytes()
@@ -475,8 +476,8 @@ def test_a_file_whose_pages_are_damaged_is_refused(tmp_path: Path) -> None:
     assert refused >= len(whole) // 4096 - 3  # some pages hold nothing
 
 
-def test_what_is_not_flushed_is_there_when_the_process_is_gone(tmp_path: Path) -> None:
-    """It is the system's before it is acknowledged; a copy of the files is all that a kill leaves."""
+def test_acknowledged_records_survive_a_killed_process(tmp_path: Path) -> None:
+    """The operating system has the data before they are acknowledged; a copy of the files is what a kill leaves."""
     to = tmp_path / "copy"
     to.mkdir()
 
@@ -499,7 +500,7 @@ def test_what_is_not_flushed_is_there_when_the_process_is_gone(tmp_path: Path) -
 
 
 def test_durable_means_that_the_log_is_synced_at_each_commit(tmp_path: Path) -> None:
-    """A kill does not show it, for the system keeps what was written; so the setting itself is looked at."""
+    """A kill does not show it, because the system keeps written data; so the test checks the setting itself."""
 
     async def scene(store: SQLiteStore) -> None:
         connection: Any = store._connection

@@ -1,4 +1,4 @@
-"""A store compared with plain lists and dictionaries, while statements fail and the machine goes down."""
+"""A store compared with plain lists and dictionaries, while statements fail and the machine crashes."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ CHANGES: Final = st.one_of(
 
 
 def known(log: Sequence[Record]) -> tuple[list[Any], set[tuple[Place, int]]]:
-    """The committed values and the offsets of open transactions that a coordinator has after these records."""
+    """Return the committed values and the offsets of open transactions that a coordinator has after these records."""
     found = [worth(log, place) for place in PLACES]
     return [None if at is None else log[at].value for at in found], pending(log)
 
 
 @dataclass(slots=True)
 class Model:
-    """All that was acknowledged. ``compacted``: the partitions that may have lost what nobody needs."""
+    """The acknowledged data. ``compacted``: the partitions that may have lost superseded records."""
 
     logs: list[list[Record]] = field(default_factory=lambda: [[] for _ in range(PARTITIONS)])
     epochs: list[int] = field(default_factory=lambda: [0] * PARTITIONS)
@@ -121,7 +121,7 @@ class Model:
 
 
 class Faults:
-    """Breaks one statement of a connection, or copies the file before it."""
+    """Break one statement of a connection, or copy the file before it."""
 
     def __init__(self, connection: Any) -> None:
         self.left: int | None = None
@@ -147,7 +147,7 @@ class Faults:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Of a store in memory; ``SqliteMachine`` of one in a file."""
+    """A store in memory; ``SqliteMachine`` has one in a file."""
 
     def new(self) -> Store:
         return MemoryStore(PARTITIONS)
@@ -157,7 +157,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.folder = Path(tempfile.mkdtemp(prefix="fencepost-store-", dir=FOLDERS))
         self.model = Model()
-        #: other states that the store may be in, since a write failed in doubt
+        #: other possible states of the store after a write with unknown result
         self.others: list[Model] = []
         self.exact = [True] * PARTITIONS
         self.store = self.new()
@@ -231,7 +231,7 @@ class StoreMachine(RuleBasedStateMachine):
                 assert isinstance(failure, AppendError | FencedEpoch)
             failed.add(partition)
 
-    #: whether appends that were asked for at once share a transaction
+    #: whether appends that are requested together share a transaction
     together = False
 
     @rule(changes=st.lists(CHANGES, min_size=1, max_size=4))
@@ -332,7 +332,7 @@ class SqliteMachine(StoreMachine):
         self, at: int, code: int, after: bool,
         asked: list[tuple[int, list[Record], int, bool]], changes: list[Change],
     ) -> None:  # fmt: skip
-        """``after``: the disk has made it durable, and says that it failed."""
+        """``after``: the disk has made the write durable, and reports a failure."""
 
         def act(statement: str) -> None:
             if after and statement == "COMMIT" and code != sqlite3.SQLITE_FULL:
@@ -366,8 +366,8 @@ class SqliteMachine(StoreMachine):
         what=st.sampled_from(("append", "append", "compact")),
     )
     def crash(self, at: int, asked: list[tuple[int, list[Record], int, bool]], partition: int, what: str) -> None:
-        """A copy of the file, made before a statement, is opened: it has all that was acknowledged, and of a write that
-        was not, all or nothing."""
+        """Open a copy of the file from before a statement: it has everything acknowledged, and all or nothing of an
+        unacknowledged write."""
         copy = self.folder / "copy"
 
         def act(_: str) -> None:
@@ -393,7 +393,7 @@ class SqliteMachine(StoreMachine):
 
     @rule(topic=st.sampled_from(TOPICS), base=st.sampled_from((0, 4, 8)))
     def damage_a_batch(self, topic: bytes, base: int) -> None:
-        """A batch that was changed on the disk is not served, wherever it stands in a read."""
+        """A batch that was changed on the disk is not served, wherever it is in a read."""
         self.write([PutBatch(topic, 1, each, b"batch %d" % each) for each in (0, 4, 8)])
         place = topic, 1
         self._do(self.store.close())
@@ -436,11 +436,11 @@ def chosen(examples: int, steps: int) -> settings:
 
 
 @pytest.mark.parametrize(("machine", "examples"), [(StoreMachine, 40), (SqliteMachine, 20)])
-def test_a_store_holds_what_it_acknowledged(machine: type[StoreMachine], examples: int) -> None:
+def test_a_store_keeps_acknowledged_records(machine: type[StoreMachine], examples: int) -> None:
     run_state_machine_as_test(machine, settings=chosen(examples, 20))
 
 
 @pytest.mark.all
 @pytest.mark.parametrize("machine", [StoreMachine, SqliteMachine])
-def test_a_store_holds_what_it_acknowledged_for_long(machine: type[StoreMachine]) -> None:
+def test_a_store_keeps_acknowledged_records_in_long_runs(machine: type[StoreMachine]) -> None:
     run_state_machine_as_test(machine, settings=chosen(500, 50))

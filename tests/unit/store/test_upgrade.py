@@ -1,4 +1,4 @@
-"""A store of format 1, a row for each record, is one of format 2 when it is opened: what it held it holds."""
+"""A store of format 1, with a row for each record, becomes one of format 2 when it is opened, with the same content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fencepost.store import DamagedStore, PostgresStore, SQLiteStore, Store
 
 from .postgres import Postgres
 
-#: As the release of format 1 made them.
+#: The tables as the release of format 1 created them.
 TABLES = (
     """CREATE TABLE partitions (
         number INTEGER PRIMARY KEY, leader_epoch INTEGER NOT NULL, next_offset BIGINT NOT NULL,
@@ -32,7 +32,7 @@ TABLES = (
         topic_id {blob} NOT NULL, number INTEGER NOT NULL, base BIGINT NOT NULL, data {blob} NOT NULL,
         checksum BIGINT NOT NULL, PRIMARY KEY (topic_id, number, base)){end}""",
 )
-#: As it wrote them: commits, a transaction and its end, what a compaction had left of them, and another leader's.
+#: Its records: commits, a transaction and its end, the rest of a compaction, and records of another leader.
 PARTITIONS = [(0, 2, 9, 6, 6), (1, 1, 1, 1, 0)]
 _KEY, _VALUE = "0001000167000174000000", "0004000000000000000"
 RECORDS = [
@@ -108,7 +108,7 @@ def of_format_1(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 1_000])
-def test_what_it_held_it_holds(of_format_1: Open, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+def test_an_upgraded_store_keeps_its_records(of_format_1: Open, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     monkeypatch.setattr("fencepost.store.upgrade._CHUNK", at_once)
 
     async def main() -> None:

@@ -1,9 +1,9 @@
-"""A program that is killed: it serves random traffic of groups over a store in a file, and tells on its standard output
-what was asked of the store, what has become of it, and what was answered.
+"""A program that is killed: it serves random traffic of groups over a store in a file, and prints the requests to the
+store, their results, and the answers.
 
-It forks a child for each line of its input, ``{"path": ..., "seed": ..., "fault": ...}``, so that each starts at once,
-and tells when the child is gone. What a child has told before it was killed stands in the pipe. ``fault`` breaks the
-store in a named way.
+It forks a child for each line of its input, ``{"path": ..., "seed": ..., "fault": ...}``, so that each starts quickly,
+and prints when the child has ended. The output of a killed child remains in the pipe. ``fault`` breaks the store in a
+named way.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ FULL, ROOM = 1, 1_000_000  #: pages; no fewer than the file has
 
 
 def tell(*words: Any) -> None:
-    """A line, whole in the pipe when this returns."""
+    """Write a line; it is completely in the pipe when this returns."""
     os.write(1, json.dumps(words).encode() + b"\n")
 
 
 class ToldStore(SQLiteStore):
-    """Tells what is asked of it before it does it, and what has become of it after."""
+    """A store that prints each request before it handles it, and the result afterwards."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, PARTITIONS)
@@ -59,7 +59,7 @@ class ToldStore(SQLiteStore):
         return done
 
     def _tell_landed(self) -> None:
-        """Also before the next append, which may be asked for before anybody is called."""
+        """The result is printed before the next append, which may be requested before any caller is notified."""
         for number, done in list(self._flying.items()):
             if done.done():
                 del self._flying[number]
@@ -81,7 +81,7 @@ def _texts(run: Run) -> list[list[Any]]:
 
 
 class Traffic:
-    """Clients of a broker, each at random, until the end."""
+    """Run clients of a broker, each at random, until the end."""
 
     def __init__(self, groups: GroupBroker, random: Random, start: int) -> None:
         self.groups = groups
@@ -89,13 +89,13 @@ class Traffic:
         self.values = count(start)
 
     def rows(self, topic: str) -> tuple[tuple[int, int], tuple[o.OffsetCommitRequestTopic, ...]]:
-        """A partition and a value that nobody has had, and how they are asked for."""
+        """Draw a partition and a new value, and how they are requested."""
         partition, value = self.random.randrange(4), next(self.values)
         row = o.OffsetCommitRequestPartition(partition, committed_offset=value, committed_metadata="x" * 1_500)
         return (partition, value), (o.OffsetCommitRequestTopic(name=topic, partitions=(row,)),)
 
     async def committer(self, group: str) -> None:
-        """Commits of nobody; now and then of a member that is none, which are refused."""
+        """Commit without a member; sometimes as an unknown member, which is rejected."""
         while True:
             place, topics = self.rows("t")
             wrong = self.random.random() < 0.2
@@ -112,8 +112,8 @@ class Traffic:
         return code is ErrorCode.NONE
 
     async def producer(self, group: str, producer_id: int) -> None:
-        """Transactions; what they commit counts when their end is answered. What a child before has left open ends
-        first, as it does when a producer asks for its id."""
+        """Run transactions; their commits count when their end is answered. A transaction that an earlier child left
+        open ends first, as it does when a producer asks for its id."""
         while not await self.ends(group, producer_id, commits=False):
             await asyncio.sleep(0.001)
         while True:
@@ -133,7 +133,7 @@ class Traffic:
                 tell("committed", group + "/x", *place)
             elif ended:
                 tell("refused", group + "/x", *place)
-            while not ended:  # it must, before the next one begins
+            while not ended:  # it must end before the next one begins
                 await asyncio.sleep(0.001)
                 ended = await self.ends(group, producer_id, commits=commits)
                 if ended:
@@ -148,7 +148,7 @@ class Traffic:
         return isinstance(ended, o.WriteTxnMarkerResponse) and ended.error_code is ErrorCode.NONE
 
     async def classic(self, group: str) -> None:
-        """A member that joins, syncs, goes on for a while and leaves, or is forgotten."""
+        """A member that joins, syncs, sends heartbeats for a while, and leaves or falls silent."""
         member = ""
         while True:
             asks = m.JoinGroupRequest(
@@ -204,7 +204,7 @@ class Traffic:
 
 
 async def serve(path: Path, seed: int) -> None:
-    """Until it is killed."""
+    """Run until the process is killed."""
     random = Random(seed)
     store = ToldStore(path)
     tell("starts")
@@ -227,11 +227,11 @@ async def serve(path: Path, seed: int) -> None:
                 await store.disk(ROOM)
 
 
-# what can be wrong with a store
+# faults of the store
 
 
 def acknowledges_early() -> None:
-    """It acknowledges before the commit."""
+    """The fault: it acknowledges before the commit."""
     append = SQLiteStore.append
 
     def early(self: SQLiteStore, partition: int, records: Sequence[Record], *, leader_epoch: int) -> Any:
@@ -244,7 +244,7 @@ def acknowledges_early() -> None:
 
 
 def writes_halves() -> None:
-    """Records of one append are made durable one after the other."""
+    """The fault: records of one append become durable one after the other."""
     append = tables.append
 
     def halves(on: Any, number: int, runs: Sequence[Run], leader_epoch: int) -> None:
@@ -259,7 +259,7 @@ def writes_halves() -> None:
 
 
 def refuses_what_it_wrote() -> None:
-    """Now and then it says that it could not write, and has written."""
+    """The fault: sometimes it reports a failure of a write that succeeded."""
     append, random = tables.append, Random(1)
 
     def liar(on: Any, number: int, runs: Sequence[Run], leader_epoch: int) -> None:
@@ -271,7 +271,7 @@ def refuses_what_it_wrote() -> None:
 
 
 def leaves_gaps() -> None:
-    """An append goes on behind one that has failed."""
+    """The fault: an append continues behind a failed one."""
     append, random = tables.append, Random(2)
 
     def gaps(on: Any, number: int, runs: Sequence[Run], leader_epoch: int) -> None:
@@ -282,7 +282,7 @@ def leaves_gaps() -> None:
 
 
 def compacts_too_much() -> None:
-    """Of each key it drops the last record, too."""
+    """The fault: compaction drops the last record of each key, too."""
 
     def more(records: Sequence[Any]) -> Outlived:
         found = outlived(records)
@@ -298,7 +298,7 @@ FAULTS: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    """One child after the other."""
+    """Run one child after the other."""
     sql.CHUNK = 20  # type: ignore[misc]
     sql.BATCHES = 7  # type: ignore[misc]
     sql.worth = lambda dirty, left: dirty >= max(10, left // 3)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A broker of one node that knows just enough to be recorded: every heartbeat is answered NONE."""
+"""A broker of one node with just enough APIs to be recorded: every heartbeat is answered NONE."""
 
 from __future__ import annotations
 
@@ -34,10 +34,16 @@ NOW = i32Timedelta.parse(datetime.timedelta(0))
 
 
 class FakeBroker:
-    """``nodes``: how many brokers its metadata names. ``untold``: settings (Kafka's names) that it does not report.
-    ``mute``: APIs that it never answers. ``port`` once it is entered. ``raw`` is asked first, with the bytes of a
-    frame, for those of the answer; a frame that ``raw`` does not answer, and that cannot be read, closes the
-    connection. ``beat_error``: what a heartbeat is answered."""
+    """A fake broker.
+
+    - ``nodes``: the number of brokers in its metadata.
+    - ``untold``: settings (Kafka's names) that it does not report.
+    - ``mute``: APIs that it never answers.
+    - ``port``: set once it is entered.
+    - ``raw``: called first, with the bytes of a frame, and returns those of the answer. A frame that ``raw`` does not
+      answer and that cannot be read closes the connection.
+    - ``beat_error``: the error of every heartbeat.
+    """
 
     def __init__(
         self,

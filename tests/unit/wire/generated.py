@@ -1,8 +1,9 @@
-"""Traces of the wire from the core: what its generated clients ask and are told, as a recorder would write it.
+"""Traces of the wire from the core: the requests of its generated clients and the answers, as a recorder would write
+them.
 
-The core has the faults of its profile, so such a trace shows what a broker of that release can do, among clients that
-break every rule. The coordinator takes each request up at once here; ``falsify.overlaps`` makes copies in which
-requests overlap.
+The core has the faults of its profile, so such a trace shows the possible answers of a broker of that release to
+clients that break every rule. The coordinator handles each request immediately; ``falsify.overlaps`` makes copies in
+which requests overlap.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from fencepost_conformance.trace.files import WireTrace
 from fencepost_conformance.trace.lines import API_OF_TYPE, GROUP_APIS, ReceivedLine, SentLine, WireLine
 
 _CREATE_PARTITIONS = 37
-#: A timer that is later than this is more than the checker forgives.
+#: A timer that is later than this exceeds the checker's tolerance.
 LATE_MS = 2_000
-#: What a recorder does not see, and the checker does not know of.
+#: Events that a recorder does not see, and the checker does not know.
 _UNSEEN = (ev.AppendFailed, ev.GroupConfigChanged, ev.Load, ev.LoadFailed, ev.LoadStarted, ev.Unload)
 
 
-#: The end of a member id that a coordinator makes (G-WIRE-28).
+#: The suffix of a member id that a coordinator makes (G-WIRE-28).
 _MADE = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$|^[\w-]{22}$")
 
 
 def steady(plan: Plan) -> Plan:
-    """A plan in which one coordinator leads throughout, starts with an empty log, and can write to it."""
+    """Return a plan in which one coordinator leads throughout, starts with an empty log, and can write to it."""
     mood = replace(plan.mood, append_fails=0.0, fail_over=0.0, late_timers=0.0, prompt=max(plan.mood.prompt, 0.6))
     return replace(plan, mood=mood, wide=Wide(), preloaded=False)
 
 
 def wire_trace(made: Generated) -> WireTrace:
-    """The trace as far as a recorder sees what matters: until the coordinator goes, an append fails, a group is
-    configured or a timer is late. It holds no line if the coordinator begins with groups."""
+    """Return the trace as far as a recorder sees every relevant event: until the coordinator unloads, an append fails,
+    a group is configured or a timer is late. It has no line if the coordinator begins with groups."""
     lines = tuple(_lines(made))
     coordinated = " ".join(_groups(made.events))
     return WireTrace(
@@ -63,7 +64,7 @@ def _groups(events: Iterable[ev.Event]) -> list[str]:
 
 
 def _touch(groups: Collection[str]) -> bool:
-    """One group's timer may have the name of another's, and end with it (C-TMR-11). The checker does not know this."""
+    """Two groups may share the name of a timer, which then ends for both (C-TMR-11). The checker does not know this."""
     return any(one != other and other.startswith(f"{one}-") for one in groups for other in groups)
 
 
@@ -71,7 +72,7 @@ def _lines(made: Generated) -> Iterator[WireLine]:
     topics: dict[str, ev.Topic] = {}
     armed: dict[ev.TimerKey, int] = {}
     asked: dict[int, tuple[int, int]] = {}  #: API key and version, by request
-    shown: set[str] = set()  #: member ids that an answer has told
+    shown: set[str] = set()  #: member ids in answers
     loaded = False
     if _touch(_groups(made.events)):
         return
@@ -100,17 +101,17 @@ def _lines(made: Generated) -> Iterator[WireLine]:
 
 
 def _ends(event: ev.Event, armed: Mapping[ev.TimerKey, int], shown: Collection[str]) -> bool:
-    """From here on a recorder would miss something that matters."""
+    """From here on a recorder would miss a relevant event."""
     return isinstance(event, _UNSEEN) or _is_late(event, armed) or _is_guessed(event, shown)
 
 
 def _sees_part(event: ev.Request) -> bool:
-    """A ListGroups of a caller that may not list every group."""
+    """A ListGroups of a client that may not list every group."""
     return isinstance(event.body, ListGroupsRequest) and bool(event.denied)
 
 
 def _is_guessed(event: ev.Event, shown: Collection[str]) -> bool:
-    """A request names an id that the coordinator has made and not told: clients see it in the core's state here."""
+    """A request names an id that the coordinator has made, but not sent: clients see it in the core's state here."""
     body: Any = getattr(event, "body", None)
     rows = getattr(body, "members", ())
     named = [getattr(body, "member_id", ""), *(row.member_id for row in rows)]
@@ -118,14 +119,14 @@ def _is_guessed(event: ev.Event, shown: Collection[str]) -> bool:
 
 
 def _is_late(event: ev.Event, armed: Mapping[ev.TimerKey, int]) -> bool:
-    """A timer runs out later than the checker allows, or ends the wait of a request for the log."""
+    """A timer fires later than the checker allows, or ends a request's wait for the log."""
     waits = isinstance(event, ev.TimerFired) and event.key.kind is ev.TimerKind.OPERATION
     due = (deadline for key, deadline in armed.items() if key.kind is not ev.TimerKind.EXPIRY)
     return waits or event.at_ms > min(due, default=event.at_ms) + LATE_MS
 
 
 def _line(kind: Any, at_ms: int, number: int, key: int, version: int, body: Any, **more: Any) -> WireLine:  # noqa: PLR0917
-    """Each request has a connection of its own."""
+    """Each request has a separate connection."""
     body = body if isinstance(body, dict) else wire_body(body)
     made: WireLine = kind(
         at_ms=at_ms, connection=number, correlation_id=number, api_key=key, api_version=version, body=body, **more
@@ -134,7 +135,7 @@ def _line(kind: Any, at_ms: int, number: int, key: int, version: int, body: Any,
 
 
 def _topic_lines(at_ms: int, before: Mapping[str, ev.Topic], after: Mapping[str, ev.Topic]) -> Iterator[WireLine]:
-    """An administrator makes the topics what they are."""
+    """An administrator creates, changes or deletes topics."""
     gone = [each for name, each in before.items() if name not in after or after[name].topic_id != each.topic_id]
     new = [each for name, each in after.items() if name not in before or before[name].topic_id != each.topic_id]
     grown = [each for name, each in after.items() if each not in new and each.partitions != before[name].partitions]

@@ -1,7 +1,7 @@
-"""Wire traces that are right by construction: the group model played as a broker, clients and a slow network around it.
+"""Wire traces that are right by construction: the group model as a broker, with clients and a slow network around it.
 
-Requests are taken up some time after they are sent, answers are seen some time after they are given, records become
-durable late, members crash. What comes out is what a recorder between them would have written.
+Requests are handled some time after they are sent, answers arrive some time after they are sent, records become durable
+late, and members crash. The result is the trace that a recorder between them would have written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HIGHEST = {"JoinGroup": 9, "SyncGroup": 5, "Heartbeat": 4, "LeaveGroup": 5}
 
 
 def subscription(topic: str, user_data: bytes) -> bytes:
-    """What a consumer offers: version 0, one topic, user data (A-EMB-01)."""
+    """Return a consumer's subscription: version 0, one topic, user data (A-EMB-01)."""
     name = topic.encode()
     return struct.pack(">hih", 0, 1, len(name)) + name + struct.pack(">i", len(user_data)) + user_data
 
@@ -55,12 +55,12 @@ class Client:
     generation: int = -1
     version: int = 9
     alive: bool = True
-    beating: int = 0  #: the number of the heartbeat loop that is valid; others stop
+    beating: int = 0  #: the number of the valid heartbeat loop; others stop
 
 
 @dataclass
 class Simulation:
-    """``latency_ms``: how long a frame travels at most. ``run`` gives the trace after ``length_ms``."""
+    """A simulation. ``latency_ms``: the maximum travel time of a frame. ``run`` returns the trace of ``length_ms``."""
 
     seed: int
     clients: int = 4

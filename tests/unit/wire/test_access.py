@@ -1,4 +1,4 @@
-"""How a broker is spoken to, from the file that Kafka's own tools take."""
+"""TLS and log-in of a broker, from the file that Kafka's own tools read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_login_is_said_in_either_way(lines: tuple[str, ...], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("value", ["https", "", "none"])
-def test_names_of_hosts_are_looked_at_unless_told_otherwise(value: str, tmp_path: Path) -> None:
+def test_host_names_are_verified_by_default(value: str, tmp_path: Path) -> None:
     found = said(tmp_path, "security.protocol=SSL", f"ssl.endpoint.identification.algorithm={value}")
     assert found.tls is not None
     assert found.tls.check_hostname is (value == "https")
@@ -62,13 +62,13 @@ def test_names_of_hosts_are_looked_at_unless_told_otherwise(value: str, tmp_path
         (("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", "sasl.username=a"), "a password"),
     ],
 )
-def test_what_is_not_known_or_not_there_is_told(lines: tuple[str, ...], why: str, tmp_path: Path) -> None:
+def test_unknown_and_missing_properties_are_reported(lines: tuple[str, ...], why: str, tmp_path: Path) -> None:
     with pytest.raises(CannotRun, match=r"--client-config .*client.properties: ") as told:
         said(tmp_path, *lines)
     assert why in str(told.value)
 
 
-def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_file_of_properties_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotRun, match="No such file"):
         read_access(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
@@ -77,7 +77,7 @@ def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("begins", [b"\x16\x03\x01\x02\x00", b"\x15\x03\x03\x00\x02"])
-def test_bytes_of_tls_are_told_from_a_frame(begins: bytes) -> None:
+def test_bytes_of_tls_are_distinguished_from_a_frame(begins: bytes) -> None:
     async def read() -> None:
         reader = asyncio.StreamReader()
         reader.feed_data(begins)

@@ -1,4 +1,4 @@
-"""Places that a search need not look at again."""
+"""Places that a search need not visit again."""
 
 from __future__ import annotations
 

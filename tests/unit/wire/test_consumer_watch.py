@@ -1,4 +1,4 @@
-"""What the checker takes for certain about a group with the consumer protocol, and what it does not."""
+"""Certain and uncertain knowledge of the checker about groups with the consumer protocol."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER = (TopicPartitions(UUID(int=8).bytes, (0,)),)
 
 
 def other_topic(at: int) -> list[Any]:
-    """Topic u with one partition is made."""
+    """Create topic u with one partition."""
     about: dict[str, Any] = {"connection": 2, "correlation_id": 1, "api_key": 19, "api_version": 7}
     asked = SentLine(at_ms=at, body={"topics": [{"name": "u", "num_partitions": 1}]}, **about)
     made = {"name": "u", "topic_id": str(UUID(int=8)), "error_code": 0}
@@ -40,7 +40,7 @@ def other_topic(at: int) -> list[Any]:
 
 
 def shared() -> Wire:
-    """Member a owns all, b has come, and a was told to give up 2 and 3."""
+    """Member a owns all partitions, b has joined, and a was asked to revoke 2 and 3."""
     wire = Wire()
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     wire.beat(3_000, "b", 0, 3, ())
@@ -71,13 +71,13 @@ def test_while_it_may_be_given_up_nothing_is_certain() -> None:
     assert wire.accepted()
 
 
-def test_what_is_still_owned_holds_the_epoch_back() -> None:
+def test_owned_partitions_hold_the_epoch_back() -> None:
     wire = shared()
     wire.beat(3_600, "a", 2, 3, topic_partitions=parts(0, 1, 2))
     assert "M-REC-03" in wire.refusal().rules
 
 
-def test_what_was_given_up_lets_the_epoch_go_on() -> None:
+def test_a_confirmed_revocation_advances_the_epoch() -> None:
     wire = shared()
     wire.beat(3_600, "a", 2, 2, topic_partitions=parts(0, 1))
     assert "M-REC-04" in wire.refusal().rules
@@ -132,7 +132,7 @@ def test_a_change_reaches_the_others_after_the_interval() -> None:
     assert "M-TGT-01" in wire.refusal().rules
 
 
-def test_a_lost_answer_leaves_open_what_it_said() -> None:
+def test_a_lost_answer_leaves_its_content_open() -> None:
     wire = shared()
     wire.ask(3_600, "a", 2, topic_partitions=parts(0, 1))
     wire.lines.append(DisconnectedLine(at_ms=3_650, connection=ord("a"), by="client"))
@@ -141,7 +141,7 @@ def test_a_lost_answer_leaves_open_what_it_said() -> None:
     assert wire.accepted()
 
 
-def test_an_older_epoch_is_taken_once_with_what_was_held_then() -> None:
+def test_an_older_epoch_passes_once_with_the_partitions_of_that_time() -> None:
     wire = shared()
     wire.beat(3_600, "a", 2, 3, topic_partitions=parts(0, 1))
     wire.beat(3_700, "a", 2, 3, topic_partitions=parts(0, 1))  # the answer may have been lost (M-FENCE-04)
@@ -150,7 +150,7 @@ def test_an_older_epoch_is_taken_once_with_what_was_held_then() -> None:
     assert wire.refusal().allowed == ("FENCED_MEMBER_EPOCH",)
 
 
-def test_an_instance_id_is_waited_for_while_somebody_has_it() -> None:
+def test_a_joiner_waits_for_an_instance_id_that_is_in_use() -> None:
     wire = Wire()
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
     wire.beat(2_000, "b", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
@@ -211,8 +211,8 @@ def test_a_group_that_was_alive_before_is_not_judged() -> None:
     assert wire.verdict().outcome == "undecided"
 
 
-def test_a_member_whose_id_the_coordinator_made_is_known_by_it() -> None:
-    """ConsumerGroupHeartbeat v0, of Kafka 3.7 to 3.9, may come without an id (M-VAL-09)."""
+def test_an_id_that_the_coordinator_made_is_known() -> None:
+    """ConsumerGroupHeartbeat v0, of Kafka 3.7 to 3.9, may have no id (M-VAL-09)."""
     wire = Wire()
     joins = ConsumerGroupHeartbeatRequest(
         "g",
@@ -232,8 +232,8 @@ def test_a_member_whose_id_the_coordinator_made_is_known_by_it() -> None:
     assert "M-FENCE-01" in wire.refusal().rules
 
 
-def test_who_is_asked_about_a_group_that_is_none_of_the_protocol_says_so() -> None:
-    """As administrators ask of every group, to find out of which kind it is (M-DESC-01)."""
+def test_a_request_about_a_group_of_another_protocol_gets_an_error() -> None:
+    """Administrators ask for every group, to find its kind (M-DESC-01)."""
     wire = Wire()
     asks = ConsumerGroupDescribeRequest(("g",))
     unknown = DescribedConsumerGroup(E.GROUP_ID_NOT_FOUND, group_id="g", error_message="Group g not found.")
@@ -246,7 +246,7 @@ def test_who_is_asked_about_a_group_that_is_none_of_the_protocol_says_so() -> No
     assert "GROUP_ID_NOT_FOUND" in refusal.allowed[0]
 
 
-def test_a_group_may_be_deleted_while_somebody_waits_for_an_answer() -> None:
+def test_a_group_may_be_deleted_while_a_client_waits_for_an_answer() -> None:
     wire = Wire()
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     leaves = wire.ask(2_000, "a", -1)
@@ -257,21 +257,21 @@ def test_a_group_may_be_deleted_while_somebody_waits_for_an_answer() -> None:
 
 
 def late_join(profile: Profile) -> Wire:
-    """Member a is to give up 2 and 3; a join under its id is answered as if nothing had been said."""
+    """Member a must revoke 2 and 3; a join under its id is answered as if it had no content."""
     wire = shared()
     wire.profile = profile
     wire.beat(3_600, "a", 0, 2, parts(0, 1))
     return wire
 
 
-def test_a_join_of_who_is_there_is_believed_by_kafka_alone() -> None:
-    """It says that it owns nothing, and may be a late copy (M-FENCE-07)."""
+def test_only_kafka_believes_the_join_of_a_member_that_is_present() -> None:
+    """The join claims no partition, and may be a late copy (M-FENCE-07)."""
     assert late_join(INTENDED).accepted()
     assert "M-REC-22" in late_join(KAFKA_4_3).refusal().rules
 
 
-def test_a_member_whose_time_to_revoke_may_be_over_may_join_as_a_new_one() -> None:
-    """Then its join is believed by anybody (M-TMR-02, M-REC-22); before that it still has to revoke (M-FENCE-07)."""
+def test_a_member_whose_rebalance_timeout_may_be_over_may_join_as_a_new_one() -> None:
+    """Then its join is a new one (M-TMR-02, M-REC-22); before that it must still revoke (M-FENCE-07)."""
     for joins_at, accepted in ((3_600, False), (8_600, True)):
         wire = Wire(profile=INTENDED)
         wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
@@ -283,8 +283,8 @@ def test_a_member_whose_time_to_revoke_may_be_over_may_join_as_a_new_one() -> No
         assert ("M-REC-03" in wire.refusal().rules) if not accepted else wire.accepted()
 
 
-def test_what_was_pruned_twice_may_be_taken_back_at_the_same_epoch() -> None:
-    """Its target has what it subscribes to once the regular expression is resolved (M-REC-21, M-REC-25)."""
+def test_a_partition_that_was_pruned_twice_may_return_at_the_same_epoch() -> None:
+    """Its target has the subscribed partitions once the regular expression is resolved (M-REC-21, M-REC-25)."""
     wire = Wire()
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     wire.lines += other_topic(1_100)
@@ -298,7 +298,7 @@ def test_what_was_pruned_twice_may_be_taken_back_at_the_same_epoch() -> None:
 
 @pytest.mark.parametrize(("profile", "taken"), [(INTENDED, True), (KAFKA_4_3, False)])
 def test_a_static_member_that_comes_back_under_its_own_id(profile: Profile, taken: bool) -> None:
-    """Kafka has it wait for itself (M-STATIC-02)."""
+    """Kafka makes it wait for itself (M-STATIC-02)."""
     wire = Wire(profile=profile)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
     wire.beat(2_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
@@ -308,8 +308,9 @@ def test_a_static_member_that_comes_back_under_its_own_id(profile: Profile, take
         assert "M-STATIC-02" in wire.refusal().rules
 
 
-def test_who_comes_for_a_static_member_that_has_gone_is_believed_by_anybody() -> None:
-    """M-REC-24: here its predecessor had what is another's by now, and the regular expression stays (M-STATIC-03)."""
+def test_the_successor_of_a_static_member_that_left_is_believed() -> None:
+    """Its predecessor's partitions belong to another member by now, and the regular expression stays (M-REC-24,
+    M-STATIC-03)."""
     wire = Wire(profile=INTENDED)
     wire.beat(1_000, "a", 0, 1, (), instance_id="i", subscribed_topic_names=("t",), subscribed_topic_regex="t|u")
     wire.lines += other_topic(1_100)
@@ -323,8 +324,8 @@ def test_who_comes_for_a_static_member_that_has_gone_is_believed_by_anybody() ->
 
 
 @pytest.mark.parametrize(("profile", "refused"), [(INTENDED, False), (KAFKA_4_3, True)])
-def test_who_has_a_place_may_be_refused_another(profile: Profile, refused: bool) -> None:
-    """M-STATIC-15; Kafka lets it, and loses what it had."""
+def test_a_static_member_may_be_rejected_under_another_instance_id(profile: Profile, refused: bool) -> None:
+    """Kafka accepts it, and forgets its previous assignment (M-STATIC-15)."""
     wire = Wire(profile=profile)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
     wire.beat(2_000, "b", 0, 3, ())
@@ -339,7 +340,7 @@ def test_who_has_a_place_may_be_refused_another(profile: Profile, refused: bool)
 
 
 def test_a_group_may_be_deleted_between_a_leave_and_a_join() -> None:
-    """Then it begins anew (M-VAL-22), also for who joined before the deletion was answered."""
+    """The group starts again (M-VAL-22), also for a member that joined before the deletion was answered."""
     wire = Wire()
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     wire.asked += 1
@@ -355,7 +356,7 @@ def test_a_group_may_be_deleted_between_a_leave_and_a_join() -> None:
 
 @pytest.mark.parametrize(("profile", "bumps"), [(KAFKA_4_4, True), (KAFKA_4_3, False)])
 def test_votes_for_assignors_may_raise_the_epoch(profile: Profile, bumps: bool) -> None:
-    """Since 4.4, and with equally many votes at every heartbeat (M-HB-14, M-HB-15)."""
+    """Since 4.4, at every heartbeat while the votes are tied (M-HB-14, M-HB-15)."""
     wire = Wire(profile=profile)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), server_assignor="range")
     for epoch in range(2, 12):
@@ -377,7 +378,7 @@ def test_a_member_that_left_may_have_come_back_at_the_same_time() -> None:
 
 
 def test_a_member_that_gets_an_instance_id_keeps_its_epochs() -> None:
-    """M-STATIC-01, and M-FENCE-05 for its last one."""
+    """M-STATIC-01; M-FENCE-05 for its last epoch."""
     wire = Wire()
     wire.beat(1_000, "a", 0, 1, (), subscribed_topic_names=())
     wire.beat(2_000, "a", 0, 2, parts(0, 1), instance_id="i")
@@ -398,13 +399,13 @@ def test_a_heartbeat_may_be_overtaken_by_the_join_of_its_member() -> None:
 
 
 def test_answers_of_requests_that_overlap_come_in_any_order() -> None:
-    """M-REC-03: a, at epoch 3, owes two partitions, and stays there until it has revoked them."""
+    """Member a, at epoch 3, must revoke two partitions, and stays there until it has (M-REC-03)."""
     wire = Wire()
     wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3))
     wire.beat(100, "b", 0, 3, ())
     first, second = wire.ask(1_500, "a", 2), wire.ask(1_505, "a", 2)
     wire.tell(1_510, second, 3, parts(0, 1, 2, 3))
-    wire.tell(1_520, first, 2)  # was taken up before the other
+    wire.tell(1_520, first, 2)  # was handled before the other
     wire.beat(1_600, "a", 3, 3, parts(0, 1))
     wire.beat(1_700, "c", 0, 4, ())
     wire.beat(3_000, "c", 4, 4)
@@ -414,7 +415,7 @@ def test_answers_of_requests_that_overlap_come_in_any_order() -> None:
 
 @pytest.mark.parametrize("overlap", [True, False])
 def test_a_join_may_meet_another_join_of_its_member(*, overlap: bool) -> None:
-    """M-FENCE-07, V-32: the member was not there before, and 4.0 fences who joins again."""
+    """The member did not exist before, and 4.0 fences a member that joins again (M-FENCE-07, V-32)."""
     wire = Wire(profile=KAFKA_4_0)
     refused = wire.ask(100, "a", 0)
     if overlap:
@@ -424,7 +425,7 @@ def test_a_join_may_meet_another_join_of_its_member(*, overlap: bool) -> None:
 
 
 def test_a_join_without_an_instance_id_takes_none_away() -> None:
-    """M-STATIC-01: the join that gives b its instance id overlaps one of b that has none, and is answered first."""
+    """The join that gives b its instance id overlaps one of b without it, and is answered first (M-STATIC-01)."""
     wire = Wire(profile=KAFKA_4_4)
     first = wire.ask(0, "b", 0)
     second = wire.ask(1, "b", 0, instance_id="i")

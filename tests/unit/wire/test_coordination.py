@@ -1,4 +1,4 @@
-"""A broker may say that it is not the coordinator only while that can be so."""
+"""A broker may answer NOT_COORDINATOR only while that is possible."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JOIN = {
 
 @dataclass
 class Wire:
-    """A trace of one connection, of heartbeats of a member that is not in the group."""
+    """A trace of one connection, with heartbeats of a member that is not in the group."""
 
     lines: list[Any] = field(default_factory=lambda: [ConnectedLine(at_ms=0, connection=1, server="broker:9092")])
     count: int = 0
@@ -110,14 +110,14 @@ def test_a_coordinator_of_several_brokers_may_move() -> None:
 
 
 def at(wire: Wire, connection: int, server: str) -> Wire:
-    """What follows is on another connection, to this broker."""
+    """Continue on another connection, to this broker."""
     wire.connection = connection
     wire.lines.append(ConnectedLine(at_ms=0, connection=connection, server=server))
     return wire
 
 
 def test_it_has_not_moved_between_two_answers_without_a_sign() -> None:
-    """Case of several brokers: the same broker answers as the coordinator before and after."""
+    """With several brokers: the same broker answers as the coordinator before and after."""
 
     def moved(between: Callable[[Wire], Wire], code: int = NOT_COORDINATOR) -> Verdict:
         wire = between(Wire().finds(20).beats(100, UNKNOWN_MEMBER)).beats(200, code)
@@ -136,14 +136,14 @@ def test_it_has_not_moved_between_two_answers_without_a_sign() -> None:
 
 def test_a_search_that_names_the_same_broker_shows_that_it_has_not_moved() -> None:
     known = Wire().finds(20).beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR)
-    assert known.verdict(**{NODES: "3"}).outcome == "accepted"  # the trace ends before anything shows
+    assert known.verdict(**{NODES: "3"}).outcome == "accepted"  # the trace ends before any sign
     assert known.finds(250).verdict(**{NODES: "3"}).outcome == "refused"
     moved = Wire().finds(20).beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR).finds(250, port=9093)
     assert moved.verdict(**{NODES: "3"}).outcome == "accepted"
 
 
 def test_another_broker_is_not_the_coordinator() -> None:
-    """Nothing has shown that it ever was."""
+    """No answer has shown that it ever was."""
     wire = at(Wire().beats(100, UNKNOWN_MEMBER), 2, "other:9092").beats(200, NOT_COORDINATOR)
     assert at(wire, 1, "broker:9092").beats(300, UNKNOWN_MEMBER).verdict().outcome == "accepted"
 
@@ -197,7 +197,7 @@ def test_it_stays_the_coordinator_of_a_consumer_group() -> None:
 
 
 def test_a_group_in_its_first_rebalance_lets_members_of_the_new_protocol_wait() -> None:
-    """X-UP-07: it has selected no protocol yet. Kafka fails inside instead."""
+    """The group has not selected a protocol yet; in Kafka this is an internal error (X-UP-07)."""
     joins = {**BEAT, "member_epoch": 0, "rebalance_timeout_ms": 5_000, "subscribed_topic_names": ["t"],
              "topic_partitions": []}  # fmt: skip
     again = {"error_code": LOADING, "error_message": None, "member_id": None, "member_epoch": 0,

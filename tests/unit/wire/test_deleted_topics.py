@@ -1,4 +1,4 @@
-"""What a group may do while a topic is deleted, it may not do long after: the broker knows of it by then."""
+"""An answer that a group may give while a topic is deleted is wrong long after: the broker knows by then."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AGAIN = UUID(int=9)
 
 
 def deleting(at: int, *, answered: bool = True, code: int = 0, by_id: bool = False) -> list[Any]:
-    """Topic t is deleted, by name (v1) or by id (v6)."""
+    """Delete topic t, by name (v1) or by id (v6)."""
     about: dict[str, Any] = {"connection": 2, "correlation_id": 1, "api_key": 20, "api_version": 6 if by_id else 1}
     asked = {"topics": [{"name": None, "topic_id": str(TOPIC)}]} if by_id else {"topic_names": ["t"]}
     told = {"name": None if by_id else "t", "error_code": code, **({"topic_id": str(TOPIC)} if by_id else {})}
@@ -61,7 +61,7 @@ def test_a_deletion_of_which_the_end_is_not_known_may_last(deleted: list[Any]) -
 
 
 def joined_again(at: int, topic: UUID) -> Wire:
-    """Another member joins at this time, and is given a partition of a topic with this id."""
+    """Let another member join at this time, and get a partition of a topic with this id."""
     wire = after([*deleting(DELETED_MS), *making_again(DELETED_MS + 100)])
     wire.beat(at, "b", 0, 3, (TopicPartitions(topic.bytes, (0,)),))
     return wire

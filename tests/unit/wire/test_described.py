@@ -1,4 +1,4 @@
-"""What DescribeGroups says of a group is held against the state that the group is certainly in."""
+"""The answers of DescribeGroups agree with the certain state of the group."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(name: str) -> WireTrace:
 
 
 def falsified(trace: WireTrace, state: str, change: Callable[[Row], Row]) -> Iterator[WireTrace]:
-    """Copies in which each description of a group in this state is changed."""
+    """Return copies in which each description of a group in this state is changed."""
     for at, line in enumerate(trace.lines):
         if not isinstance(line, ReceivedLine) or line.api_key != DESCRIBE_GROUPS:
             continue

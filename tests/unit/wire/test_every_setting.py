@@ -1,5 +1,5 @@
-"""Every setting of a coordinator that Kafka can be given reaches every edge: the option, the broker's answer, the
-header of a trace, the assumptions."""
+"""Every setting of a coordinator in Kafka reaches every edge of the suite: the option, the broker's answer, the header
+of a trace, the assumptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ USUAL = Settings()
 
 
 def another(field: str) -> str:
-    """Another value than the default, as Kafka writes it."""
+    """Return another value than the default, as Kafka writes it."""
     if field == "consumer_protocol_enabled":
         return "classic"
     if field == "group_consumer_assignors":
@@ -49,7 +49,7 @@ def test_it_is_read_and_written_as_kafka_does(field: str) -> None:
     assert dict(broker_rows(settings))[name] == text
 
 
-def test_what_is_no_value_is_told() -> None:
+def test_a_wrong_value_is_reported() -> None:
     for option in (
         "group.coordinator.rebalance.protocols=consumer",
         "group.coordinator.rebalance.protocols=classic,new",
@@ -60,8 +60,8 @@ def test_what_is_no_value_is_told() -> None:
         given(["offsets.retention.minutes=0.5"])
 
 
-def test_a_retention_that_is_not_in_minutes_is_not_told() -> None:
-    """Kafka cannot have it, so no broker tells it in Kafka's words."""
+def test_a_retention_that_is_not_in_minutes_is_not_reported() -> None:
+    """Kafka cannot have this value, so no broker reports it in Kafka's words."""
     assert "offsets.retention.minutes" not in dict(broker_rows(Settings(offsets_retention_ms=1)))
 
 
@@ -72,7 +72,7 @@ def header(path: Path) -> tuple[dict[str, Any], WireTrace]:
 
 
 def test_a_recorder_asks_for_every_one(tmp_path: Path) -> None:
-    """What the broker tells stands in the header; what it does not tell is named there."""
+    """Reported settings are in the header, which names the others."""
     wanted = changed(
         USUAL, fitting(USUAL, given([f"{BROKER_NAMES[each]}={another(each)}" for each in BROKER_NAMES]), ALL)
     )

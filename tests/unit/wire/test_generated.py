@@ -1,7 +1,7 @@
-"""What the core answers its generated clients is accepted over the wire, also where the requests overlap.
+"""The checker accepts the core's answers to its generated clients, also where requests overlap.
 
-The generator's clients break every rule, and the core has the faults of its profile. So a trace that is refused shows
-that the checker takes something for certain that is not.
+The generator's clients break every rule, and the core has the faults of its profile. If such a trace is rejected, the
+checker is certain of something that is not certain.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fencepost_conformance.generate.plan import GroupProtocol
 from .generated import steady, wire_trace
 
 LIMITS = Limits(steps=5_000)
-#: Of the lines of a copy so many move.
+#: This share of the lines of a copy moves.
 SHARES = (0.05, 0.3, 1.0)
 
 
 def accepted(profile: str, protocol: GroupProtocol, seeds: range, copies: int) -> int:
-    """The number of lines that were judged."""
+    """Return the number of lines that were checked."""
     judged = 0
     for seed in seeds:
         trace = wire_trace(generate(seed, PROFILES[profile], protocol=protocol, adapted=steady))
@@ -41,17 +41,17 @@ def accepted(profile: str, protocol: GroupProtocol, seeds: range, copies: int) -
 
 @pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize("profile", ["kafka-4.3", "kafka-4.4"])
-def test_what_the_core_answers_is_accepted(profile: str, protocol: GroupProtocol) -> None:
+def test_answers_of_the_core_are_accepted(profile: str, protocol: GroupProtocol) -> None:
     assert accepted(profile, protocol, range(12), copies=2) > 300
 
 
-def test_a_member_whose_group_went_is_gone() -> None:
-    """In this one a heartbeat finds no group, and the next group of the name is a classic one."""
+def test_a_member_of_a_removed_group_is_unknown() -> None:
+    """In one of these traces a heartbeat finds no group, and the next group of that name is a classic one."""
     assert accepted("kafka-4.3", GroupProtocol.MIXED, range(11_047, 11_048), copies=3) == 71
 
 
 @pytest.mark.all
 @pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_whatever_the_seed(profile: str, protocol: GroupProtocol) -> None:
+def test_answers_of_the_core_are_accepted_for_any_seed(profile: str, protocol: GroupProtocol) -> None:
     assert accepted(profile, protocol, range(100, 400), copies=3)

@@ -1,4 +1,4 @@
-"""A broker that is slow in all that it does is not refused for its timers; one that answers promptly is."""
+"""Late timers of a broker that is slow in every respect are accepted; those of a prompt broker are not."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ SLOW, AT_MS = 2, 7_000
 
 
 def verdict(wire: Wire) -> Verdict:
-    lines = tuple(sorted(wire.lines, key=lambda line: line.at_ms))  # of one time in the order of writing
+    lines = tuple(sorted(wire.lines, key=lambda line: line.at_ms))  # lines of one time in the order of writing
     return check_trace(WireTrace(wire.settings, KAFKA_4_4, lines))
 
 
 def stranger(wire: Wire, sent: int, answered: int) -> None:
-    """A Heartbeat for another group, which no coordinator keeps waiting."""
+    """Send a Heartbeat for another group, which no coordinator delays."""
     wire.asked += 1
     wire.send(sent, SLOW, HEARTBEAT, 4, m.HeartbeatRequest("h", generation_id=1, member_id="x"))
     wire.answer(answered, SLOW, HEARTBEAT, 4, wire.asked, m.HeartbeatResponse(E.UNKNOWN_MEMBER_ID))
 
 
 def late_session(heard_ms: int) -> Classic:
-    """A session of 6 s that begins at 10 ms, and a member that is still there at this time. 3 s are allowed."""
+    """A session of 6 s begins at 10 ms, and its member is still present at this time. 3 s are allowed."""
     wire = Classic()
     wire.alone(session=6_000)
     wire.heartbeat(heard_ms, "a", 1)
@@ -73,7 +73,7 @@ def test_a_request_without_an_answer_is_slow_too() -> None:
     assert verdict(wire).outcome == "undecided"
 
 
-def test_what_was_slow_long_before_explains_nothing() -> None:
+def test_a_delay_long_ago_explains_nothing() -> None:
     wire = late_session(11_000)
     stranger(wire, 1_000, AT_MS)
     assert verdict(wire).outcome == "refused"
@@ -89,7 +89,7 @@ def test_another_fault_behind_it_is_refused() -> None:
 
 @pytest.mark.parametrize(("took_ms", "outcome"), [(5, "refused"), (3_500, "undecided")])
 def test_an_answer_that_comes_late(took_ms: int, outcome: str) -> None:
-    """Two joins that one generation answers, the second answer 4 s after the first."""
+    """Two joins are answered by one generation, the second one 4 s after the first."""
     wire = Classic()
     first, second = wire.join(0, "a"), wire.join(1, "b")
     wire.joined(10, "a", first, 1, "a", "a")
@@ -111,7 +111,7 @@ def test_a_session_of_the_consumer_protocol_that_ends_late(took_ms: int, outcome
 
 @pytest.mark.parametrize(("appeared_ms", "outcome"), [(1_000, "refused"), (3_000, "undecided")])
 def test_a_coordinator_that_learns_late_that_a_topic_has_grown(appeared_ms: int, outcome: str) -> None:
-    """A-PROP-01. The topic took as long to appear when it was made, which no request of a member shows."""
+    """The topic took as long to appear when it was created, which no request of a member shows (A-PROP-01)."""
     wire = Wire()
     for at_ms, error in ((10, E.UNKNOWN_TOPIC_OR_PARTITION), (appeared_ms, E.NONE)):
         wire.asked += 1
@@ -131,7 +131,7 @@ def test_a_coordinator_that_learns_late_that_a_topic_has_grown(appeared_ms: int,
 
 @pytest.mark.parametrize(("took_ms", "outcome"), [(5, "refused"), (3_500, "undecided")])
 def test_an_offset_that_expires_late(took_ms: int, outcome: str) -> None:
-    """Asked for 1 s by the commit, in a group that looks each second."""
+    """The commit asked for 1 s, in a group that checks each second."""
     wire = Classic()
     wire.settings = replace(SETTINGS, offsets_retention_ms=1_000, offsets_retention_check_interval_ms=1_000)
     wire.commit(0, E.NONE)

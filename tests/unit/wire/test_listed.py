@@ -1,4 +1,5 @@
-"""Rows of ListGroups fit the request and each other; too long metadata is refused where it must be (O-COMMIT-08)."""
+"""Rows of ListGroups fit the request and each other; metadata that is too long is rejected where it must be
+(O-COMMIT-08)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from fencepost_conformance.trace.lines import ReceivedLine, SentLine
 
 from .test_scala import COMMIT, SETTINGS, TXN_COMMIT, Classic
 
-#: Of a group of which the trace tells nothing else.
+#: A row of a group that the trace does not show elsewhere.
 STABLE = {"group_id": "h", "protocol_type": "consumer", "group_state": "Stable", "group_type": "classic"}
 KIP_848 = {**STABLE, "group_state": "Reconciling", "group_type": "consumer"}
 

@@ -1,4 +1,4 @@
-"""ListGroups is held against the history of each group (C-ADM-04, C-ADM-05)."""
+"""ListGroups agrees with the history of each group (C-ADM-04, C-ADM-05)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def verdict(wire: Wire, *, sees_all: bool = False) -> Verdict:
 
 
 def field(wire: Wire, *, sees_all: bool = False) -> str:
-    """That is wrong; empty if the trace is accepted."""
+    """Return the errors; empty if the trace is accepted."""
     found = verdict(wire, sees_all=sees_all)
     assert found.outcome in {"accepted", "refused"}
     if found.outcome == "accepted":
@@ -65,7 +65,7 @@ def field(wire: Wire, *, sees_all: bool = False) -> str:
         ({}, [EMPTY], "groups[0].group_state"),
         ({}, [KIP_848], "groups[0].group_type"),
         ({}, [{**STABLE, "protocol_type": "connect"}], "groups[0].protocol_type"),
-        ({}, [{**STABLE, "protocol_type": "share", "group_type": "share"}], ""),  # of which nothing is known
+        ({}, [{**STABLE, "protocol_type": "share", "group_type": "share"}], ""),  # a group about which nothing is known
         ({"states_filter": ["stable"], "types_filter": ["Classic"]}, [], "groups"),
         ({"states_filter": ["Empty"]}, [], ""),
         ({"types_filter": ["consumer"]}, [], ""),
@@ -175,7 +175,7 @@ def test_a_deleted_group_may_come_again_at_the_same_time() -> None:
 
 
 def test_a_group_that_is_not_listed_has_no_members() -> None:
-    """M-VAL-20: when the session of a may be over, the list shows that it is."""
+    """When the session of a may be over, the list shows whether it is (M-VAL-20)."""
     wire = Wire()
     wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3))
     lists(wire, 5_990, {})
@@ -185,7 +185,7 @@ def test_a_group_that_is_not_listed_has_no_members() -> None:
 
 
 def test_one_broker_of_several_need_not_list_the_group() -> None:
-    """C-ADM-05: a broker lists the groups that it coordinates."""
+    """A broker lists the groups that it coordinates (C-ADM-05)."""
     wire = Classic()
     wire.alone()
     lists(wire, 50, {})

@@ -1,4 +1,4 @@
-"""A look for expired offsets deletes an empty group without offsets, once in an interval (O-EXP-20, O-EXP-21)."""
+"""A check for expired offsets deletes an empty group without offsets, once in an interval (O-EXP-20, O-EXP-21)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def verdict(wire: Wire, profile: Profile = KAFKA_4_4, *, interval_ms: int = INTE
 
 
 def pending_id_is_gone(wire: Classic, at: int, client: str) -> None:
-    """A member id is handed out, and not known when its client comes back with it."""
+    """Assign a member id, which is unknown when its client returns with it."""
     wire.pending(at, client)
     again = wire.join(at + 10, client, client, version=9)
     wire.refused(at + 20, client, again, E.UNKNOWN_MEMBER_ID, client, version=9)
@@ -62,7 +62,7 @@ def test_a_look_takes_all_pending_ids_together() -> None:
 
 
 def test_an_empty_group_with_offsets_stays() -> None:
-    """They have not expired."""
+    """The offsets have not expired."""
 
     def deleted(*, offsets: bool) -> Classic:
         wire = Classic()
@@ -84,7 +84,7 @@ def test_a_group_in_an_open_transaction_stays() -> None:
     wire.leave(20, "a")
     wire.commit(30, E.NONE, key=TXN_COMMIT)
     wire.delete(40, E.GROUP_ID_NOT_FOUND)
-    assert verdict(wire).outcome == "accepted"  # it may have been begun long before, so that it is aborted now
+    assert verdict(wire).outcome == "accepted"  # the transaction may have begun long before, and be aborted now
     begun: dict[str, Any] = {"transactional_id": "p", "transaction_timeout_ms": 60_000}
     told: dict[str, Any] = {"error_code": 0, "producer_id": 1, "producer_epoch": 0}
     about: dict[str, Any] = {"connection": 7, "correlation_id": 99, "api_key": 22, "api_version": 4}
@@ -113,7 +113,7 @@ def test_a_group_with_members_stays() -> None:
 
 
 def epochs_begin_again(wire: Wire, at: int, member: str, upto: int) -> None:
-    """A new member alone in the group, with the first epoch; it comes to a later one, and leaves."""
+    """Let a new member join alone, at the first epoch, reach a later one, and leave."""
     wire.beat(at, member, 0, 1, parts(0, 1, 2, 3))
     for epoch in range(1, upto):
         topics = ("t", *[f"u{number}" for number in range(epoch)])

@@ -1,4 +1,4 @@
-"""What the checker takes for certain about classic members of a consumer group, and what it does not."""
+"""Certain and uncertain knowledge of the checker about classic members of a consumer group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .written import TOPIC, Wire, parts
 
 
 def mixed(profile: Profile = KAFKA_4_4, at: int = 2_000, instance: str | None = None) -> Wire:
-    """Member a, of KIP-848, owns all, and c has joined by the classic protocol, at epoch 3."""
+    """Member a, of KIP-848, owns all partitions, and c has joined by the classic protocol, at epoch 3."""
     wire = Wire(profile=profile)
     wire.beat(at - 1_000, "a", 0, 2, parts(0, 1, 2, 3))
     joins(wire, at, "c", told(3, "c"), instance=instance)
@@ -117,18 +117,18 @@ def test_each_entry_of_a_leave_is_judged_by_itself() -> None:
 @pytest.mark.parametrize(
     ("profile", "generation", "owned", "refused"),
     [
-        (INTENDED, 2, (), True),  # of before
-        (INTENDED, -1, (0,), True),  # not told, and it owns what it has not
+        (INTENDED, 2, (), True),  # the previous epoch
+        (INTENDED, -1, (0,), True),  # no generation, and a claim that is not its own
         (INTENDED, 3, (), False),
         (INTENDED, -1, (), False),
         (KAFKA_4_4, 2, (), False),
         (KAFKA_4_4, -1, (0,), False),
     ],
 )
-def test_who_is_of_before_may_be_told_so_under_intended(
+def test_a_member_at_an_older_epoch_may_be_rejected_under_intended(
     profile: Profile, generation: int, owned: tuple[int, ...], refused: bool
 ) -> None:
-    """Kafka takes it at its word whatever it says (X-JOIN-06, X-JOIN-12)."""
+    """Kafka accepts the claim without a check (X-JOIN-06, X-JOIN-12)."""
     wire = mixed(profile)
     joins(wire, 2_500, "c", told(-1, error=E.UNKNOWN_MEMBER_ID), generation, owned)
     if refused:
@@ -137,14 +137,14 @@ def test_who_is_of_before_may_be_told_so_under_intended(
         assert "X-JOIN-06" in wire.refusal().rules
 
 
-def test_and_of_what_never_was_must_be() -> None:
+def test_a_member_that_never_existed_is_rejected() -> None:
     wire = mixed(INTENDED)
     joins(wire, 2_500, "d", told(3, "d"), generation=3)
     assert wire.refusal().rules == ("X-JOIN-12",)
 
 
 def test_another_instance_says_nothing_of_the_member() -> None:
-    """X-HB-01: it goes by the instance id, if there is one."""
+    """The instance id decides, if there is one (X-HB-01)."""
     wire = mixed()
     beats(wire, 2_500, "c", 3, E.UNKNOWN_MEMBER_ID, instance="nobody")
     beats(wire, 2_600, "c", 3, E.NONE)
@@ -154,7 +154,7 @@ def test_another_instance_says_nothing_of_the_member() -> None:
 
 
 def test_a_classic_heartbeat_of_a_member_of_the_other_protocol_says_nothing_of_it() -> None:
-    """X-SYNC-02; here while somebody may be taking its instance."""
+    """Here another member may be taking its instance id (X-SYNC-02)."""
     wire = mixed()
     wire.beat(2_300, "b", 0, 3, (), instance_id="i")
     taking = wire.ask(2_400, "d", 0, instance_id="i")
@@ -164,8 +164,8 @@ def test_a_classic_heartbeat_of_a_member_of_the_other_protocol_says_nothing_of_i
     assert wire.accepted()
 
 
-def test_who_waited_in_a_group_that_was_converted_is_in_it() -> None:
-    """X-UP-03: and holds its instance id."""
+def test_a_member_that_waited_in_a_converted_group_is_in_it() -> None:
+    """The member also has its instance id (X-UP-03)."""
     wire = Wire(profile=KAFKA_4_4)
     parked = wire.parks(1_000, "i")
     wire.beat(1_100, "a", 0, 2, parts(0, 1, 2, 3))
@@ -178,7 +178,7 @@ def test_who_waited_in_a_group_that_was_converted_is_in_it() -> None:
 
 
 def test_of_two_that_take_one_instance_at_the_same_time_either_may_be_the_last() -> None:
-    """M-STATIC-03, X-JOIN-07: the answer that is seen last need not be the one that was given last."""
+    """The answer that arrives last need not be the one that was sent last (M-STATIC-03, X-JOIN-07)."""
     wire = Wire(profile=KAFKA_4_4)
     waits = wire.parks(1_000, "i")
     wire.beat(1_100, "b", 0, 2, parts(0, 1, 2, 3), instance_id="i")
@@ -189,7 +189,7 @@ def test_of_two_that_take_one_instance_at_the_same_time_either_may_be_the_last()
     assert wire.accepted()
 
 
-def test_who_was_refused_an_instance_does_not_lose_its_place_to_who_gets_it() -> None:
+def test_a_member_that_was_refused_an_instance_keeps_its_place() -> None:
     wire = mixed()
     wire.beat(2_300, "d", 0, 0, error=E.INVALID_REQUEST, instance_id="i", topic_partitions=None)
     joins(wire, 2_400, "d", told(3, "d"))
@@ -201,7 +201,7 @@ def test_who_was_refused_an_instance_does_not_lose_its_place_to_who_gets_it() ->
     assert "X-HB-01" in wire.refusal().rules
 
 
-def test_who_waited_with_an_instance_may_have_taken_a_place() -> None:
+def test_a_member_that_waited_with_an_instance_may_have_taken_a_place() -> None:
     wire = Wire(profile=KAFKA_4_4)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
     waits = wire.parks(1_500, "i")
@@ -210,8 +210,8 @@ def test_who_waited_with_an_instance_may_have_taken_a_place() -> None:
     assert wire.accepted()
 
 
-def test_what_a_member_has_that_changes_its_protocol_is_not_known() -> None:
-    """A JoinGroup is not answered with it (X-JOIN-15)."""
+def test_the_partitions_of_a_member_that_changes_its_protocol_are_unknown() -> None:
+    """A JoinGroup answer does not contain them (X-JOIN-15)."""
     wire = mixed()
     wire.beat(2_100, "a", 2, 2, parts(0, 1))
     wire.beat(2_200, "a", 2, 3, topic_partitions=parts(0, 1))
@@ -225,7 +225,7 @@ def test_what_a_member_has_that_changes_its_protocol_is_not_known() -> None:
 
 
 def test_a_timer_of_the_other_protocol_may_still_end_a_member() -> None:
-    """X-TMR-03: it has not synced in time, and speaks KIP-848 meanwhile."""
+    """It has not synced in time, and uses KIP-848 meanwhile (X-TMR-03)."""
     for gone_at, accepted in ((5_000, False), (8_000, True)):
         wire = mixed()
         wire.beat(2_500, "c", 0, 3, ())
@@ -236,7 +236,7 @@ def test_a_timer_of_the_other_protocol_may_still_end_a_member() -> None:
 
 @pytest.mark.parametrize(("again_ms", "outcome"), [(6_000, "refused"), (7_500, "accepted")])
 def test_a_timer_from_before_a_downgrade_may_end_a_member_after_an_upgrade(again_ms: int, outcome: str) -> None:
-    """X-DOWN-33: c has to sync by 7,000 ms in the first group, and has joined the classic group since."""
+    """Member c must sync by 7,000 ms in the first group, and has joined the classic group since (X-DOWN-33)."""
     wire = mixed()
     wire.beat(2_500, "a", -1, -1)
     joins(wire, 3_000, "c", replace(told(4, "c"), leader="c"))
@@ -246,7 +246,7 @@ def test_a_timer_from_before_a_downgrade_may_end_a_member_after_an_upgrade(again
 
 
 def test_a_group_that_is_downgraded_and_upgraded_has_other_epochs() -> None:
-    """X-DOWN-03, X-UP-05: who stayed goes on with the classic group's generation."""
+    """A remaining member continues with the generation of the classic group (X-DOWN-03, X-UP-05)."""
     wire = mixed()
     wire.beat(2_500, "a", -1, -1)
     wire.beat(3_000, "c", 4, 4, parts(0, 1, 2, 3))
@@ -265,7 +265,7 @@ def test_a_known_member_that_comes_at_epoch_zero(profile: Profile, fenced: bool)
 
 
 def test_before_4_2_a_confirmed_revocation_moves_a_member_on_by_one() -> None:
-    """V-52, and what it is to revoke is not described (V-16)."""
+    """Partitions to revoke are not described (V-52, V-16)."""
     found: list[Any] = []
     for profile in (KAFKA_4_0, KAFKA_4_4):
         wire = Wire(profile=profile)
@@ -281,7 +281,7 @@ def test_before_4_2_a_confirmed_revocation_moves_a_member_on_by_one() -> None:
 
 @pytest.mark.parametrize(("answered_ms", "outcome"), [(8_050, "refused"), (8_150, "accepted")])
 def test_a_session_that_ends_before_a_join_is_written_may_end_the_member(answered_ms: int, outcome: str) -> None:
-    """X-JOIN-20: the timers of a member run until its join is replicated."""
+    """The timers of a member run until its join is replicated (X-JOIN-20)."""
     wire = mixed()
     wire.beat(2_100, "b", 0, 3, ())
     wire.beat(6_000, "a", 2, 2, parts(0, 1))
@@ -294,7 +294,7 @@ def test_a_session_that_ends_before_a_join_is_written_may_end_the_member(answere
 
 @pytest.mark.parametrize(("answered_ms", "outcome"), [(6_950, "refused"), (7_050, "accepted")])
 def test_a_time_to_sync_that_ends_before_a_sync_is_answered_may_end_the_member(answered_ms: int, outcome: str) -> None:
-    """X-SYNC-06: the timer runs until earlier writes are replicated."""
+    """The timer runs until earlier writes are replicated (X-SYNC-06)."""
     wire = mixed()
     wire.beat(5_000, "a", 2, 2, parts(0, 1))
     wire.beat(6_000, "a", 2, 3, topic_partitions=parts(0, 1))
@@ -307,7 +307,7 @@ def test_a_time_to_sync_that_ends_before_a_sync_is_answered_may_end_the_member(a
 
 @pytest.mark.parametrize(("again_ms", "outcome"), [(8_900, "refused"), (9_100, "accepted")])
 def test_a_sync_that_has_to_join_again_arms_the_join_timer(again_ms: int, outcome: str) -> None:
-    """X-SYNC-05: with the rebalance timeout of c, 5 s. Its first SyncGroup stopped the sync timer."""
+    """The timer has the rebalance timeout of c, 5 s. Its first SyncGroup stopped the sync timer (X-SYNC-05)."""
     wire = mixed()
     for at_ms, error in ((2_100, E.NONE), (4_000, E.REBALANCE_IN_PROGRESS), (again_ms, E.UNKNOWN_MEMBER_ID)):
         if error is E.REBALANCE_IN_PROGRESS:
@@ -321,7 +321,8 @@ def test_a_sync_that_has_to_join_again_arms_the_join_timer(again_ms: int, outcom
 
 @pytest.mark.parametrize(("again_ms", "outcome"), [(11_500, "refused"), (12_500, "accepted")])
 def test_a_join_of_version_0_has_its_session_timeout_to_sync(again_ms: int, outcome: str) -> None:
-    """G-WIRE-01: c joined at 2,000 ms with a session timeout of 10 s, and speaks KIP-848 when its sync timer fires."""
+    """Member c joined at 2,000 ms with a session timeout of 10 s, and uses KIP-848 when its sync timer fires
+    (G-WIRE-01)."""
     wire = Wire(profile=KAFKA_4_4)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     joins(wire, 2_000, "c", told(3, "c"), version=0)
@@ -334,7 +335,7 @@ def test_a_join_of_version_0_has_its_session_timeout_to_sync(again_ms: int, outc
 
 @pytest.mark.parametrize(("instance", "outcome"), [("i", "accepted"), (None, "refused")])
 def test_a_join_that_downgrades_the_group_computes_no_target(instance: str | None, outcome: str) -> None:
-    """X-DOWN-20, X-DOWN-21: a static member of KIP-848 that is the last one."""
+    """The last KIP-848 member, a static one, joins (X-DOWN-20, X-DOWN-21)."""
     wire = Wire(profile=KAFKA_4_3)
     wire.beat(1_000, "a", 0, 1, (), instance_id=instance, subscribed_topic_names=())
     joins(wire, 3_000, "c", told(2, "c"))
@@ -343,7 +344,7 @@ def test_a_join_that_downgrades_the_group_computes_no_target(instance: str | Non
 
 
 def test_a_successor_is_found_by_the_instance_id_of_its_predecessor() -> None:
-    """M-STATIC-13: up to 4.3, also where it took the place by KIP-848 (M-STATIC-10)."""
+    """Up to 4.3, also if it took the place by KIP-848 (M-STATIC-13, M-STATIC-10)."""
     wire = Wire(profile=KAFKA_4_3)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
     wire.beat(1_100, "a", 0, 2, (), instance_id="j")
@@ -359,7 +360,7 @@ def test_a_successor_is_found_by_the_instance_id_of_its_predecessor() -> None:
 
 @pytest.mark.parametrize(("metadata", "outcome"), [(b"", "accepted"), (None, "refused")])
 def test_a_member_whose_end_cannot_be_written_outlives_its_session(metadata: bytes | None, outcome: str) -> None:
-    """X-DOWN-09: it is the last one of KIP-848, and a classic member has offered what nobody can read."""
+    """It is the last KIP-848 member, and a classic member has sent unreadable bytes (X-DOWN-09)."""
     wire = mixed()
     said = encode_subscription(Subscription(("t",)), 3)
     body = m.JoinGroupRequest(
@@ -388,7 +389,7 @@ LEADS = m.JoinGroupResponse(
 
 
 def gone(wire: Wire, at: int, by: str) -> None:
-    """An answer that shows that the group is none of KIP-848."""
+    """Return an answer that shows that the group is not a KIP-848 group."""
     if by == "heartbeat":
         wire.beat(at, "a", 2, 0, error=E.GROUP_ID_NOT_FOUND)
     elif by == "join":
@@ -416,7 +417,7 @@ GONE = ("heartbeat", "join", "describe", "describe classic", "delete", "commit")
 
 @pytest.mark.parametrize("by", GONE)
 def test_members_are_gone_with_their_group(by: str) -> None:
-    """M-VAL-20: no request of theirs is let in from then on."""
+    """No request of theirs is accepted from then on (M-VAL-20)."""
     wire = Wire(profile=KAFKA_4_3)
     wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3))
     gone(wire, 5_990, by)  # when the session of a may be over
@@ -426,7 +427,8 @@ def test_members_are_gone_with_their_group(by: str) -> None:
 
 
 def test_the_next_group_may_be_a_classic_one() -> None:
-    """C-JOIN-10. While its heartbeat was under way, a may have been told to revoke, and its time for that is short."""
+    """While its heartbeat was in flight, a may have been asked to revoke, and its time for that is short
+    (C-JOIN-10)."""
     wire = Wire(profile=KAFKA_4_3)
     wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3), rebalance_timeout_ms=1)
     gone(wire, 1_000, "heartbeat")
@@ -450,7 +452,7 @@ def test_a_member_that_comes_back_meanwhile_is_not_gone() -> None:
 
 
 def test_joins_that_overlap_are_answered_in_any_order() -> None:
-    """M-REC-03: c, at epoch 4, speaks KIP-848 now, owes something, and stays there until it has revoked it."""
+    """Member c, at epoch 4, uses KIP-848 now, must revoke a partition, and stays there until it has (M-REC-03)."""
     wire = Wire(profile=KAFKA_4_4)
     wire.beat(0, "a", 0, 2, ())
     joins(wire, 1_000, "c", told(3, "c"))
@@ -462,7 +464,7 @@ def test_joins_that_overlap_are_answered_in_any_order() -> None:
         if number is first:
             wire.beat(1_100, "b", 0, 4, ())
     wire.answer(2_110, ord("c"), 11, 9, second, told(4, "c"))
-    wire.answer(2_120, ord("c"), 11, 9, first, told(3, "c"))  # was taken up before the other
+    wire.answer(2_120, ord("c"), 11, 9, first, told(3, "c"))  # was handled before the other
     wire.beat(2_200, "c", 4, 4, parts(0, 1, 2), subscribed_topic_names=("t",), rebalance_timeout_ms=5_000)
     wire.beat(2_300, "d", 0, 5, ())
     wire.beat(4_000, "d", 5, 5)

@@ -1,4 +1,4 @@
-"""A member of the consumer protocol commits with version 9 or later, and is told so otherwise (O-COMMIT-31)."""
+"""A member of the consumer protocol must commit with version 9 or later; an older one gets an error (O-COMMIT-31)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .written import Wire, parts
 
 
 def commits(version: int, epoch: int, error: E) -> Wire:
-    """Member a, at epoch 2, commits so, and is answered so."""
+    """Let member a, at epoch 2, send this commit and get this answer."""
     wire = Wire()
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     row = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
@@ -27,7 +27,7 @@ def commits(version: int, epoch: int, error: E) -> Wire:
 
 
 @pytest.mark.parametrize("epoch", [2, 1, -1])
-def test_an_old_commit_is_refused_whatever_its_epoch(epoch: int) -> None:
+def test_an_old_commit_version_is_rejected_at_any_epoch(epoch: int) -> None:
     assert commits(8, epoch, E.UNSUPPORTED_VERSION).accepted()
     for error in (E.NONE, E.STALE_MEMBER_EPOCH):
         assert "O-COMMIT-31" in commits(8, epoch, error).refusal().rules

@@ -1,5 +1,4 @@
-"""Every message of the group APIs, in every version, is one that a trace can hold: a field that a version lacks has its
-default."""
+"""A trace can hold every message of the group APIs in every version: a field that a version lacks has its default."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ VERSIONS = [
 
 
 def filled(schema: Any) -> dict[str, Any]:
-    """One row in every list, and nothing else."""
+    """Return a message with one row in every list, and defaults elsewhere."""
     return {
         field.name: [filled(field.entity)] if field.array else filled(field.entity)
         for field in shape(schema)

@@ -1,4 +1,4 @@
-"""The recorder passes on what it cannot decode, byte by byte, notes it, and the checker does not accept it unseen."""
+"""The recorder passes undecodable bytes on unchanged and notes them, and the checker does not accept them unseen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NEWEST = 99
 
 
 def request(key: int, version: int, body: bytes, correlation_id: int = 77) -> bytes:
-    """A frame with a header of version 1."""
+    """Return a frame with a header of version 1."""
     return struct.pack(">hhih", key, version, correlation_id, -1) + body
 
 
@@ -44,7 +44,7 @@ async def exchanged(peer: Peer, frame: bytes) -> bytes | None:
 
 
 def passed(tmp_path: Path, asked: bytes, told: bytes, *, beat: bool = True) -> tuple[WireTrace, list[str]]:
-    """The trace of a client that sends this frame and gets that one; a second client has a group to be checked."""
+    """Record a client that sends this frame and gets that one; a second client has a group to be checked."""
     path, complaints = tmp_path / "trace.jsonl", list[str]()
     seen: list[bytes] = []
 
@@ -153,7 +153,7 @@ def test_an_answer_that_cannot_be_decoded_passes(
     assert len(complaints) == 1
     verdict = check_trace(trace)
     told_why = " ".join([verdict.reason, *(each.seen for each in verdict.refusals)])
-    if outcome == "any":  # positions are not judged here, so that it does not matter
+    if outcome == "any":  # positions are not checked here, so this does not matter
         assert "could not be decoded" not in told_why
     else:
         assert verdict.outcome == outcome
@@ -168,7 +168,7 @@ def test_an_answer_without_a_header_passes(tmp_path: Path) -> None:
 
 
 def test_the_address_is_replaced_in_an_answer_that_cannot_be_decoded(tmp_path: Path) -> None:
-    """By the address that the broker is known to tell; the rest stays."""
+    """Replace the broker's address; the rest stays."""
     path = tmp_path / "trace.jsonl"
 
     async def run() -> None:
@@ -184,8 +184,8 @@ def test_the_address_is_replaced_in_an_answer_that_cannot_be_decoded(tmp_path: P
     asyncio.run(run())
 
 
-def test_what_a_log_in_holds_is_not_kept(tmp_path: Path) -> None:
-    """After SaslHandshake v0 a client sends what its mechanism has, without any header."""
+def test_the_content_of_a_log_in_is_not_recorded(tmp_path: Path) -> None:
+    """After SaslHandshake v0 a client sends the bytes of its mechanism, without any header."""
     path, complaints = tmp_path / "trace.jsonl", list[str]()
     handshake = request(API_KEYS["sasl_handshake"], 0, b"\x00\x05PLAIN")
     password = b"\x7f\xffsecret"
@@ -233,7 +233,7 @@ def test_addresses_are_replaced_in_both_encodings() -> None:
 
 
 def test_names_of_topics_are_written_once(tmp_path: Path) -> None:
-    """Metadata tells names and ids; the trace has each pair, and not the answers."""
+    """Metadata contains names and ids; the trace has each pair, and not the answers."""
     path = tmp_path / "trace.jsonl"
     told = {"orders": UUID(int=2), "payments": UUID(int=3)}
 

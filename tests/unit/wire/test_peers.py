@@ -1,4 +1,4 @@
-"""Peers that are mute or hang up, recordings that are there already, files without events, what a refusal marks."""
+"""Peers that never answer or disconnect, existing recordings, files without events, and the marks of a rejection."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _mute(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
 
 @contextmanager
 def listening(serve: Serve) -> Iterator[int]:
-    """Something that listens in a thread of its own: the port."""
+    """Listen in a separate thread; yields the port."""
     port, over = list[int](), threading.Event()
     ready = threading.Event()
 
@@ -73,7 +73,7 @@ def listening(serve: Serve) -> Iterator[int]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for long."""
+    """Shorten every wait."""
     monkeypatch.setattr("fencepost_conformance.wire.questions.ASK_S", 0.3)
     monkeypatch.setattr("fencepost.remote.connection.CONNECT_S", 0.3)
     monkeypatch.setattr(frames, "CONNECT_S", 0.3)
@@ -84,7 +84,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("command", ["conform", "record"])
-def test_a_port_that_never_answers_is_told(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_never_answers_is_reported(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with listening(_mute) as port:
         words = {
             "conform": ["--target", f"{HOST}:{port}", "--traces", "1"],
@@ -100,7 +102,7 @@ def test_a_port_that_never_answers_is_told(command: str, tmp_path: Path, capsys:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_port_that_takes_no_connection_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_port_that_takes_no_connection_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async def never(*_: object, **__: object) -> None:
         await asyncio.sleep(60)
 
@@ -126,8 +128,8 @@ def test_a_request_that_is_never_answered_ends_its_trace() -> None:
     assert (row.outcome, row.left, row.failed) == (TraceOutcome.REFUSED, "no answer to Heartbeat v4", True)
 
 
-def test_a_broker_that_goes_away_costs_nothing_of_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``play`` meets a closed port in its third trace."""
+def test_a_broker_that_stops_responding_loses_no_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``play`` finds the port closed in its third trace."""
     (trace,) = read_traces(CORPUS / "alone-java.jsonl.gz")
     assert isinstance(trace, WireTrace)
     played: list[int] = []
@@ -224,7 +226,7 @@ def test_a_file_of_a_header_alone_says_so_and_the_others_are_checked(
 
 
 def wrong() -> tuple[WireTrace, int]:
-    """A trace whose last Heartbeat answer cannot be, and its index."""
+    """Return a trace whose last Heartbeat answer is impossible, and the index of the answer."""
     (trace,) = read_traces(CORPUS / "alone-java.jsonl.gz")
     assert isinstance(trace, WireTrace)
     at = max(at for at, line in enumerate(trace.lines) if isinstance(line, ReceivedLine) and line.api_key == 12)
@@ -232,7 +234,7 @@ def wrong() -> tuple[WireTrace, int]:
     return WireTrace(trace.settings, trace.profile, (*trace.lines[:at], line, *trace.lines[at + 1 :])), at
 
 
-def test_replay_tells_and_marks_what_a_wire_trace_is_refused_for(
+def test_replay_shows_and_marks_the_reason_for_a_rejected_wire_trace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, at = wrong()
@@ -265,7 +267,7 @@ def test_the_report_marks_the_step_that_was_refused(tmp_path: Path) -> None:
     assert json.loads(written[row.event])["body"] == {"error_code": 82}  # the line of the file, counted from 1
 
 
-def test_what_the_wire_cannot_show_is_not_said_to_be_missing() -> None:
+def test_results_that_the_wire_cannot_show_are_not_reported_missing() -> None:
     ranges = {"Heartbeat": (0, 3), "JoinGroup": (2, 5)}
     summary = Summary(Job("a:1", "kafka-4.3", 9), visible=visible(ranges))
     told = summary.coverage()

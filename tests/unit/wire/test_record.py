@@ -1,4 +1,4 @@
-"""The recorder between a client and a broker that only pretends: what passes, what is written, what goes wrong."""
+"""The recorder between a client and a fake broker: passed bytes, written lines, and failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .fake_broker import HOST, FakeBroker
 
 
 class Peer:
-    """A client that speaks by hand."""
+    """A client that writes frames itself."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer, self.count = reader, writer, 0
@@ -61,7 +61,8 @@ async def recording(
     groups: frozenset[str] = frozenset(),
     settings: Any = None,
 ) -> AsyncIterator[tuple[Callable[[], Coroutine[Any, Any, Peer]], asyncio.Task[Any]]]:
-    """A recorder before the broker: a function that connects a client to it, and the running recording."""
+    """Run a recorder in front of the broker; yields a function that connects a client to it, and the running
+    recording."""
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
     task = asyncio.create_task(
         record(
@@ -96,7 +97,7 @@ def read(path: Path) -> WireTrace:
     return trace
 
 
-def test_what_passes_is_written_and_clients_stay_on_the_proxy(tmp_path: Path) -> None:
+def test_traffic_is_recorded_and_clients_stay_on_the_proxy(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl.gz"
 
     async def run() -> None:
@@ -116,7 +117,7 @@ def test_what_passes_is_written_and_clients_stay_on_the_proxy(tmp_path: Path) ->
             assert found.coordinators[0].port == port
             versions = await peer.ask("api_versions", 0)
             offered = {row.api_key: row.max_version for row in versions.api_keys}
-            assert offered[API_KEYS["join_group"]] == 99  # it passes, whether it can be decoded or not
+            assert offered[API_KEYS["join_group"]] == 99  # it is passed on, whether it can be decoded or not
             assert offered[API_KEYS["describe_cluster"]] == highest_version("describe_cluster")
             await peer.beat()
 
@@ -224,7 +225,7 @@ def test_addresses() -> None:
 
 
 class FullDisk:
-    """``os.write`` on a disk that has room for so many bytes."""
+    """Replace ``os.write`` by one on a disk that has room for so many bytes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
         self.room, self.real = room, os.write
@@ -252,7 +253,7 @@ def test_a_full_disk_delays_lines_and_loses_none(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "t.jsonl").read_text().splitlines() == [*(f'{{"n": {n}}}' for n in range(5)), "{}"]
 
 
-def test_what_never_fits_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_that_does_not_fit_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     output = Output(tmp_path / "t.jsonl", lambda _: None)
     FullDisk(monkeypatch, 0)
@@ -264,7 +265,7 @@ def test_what_never_fits_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.Monk
     assert rescued.read_text() == "{}\n"
 
 
-def test_what_a_crashed_recorder_left_is_not_written_over(tmp_path: Path) -> None:
+def test_the_file_of_a_crashed_recorder_is_not_overwritten(tmp_path: Path) -> None:
     crashed = Output(tmp_path / "t.jsonl.gz", lambda _: None)
     crashed.write("all that was seen")
     with pytest.raises(CannotRun, match=r"t\.jsonl\.part is left from an interrupted recording"):

@@ -1,4 +1,4 @@
-"""A refusal names the field that differs, with both values: one field of one answer is changed at a time."""
+"""A rejection names the field that differs, with both values: one field of one answer is changed at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fencepost_conformance.trace.lines import API_OF_KEY, ReceivedLine
 CORPUS = Path(__file__).parents[2] / "corpus"
 LIMITS = Limits(steps=50_000, second_look=200, detail=5_000)
 NOBODY = "nobody-00000000-0000-0000-0000-000000000000"
-#: By API and field: a value that no coordinator gives there, and how a refusal writes it.
+#: By API and field: a value that no coordinator sends there, and its text in a rejection.
 FIELDS: list[tuple[str, str, Any, str]] = [
     ("JoinGroup", "error_code", 26, "INVALID_SESSION_TIMEOUT"),
     ("JoinGroup", "generation_id", 77, "77"),
@@ -52,7 +52,7 @@ def read(name: str) -> WireTrace:
 
 
 def changed(trace: WireTrace, api: str, field: str, value: Any) -> Iterator[WireTrace]:
-    """Copies, each with one answer of that API changed, of those that were not refused."""
+    """Return the rejected copies, each with one changed answer of that API."""
     for at, line in enumerate(trace.lines):
         if not isinstance(line, ReceivedLine) or API_OF_KEY.get(line.api_key) != api or field not in line.body:
             continue

@@ -1,4 +1,4 @@
-"""An answer has one row for each thing that was asked for: nothing is missing, doubled or extra."""
+"""An answer has one row for each item of the request: none is missing, repeated or extra."""
 
 from __future__ import annotations
 

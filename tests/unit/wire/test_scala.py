@@ -1,7 +1,7 @@
-"""The older coordinator of Kafka 3.9, by profile ``kafka-3.9``: what it does otherwise (D-01 to D-27), and no more.
+"""The older coordinator of Kafka 3.9, by profile ``kafka-3.9``: its differences (D-01 to D-27), and no others.
 
-Each scene ends with an answer. ``kafka-3.9`` accepts it and the newest release does not; for the answer that stands
-beside it, the other way round.
+Each scene ends with an answer. ``kafka-3.9`` accepts it and the newest release does not; for the alternative answer it
+is the other way round.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SETTINGS = Settings(group_initial_rebalance_delay_ms=0, group_min_session_timeou
 
 @dataclass
 class Classic(Wire):
-    """Members of a classic group "g", each on a connection of its own."""
+    """Members of a classic group "g", each on a separate connection."""
 
     settings: Settings = SETTINGS
 
@@ -91,7 +91,7 @@ class Classic(Wire):
         self.exchange(at, 8, DELETE, 2, m.DeleteGroupsRequest(("g",)), told)
 
     def alone(self, session: int = 60_000) -> None:
-        """Member a, in generation 1, Stable."""
+        """Bring member a to generation 1, Stable."""
         self.joined(5, "a", self.join(0, "a", session=session), 1, "a", "a")
         self.sync(10, "a", 1, E.NONE, "a")
 
@@ -148,7 +148,7 @@ def sync_names_a_protocol_that_the_group_has_not(wire: Classic, *, older: bool) 
 
 
 def a_new_member_delays_only_the_first_generation(wire: Classic, *, older: bool) -> None:
-    """D-04. The newest release takes twice as long, which 3.9 might, for all that the trace shows."""
+    """The newest release takes twice as long; 3.9 might too, as far as the trace shows (D-04)."""
     assert older
     wire.settings = replace(SETTINGS, group_initial_rebalance_delay_ms=1_000)
     wire.joined(1_010, "a", wire.join(0, "a"), 1, "a", "a")
@@ -213,7 +213,7 @@ def an_expiry_does_not_end_the_initial_delay(wire: Classic, *, older: bool) -> N
 
 
 def a_fetch_waits_for_a_plain_commit(wire: Classic, *, older: bool) -> None:
-    """D-09. The newest release answers as if nothing were under way, and so may 3.9."""
+    """The newest release answers as if no write were pending, and 3.9 may do so too (D-09)."""
     assert older
     wire.heartbeat(0, "a", 1, E.UNKNOWN_MEMBER_ID)
     wire.commit(10, E.NONE)
@@ -248,7 +248,7 @@ def a_transaction_makes_the_group(wire: Classic, *, older: bool) -> None:
 
 
 def a_transaction_that_is_not_verified_makes_the_group(wire: Classic, *, older: bool) -> None:
-    """D-24. In 3.9 it may be gone again, as any empty group (D-26)."""
+    """In 3.9 it may be deleted again, as any empty group (D-24, D-26)."""
     assert older
     wire.heartbeat(0, "a", 1, E.UNKNOWN_MEMBER_ID)
     wire.commit(10, E.COORDINATOR_LOAD_IN_PROGRESS, generation=5, key=TXN_COMMIT)
@@ -286,7 +286,7 @@ def assignments_are_shown_of_a_stable_group_only(wire: Classic, *, older: bool) 
 
 
 def an_empty_group_vanishes(wire: Classic, *, older: bool) -> None:
-    """D-26. It need not. Later releases delete it at looks for expired offsets alone, so not twice at once."""
+    """It may stay. Later releases delete it only at checks for expired offsets, so not twice in succession (D-26)."""
     assert older
     wire.alone()
     wire.leave(20, "a")
@@ -307,7 +307,7 @@ BOTH: tuple[Callable[..., None], ...] = (
     a_transaction_makes_the_group,
     assignments_are_shown_of_a_stable_group_only,
 )
-#: Here 3.9 may also answer as the newest release does.
+#: Here 3.9 may also answer like the newest release.
 TOLERATED: tuple[Callable[..., None], ...] = (
     a_new_member_delays_only_the_first_generation,
     a_fetch_waits_for_a_plain_commit,
@@ -345,7 +345,7 @@ def test_a_group_with_members_does_not_vanish() -> None:
 
 @pytest.mark.parametrize(("ends", "outcome"), [(50, "accepted"), (32, "refused")])
 def test_a_group_that_is_deleted_is_not_available(ends: int, outcome: str) -> None:
-    """D-11: while DeleteGroups is under way, and not after it."""
+    """While DeleteGroups is in progress, and not after it (D-11)."""
     wire = Classic()
     wire.alone()
     wire.leave(20, "a")
@@ -364,7 +364,7 @@ def test_a_group_that_is_deleted_is_not_available(ends: int, outcome: str) -> No
 
 @pytest.mark.parametrize(("proof", "outcome"), [(False, "accepted"), (True, "refused")])
 def test_a_sync_while_the_coordinator_loads(proof: bool, outcome: str) -> None:
-    """D-01: it begins anew, until some answer shows that the coordinator has loaded."""
+    """The group starts again, until some answer shows that the coordinator has loaded (D-01)."""
     wire = Classic()
     if proof:
         wire.heartbeat(0, "a", 1, E.UNKNOWN_MEMBER_ID)
@@ -393,9 +393,9 @@ def arrival(number: int, body: m.RequestBody, new_id: str = "") -> Arrive:
 
 
 @pytest.mark.parametrize(("profile", "older"), [(KAFKA_3_9, True), (KAFKA_4_0, False)])
-def test_what_the_model_does_inside(profile: Profile, older: bool) -> None:
-    """D-10: no record of a new group. D-22: who takes the place of a new static member is new, and may expire. D-23: a
-    Heartbeat does not wait for replication."""
+def test_steps_inside_the_model(profile: Profile, older: bool) -> None:
+    """No record of a new group is written (D-10). A member that replaces a new static member is new, and may expire
+    (D-22). A Heartbeat does not wait for replication (D-23)."""
     model = GroupModel(SETTINGS, profile)
     asked = m.JoinGroupRequest(
         "g", session_timeout_ms=6_000, rebalance_timeout_ms=60_000, member_id="", group_instance_id="i",

@@ -1,4 +1,4 @@
-"""The search accepts what the model can do, whatever the network does to it, and nothing that breaks the protocol."""
+"""The search accepts every trace of the model on any network, and rejects every trace that breaks the protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .simulated import Simulation
 
 
 @pytest.mark.parametrize("seed", range(14))
-def test_what_the_model_did_is_accepted(seed: int) -> None:
+def test_traces_of_the_model_are_accepted(seed: int) -> None:
     trace = Simulation(seed, clients=2 + seed % 7, latency_ms=(0, 10, 60)[seed % 3]).run()
     verdict = check_trace(trace)
     assert verdict.outcome == "accepted", (verdict.reason, verdict.refusals)
@@ -46,7 +46,7 @@ def test_every_kind_of_falsehood_has_a_reason() -> None:
     assert all(make.__doc__ for make in KINDS.values())
 
 
-def test_a_refusal_tells_what_could_have_been_seen_and_why() -> None:
+def test_a_rejection_names_possible_answers_and_the_reason() -> None:
     trace = Simulation(1, clients=2, static=0.0, crashes=0.0).run()
     wrong = next(each for each in falsehoods(trace) if each.kind == "heartbeat-illegal-generation")
     (refusal,) = check_trace(wrong.trace).refusals
@@ -58,7 +58,7 @@ def test_a_refusal_tells_what_could_have_been_seen_and_why() -> None:
 
 
 def stranger(at_ms: int, connection: int, error: ErrorCode) -> tuple[ConnectedLine, SentLine, ReceivedLine]:
-    """A Heartbeat of somebody who is no member, and its answer."""
+    """Send a Heartbeat of a stranger, and its answer."""
     common: dict[str, Any] = {
         "at_ms": at_ms,
         "connection": connection,
@@ -75,7 +75,7 @@ def stranger(at_ms: int, connection: int, error: ErrorCode) -> tuple[ConnectedLi
 
 
 def test_a_heartbeat_is_answered_none_while_the_coordinator_loads() -> None:
-    """C-HB-03: whoever asks; and again, until some answer shows that it has loaded."""
+    """Any client gets it, repeatedly, until some answer shows that the coordinator has loaded (C-HB-03)."""
     trace = Simulation(2, clients=3).run()
     loading = stranger(0, 901, ErrorCode.NONE) + stranger(0, 902, ErrorCode.NONE)
     verdict = check_trace(replace(trace, lines=loading + trace.lines))
@@ -84,7 +84,7 @@ def test_a_heartbeat_is_answered_none_while_the_coordinator_loads() -> None:
 
 @pytest.mark.parametrize("after", [1, 4, 40])
 def test_a_stranger_is_not_answered_none_by_a_coordinator_that_has_loaded(after: int) -> None:
-    """C-HB-05, C-HB-08. ``after``: so many answers were seen before."""
+    """``after``: the number of answers before it (C-HB-05, C-HB-08)."""
     trace = Simulation(2, clients=3).run()
     answered = [at for at, line in enumerate(trace.lines) if isinstance(line, ReceivedLine)]
     at = answered[after - 1] + 1
@@ -95,8 +95,8 @@ def test_a_stranger_is_not_answered_none_by_a_coordinator_that_has_loaded(after:
     assert verdict.refusals[0].allowed == ("UNKNOWN_MEMBER_ID",)
 
 
-def test_a_group_that_nobody_has_joined_is_known_to_be_missing() -> None:
-    """C-HB-05: the answer to the first stranger shows that the coordinator has loaded."""
+def test_a_group_without_any_join_is_known_to_be_missing() -> None:
+    """The answer to the first stranger shows that the coordinator has loaded (C-HB-05)."""
     trace = Simulation(2, clients=3).run()
     lines = stranger(0, 901, ErrorCode.UNKNOWN_MEMBER_ID) + stranger(0, 902, ErrorCode.NONE)
     verdict = check_trace(replace(trace, lines=lines + trace.lines))
@@ -104,8 +104,8 @@ def test_a_group_that_nobody_has_joined_is_known_to_be_missing() -> None:
     assert verdict.refusals[0].line == len(lines)
 
 
-def test_a_group_that_was_alive_is_not_taken_for_one_that_loads() -> None:
-    """After a first Heartbeat that either would explain, only a group that was alive before explains the second."""
+def test_a_group_that_was_alive_is_not_explained_by_loading() -> None:
+    """The first Heartbeat has two explanations; the second has only one, that the group was alive before."""
     trace = Simulation(2, clients=3).run()
     at = next(at for at, line in enumerate(trace.lines) if isinstance(line, ReceivedLine)) + 1
     late = stranger(trace.lines[at - 1].at_ms, 902, ErrorCode.NONE)

@@ -1,4 +1,4 @@
-"""What the checker must not take for certain about groups of KIP-848, and what stays certain beside it."""
+"""Facts about KIP-848 groups that the checker must not take for certain, and related facts that are certain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMALL = replace(SETTINGS, group_consumer_max_size=2)
 
 
 @pytest.mark.parametrize(("name", "blank"), [("\u2003", False), ("\xa0", False), ("\0", True), (" \t", True)])
-def test_a_blank_is_what_java_trims(name: str, blank: bool) -> None:
+def test_a_blank_is_a_character_that_java_trims(name: str, blank: bool) -> None:
     """M-VAL-06."""
     for error in (E.NONE, E.INVALID_REQUEST):
         wire = Wire()
@@ -60,8 +60,8 @@ def test_a_full_group_has_no_room_for_another_instance(profile: Profile) -> None
 
 
 @pytest.mark.parametrize(("member", "outcome"), [("", "accepted"), ("a", "refused")])
-def test_a_join_without_an_answer_may_have_made_a_member_whose_id_nobody_knows(member: str, outcome: str) -> None:
-    """M-VAL-09: in version 0 the coordinator makes the id."""
+def test_a_join_without_an_answer_may_have_made_a_member_with_an_unknown_id(member: str, outcome: str) -> None:
+    """In version 0 the coordinator makes the id (M-VAL-09)."""
     wire = Wire(settings=SMALL)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     body = ConsumerGroupHeartbeatRequest(
@@ -90,7 +90,7 @@ def describe(wire: Wire, at: int, *numbers: int) -> None:
     ("at", "numbers", "outcome"),
     [
         (1_200, (), "accepted"),
-        (1_200, (0, 1, 2, 3), "accepted"),  # the coordinator may not know yet
+        (1_200, (0, 1, 2, 3), "accepted"),  # the coordinator may not know it yet
         (6_000, (), "accepted"),
         (6_000, (0, 1, 2, 3), "refused"),
     ],
@@ -126,7 +126,7 @@ def test_a_topic_may_have_grown_before_its_creation_was_answered(asked: bool, ou
 
 
 def test_a_topic_that_is_made_again_has_as_many_partitions_as_it_is_made_with() -> None:
-    """A-PROP-01: no more of them are assigned."""
+    """No more of them are assigned (A-PROP-01)."""
     wire = Wire()
     administers(wire, 100, 20, {"topics": [{"name": "t"}]}, {"responses": [{"name": "t", "error_code": 0}]})
     row = {"name": "t", "topic_id": str(UUID(int=8)), "error_code": 0}
@@ -139,7 +139,7 @@ def test_a_topic_that_is_made_again_has_as_many_partitions_as_it_is_made_with() 
 
 @pytest.mark.parametrize(("instance", "outcome"), [("i", "accepted"), (None, "refused")])
 def test_a_join_under_way_may_downgrade_the_group(instance: str | None, outcome: str) -> None:
-    """X-DOWN-20: if it is that of the last member of KIP-848."""
+    """If it is that of the last KIP-848 member (X-DOWN-20)."""
     wire = Wire()
     wire.beat(1_000, "a", 0, 1, (), instance_id=instance, subscribed_topic_names=())
     body = m.JoinGroupRequest(
@@ -179,7 +179,7 @@ def test_nothing_is_described_where_the_protocol_is_off(enabled: bool, outcome: 
     ("error", "outcome"), [(E.GROUP_AUTHORIZATION_FAILED, "accepted"), (E.NON_EMPTY_GROUP, "refused")]
 )
 def test_a_deletion_may_be_denied(error: E, outcome: str) -> None:
-    """C-ADM-09: in its row of the answer."""
+    """In its row of the answer (C-ADM-09)."""
     wire = Wire()
     answer = m.DeleteGroupsResponse((m.DeletedGroup("g", error),))
     wire.exchange(1_000, 9, 42, 2, m.DeleteGroupsRequest(("g",)), answer)
@@ -188,7 +188,7 @@ def test_a_deletion_may_be_denied(error: E, outcome: str) -> None:
 
 @pytest.mark.parametrize(("gone_at", "outcome"), [(3_400, "refused"), (3_600, "accepted")])
 def test_a_heartbeat_under_way_may_have_set_the_time_to_revoke(gone_at: int, outcome: str) -> None:
-    """M-TMR-02: its answer is not seen yet."""
+    """Its answer has not arrived yet (M-TMR-02)."""
     wire = Wire()
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), rebalance_timeout_ms=500)
     wire.beat(2_500, "b", 0, 3, ())
@@ -203,10 +203,8 @@ def test_a_heartbeat_under_way_may_have_set_the_time_to_revoke(gone_at: int, out
 
 
 @pytest.mark.parametrize(("late_ms", "outcome"), [(5_000, "refused"), (7_000, "accepted")])
-def test_a_member_whose_answer_takes_longer_than_its_session_may_hold_nothing_any_more(
-    late_ms: int, outcome: str
-) -> None:
-    """INV-KIP-01: another one may have got its partitions meanwhile. A session is 6 s here."""
+def test_a_member_whose_answer_is_later_than_its_session_may_own_nothing(late_ms: int, outcome: str) -> None:
+    """Another member may have got its partitions meanwhile (INV-KIP-01). A session is 6 s here."""
     wire = Wire()
     late = wire.ask(1_000, "a", 0)
     wire.beat(1_000 + late_ms - 100, "b", 0, 4, parts(0, 1, 2, 3))
@@ -229,7 +227,7 @@ def test_a_group_that_was_full_has_room_if_a_member_left_meanwhile(left_at: int,
 
 @pytest.mark.parametrize("overlaps", [True, False])
 def test_an_instance_id_that_may_be_given_up_is_unknown(overlaps: bool) -> None:
-    """A join under another instance id takes the first from its member (M-STATIC-01, M-STATIC-04)."""
+    """A join under another instance id takes the first one from its member (M-STATIC-01, M-STATIC-04)."""
     wire = Wire(profile=KAFKA_4_4)
     wire.beat(1_000, "a", 0, 1, parts(0, 1, 2, 3), instance_id="one")
     leaves = wire.ask(2_000, "a", -1, instance_id="one")

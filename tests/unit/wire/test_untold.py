@@ -1,4 +1,5 @@
-"""Settings that a broker does not tell: said, given by hand, and named where they would explain a refusal."""
+"""Settings that a broker does not report: they are assumed and named, can be given, and are named where they would
+explain a rejection."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ DELAY, DELAY_FIELD = "group.initial.rebalance.delay.ms", "group_initial_rebalanc
 
 
 def untold(name: str, *fields: str) -> WireTrace:
-    """A trace of the corpus as its recorder would have written it if the broker had not told these settings."""
+    """Return a trace of the corpus as recorded from a broker that does not report these settings."""
     (trace,) = read_traces(CORPUS / f"{name}.jsonl.gz")
     assert isinstance(trace, WireTrace)
     usual = settle({}, {}).settings
@@ -41,10 +42,11 @@ def untold(name: str, *fields: str) -> WireTrace:
 
 
 def quick(name: str = "alone-java") -> WireTrace:
-    """A trace with the initial delay taken out of its times, as of a broker that has none, which it does not tell."""
+    """Return a trace with the initial delay removed from its times, as from a broker without it that does not report
+    that."""
     (trace,) = read_traces(CORPUS / f"{name}.jsonl.gz")
     assert isinstance(trace, WireTrace)
-    answer = next(  # the first one that tells a generation
+    answer = next(  # the first answer with a generation
         line
         for line in trace.lines
         if isinstance(line, ReceivedLine) and line.api_key == JOIN_GROUP and line.body["generation_id"] == 1
@@ -74,7 +76,7 @@ def test_a_refusal_says_which_assumed_setting_would_explain_it() -> None:
     assert check_trace(trace, given={DELAY_FIELD: 0}).outcome == "accepted"
 
 
-def test_nothing_is_said_of_settings_that_were_told() -> None:
+def test_given_settings_produce_no_hint() -> None:
     (refusal,) = check_trace(replace(quick(), assumed=())).refusals
     assert refusal.hint == ""
 
@@ -84,8 +86,8 @@ def test_a_setting_that_was_given_is_not_guessed_at() -> None:
     assert refusal.hint == ""
 
 
-def test_what_an_assumption_does_not_explain_goes_further_with_it() -> None:
-    """The trace has another fault behind the one that the delay explains."""
+def test_checking_continues_past_an_assumption_that_explains_nothing() -> None:
+    """Behind the fault that the delay explains, the trace has another one."""
     trace = quick("three-at-once-java")
     answers = [at for at, line in enumerate(trace.lines) if line.type == "received" and "error_code" in line.body]
     last = trace.lines[answers[-1]]
@@ -143,7 +145,7 @@ def test_validate_takes_settings_and_tells_the_hint(tmp_path: Path, capsys: pyte
         ("group.consumer.migration.policy=sideways", "'sideways' is not a value"),
     ],
 )
-def test_a_setting_that_is_none_is_told(option: str, told: str) -> None:
+def test_a_wrong_setting_is_reported(option: str, told: str) -> None:
     with pytest.raises(CannotRun, match=told):
         given([option])
 
@@ -165,7 +167,7 @@ def test_settings_are_for_brokers(capsys: pytest.CaptureFixture[str]) -> None:
 # --- the recorder ----------------------------------------------------------------------------------------------------
 
 
-def test_a_recorder_says_what_it_assumes_and_writes_it_down(tmp_path: Path) -> None:
+def test_a_recorder_reports_and_records_its_assumptions(tmp_path: Path) -> None:
     async def run(path: Path, settings: dict[str, object]) -> list[str]:
         complaints: list[str] = []
         async with (
@@ -191,7 +193,7 @@ def test_a_recorder_says_what_it_assumes_and_writes_it_down(tmp_path: Path) -> N
 # --- conform ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_says_what_it_assumed_and_what_that_explains() -> None:
+def test_a_run_reports_its_assumptions_and_their_effect() -> None:
     trace = quick()
     job = Job("127.0.0.1:9092", "kafka-4.3", 60)
     summary = Summary(job, known=settle({}, {}, over_wire.OF_CLASSIC))

@@ -1,4 +1,4 @@
-"""Traces of groups with KIP-848, written line by line: what a test lets members and the broker say."""
+"""Traces of KIP-848 groups, written line by line: requests and answers that a test chooses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parts(*numbers: int) -> tuple[TopicPartitions, ...]:
 
 @dataclass
 class Wire:
-    """Writes a trace: a topic with four partitions, then what the test lets members and the broker say."""
+    """Write a trace: a topic with four partitions, then the requests and answers of the test."""
 
     lines: list[Any] = field(default_factory=list)
     asked: int = 0
@@ -61,7 +61,7 @@ class Wire:
         )
 
     def ask(self, at: int, member: str, epoch: int, **fields: Any) -> tuple[int, int, str]:
-        """Send; the answer comes with ``tell``."""
+        """Send a request; its answer comes with ``tell``."""
         self.asked += 1
         if epoch == 0:
             fields = {
@@ -86,19 +86,19 @@ class Wire:
     def beat(  # noqa: PLR0917
         self, at: int, member: str, asked: int, epoch: int, held: Any = None, error: E = E.NONE, **fields: Any
     ) -> None:
-        """Send, and be answered 5 ms later."""
+        """Send a request, and answer it 5 ms later."""
         self.tell(at + 5, self.ask(at, member, asked, **fields), epoch, held, error)
 
     def exchange(  # noqa: PLR0917
         self, at: int, connection: int, key: int, version: int, asked: RequestBody, told: ResponseBody
     ) -> None:
-        """Any request with its answer, 5 ms later."""
+        """Send any request with its answer, 5 ms later."""
         self.asked += 1
         self.send(at, connection, key, version, asked)
         self.answer(at + 5, connection, key, version, self.asked, told)
 
     def send(self, at: int, connection: int, key: int, version: int, asked: RequestBody) -> None:
-        """Under the number ``asked``."""
+        """Answer the request with the number ``asked``."""
         self._line(SentLine, at, connection, key, version, wire_body(asked))
 
     def answer(  # noqa: PLR0917
@@ -109,7 +109,7 @@ class Wire:
         self.asked = last
 
     def parks(self, at: int, instance: str) -> int:
-        """A JoinGroup without an id on connection 5, which is answered later; its number."""
+        """Send a JoinGroup without an id on connection 5, which is answered later; return its number."""
         self.asked += 1
         join = JoinGroupRequest(
             "g",
@@ -129,7 +129,7 @@ class Wire:
     def refusal(self) -> Refusal:
         verdict = self.verdict()
         assert verdict.outcome == "refused", verdict.reason
-        assert len(self.lines) == verdict.refusals[0].line  # the tests end with what cannot be
+        assert len(self.lines) == verdict.refusals[0].line  # tests may end with impossible answers
         return verdict.refusals[0]
 
     def accepted(self) -> bool:

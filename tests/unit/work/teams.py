@@ -1,4 +1,4 @@
-"""Workers in one program, and a watch over who works on what at any moment."""
+"""Workers in one program, and a record of which worker works on which partition."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ CLASSIC = {"session_timeout_ms": 600, "heartbeat_interval_ms": 100}
 
 
 def broker() -> GroupBroker:
-    """A new one, quick, with the topic of the orders."""
+    """Start a broker with short delays and the topic of the orders."""
     return GroupBroker(MemoryStore(4), QUICK, topics=[ORDERS])
 
 
 class Team:
-    """``busy``: who works on what now. ``overlaps``: what was worked on by two at a time."""
+    """``busy``: the worker of each partition now. ``overlaps``: partitions on which two workers worked at the same
+    time."""
 
     def __init__(self, worker: Callable[..., Worker], protocol: str, group_id: str = "team") -> None:
         self._worker = worker
@@ -42,20 +43,20 @@ class Team:
         self.done: dict[TopicPartition, int] = dict.fromkeys(EVERY, 0)
 
     def member(self, **options: object) -> AbstractAsyncContextManager[Worker]:
-        """One more worker."""
+        """Start one more worker."""
         return self._worker(self._group_id, ["orders"], **{**self._options, **options})
 
     async def works(
         self, name: str, worker: Worker, step: Callable[[Share], Awaitable[None]] | None = None, tail_s: float = 0.02
     ) -> None:
-        """Iterates, works a little at a time, commits, and takes its time to come back to the loop."""
+        """Iterate, work in small steps, commit, and return to the loop late."""
         async for share in worker:
             self.shares.setdefault(name, []).append(share.partitions)
             for each in share:
                 other = self.busy.setdefault(each, name)
                 if other != name:
                     self.overlaps.append(f"{each} of {other} is worked on by {name}")
-            with suppress(ShareLost):  # somebody else does it
+            with suppress(ShareLost):  # another worker does it
                 while await share.rest(0.02):
                     await (self._a_little(share) if step is None else step(share))
             await asyncio.sleep(tail_s)
@@ -69,12 +70,12 @@ class Team:
         await share.commit({each: self.done[each] for each in share})
 
     def holding(self, name: str) -> frozenset[TopicPartition]:
-        """What this worker works on now."""
+        """Return the partitions that this worker works on now."""
         return frozenset(each for each, who in self.busy.items() if who == name)
 
 
 async def until(true: Callable[[], bool], within_s: float = 15.0) -> None:
-    """Wait for it. Raises ``TimeoutError``."""
+    """Wait for the condition. Raise ``TimeoutError``."""
     async with asyncio.timeout(within_s):
         while not true():
             await asyncio.sleep(0.01)

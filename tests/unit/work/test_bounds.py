@@ -1,4 +1,4 @@
-"""Numbers that a program hands to a worker: each has bounds, and the error names value and bound."""
+"""Numbers that a program passes to a worker: each has bounds, and the error names value and bound."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GREATEST = 2**63 - 1
 
 
 class Kept:
-    """Takes every commit."""
+    """A link that accepts every commit."""
 
     def __init__(self) -> None:
         self.offsets: dict[TopicPartition, int] = {}
@@ -39,7 +39,7 @@ class Kept:
 @pytest.mark.parametrize("number", [-(2**63) - 1, -(2**63), -5, -1, GREATEST + 1, 2**70])
 @pytest.mark.parametrize("place", [0, 1])
 def test_an_offset_has_bounds(number: int, place: int) -> None:
-    """Whichever of several it is; nothing is committed then."""
+    """Any one of several offsets; then nothing is committed."""
     kept = Kept()
     offsets = dict(zip((HERE, THERE), (number, 5) if place == 0 else (5, number), strict=True))
     told = rf"the offset of orders-{place} must be from 0 to {GREATEST} \(got {number}\)"
@@ -88,6 +88,6 @@ def test_a_time_of_a_member_has_bounds(kind: Any, name: str) -> None:
 
 
 def test_a_poll_interval_of_no_time_is_refused() -> None:
-    """Kafka's consumer begins at 1; a member with 0 would leave at once, and for ever."""
+    """Kafka's consumer allows 1 and more; a member with 0 would leave immediately and permanently."""
     with pytest.raises(BadSettings, match=r"max_poll_interval_ms must be an integer from 1 to 2147483647 \(got 0\)"):
         ConsumerSettings("g", max_poll_interval_ms=0)

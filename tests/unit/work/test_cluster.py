@@ -1,4 +1,4 @@
-"""What a client knows of a cluster: which connections a lost coordinator takes along, which topics there are."""
+"""A client's view of a cluster: the connections that a lost coordinator closes, and the existing topics."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def test_only_an_expression_needs_the_second_version_of_heartbeats(regex: str | 
 
 
 @pytest.mark.parametrize("text", ["9092", ":9092", "host:", "host:x", "host:-1", "host:0", "host:65536", ""])
-def test_what_is_no_address_is_told(text: str) -> None:
+def test_text_that_is_not_an_address_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match="bootstrap must be HOST:PORT"):
         Groups(text)
 
 
 @pytest.mark.parametrize(("has", "told"), [([], "it supports none"), (["PLAIN"], "it supports PLAIN")])
-def test_a_broker_that_takes_no_login_is_told(has: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_without_the_login_is_reported(has: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def exchange(*_: object) -> Any:
         return SimpleNamespace(error_code=SimpleNamespace(value=33), mechanisms=has)
 

@@ -1,4 +1,4 @@
-"""One connection to a broker that the test plays: answers that are late, twice, or of another version."""
+"""One connection to a broker that the test plays: answers that are late, repeated, or of another version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ HERE, THERE = ("127.0.0.1", 1), ("127.0.0.1", 2)
 def play(
     scene: Callable[[Connection], Awaitable[None]], answers: Callable[[int], list[int]], late_s: float = 0
 ) -> None:
-    """``answers``: the correlation ids of the answers to a request, by its number. ``late_s``: they come so late."""
+    """``answers``: the correlation ids of the answers to a request, by its number. ``late_s``: the delay of the
+    answers."""
     handlers: list[asyncio.Task[Any]] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -82,7 +83,7 @@ def test_a_connection_is_not_used_after_a_request_on_it_was_given_up() -> None:
 @pytest.mark.parametrize(
     ("has", "wants", "version"), [((5, 9), (0, 4), None), ((0, 3), (4, 9), None), ((2, 9), (4, 6), 6)]
 )
-def test_a_version_is_one_that_both_sides_have(
+def test_a_version_is_one_that_both_peers_support(
     has: tuple[int, int], wants: tuple[int, int], version: int | None
 ) -> None:
     connection = Connection.__new__(Connection)
@@ -95,7 +96,7 @@ def test_a_version_is_one_that_both_sides_have(
 
 
 def test_a_login_is_renewed_before_its_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker closes a connection on which a request comes after the end (KIP-368)."""
+    """The broker closes a connection on which a request comes after the session has ended (KIP-368)."""
     asked: list[tuple[str, float]] = []
 
     async def exchange(self: Connection, api: str, version: int, values: Any) -> Any:

@@ -1,4 +1,5 @@
-"""When the driver of a worker's member hands events over, polls, and goes on polling; its member is the test's."""
+"""The driver of a worker's member: when it passes events on, when it polls, and when it polls again. The test plays the
+member."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def classic(*, waiting: bool = False, closed: bool = False, in_generation: bool 
 
 
 class Recorded(Driver):
-    """Notes what its member is fed."""
+    """A member that keeps its events."""
 
     def __init__(self, member: Any) -> None:
         super().__init__(None, member, None, lambda: None)  # type: ignore[arg-type]
@@ -44,7 +45,7 @@ class Recorded(Driver):
 
 
 def drive(member: Any) -> Recorded:
-    """A driver of this member, without a loop that runs."""
+    """Return a driver of this member, without a running loop."""
     made: list[Recorded] = []
 
     async def main() -> None:
@@ -72,13 +73,13 @@ def test_an_answer_waits_while_a_classic_member_that_rebalances_is_in_a_call(mem
     assert driver.kinds == fed
 
 
-def test_what_is_no_answer_waits_for_nothing() -> None:
+def test_an_event_that_is_not_an_answer_waits_for_nothing() -> None:
     driver = drive(classic(waiting=True))
     driver.deliver(MetadataChanged(0, ()))
     assert driver.kinds == [MetadataChanged]
 
 
-def test_what_has_waited_comes_before_the_next_poll() -> None:
+def test_waiting_requests_come_before_the_next_poll() -> None:
     driver = drive(classic(waiting=True))
     driver.deliver(ANSWER)
     driver.member.waiting = None

@@ -1,4 +1,4 @@
-"""Workers log in where a broker wants it, and are told in a line what is wrong with a login."""
+"""Workers log in to a broker that requires it; errors in a login are one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fencepost.server.wire.frames import API_KEYS
 from .teams import EVERY, QUICK, Team, until
 
 MECHANISMS: list[Mechanism] = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-#: of RFC 7677, section 3
+#: from RFC 7677, section 3
 RFC_NONCE = "rOprNGfwEbeRWgbNEkqO"
 RFC_SERVER = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
 RFC_PROOF = b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
@@ -63,7 +63,7 @@ def test_a_worker_logs_in(mechanism: Mechanism) -> None:
     asyncio.run(story())
 
 
-def test_what_is_wrong_with_a_login_is_told() -> None:
+def test_a_wrong_login_is_reported() -> None:
     async def tries(at: Address, sasl: Sasl | None) -> None:
         async with Groups(str(at), sasl=sasl):
             pass
@@ -127,7 +127,7 @@ def test_a_broker_that_only_pretends_is_refused(first: bytes, last: bytes, words
 def test_a_login_is_renewed_on_its_connection_when_it_ends(
     monkeypatch: pytest.MonkeyPatch, lifetime_ms: int, renewed: bool
 ) -> None:
-    """KIP-368, played by a server that says how long logins last and counts them; 0: for ever."""
+    """Logins that expire (KIP-368), with a server that announces their duration (0: never) and counts them."""
     logins: list[object] = []
     handshake, authenticate = login.handshake, login.authenticate
 

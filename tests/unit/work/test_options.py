@@ -1,5 +1,4 @@
-"""Options of a worker that it cannot have: each is refused when the worker is made, with its name, its value and what
-to write."""
+"""Wrong options of a worker: each is rejected when the worker is made, with its name, its value and an accepted one."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ TIMES = [name for name in Options.__annotations__ if name.endswith("_ms")]
 
 
 def refused(kind: type[Exception], group_id: Any = "team", topics: Any = ("orders",), **options: Any) -> str:
-    """What ``groups.worker`` raises: one line."""
+    """Return the error of ``groups.worker``, one line."""
     told: list[str] = []
 
     async def main() -> None:
@@ -38,7 +37,7 @@ def refused(kind: type[Exception], group_id: Any = "team", topics: Any = ("order
 @pytest.mark.parametrize("name", TIMES)
 @pytest.mark.parametrize("wrong", ["5s", 1.5, True, 0, -1, 2**31])
 def test_a_time_is_a_number_of_milliseconds(name: str, wrong: Any) -> None:
-    """0 too: a worker that has no time waits for ever, or asks without a pause."""
+    """0 is rejected too: a worker without time waits for ever, or asks without a pause."""
     told = refused(BadSettings, protocol="classic", **{name: wrong})
     assert told == (f"{name} must be an integer of milliseconds from 1 to 2147483647, such as 5_000 (got {wrong!r})")
 
@@ -118,7 +117,7 @@ def test_options_that_are_refused_leave_no_task_behind() -> None:
         ),
     ],
 )
-def test_what_the_coordinator_refuses_is_told_with_the_option_to_change(options: dict[str, Any], told: str) -> None:
+def test_an_error_of_the_coordinator_names_the_option_to_change(options: dict[str, Any], told: str) -> None:
     async def main() -> None:
         async with broker() as groups, groups.worker("team", ["orders"], **options) as worker:
             with pytest.raises(WorkerFailed, match=re.escape(told)):
@@ -127,7 +126,7 @@ def test_what_the_coordinator_refuses_is_told_with_the_option_to_change(options:
     asyncio.run(asyncio.wait_for(main(), 30))
 
 
-#: errors that end a member for good (K-JOIN-12, N-ERR-04) and that a user can do something about
+#: errors that end a member permanently (K-JOIN-12, N-ERR-04), and that a user can fix
 FINAL = [
     ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_ASSIGNOR, ErrorCode.UNRELEASED_INSTANCE_ID,
     ErrorCode.FENCED_INSTANCE_ID, ErrorCode.INVALID_SESSION_TIMEOUT, ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
@@ -137,7 +136,7 @@ FINAL = [
 
 
 @pytest.mark.parametrize("error", FINAL)
-def test_an_error_that_is_final_says_what_to_do(error: ErrorCode) -> None:
+def test_a_final_error_names_a_remedy(error: ErrorCode) -> None:
     told = str(WorkerFailed(Failure(FailureKind.ANSWER, error)))
     assert told.startswith(f"the worker has failed: {error.name}; ")
     assert len(told) > len(error.name) + 40

@@ -1,4 +1,4 @@
-"""Workers over TCP: of ``fencepost serve``, which speaks the protocol of any Kafka broker."""
+"""Workers over TCP, with ``fencepost serve``, which speaks the protocol of any Kafka broker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def served(port: int = 0) -> AsyncIterator[Address]:
 
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
-def test_workers_share_what_a_server_coordinates(protocol: str) -> None:
+def test_workers_share_work_through_a_server(protocol: str) -> None:
     async def story() -> Team:
         async with served() as at, Groups(str(at)) as groups:
             team = Team(groups.worker, protocol)
@@ -61,7 +61,7 @@ def test_workers_share_what_a_server_coordinates(protocol: str) -> None:
 
 
 def test_a_server_that_goes_and_comes_back_is_found_again() -> None:
-    """One that keeps nothing: a classic member joins anew, one of KIP-848 ends, as Kafka's does (N-ERR-04)."""
+    """A server without stored data: a classic member joins again, a KIP-848 member ends, as Kafka's does (N-ERR-04)."""
 
     async def story() -> None:
         async with asyncio.TaskGroup() as running, AsyncExitStack() as stack:
@@ -80,7 +80,7 @@ def test_a_server_that_goes_and_comes_back_is_found_again() -> None:
     asyncio.run(story())
 
 
-def test_nobody_there_and_no_address_are_told_in_a_line() -> None:
+def test_a_missing_broker_and_a_wrong_address_are_reported_in_one_line() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -98,7 +98,7 @@ def test_nobody_there_and_no_address_are_told_in_a_line() -> None:
 
 
 def capped(monkeypatch: pytest.MonkeyPatch, versions: dict[int, tuple[int, int] | None]) -> None:
-    """The brokers announce these versions of some APIs; None: they do not have it."""
+    """Let the brokers announce these versions of some APIs; None: the API is missing."""
     opened = Connection.open
 
     async def older(*arguments: Any) -> Connection:
@@ -111,10 +111,10 @@ def capped(monkeypatch: pytest.MonkeyPatch, versions: dict[int, tuple[int, int] 
 
 
 @pytest.mark.parametrize(("kept", "topics"), [(None, ["orders"]), ((0, 0), re.compile("orders.*"))])
-def test_a_broker_without_what_the_worker_needs_ends_it_in_a_line(
+def test_a_broker_without_required_apis_ends_the_worker_with_one_line(
     kept: tuple[int, int] | None, topics: list[str] | re.Pattern[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that has no KIP-848, and one whose version of it has no expressions (N-ERR-04)."""
+    """One broker without KIP-848, and one whose version of it has no regular expressions (N-ERR-04)."""
     capped(monkeypatch, {HEARTBEAT: kept})
 
     async def story() -> None:
@@ -144,13 +144,13 @@ def test_an_expression_goes_over_tcp() -> None:
 
 @pytest.mark.parametrize("newest", [2, 5, 7])
 def test_a_broker_of_old_versions_will_do(newest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before OffsetFetch v8 a request is of one group, before LeaveGroup v3 of one member (G-WIRE-06, G-WIRE-23)."""
+    """Before OffsetFetch v8 a request is for one group, before LeaveGroup v3 for one member (G-WIRE-06, G-WIRE-23)."""
     capped(monkeypatch, {API_KEYS["offset_fetch"]: (1, newest), API_KEYS["leave_group"]: (0, 2)})
 
     async def share_of(groups: Groups) -> dict[TopicPartition, int]:
         async with groups.worker("team", ["orders"], protocol="classic") as worker:
             async for share in worker:
-                assert share.partitions == EVERY  # who was here before has left, and is not waited for
+                assert share.partitions == EVERY  # the previous worker has left, and is not awaited
                 before = await share.committed()
                 await share.commit({each: each.partition + 1 for each in share})
                 return before
@@ -164,7 +164,7 @@ def test_a_broker_of_old_versions_will_do(newest: int, monkeypatch: pytest.Monke
     asyncio.run(asyncio.wait_for(story(), 120))
 
 
-def test_a_broker_without_offsets_is_told() -> None:
+def test_a_broker_without_offsets_is_reported() -> None:
     async def story(monkeypatch: pytest.MonkeyPatch) -> None:
         async with served() as at:
             capped(monkeypatch, {API_KEYS["offset_fetch"]: None, API_KEYS["offset_commit"]: None})

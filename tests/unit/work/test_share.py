@@ -1,4 +1,4 @@
-"""Shares, commits and workers whose member the test plays: what counts, what is late, and who is told."""
+"""Shares, commits and workers whose member the test plays: valid and late results, and notified callers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class Answers:
-    """A link on which commits are answered with these errors, one after the other."""
+    """A link that answers commits with these errors, one after the other."""
 
     def __init__(self, *errors: ErrorCode) -> None:
         self.errors = list(errors)
@@ -40,7 +40,7 @@ class Answers:
 
 
 def commits(link: Answers, *epochs: int) -> None:
-    """A commit of a member that has these epochs, one whenever it is asked, and then the last for ever."""
+    """Commit as a member that has these epochs, one at each attempt, and the last one from then on."""
     left: Iterator[int] = iter(epochs)
     epoch = epochs[-1]
 
@@ -51,13 +51,13 @@ def commits(link: Answers, *epochs: int) -> None:
     asyncio.run(asyncio.wait_for(asking.commit(link, settings, who, {A: 1}, ""), 60))  # type: ignore[arg-type]
 
 
-def test_who_is_refused_under_an_epoch_of_before_commits_again() -> None:
+def test_a_commit_rejected_at_a_previous_epoch_is_sent_again() -> None:
     link = Answers(ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.NONE)
     commits(link, 1, 2)
     assert link.errors == []
 
 
-def test_who_is_refused_as_it_is_now_is_fenced() -> None:
+def test_a_commit_rejected_at_the_current_epoch_is_fenced() -> None:
     with pytest.raises(asking.Fenced):
         commits(Answers(ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.NONE), 1)
     with pytest.raises(CommitFailed):
@@ -112,7 +112,7 @@ def test_a_lost_share_stays_lost_and_says_so() -> None:
 
 
 class Played:
-    """A driver whose member has what the test says."""
+    """A driver with a member that the test controls."""
 
     def __init__(self) -> None:
         self.member: Any = SimpleNamespace(
@@ -121,7 +121,7 @@ class Played:
         self.failure: Any = None
 
     async def close(self, option: object) -> None:
-        """Listeners are the test's to call."""
+        """The test calls the listeners itself."""
 
 
 def play(scene: Callable[[Worker, Played], Any], link: Any = None) -> None:
@@ -154,7 +154,7 @@ def test_a_worker_has_a_share_from_the_first_on_until_it_is_lost() -> None:
     play(scene)
 
 
-def test_a_share_that_is_over_before_anybody_was_given_it_is_given_to_nobody() -> None:
+def test_a_share_that_ends_before_it_was_handed_out_is_not_handed_out() -> None:
     async def scene(worker: Worker, played: Played) -> None:
         await gain(worker, played, A)
         await worker._listens(Call.REVOKED, (A,))
@@ -174,7 +174,7 @@ def test_a_share_is_renewed_when_something_has_changed_and_only_then() -> None:
         first = worker.share
         await worker._listens(Call.ASSIGNED, ())
         assert worker.share is first
-        await worker._listens(Call.ASSIGNED, (A,))  # again: it was taken away and came back
+        await worker._listens(Call.ASSIGNED, (A,))  # again: it was revoked and returned
         second = worker.share
         assert second is not first
         assert second is not None
@@ -210,7 +210,7 @@ def test_a_worker_that_has_not_begun_leaves_at_once_and_one_leaves_once() -> Non
     assert len(closed) == 1
 
 
-def test_a_commit_of_what_was_taken_away_or_lost_while_it_was_under_way_is_not_sent_again() -> None:
+def test_a_commit_of_partitions_that_were_taken_or_lost_meanwhile_is_not_sent_again() -> None:
     async def commit_and(taken: bool, lost: bool) -> None:
         async def scene(worker: Worker, played: Played) -> None:
             await gain(worker, played, A)
@@ -237,7 +237,7 @@ def test_a_commit_of_what_was_taken_away_or_lost_while_it_was_under_way_is_not_s
 
 
 @pytest.mark.parametrize("closing", [False, True])
-def test_who_leaves_has_lost_nothing_though_its_member_is_out_or_has_failed(closing: bool) -> None:
+def test_a_worker_that_leaves_has_lost_nothing_even_if_its_member_failed(closing: bool) -> None:
     async def scene(worker: Worker, played: Played) -> None:
         await gain(worker, played, A)
         share = worker.share

@@ -1,6 +1,5 @@
-"""What a worker waits for: it says so in the log, and an instance id that is not free yet does not end it.
-
-In virtual time, with the settings that a broker has by default."""
+"""A waiting worker logs the reason, and an instance id that is not free yet does not end it. In virtual time, with the
+default settings of a broker."""
 
 from __future__ import annotations
 
@@ -60,13 +59,13 @@ def now() -> float:
 
 
 def broker(*topics: Topic) -> GroupBroker:
-    """Its clock is virtual too: an assignment waits for the interval of the coordinator."""
+    """A broker whose clock is virtual too, because an assignment waits for the interval of the coordinator."""
     return GroupBroker(MemoryStore(4), topics=topics, clock=lambda: int(now() * 1_000))
 
 
 @asynccontextmanager
 async def killed(groups: GroupBroker, **options: Any):  # type: ignore[no-untyped-def]  # a generator of nothing
-    """A worker that has had a share, and is gone without a word."""
+    """Run a worker that had a share, and ends without leaving."""
     worker = await groups.worker("team", ["orders"], **options).__aenter__()
     assert len(await anext(worker)) == 6
     worker.crash()
@@ -75,7 +74,7 @@ async def killed(groups: GroupBroker, **options: Any):  # type: ignore[no-untype
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
 def test_a_static_worker_that_was_killed_starts_again(protocol: str, lines: Lines) -> None:
-    """With the classic protocol at once; with the other when the session of the killed one has ended."""
+    """Immediately with the classic protocol; with the other one when the session of the killed worker has ended."""
     took: list[float] = []
 
     async def story() -> None:
@@ -154,7 +153,7 @@ def test_topics_that_do_not_exist_are_named_ever_more_rarely(protocol: Any, line
             await asyncio.sleep(200)
             assert not first.done()
             groups.set_topics([ORDERS])
-            async with asyncio.timeout(20 if protocol == "consumer" else 310):  # which looks at topics by itself
+            async with asyncio.timeout(20 if protocol == "consumer" else 310):  # which checks topics itself
                 await first
             await asyncio.sleep(200)
 

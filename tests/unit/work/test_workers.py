@@ -1,4 +1,4 @@
-"""Workers share work: never two at a time on one thing, and nothing is left lying."""
+"""Workers share work: two never work on one partition at the same time, and no record is left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROTOCOLS = ["consumer", "classic"]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_who_comes_and_goes_hands_over_and_nobody_works_on_what_is_anothers(protocol: str) -> None:
+def test_workers_that_join_and_leave_hand_over_without_overlap(protocol: str) -> None:
     async def story() -> Team:
         async with broker() as groups, asyncio.TaskGroup() as running:
             team = Team(groups.worker, protocol)
@@ -64,7 +64,7 @@ def test_a_worker_that_does_not_wait_for_its_program_is_seen(protocol: str, monk
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_who_does_not_come_back_in_time_is_fenced(protocol: str) -> None:
+def test_a_worker_that_does_not_return_in_time_is_fenced(protocol: str) -> None:
     async def story() -> None:
         async with broker() as groups, asyncio.TaskGroup() as running:
             team = Team(groups.worker, protocol)
@@ -94,7 +94,7 @@ def test_who_does_not_come_back_in_time_is_fenced(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_who_dies_is_missed_and_the_next_one_goes_on_where_it_committed(protocol: str) -> None:
+def test_a_killed_worker_is_removed_and_the_next_continues_at_its_commit(protocol: str) -> None:
     async def story() -> None:
         async with broker() as groups, asyncio.TaskGroup() as running:
             team = Team(groups.worker, protocol)
@@ -137,7 +137,7 @@ def test_a_static_worker_that_comes_back_finds_its_share(protocol: str) -> None:
     asyncio.run(story())
 
 
-def test_callbacks_are_told_in_order() -> None:
+def test_callbacks_are_called_in_order() -> None:
     async def story() -> list[tuple[str, int]]:
         told: list[tuple[str, int]] = []
 
@@ -196,7 +196,7 @@ def test_it_lives_through_a_coordinator_that_is_started_again(protocol: str) -> 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_expression_takes_what_matches_it_also_what_comes_later(protocol: str) -> None:
+def test_a_regex_matches_existing_and_later_topics(protocol: str) -> None:
     async def story() -> None:
         async with broker() as groups:
             options = {"protocol": protocol, "metadata_max_age_ms": 50, **(CLASSIC if protocol == "classic" else {})}
@@ -225,7 +225,7 @@ def test_one_coordinator_serves_workers_as_well() -> None:
     asyncio.run(story())
 
 
-def test_mistakes_are_told_at_once() -> None:
+def test_mistakes_are_reported_immediately() -> None:
     async def story() -> None:
         async with broker() as groups:
             with pytest.raises(ValueError, match=r"topics must be a list or an expression: \['orders'\]"):
@@ -251,7 +251,7 @@ def test_mistakes_are_told_at_once() -> None:
 
 
 def test_a_second_leave_waits_for_the_first() -> None:
-    """Also if the task that began the first is cancelled."""
+    """Also if the task that began the first iteration is cancelled."""
 
     async def story() -> None:
         async with broker() as groups:
@@ -261,7 +261,7 @@ def test_a_second_leave_waits_for_the_first() -> None:
                 first = asyncio.create_task(worker.leave())
                 await share.over()
                 first.cancel()
-                assert groups.consumer_view("team").members  # the program is not back at the top of its loop
+                assert groups.consumer_view("team").members  # the program has not returned to the start of its loop
             assert groups.consumer_view("team").members == ()
             await asyncio.sleep(0)
             assert asyncio.all_tasks() - {first} == before
