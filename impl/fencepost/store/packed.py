@@ -113,6 +113,23 @@ def unpacked(data: bytes) -> list[Kept]:
     return rows
 
 
+def keys(data: bytes) -> tuple[Sequence[int], list[bytes], list[bytes | None]]:
+    """Decode the distances of the records in an undamaged batch, and their keys; and ``b""`` in place of each value."""
+    (count,) = _COUNT.unpack_from(data)
+    numbers = unpack_from(f">{count * _NUMBERS}i", data, _COUNT.size)
+    at = _COUNT.size * (1 + count * _NUMBERS)
+    found: list[bytes] = []
+    values: list[bytes | None] = [b""] * count
+    for place, (key_size, size) in enumerate(zip(numbers[1::3], numbers[2::3], strict=True)):
+        begin = at + key_size
+        found.append(data[at:begin])
+        at = begin + size
+        if size == _NONE:
+            at = begin
+            values[place] = None
+    return numbers[::3], found, values
+
+
 def checksum(number: int, place: int, header: Header, data: bytes) -> int:
     """Return the checksum of a batch, over its whole row."""
     producer = _NONE if header.producer_id is None else header.producer_id

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, Protocol, TypeVar
 
 from fencepost.codec import Unwritable
@@ -16,7 +18,7 @@ from . import tables
 from .base import AppendError, ClosedStore, require_changes, require_partition, require_place, unfit
 from .kept import Change, Kept
 from .packed import Run, encoded
-from .tables import Bytes, Statements
+from .tables import Bytes, Doomed, Statements, Stored
 from .worker import Database, Worker
 
 _log = logging.getLogger(__name__)
@@ -129,19 +131,20 @@ class SqlStore:
         worker = self._open()
         require_partition(partition, self._partitions)
         seen: list[Bytes] = []
+        whole: dict[int, Stored] = {}  #: by their places: batches of which nothing is deleted yet
         while True:
             after = seen[-1].place if seen else -1
             more = await worker.alone(lambda after=after: tables.raw(self._connection, partition, after, BATCHES))  # type: ignore[misc]
             if not more:
                 break
-            seen += more
+            for batch in more:
+                whole[batch.records[0].batch] = batch
+                seen += batch.records
         found = await asyncio.to_thread(outlived, seen)
         gone = 0
         for places in (sorted(found.superseded), sorted(found.ending)):
             for begin in range(0, len(places), CHUNK):
-                some: dict[int, set[int]] = {}
-                for place in places[begin : begin + CHUNK]:
-                    some.setdefault(seen[place].batch, set()).add(seen[place].place)
+                some = _by_batch([seen[place] for place in places[begin : begin + CHUNK]], whole)
                 gone += await self._within(
                     lambda some=some: tables.delete(self._connection, partition, some),  # type: ignore[misc]
                     ("compaction", partition),
@@ -194,3 +197,14 @@ class SqlStore:
         if self._worker is None:
             raise ClosedStore
         return self._worker
+
+
+def _by_batch(records: Sequence[Bytes], whole: dict[int, Stored]) -> dict[int, Doomed]:
+    """Sort records that are to be deleted by their batches, which are not ``whole`` any more."""
+    found = {}
+    for batch, some in groupby(records, key=itemgetter(0)):
+        places = {each.place for each in some}
+        stored = whole.pop(batch, None)
+        all_of_it = stored is not None and len(places) == len(stored.records)
+        found[batch] = Doomed(places, stored.checksum if stored is not None and all_of_it else None)
+    return found

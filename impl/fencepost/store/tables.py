@@ -7,8 +7,10 @@ records, so that a missing record is detected.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
 from typing import Any, Final, NamedTuple, Protocol
 
 from fencepost.codec import CodecError
@@ -71,6 +73,17 @@ class Bytes(NamedTuple):
     key: bytes | ControlKey
     value: bytes | None
     producer: Producer | None
+
+
+#: From the fields to ``Bytes``; ``Bytes._make`` does the same in twice the time.
+_bytes_of: Final[Callable[[Iterable[Any]], Bytes]] = partial(tuple.__new__, Bytes)
+
+
+class Stored(NamedTuple):
+    """A batch as it is stored: its checksum, and its undecoded records."""
+
+    checksum: int
+    records: list[Bytes]
 
 
 class State(NamedTuple):
@@ -220,11 +233,17 @@ def decoded(number: int, known: State, rows: Iterable[tuple[Any, ...]]) -> Logge
 
 def _taken(number: int, row: tuple[Any, ...]) -> tuple[int, Header, list[packed.Kept]]:
     """Return the place of a batch, its header and its records. Raises ``DamagedStore``."""
+    place, header, data = _whole(number, row)
+    return place, header, packed.unpacked(data)
+
+
+def _whole(number: int, row: tuple[Any, ...]) -> tuple[int, Header, bytes]:
+    """Return the place of a batch, its header and its bytes. Raises ``DamagedStore``."""
     place, producer_id, producer_epoch, control, data, checksum = row
     header, data = Header(producer_id, producer_epoch, control), bytes(data)
     if checksum != packed.checksum(number, place, header, data):
         raise DamagedStore(f"partition {number}, offset {place}: wrong checksum, the records were changed")
-    return place, header, packed.unpacked(data)
+    return place, header, data
 
 
 def _unread(header: Header, found: Sequence[packed.Kept]) -> int:
@@ -237,27 +256,40 @@ def _unread(header: Header, found: Sequence[packed.Kept]) -> int:
     return 0
 
 
-def raw(on: Statements, number: int, after: int, most: int) -> list[Bytes]:
-    """Return undecoded records after a place, from at most ``most`` batches. Raises ``DamagedStore``."""
+def raw(on: Statements, number: int, after: int, most: int) -> list[Stored]:
+    """Return at most ``most`` batches after a place. Raises ``DamagedStore``."""
     rows = on.rows(
         f"SELECT {_COLUMNS} FROM records WHERE number = ? AND place > ? ORDER BY place LIMIT ?", (number, after, most)
     )
     found = []
     for row in rows:
-        batch, header, records = _taken(number, row)
-        producer = header.producer
-        for place, key, value in records:
-            # a control record; 1 at the end of its key is a commit (F-REC-26)
-            name = ControlKey(key[-1] == 1) if header.control else key
-            found.append(Bytes(batch, batch + place, name, None if value is None else b"", producer))
+        batch, header, data = _whole(number, row)
+        places, keys, values = packed.keys(data)
+        # of a control record; 1 at the end of its key is a commit (F-REC-26)
+        names = [ControlKey(key[-1] == 1) for key in keys] if header.control else keys
+        columns = repeat(batch), map(batch.__add__, places), names, values, repeat(header.producer)
+        some = list(map(_bytes_of, zip(*columns, strict=False)))
+        found.append(Stored(row[-1], some))
     return found
 
 
-def delete(on: Statements, number: int, places: Mapping[int, Set[int]]) -> int:
+class Doomed(NamedTuple):
+    """Records of one batch to delete: their places; if these are all of the batch, its checksum."""
+
+    places: Set[int]
+    whole: int | None
+
+
+def delete(on: Statements, number: int, doomed: Mapping[int, Doomed]) -> int:
     """Delete records, given by the places of their batches; return their number. Raises ``DamagedStore``."""
     gone = 0
-    for batch, some in places.items():
+    for batch, (some, whole) in doomed.items():
         where = (number, batch)
+        if whole is not None:  # if it has not changed since, it need not be read again
+            statement = "DELETE FROM records WHERE number = ? AND place = ? AND checksum = ?"
+            if on.run(statement, (*where, whole)):
+                gone += len(some)
+                continue
         (row,) = on.rows(f"SELECT {_COLUMNS} FROM records WHERE number = ? AND place = ?", where)
         _, header, found = _taken(number, row)
         left = [each for each in found if batch + each[0] not in some]
