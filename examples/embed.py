@@ -6,16 +6,13 @@ Run it with ``python examples/embed.py``. It needs only Fencepost and asyncio.
 import asyncio
 import json
 
-from fencepost import (
-    ErrorCode,
-    GroupBroker,
+from fencepost import ErrorCode, GroupBroker, MemoryStore, Settings
+from fencepost.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupMember,
     LeaveGroupRequest,
-    MemoryStore,
     Protocol,
-    Settings,
     SyncGroupAssignment,
     SyncGroupRequest,
 )

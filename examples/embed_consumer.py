@@ -5,16 +5,8 @@ Run it with ``python examples/embed_consumer.py``. It needs only Fencepost and a
 import asyncio
 from uuid import uuid4
 
-from fencepost import (
-    LEAVE_EPOCH,
-    ConsumerGroupHeartbeatRequest,
-    ErrorCode,
-    GroupBroker,
-    MemoryStore,
-    Settings,
-    Topic,
-    TopicPartitions,
-)
+from fencepost import ErrorCode, GroupBroker, MemoryStore, Settings, Topic
+from fencepost.messages import LEAVE_EPOCH, ConsumerGroupHeartbeatRequest, TopicPartitions
 
 GROUP, TOPIC = "orders", Topic("orders", uuid4().bytes, partitions=6)
 QUICK = Settings(

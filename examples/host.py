@@ -10,37 +10,36 @@ from fencepost import (
     INTENDED,
     Appended,
     AppendFailed,
-    ConsumerGroupHeartbeatRequest,
-    Endpoint,
     ErrorCode,
-    FencedEpoch,
-    FindCoordinatorRequest,
     Load,
+    RandomChoices,
+    Request,
+    Settings,
+    TaskDone,
+    TimerFired,
+    Topic,
+    TopicsChanged,
+    Unload,
+    host,
+    initial_state,
+    log,
+    replay,
+)
+from fencepost.coordinator import offsets_view
+from fencepost.errors import FencedEpoch
+from fencepost.events import SetTimer
+from fencepost.host import Endpoint, FindCoordinatorRequest, OnPartition, find_coordinator
+from fencepost.log import PartitionLog
+from fencepost.messages import (
+    ConsumerGroupHeartbeatRequest,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OnPartition,
-    PartitionLog,
-    RandomChoices,
-    Request,
-    SetTimer,
-    Settings,
-    TaskDone,
-    TimerFired,
-    Topic,
     TopicPartitions,
-    TopicsChanged,
-    Unload,
-    find_coordinator,
-    host,
-    initial_state,
-    log,
-    offsets_view,
-    partition_for,
-    replay,
 )
+from fencepost.sharding import partition_for
 
 PARTITIONS = 4
 ORDERS = Topic("orders", b"orders-topic-id!", partitions=3)

@@ -13,26 +13,23 @@ from pathlib import Path
 from fencepost import (
     INTENDED,
     Appended,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
     ErrorCode,
     Event,
     Load,
     RandomChoices,
-    Record,
     Request,
-    SetTimer,
     Settings,
     TimerFired,
-    TimerKey,
     Topic,
-    TopicPartitions,
     TopicsChanged,
     initial_state,
     step,
 )
 from fencepost.codec import Codec
+from fencepost.events import SetTimer, TimerKey
+from fencepost.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, TopicPartitions
 from fencepost.protocol.messages import ResponseBody
+from fencepost.records import Record
 
 GROUP, TOPIC = "orders", Topic("orders", b"orders-topic-id!", partitions=6)
 CODEC = Codec()  # the bytes that Kafka stores

@@ -21,16 +21,8 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from fencepost import (
-    ConsumerGroupHeartbeatRequest,
-    ErrorCode,
-    GroupBroker,
-    MemoryStore,
-    MisuseError,
-    Settings,
-    Topic,
-    TopicPartitions,
-)
+from fencepost import ErrorCode, GroupBroker, MemoryStore, MisuseError, Settings, Topic
+from fencepost.messages import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 TOPIC = Topic("parts", b"parts-of-the-job", partitions=6)
 QUICK = Settings(

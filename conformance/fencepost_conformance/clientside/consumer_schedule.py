@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from fencepost.member.consumer import ConsumerMember, ConsumerSettings, step
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings, consumer_step
 from fencepost.member.consumer.turn import armed
 from fencepost.member.events import (
     Answered,
@@ -96,7 +96,7 @@ class _Maker:
         self.made.outcomes.append(outcome(index, self.now, self.member, commands))
 
     def _step(self, event: MemberEvent) -> tuple[Command, ...]:
-        self.member, commands = step(self.member, event)
+        self.member, commands = consumer_step(self.member, event)
         for each in commands:
             if isinstance(each, Send):
                 self.numbers[each.request_id] = len(self.numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.member.consumer import ConsumerMember, ConsumerSettings, ConsumerState, step
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings, ConsumerState, consumer_step
 from fencepost.member.consumer.state import ApiCall
 from fencepost.member.events import Command, ListenerDone, MemberEvent, SubscribeRegex
 from fencepost.protocol.errors import ErrorCode
@@ -21,7 +21,7 @@ class ConsumerHost(MemberHost[ConsumerMember]):
         return ConsumerMember(settings, f"{self.plan.name}.{self.process}")  # N-HB-08
 
     def step(self, event: MemberEvent) -> tuple[ConsumerMember, tuple[Command, ...]]:
-        return step(self.member, event, self._world.jitter())
+        return consumer_step(self.member, event, self._world.jitter())
 
     def check(self, before: ConsumerMember, event: MemberEvent, commands: tuple[Command, ...]) -> None:
         self._rules.observe(before, self.member, event, commands)

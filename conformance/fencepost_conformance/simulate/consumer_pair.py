@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencepost.member import events as ev
-from fencepost.member.consumer import ConsumerMember, ConsumerSettings, step
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings, consumer_step
 from fencepost.member.consumer.state import ListenerCall
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse, TopicPartitions
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
@@ -227,7 +227,7 @@ class ConsumerPair(Beside):
 
     def _quietly(self, timer: ev.MemberTimer) -> None:
         self._due(timer)
-        self.member, commands = step(self.member, ev.MemberTimerFired(self.now, timer))
+        self.member, commands = consumer_step(self.member, ev.MemberTimerFired(self.now, timer))
         seen, _ = _our_effects(commands)
         same_effects(seen, [], ("N-HB-07", "K-FIND-01"))
         self.alarms = self.alarms.without(timer).after(commands)
@@ -241,7 +241,7 @@ class ConsumerPair(Beside):
         (successor,) = self.model.successors(before, theirs)
         self.state = successor.state
         expected, numbered = _their_effects(successor.outputs)
-        self.member, commands = step(self.member, ours)
+        self.member, commands = consumer_step(self.member, ours)
         self.alarms = self.alarms.kept().after(commands)
         seen, numbers = _our_effects(commands)
         same_effects(seen, expected, successor.rules)

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from fencepost import host
-from fencepost.coordinator import consumer_view, consumer_views, initial_state, offsets_view, view, views
+from fencepost.coordinator import (
+    committed_offset,
+    consumer_view,
+    consumer_views,
+    group_view,
+    initial_state,
+    offsets_view,
+    view,
+    views,
+)
 from fencepost.host.broker import HostEvent
 from fencepost.protocol import messages as m
 from fencepost.protocol.choices import Choices, Functions
@@ -17,7 +26,8 @@ from fencepost.protocol.errors import IllegalEvent, MisuseError
 from fencepost.protocol.events import Event, GroupConfig, GroupConfigChanged, Request, Topic, TopicsChanged
 from fencepost.protocol.misuse import expect_methods
 from fencepost.protocol.offset_messages import WriteTxnMarkerRequest
-from fencepost.protocol.offset_view import OffsetsView
+from fencepost.protocol.offset_view import OffsetsView, OffsetView
+from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
@@ -286,6 +296,14 @@ class GroupBroker(Calls):
     def consumer_view(self, group_id: str) -> ConsumerGroupView | None:
         """The current state of a consumer group; None if there is none of this name."""
         return consumer_view(self._running().state(self.partition_of(group_id)), group_id)
+
+    def group_view(self, group_id: str) -> GroupView | ConsumerGroupView | None:
+        """The group at this moment, whatever its kind; None if it does not exist."""
+        return group_view(self._running().state(self.partition_of(group_id)), group_id)
+
+    def committed_offset(self, group_id: str, partition: TopicPartition) -> OffsetView | None:
+        """The committed offset of one partition at this moment; None if there is none."""
+        return committed_offset(self._running().state(self.partition_of(group_id)), group_id, partition)
 
     def views(self) -> dict[str, GroupView]:
         """Every classic group by its id."""

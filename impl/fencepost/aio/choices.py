@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import uuid4
+from random import Random
+from uuid import UUID, uuid4
 
 
 class RandomChoices:
     """Random ids; the first candidate leads, which is the member that has waited longest; the first of equal protocols
-    wins."""
+    wins. With a ``seed`` the ids are the same in each run."""
+
+    def __init__(self, seed: int | str | None = None) -> None:
+        self._random = None if seed is None else Random(seed)
 
     def member_id(self, prefix: str) -> str:
-        return f"{prefix}-{uuid4()}"
+        return f"{prefix}-{self.uuid()}"
 
     def leader(self, group_id: str, candidates: Sequence[str]) -> str:
         return candidates[0]
@@ -20,7 +24,7 @@ class RandomChoices:
         return tied[0]
 
     def uuid(self) -> str:
-        return str(uuid4())
+        return str(uuid4() if self._random is None else UUID(int=self._random.getrandbits(128), version=4))
 
     def assignor(self, group_id: str, tied: Sequence[str]) -> str:
         return tied[0]

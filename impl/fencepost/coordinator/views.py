@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.misuse import expect
-from fencepost.protocol.offset_view import OffsetsView
+from fencepost.protocol.offset_view import OffsetsView, OffsetView
+from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.view import GroupView, MemberView
 
 from .classic.group import ClassicGroup, Member
@@ -40,6 +41,17 @@ def consumer_views(state: CoordinatorState) -> dict[str, ConsumerGroupView]:
     return {
         name: consumer.view(state, group) for name, group in state.groups.items() if isinstance(group, ConsumerGroup)
     }
+
+
+def group_view(state: CoordinatorState, group_id: str) -> GroupView | ConsumerGroupView | None:
+    """The group in the newest state, replicated or not, whatever its kind; None if it does not exist."""
+    return view(state, group_id) or consumer_view(state, group_id)
+
+
+def committed_offset(state: CoordinatorState, group_id: str, partition: TopicPartition) -> OffsetView | None:
+    """The committed offset of one partition in the newest state, replicated or not; None if there is none."""
+    _expect(state)
+    return offsets.committed(state.offsets, group_id, (partition.topic, partition.partition))
 
 
 def offsets_view(state: CoordinatorState, group_id: str | None = None) -> OffsetsView:

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from fencepost.member.consumer.state import ConsumerMember
-from fencepost.member.consumer.step import step as consumer_member_step
+from fencepost.member.consumer.step import consumer_step
 from fencepost.member.events import (
     Answered,
     Call,
@@ -262,7 +262,7 @@ class _Both:
         listens = True
         if isinstance(self.member, ConsumerMember):
             listens = self.member.settings.listener
-            self.member, commands = consumer_member_step(self.member, event, self.jitter)
+            self.member, commands = consumer_step(self.member, event, self.jitter)
             adopted = isinstance(before, ConsumerMember) and self.member.current not in (None, before.current)
         else:
             self.member, commands = member_step(self.member, event, self.jitter)

@@ -18,8 +18,7 @@ from typing import Final, TypeAlias
 
 from fencepost.member import Member
 from fencepost.member import step as classic_step
-from fencepost.member.consumer import ConsumerMember
-from fencepost.member.consumer import step as consumer_step
+from fencepost.member.consumer import ConsumerMember, consumer_step
 from fencepost.member.events import (
     Answered,
     Call,

@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.aio import GroupBroker, Stopped
+from fencepost.aio import GroupBroker, RandomChoices, Stopped
+from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
+from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
+from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import Settings
+from fencepost.protocol.view import GroupView
 from fencepost.store import MemoryStore
 
 ROOT = Path(__file__).parents[3]
@@ -254,3 +258,40 @@ def test_an_answer_without_a_waiting_member_delays_no_other() -> None:
         assert second.error_code is ErrorCode.NONE
 
     play(scene)
+
+
+def test_one_offset_and_a_group_of_either_kind_can_be_looked_up() -> None:
+    async def scene(groups: GroupBroker) -> None:
+        groups.set_topics((Topic("t", bytes(15) + b"\x01", 2),))
+        await member(groups)
+        joins = c.ConsumerGroupHeartbeatRequest(
+            "k",
+            member_id="m",
+            member_epoch=0,
+            rebalance_timeout_ms=1,
+            subscribed_topic_names=("t",),
+            topic_partitions=(),
+        )
+        await groups.consumer_heartbeat(joins)
+        rows = (o.OffsetCommitRequestPartition(1, committed_offset=7),)
+        await groups.commit_offsets(
+            o.OffsetCommitRequest("s", topics=(o.OffsetCommitRequestTopic(name="t", partitions=rows),))
+        )
+        assert isinstance(groups.group_view("g"), GroupView)
+        assert isinstance(groups.group_view("k"), ConsumerGroupView)
+        assert groups.group_view("missing") is None
+        found = groups.committed_offset("s", TopicPartition("t", 1))
+        assert found is not None
+        assert (found.offset, found) == (7, groups.offsets_view("s").committed[0])
+        assert groups.committed_offset("s", TopicPartition("t", 0)) is None
+        assert groups.committed_offset("missing", TopicPartition("t", 1)) is None
+
+    play(scene)
+
+
+def test_choices_with_a_seed_are_the_same_in_each_run() -> None:
+    def ids(choices: RandomChoices) -> list[str]:
+        return [choices.member_id("client"), choices.uuid(), choices.uuid()]
+
+    assert ids(RandomChoices(seed=7)) == ids(RandomChoices(seed=7)) != ids(RandomChoices(seed=8))
+    assert ids(RandomChoices()) != ids(RandomChoices())

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 import fencepost as f
+import fencepost.coordinator
 
 CHOICES: Any = f.RandomChoices()
 NEW = f.initial_state(f.Settings(), f.INTENDED)
 LOAD = f.Load(0, leader_epoch=1, records=())
 LOADED, _ = f.step(NEW, LOAD, CHOICES)
-MEMBER = f.Member(f.MemberSettings("g"))
-BEAT = f.HeartbeatRequest("g", generation_id=1, member_id="m")
+MEMBER = f.member.Member(f.member.MemberSettings("g"))
+BEAT = f.messages.HeartbeatRequest("g", generation_id=1, member_id="m")
 
 
 def request(body: Any) -> f.Request:
@@ -24,7 +25,7 @@ def request(body: Any) -> f.Request:
 
 
 def beat(**wrong: Any) -> f.Request:
-    return request(f.HeartbeatRequest("g", **{"generation_id": 1, "member_id": "m", **wrong}))
+    return request(f.messages.HeartbeatRequest("g", **{"generation_id": 1, "member_id": "m", **wrong}))
 
 
 def within(ask: Callable[[f.GroupBroker], Awaitable[object] | None]) -> Callable[[], None]:
@@ -46,71 +47,119 @@ async def _after() -> None:
 
 
 WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
-    "state-none": (lambda: f.step(None, LOAD, CHOICES), f.WrongType, "state must be a CoordinatorState.*initial_state"),  # type: ignore[arg-type]
-    "state-and-event-swapped": (lambda: f.step(LOAD, NEW, CHOICES), f.WrongType, "state must be .* not Load"),  # type: ignore[arg-type]
-    "state-and-outcome": (lambda: f.step(f.step(NEW, LOAD, CHOICES), LOAD, CHOICES), f.WrongType, "not tuple"),  # type: ignore[arg-type]
-    "choices-none": (lambda: f.step(NEW, LOAD, None), f.WrongType, r"choices has no methods .*RandomChoices\(\)"),  # type: ignore[arg-type]
-    "choices-class": (lambda: f.step(NEW, LOAD, f.RandomChoices), f.WrongType, "not the class RandomChoices itself"),  # type: ignore[arg-type]
-    "event-text": (lambda: f.step(NEW, "load", CHOICES), f.IllegalEvent, "str is not an event type"),  # type: ignore[arg-type]
-    "event-class": (lambda: f.step(NEW, f.Load, CHOICES), f.IllegalEvent, "is not an event type"),  # type: ignore[arg-type]
-    "event-body-alone": (lambda: f.step(LOADED, BEAT, CHOICES), f.IllegalEvent, "Request is not an event type"),  # type: ignore[arg-type]
-    "body-text": (lambda: f.step(LOADED, request("beat"), CHOICES), f.IllegalEvent, "Request.body must be JoinGroup"),
-    "bytes-as-text": (lambda: f.step(LOADED, beat(member_id=b"m"), CHOICES), f.IllegalEvent, "member_id must be str"),
+    "state-none": (
+        lambda: f.step(None, LOAD, CHOICES),
+        f.errors.WrongType,
+        "state must be a CoordinatorState.*initial_state",
+    ),  # type: ignore[arg-type]
+    "state-and-event-swapped": (lambda: f.step(LOAD, NEW, CHOICES), f.errors.WrongType, "state must be .* not Load"),  # type: ignore[arg-type]
+    "state-and-outcome": (lambda: f.step(f.step(NEW, LOAD, CHOICES), LOAD, CHOICES), f.errors.WrongType, "not tuple"),  # type: ignore[arg-type]
+    "choices-none": (
+        lambda: f.step(NEW, LOAD, None),
+        f.errors.WrongType,
+        r"choices has no methods .*RandomChoices\(\)",
+    ),  # type: ignore[arg-type]
+    "choices-class": (
+        lambda: f.step(NEW, LOAD, f.RandomChoices),
+        f.errors.WrongType,
+        "not the class RandomChoices itself",
+    ),  # type: ignore[arg-type]
+    "event-text": (lambda: f.step(NEW, "load", CHOICES), f.errors.IllegalEvent, "str is not an event type"),  # type: ignore[arg-type]
+    "event-class": (lambda: f.step(NEW, f.Load, CHOICES), f.errors.IllegalEvent, "is not an event type"),  # type: ignore[arg-type]
+    "event-body-alone": (lambda: f.step(LOADED, BEAT, CHOICES), f.errors.IllegalEvent, "Request is not an event type"),  # type: ignore[arg-type]
+    "body-text": (
+        lambda: f.step(LOADED, request("beat"), CHOICES),
+        f.errors.IllegalEvent,
+        "Request.body must be JoinGroup",
+    ),
+    "bytes-as-text": (
+        lambda: f.step(LOADED, beat(member_id=b"m"), CHOICES),
+        f.errors.IllegalEvent,
+        "member_id must be str",
+    ),
     "number-as-text": (
         lambda: f.step(LOADED, beat(generation_id="1"), CHOICES),
-        f.IllegalEvent,
+        f.errors.IllegalEvent,
         "must be int, not str",
     ),
     "list-of-records": (
         lambda: f.step(NEW, f.Load(0, leader_epoch=1, records=[]), CHOICES),  # type: ignore[arg-type]
-        f.IllegalEvent,
+        f.errors.IllegalEvent,
         "Load.records must be tuple or Logged, not list",
     ),
-    "profile-name": (lambda: f.PROFILES["kafka-3.9"], f.NoSuchProfile, "no profile 'kafka-3.9'; use one of kafka-4.0,"),
-    "profile-text": (lambda: f.initial_state(f.Settings(), "intended"), f.WrongType, "profile must be .*INTENDED"),  # type: ignore[arg-type]
-    "settings-table": (lambda: f.initial_state({}, f.INTENDED), f.WrongType, r"settings must be a Settings.*dict"),  # type: ignore[arg-type]
-    "functions": (lambda: f.initial_state(f.Settings(), f.INTENDED, functions=3), f.WrongType, "no methods hash64"),  # type: ignore[arg-type]
-    "settings": (lambda: f.Settings(group_max_size=0), f.BadSettings, "group_max_size must be >= 1"),
-    "view": (lambda: f.view("g", NEW), f.WrongType, "state must be .*pass what initial_state"),  # type: ignore[arg-type]
-    "views": (lambda: f.consumer_views("g"), f.WrongType, "state must be"),  # type: ignore[arg-type]
-    "replay-state": (lambda: f.replay([], NEW), f.WrongType, "state must be"),  # type: ignore[arg-type]
-    "replay-record": (lambda: f.replay(NEW, [LOAD]), f.WrongType, "a record must be a Record, not Load"),  # type: ignore[list-item]
-    "replay-onto-one-that-serves": (lambda: f.replay(LOADED, []), f.WrongState, "does not serve.*initial_state"),
+    "profile-name": (
+        lambda: f.PROFILES["kafka-3.9"],
+        f.errors.NoSuchProfile,
+        "no profile 'kafka-3.9'; use one of kafka-4.0,",
+    ),
+    "profile-text": (
+        lambda: f.initial_state(f.Settings(), "intended"),
+        f.errors.WrongType,
+        "profile must be .*INTENDED",
+    ),  # type: ignore[arg-type]
+    "settings-table": (
+        lambda: f.initial_state({}, f.INTENDED),
+        f.errors.WrongType,
+        r"settings must be a Settings.*dict",
+    ),  # type: ignore[arg-type]
+    "functions": (
+        lambda: f.initial_state(f.Settings(), f.INTENDED, functions=3),
+        f.errors.WrongType,
+        "no methods hash64",
+    ),  # type: ignore[arg-type]
+    "settings": (lambda: f.Settings(group_max_size=0), f.errors.BadSettings, "group_max_size must be >= 1"),
+    "view": (lambda: f.coordinator.view("g", NEW), f.errors.WrongType, "state must be .*pass what initial_state"),  # type: ignore[arg-type]
+    "views": (lambda: f.coordinator.consumer_views("g"), f.errors.WrongType, "state must be"),  # type: ignore[arg-type]
+    "replay-state": (lambda: f.replay([], NEW), f.errors.WrongType, "state must be"),  # type: ignore[arg-type]
+    "replay-record": (lambda: f.replay(NEW, [LOAD]), f.errors.WrongType, "a record must be a Record, not Load"),  # type: ignore[list-item]
+    "replay-onto-one-that-serves": (lambda: f.replay(LOADED, []), f.errors.WrongState, "does not serve.*initial_state"),
     "field-of-another-version": (
         lambda: f.step(
             LOADED,
             f.Request(1, id=1, version=2, client_id="c", client_host="/h", body=replace(BEAT, group_instance_id="i")),
             CHOICES,
         ),
-        f.IllegalEvent,
+        f.errors.IllegalEvent,
         r"group_instance_id must be None in version 2, which does not carry it \(got 'i'\)",
     ),
     "number-too-wide": (
         lambda: f.step(LOADED, beat(generation_id=2**31), CHOICES),
-        f.IllegalEvent,
+        f.errors.IllegalEvent,
         r"generation_id must be an integer of 32 bits, from -2147483648 to 2147483647 \(got 2147483648\)",
     ),
-    "store": (lambda: f.GroupBroker("log.db"), f.WrongType, r"store has no methods open, close.*MemoryStore\(\)"),  # type: ignore[arg-type]
-    "store-class": (lambda: f.GroupBroker(f.MemoryStore), f.WrongType, "not the class MemoryStore itself"),  # type: ignore[arg-type]
-    "member-none": (lambda: f.member_step(None, f.Poll(0)), f.WrongType, "member must be a Member.*start with Member"),  # type: ignore[arg-type]
-    "member-of-the-other-kind": (lambda: f.consumer_member_step(MEMBER, f.Poll(0)), f.WrongType, "be a ConsumerMember"),  # type: ignore[arg-type]
-    "member-event-text": (lambda: f.member_step(MEMBER, "poll"), f.IllegalEvent, "str is not a member event"),  # type: ignore[arg-type]
+    "store": (
+        lambda: f.GroupBroker("log.db"),
+        f.errors.WrongType,
+        r"store has no methods open, close.*MemoryStore\(\)",
+    ),  # type: ignore[arg-type]
+    "store-class": (lambda: f.GroupBroker(f.MemoryStore), f.errors.WrongType, "not the class MemoryStore itself"),  # type: ignore[arg-type]
+    "member-none": (
+        lambda: f.member.step(None, f.member.Poll(0)),
+        f.errors.WrongType,
+        "member must be a Member.*start with Member",
+    ),  # type: ignore[arg-type]
+    "member-of-the-other-kind": (
+        lambda: f.member.consumer_step(MEMBER, f.member.Poll(0)),
+        f.errors.WrongType,
+        "be a ConsumerMember",
+    ),  # type: ignore[arg-type]
+    "member-event-text": (lambda: f.member.step(MEMBER, "poll"), f.errors.IllegalEvent, "str is not a member event"),  # type: ignore[arg-type]
     "member-event-of-a-coordinator": (
-        lambda: f.member_step(MEMBER, LOAD),
-        f.IllegalEvent,
+        lambda: f.member.step(MEMBER, LOAD),
+        f.errors.IllegalEvent,
         "Load is not a member event",
     ),  # type: ignore[arg-type]
     "member-list-of-topics": (
-        lambda: f.member_step(MEMBER, f.Subscribe(0, ["orders"])),  # type: ignore[arg-type]
-        f.IllegalEvent,
+        lambda: f.member.step(MEMBER, f.member.Subscribe(0, ["orders"])),  # type: ignore[arg-type]
+        f.errors.IllegalEvent,
         "Subscribe.topics must be frozenset, not list",
     ),
     "member-settings": (
-        lambda: f.MemberSettings("g", session_timeout_ms=3_000),
-        f.BadSettings,
+        lambda: f.member.MemberSettings("g", session_timeout_ms=3_000),
+        f.errors.BadSettings,
         r"heartbeat_interval_ms must be less than session_timeout_ms \(got 3000 and 3000\)",
     ),
-    "aio-settings": (lambda: f.GroupBroker(f.MemoryStore(), {}), f.WrongType, "settings must be"),  # type: ignore[arg-type]
+    "aio-settings": (lambda: f.GroupBroker(f.MemoryStore(), {}), f.errors.WrongType, "settings must be"),  # type: ignore[arg-type]
     "aio-after-stop": (lambda: asyncio.run(_after()), f.Stopped, "async with GroupBroker"),
     "aio-not-started": (
         lambda: asyncio.run(f.GroupBroker(f.MemoryStore()).heartbeat(BEAT)),
@@ -118,15 +167,31 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
         "never started",
     ),
     "aio-twice": (within(lambda groups: groups.start()), f.Started, "running already"),
-    "aio-body": (within(lambda groups: groups.request("x")), f.IllegalEvent, r"body must be a request \(got str\)"),  # type: ignore[arg-type]
-    "aio-other-call": (within(lambda groups: groups.leave(BEAT)), f.IllegalEvent, "takes a LeaveGroupRequest, not a H"),  # type: ignore[arg-type]
+    "aio-body": (
+        within(lambda groups: groups.request("x")),
+        f.errors.IllegalEvent,
+        r"body must be a request \(got str\)",
+    ),  # type: ignore[arg-type]
+    "aio-other-call": (
+        within(lambda groups: groups.leave(BEAT)),
+        f.errors.IllegalEvent,
+        "takes a LeaveGroupRequest, not a H",
+    ),  # type: ignore[arg-type]
     "aio-version": (
         within(lambda groups: groups.request(BEAT, version=9)),
-        f.IllegalEvent,
+        f.errors.IllegalEvent,
         "no version 9; use one of 0",
     ),
-    "aio-topics": (within(lambda groups: groups.set_topics(["orders"])), f.IllegalEvent, r"topics\[0\] must be Topic"),  # type: ignore[list-item]
-    "aio-config": (within(lambda groups: groups.configure("g", {})), f.IllegalEvent, "config must be GroupConfig or"),  # type: ignore[arg-type]
+    "aio-topics": (
+        within(lambda groups: groups.set_topics(["orders"])),
+        f.errors.IllegalEvent,
+        r"topics\[0\] must be Topic",
+    ),  # type: ignore[list-item]
+    "aio-config": (
+        within(lambda groups: groups.configure("g", {})),
+        f.errors.IllegalEvent,
+        "config must be GroupConfig or",
+    ),  # type: ignore[arg-type]
 }
 
 
@@ -140,8 +205,8 @@ def test_a_mistake_has_a_name_and_a_sentence(case: str) -> None:
 
 def test_errors_are_also_the_usual_ones_of_python() -> None:
     pairs = (
-        (f.WrongType, TypeError), (f.IllegalEvent, ValueError), (f.BadSettings, ValueError),
-        (f.NoSuchProfile, KeyError), (f.Started, RuntimeError),
+        (f.errors.WrongType, TypeError), (f.errors.IllegalEvent, ValueError), (f.errors.BadSettings, ValueError),
+        (f.errors.NoSuchProfile, KeyError), (f.Started, RuntimeError),
     )  # fmt: skip
     assert all(issubclass(error, usual) for error, usual in pairs)
     assert f.PROFILES.get("kafka-3.9") is None
@@ -149,4 +214,4 @@ def test_errors_are_also_the_usual_ones_of_python() -> None:
 
 def test_numbers_side_by_side_are_named() -> None:
     with pytest.raises(TypeError, match="positional"):
-        f.JoinGroupRequest("g", 10_000, 60_000, "", None, "consumer", ())  # type: ignore[misc,call-arg]
+        f.messages.JoinGroupRequest("g", 10_000, 60_000, "", None, "consumer", ())  # type: ignore[misc,call-arg]

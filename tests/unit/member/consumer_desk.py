@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from fencepost.member import events as ev
-from fencepost.member.consumer import ConsumerMember, ConsumerSettings, step
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings, consumer_step
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatRequest,
@@ -44,7 +44,7 @@ class ConsumerDesk:
         self._calls: list[tuple[str, tuple[TopicPartition, ...]]] = []
 
     def do(self, event: ev.MemberEvent, jitter: float = 1.0) -> tuple[ev.Command, ...]:
-        self.member, self.commands = step(self.member, event, jitter)
+        self.member, self.commands = consumer_step(self.member, event, jitter)
         for command in self.commands:
             match command:
                 case ev.Listener(call, partitions):

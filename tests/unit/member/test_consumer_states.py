@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.member import events as ev
-from fencepost.member.consumer import ConsumerMember, ConsumerSettings, IllegalEvent, step
+from fencepost.member.consumer import ConsumerMember, ConsumerSettings, IllegalEvent, consumer_step
 from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3
@@ -334,11 +334,11 @@ def test_k_sub_01_one_way_of_subscribing_at_a_time():
         ev.SubscribeRegex(0, "t.*"),
     )
     for first in ways:
-        subscribed, _ = step(member, first)
+        subscribed, _ = consumer_step(member, first)
         for second in ways:
             if second is not first:
                 with pytest.raises(ValueError, match="subscribed"):
-                    step(subscribed, second)
+                    consumer_step(subscribed, second)
 
 
 def test_k_join_15_a_client_pattern_is_matched_anew_at_a_poll():

@@ -30,6 +30,13 @@ def view(store: OffsetStore, group_id: str | None = None) -> OffsetsView:
     )
 
 
+def committed(store: OffsetStore, group_id: str, partition: Partition) -> OffsetView | None:
+    """The committed offset of one partition; None if there is none."""
+    group = store.groups.get(group_id)
+    stored = None if group is None else group.committed.get(partition)
+    return None if stored is None else _offset(group_id, partition, stored, None)
+
+
 def _pending(group: GroupOffsets) -> Iterator[tuple[Partition, int, StoredOffset]]:
     for producer, offsets in group.pending.items():
         for partition, stored in offsets.items():

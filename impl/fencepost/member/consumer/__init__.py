@@ -4,6 +4,6 @@ from fencepost.protocol.errors import IllegalEvent
 
 from ..settings import ConsumerSettings
 from .state import ConsumerMember, ConsumerState
-from .step import step
+from .step import consumer_step
 
-__all__ = ["ConsumerMember", "ConsumerSettings", "ConsumerState", "IllegalEvent", "step"]
+__all__ = ["ConsumerMember", "ConsumerSettings", "ConsumerState", "IllegalEvent", "consumer_step"]

@@ -1,7 +1,7 @@
 """The step function of a KIP-848 consumer.
 
-``step(member, event)`` returns the member after the event, and the commands that the event caused, in order. It works
-like the classic member's, with the same events and commands.
+``consumer_step(member, event)`` returns the member after the event, and the commands that the event caused, in order.
+It works like the classic member's, with the same events and commands.
 
 The Java consumer has two threads. The *background* (``heartbeats``, ``answers``, ``reconciling``) keeps the state of
 8.9: it sends heartbeats, receives assignments, and leaves when the application stops polling. The *application's
@@ -56,7 +56,9 @@ from .state import ConsumerMember, ConsumerState
 from .turn import ConsumerTurn, armed
 
 
-def step(member: ConsumerMember, event: MemberEvent, jitter: float = 1.0) -> tuple[ConsumerMember, tuple[Command, ...]]:
+def consumer_step(
+    member: ConsumerMember, event: MemberEvent, jitter: float = 1.0
+) -> tuple[ConsumerMember, tuple[Command, ...]]:
     """Handle one event. ``jitter``: the factor, 0.8 to 1.2, of a back-off that this step may start (N-HB-07).
 
     Raises ``IllegalEvent`` for an event that cannot happen now: a call on a closed member or while another call has not
