@@ -1,1 +1,1 @@
-"""What each API of the protocol does, by area; ``table`` has them all with their versions."""
+"""The request handlers of each API, by area. ``table`` lists all APIs with their versions."""

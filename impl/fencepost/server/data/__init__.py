@@ -1,1 +1,1 @@
-"""Topics and their batches, kept as they come: as much of a broker's data as consumers and producers need to work."""
+"""Topics and their batches, which are stored unchanged: the part of a broker that producers and consumers need."""

@@ -1,1 +1,1 @@
-"""Connections: frames in and out, with limits on what a peer may take."""
+"""Connections: they read and write frames, within the limits for clients."""

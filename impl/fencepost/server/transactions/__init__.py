@@ -1,1 +1,1 @@
-"""The coordinator of transactions: ids and epochs of producers, which partitions a transaction is in, how it ends."""
+"""The transaction coordinator: producer ids and epochs, and the partitions and the end of each transaction."""

@@ -1,1 +1,1 @@
-"""Kafka's wire format: frames, headers, and messages by way of kio."""
+"""Kafka's wire format: frames, headers, and messages, whose classes are kio's."""
