@@ -128,7 +128,7 @@ class Calls(ABC):
     ) -> _Answer:
         asked = kind.__name__.removesuffix("Response") + "Request"
         if type(body).__name__ != asked:
-            raise IllegalEvent(f"this call takes a {asked}, not a {type(body).__name__}; request() takes any")
+            raise IllegalEvent(f"body must be a {asked} (got {type(body).__name__}); request() takes any request")
         answer = await self.request(body, version=version, client_id=client_id, client_host=client_host)
         assert isinstance(answer, kind)
         return answer

@@ -30,8 +30,8 @@ class OtherPartitions(StoreError, ValueError):
 
     def __init__(self, asked: int, has: int) -> None:
         super().__init__(
-            f"this store has {has} partitions for groups, and not {asked}; the number decides which group is in which "
-            f"partition, so it cannot change: open the store with {has}, or without a number"
+            f"partitions must be {has}, as when the store was created (got {asked}); the number decides which group is "
+            f"in which partition, so it cannot change: open the store with {has}, or without a number"
         )
 
 

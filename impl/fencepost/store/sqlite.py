@@ -171,7 +171,7 @@ class SqliteConnection:
         if code == sqlite3.SQLITE_NOTADB:
             return ForeignFile(f"{self._path} is not a database; nothing in it was changed")
         if code == sqlite3.SQLITE_CORRUPT:
-            return DamagedStore(f"{self._path} is damaged: {failure}; restore a backup, this file is not served")
+            return DamagedStore(f"{self._path} is damaged: {failure}; the store does not open it; restore a backup")
         if code == sqlite3.SQLITE_FULL:
             return StoreError(f"{self._path}: the disk is full; free some space, acknowledged data is safe")
         if code == sqlite3.SQLITE_CANTOPEN:

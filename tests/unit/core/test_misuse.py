@@ -175,7 +175,7 @@ WRONG: dict[str, tuple[Callable[[], object], type[f.MisuseError], str]] = {
     "aio-other-call": (
         within(lambda groups: groups.leave(BEAT)),
         f.errors.IllegalEvent,
-        "takes a LeaveGroupRequest, not a H",
+        "body must be a LeaveGroupRequest",
     ),  # type: ignore[arg-type]
     "aio-version": (
         within(lambda groups: groups.request(BEAT, version=9)),

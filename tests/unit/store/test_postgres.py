@@ -153,7 +153,7 @@ def test_an_unusable_schema_is_named(postgres: Postgres) -> None:
     import psycopg  # noqa: PLC0415  # may be missing
 
     asyncio.run(opened(PostgresStore(postgres.where, 2, schema="named")))
-    with pytest.raises(OtherPartitions, match="this store has 2 partitions for groups, and not 3"):
+    with pytest.raises(OtherPartitions, match="partitions must be 2, as when the store was created"):
         asyncio.run(opened(PostgresStore(postgres.where, 3, schema="named")))
     with pytest.raises(StoreError, match="PostgreSQL: connection is bad"):
         asyncio.run(opened(PostgresStore("host=/nowhere dbname=none")))

@@ -328,7 +328,7 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
 def test_the_number_of_partitions_stays(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     play(path, nothing)
-    with pytest.raises(OtherPartitions, match="this store has 2 partitions for groups, and not 3"):
+    with pytest.raises(OtherPartitions, match="partitions must be 2, as when the store was created"):
         play(path, nothing, partitions=3)
     play(path, nothing, partitions=None)
 
