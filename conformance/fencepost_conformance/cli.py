@@ -130,7 +130,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _doctor(words: Sequence[str], *, as_json: bool) -> NoReturn:
-    """The command that is to work where nothing is installed."""
+    """Run ``doctor``, the command that must work without any extra."""
     from .console import CannotRun  # noqa: PLC0415
     from .doctor.report import run  # noqa: PLC0415
 

@@ -37,28 +37,28 @@ def main(words: Sequence[str]) -> int:
         nargs="?",
         default=DEFAULT,
         metavar="BROKER",
-        help=f"a release of Kafka, or the HOST:PORT of a broker that runs; {DEFAULT} by default",
+        help=f"a release of Kafka, or the HOST:PORT of a running broker; default: {DEFAULT}",
     )
-    parser.add_argument("--here", metavar="HOST:PORT", help="a server that runs; else one is started")
+    parser.add_argument("--here", metavar="HOST:PORT", help="the address of a running server; default: start one")
     parser.add_argument("--requests", type=int, default=20_000, metavar="N")
-    parser.add_argument("--seed", type=int, default=None, metavar="S", help="a new one by default")
-    parser.add_argument("--length", type=int, default=60, metavar="N", help="requests of a script")
+    parser.add_argument("--seed", type=int, default=None, metavar="S", help="default: a new random one")
+    parser.add_argument("--length", type=int, default=60, metavar="N", help="requests in each script")
     parser.add_argument(
-        "--area", action="append", choices=sorted(AREAS), default=[], help="of the scripts; may be repeated"
+        "--area", action="append", choices=sorted(AREAS), default=[], help="area of the scripts; may be repeated"
     )
     parser.add_argument(
         "--rights", action="store_true", help="the brokers have users, and rules about what they may do"
     )
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write Kafka's answers")
     parser.add_argument(
-        "--against", type=Path, metavar="FILE", help="compare with answers that were kept: no Kafka runs"
+        "--against", type=Path, metavar="FILE", help="compare with Kafka's answers in this file, without a Kafka"
     )
     options = parser.parse_args(words)
     if options.keep and ":" in options.broker:
-        parser.error("--keep needs a broker that is started for it (got an address): names are used again")
+        parser.error("--keep needs a release of Kafka (got an address): every run uses the same names")
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
     if options.rights and (options.here or ":" in options.broker):
-        parser.error("--rights starts both brokers: it takes no address")
+        parser.error("--rights starts both brokers; give no address")
     named = _KEPT if options.keep or options.against else run.token()
     guarded = guarded_scripts(seed, options.requests, options.length) if options.rights else []
     drawn = (

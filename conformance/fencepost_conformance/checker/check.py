@@ -47,7 +47,7 @@ _OF_KNOWN_MEMBERS = (
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.FENCED_MEMBER_EPOCH,
 )
-#: What ends a wait: all members and pending ids have joined or the initial delay is over; the leader has synced.
+#: These APIs may wait: until all members and pending ids have joined or the initial delay is over, or the leader syncs.
 _WAITS_BY: dict[type, tuple[str, ...]] = {
     JoinGroupRequest: ("C-JOIN-41", "C-JOIN-43", "C-ST-23"),
     SyncGroupRequest: ("C-SYNC-16",),

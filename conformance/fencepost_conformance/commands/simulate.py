@@ -28,7 +28,7 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Move the coordinators of many partitions between brokers, under members of both protocols, commits and
-    transactions. Every promise is checked at every step, and in the end every group must settle."""
+    transactions. Checks every guarantee at every step, and that every group settles at the end."""
     first = seed_of_run() if seed is None else seed
     counts: Counter[str] = Counter()
     failed: list[ClusterReport] = []
@@ -58,7 +58,7 @@ def simulate(
     )
     table = None
     if failed:
-        table = Listing(("seed", "rule", "what"), title=f"Broken promises (seeds from {first})")
+        table = Listing(("seed", "rule", "what"), title=f"Broken guarantees (seeds from {first})")
         for each in failed:
             table.add(str(each.plan.seed), each.broken.rule if each.broken else "", str(each.broken))
     if done and not as_json:

@@ -39,7 +39,7 @@ def differences(release: str, side: Side) -> Iterator[tuple[str, str, int, int, 
                 judged = judge_of(job).judge(seed)
             except ProcessFault as fault:
                 forget(job)
-                yield NAME, "an answer that nobody asked for", 1, seed, str(fault)
+                yield NAME, "an unexpected answer", 1, seed, str(fault)
                 continue
             except Exception as raised:  # the faulty program crashed
                 yield NAME, "an internal error", 1, seed, f"{type(raised).__name__}: {raised}"

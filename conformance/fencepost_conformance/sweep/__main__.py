@@ -28,7 +28,7 @@ from .run import Outcome, sweep
 def main(words: Sequence[str]) -> int:
     """Sweep each broker, print the results, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m fencepost_conformance.sweep", description=__doc__.splitlines()[0])
-    parser.add_argument("brokers", nargs="*", metavar="BROKER", help=f"of {', '.join(ALL)}; all by default")
+    parser.add_argument("brokers", nargs="*", metavar="BROKER", help=f"{', '.join(ALL)}; default: all")
     parser.add_argument("--short", action="store_true", help="one form of each version")
     parser.add_argument("-o", metavar="FOLDER", type=Path, help="keep the traces, as BROKER/sweep.jsonl.gz")
     options = parser.parse_args(words)

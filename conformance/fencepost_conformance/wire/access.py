@@ -77,7 +77,7 @@ class Access:
 
     @property
     def hint(self) -> str:
-        """What a broker that closes the connection may want; it does not say."""
+        """A hint why a broker closed the connection, which it does not say."""
         wants = ["a log-in"] if self.sasl is None else []
         if not self.certificate:
             wants.append("TLS" if self.tls is None else "a certificate")

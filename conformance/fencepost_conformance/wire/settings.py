@@ -30,7 +30,7 @@ OF_CLASSIC = frozenset(
 OF_OFFSETS = frozenset({"offsets_retention_ms", "offsets_retention_check_interval_ms"})
 
 #: the help text of the option
-OPTION_HELP = "NAME=VALUE: a broker setting by Kafka's name; overrides the broker's own value; may be repeated"
+OPTION_HELP = "NAME=VALUE: the value of a broker setting, by Kafka's name; may be repeated"
 
 
 @dataclass(frozen=True, slots=True)

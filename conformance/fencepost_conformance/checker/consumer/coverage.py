@@ -28,8 +28,8 @@ _Rest = tuple[tuple[str, int, frozenset[Partition]], ...]
 
 @dataclass(slots=True)
 class Coverage:
-    """What the check needs of one group. ``changed_ms``: when topics last changed. ``plain``: nothing has happened that
-    may make a target incomplete. ``uniform``: no member has asked for another assignor than the uniform one."""
+    """The data of the check about one group. ``changed_ms``: when topics last changed. ``plain``: nothing has happened
+    that may make a target incomplete. ``uniform``: no member has asked for another assignor than the uniform one."""
 
     changed_ms: int = -1 << 62
     plain: bool = True

@@ -1,4 +1,4 @@
-"""What the checker knows of a group while it reads the trace."""
+"""Knowledge about a group at each line of the trace."""
 
 from __future__ import annotations
 

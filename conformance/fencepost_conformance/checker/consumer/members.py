@@ -1,4 +1,4 @@
-"""What the answers of a trace show about one member of a consumer group."""
+"""Knowledge about one member of a consumer group, from the answers of the trace."""
 
 from __future__ import annotations
 

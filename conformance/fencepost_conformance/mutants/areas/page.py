@@ -1,4 +1,4 @@
-"""The faults of the areas for people to read: ``docs/planted-faults.md``."""
+"""The page of the areas' faults: ``docs/planted-faults.md``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .kept import kept
 
 
 def as_markdown() -> str:
-    """A table of the counts, and one of the faults of each area. Made from the catalogue; nothing is run."""
+    """A table of the counts, and one of the faults of each area, from the catalogue; runs nothing."""
     return "\n\n".join([_counts(), *(_area(area) for area in Area)])
 
 

@@ -19,14 +19,14 @@ from ..replacement import DoesNotApply, Replacement
 from .copying import environment, faulty_copy
 from .fault import Area, Fault
 
-#: A run that takes longer is ended, and the test that ran then is what kills the fault.
+#: The longest run, in seconds. A longer one is ended, and the test that was running counts as the killer.
 LIMIT_S: Final = 150.0
 _SERVER, _STORE, _WORK = "tests/unit/server", "tests/unit/store", "tests/unit/work"
 _CLIENTS: Final = "tests/wire/test_serve.py"
 #: random scripts, compared with recorded answers of Kafka
 _SCRIPTS: Final = "tests/wire/test_beside_random.py::test_serve_answers_as_kafka_has_answered"
 _RIGHTS: Final = "tests/wire/test_beside_random.py::test_serve_checks_rights_as_kafka_has_checked_them"
-#: The tests of each area, the quickest and the best fitting first.
+#: The tests of each area, the quickest and most specific first.
 TESTS: Final[dict[Area, tuple[str, ...]]] = {
     Area.DATA: (
         f"{_SERVER}/test_partition.py", f"{_SERVER}/test_partition_machine.py", f"{_SERVER}/test_failing_store.py",
@@ -69,7 +69,7 @@ TESTS: Final[dict[Area, tuple[str, ...]]] = {
         f"{_SERVER}/test_faults.py::test_workers_live_through_a_plan_that_is_drawn",
     ),
 }  # fmt: skip
-#: What is left to make test-all, and what needs Kafka.
+#: Excludes tests that only make test-all runs, and tests that need Kafka.
 _LEFT_OUT: Final = "not all and not jvm and not broker"
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _STARTED: Final = re.compile(r"^(tests/\S+::\S+)", re.MULTILINE)
@@ -77,12 +77,13 @@ _PASSED: Final = 0
 
 
 class CannotTry(Exception):
-    """The tests did not run; the message is the end of what pytest printed."""
+    """The tests did not run; the message is the end of pytest's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """``killer``: the first test that failed with the fault; None if all passed. ``broken``: why they did not run."""
+    """The result for one fault. ``killer``: the first test that failed; None if all passed. ``broken``: why the tests
+    did not run."""
 
     fault: str
     killer: str | None
@@ -114,7 +115,7 @@ def try_tests(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """And what it started, servers among them."""
+    """End the process and all that it started, such as servers."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -133,12 +134,12 @@ def _killer(status: int | None, text: str) -> str | None:
 
 
 def tests_of(fault: Fault) -> tuple[str, ...]:
-    """The test files that the fault is tried with."""
+    """The tests to run for a fault."""
     return (*TESTS[fault.area], *fault.tests)
 
 
 def try_all(faults: Sequence[Fault], root: Path, workers: int = 1) -> Iterator[Trial]:
-    """Each fault against the tests of its area, in order; so many at a time."""
+    """Run the tests of its area for each fault, in order; ``workers`` of them at the same time."""
 
     def one(fault: Fault) -> Trial:
         try:
