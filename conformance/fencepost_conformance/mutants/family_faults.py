@@ -66,7 +66,7 @@ FAULTS = (
         (
             Replacement(
                 "store/sql.py", "SqlStore.compact",
-                "seen += more", "seen += more\nbreak",
+                "while True:", "while not seen:",
             ),
         ),
     ),
