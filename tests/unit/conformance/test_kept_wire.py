@@ -404,3 +404,24 @@ def left_for_good(line: WireLine) -> WireLine:
         "member_epoch": -1,
     }
     return line.model_copy(update={"body": body})
+
+
+def test_a_member_that_joins_after_its_removal_has_no_instance_id() -> None:
+    """M-TMR-02: it did not revoke in time, and its next join without an instance id may be that of a new member."""
+    trace = kept("rejoin-after-the-revocation-timeout")
+    assert verdict(trace).outcome == "accepted"
+    early = edited(
+        trace, lambda line: line.model_copy(update={"at_ms": line.at_ms - 1_300}) if line.at_ms > 3_600 else line
+    )
+    early = edited(early, lambda line: line.model_copy(update={"at_ms": 2_650}) if line.at_ms == 3_534 else line)
+    early = edited(early, lambda line: line.model_copy(update={"at_ms": 2_600}) if line.at_ms == 2_928 else line)
+    (refusal,) = verdict(early).refusals
+    assert "M-FENCE-01" in refusal.rules
+
+
+def test_an_assignor_that_fails_on_a_partition_that_came_late_is_undecided() -> None:
+    """A-UHET-06: topics appeared in Metadata three seconds after their creation, so the coordinator was late too."""
+    trace = kept("partition-that-came-late")
+    assert verdict(trace).outcome == "undecided"
+    (refusal,) = verdict(without(trace, 1, 9)).refusals  # the Metadata that lacked the topics
+    assert refusal.rules == ("M-HB-12",)

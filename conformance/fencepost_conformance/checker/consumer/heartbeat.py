@@ -64,8 +64,8 @@ def _refused(known: Knowledge, op: Op, body: ConsumerGroupHeartbeatRequest, erro
     epoch = body.member_epoch
     if error is E.UNKNOWN_MEMBER_ID:
         same = member is not None and body.instance_id in (None, member.instance)
-        if member is not None and body.instance_id is not None and known.may_be_relabelled(op, member):
-            same = False  # M-STATIC-04
+        if member is not None and body.instance_id is not None:
+            same = same and not member.claims and not known.may_be_relabelled(op, member)  # M-STATIC-04
         if inside and same:
             raise Wrong(op, "NONE", "M-FENCE-01", "M-TMR-01")
         if epoch == JOIN_EPOCH and body.instance_id is None:
