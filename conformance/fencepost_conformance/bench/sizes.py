@@ -264,7 +264,7 @@ def classic_joins_of_members(size: int) -> Iterator[Event]:
 
 
 def classic_rejoins(size: int) -> Iterator[Event]:
-    """Yield joins of a follower with the same protocols as before."""
+    """Yield joins of a follower that repeat its protocols."""
     return _joins(lambda number: "g", member_id=_member(size // 2))
 
 

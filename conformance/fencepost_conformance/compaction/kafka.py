@@ -126,7 +126,7 @@ def _branch(branch: Branch, events: Sequence[Event]) -> Branch:
 
 
 def _judge(branch: Branch, reading: Reading, seen: Sequence[Observation], result: OnKafka, where: str) -> None:
-    """Check whether Kafka's state after the load is the same as before."""
+    """Check whether the load leaves Kafka's state unchanged."""
     moment = branch.moment
     at_load = moment.event + 2
     live, loaded = _standing(seen[: moment.event + 1]), _standing(seen[: at_load + 1])

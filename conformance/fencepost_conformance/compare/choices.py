@@ -125,9 +125,9 @@ def untold_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[
     orders of a hash map that was once larger, or was filled in another order (A-UHOM-07, C-TMR-11, M-RX-03); and how
     many entries of a table's earlier versions a read found (C-ADM-05).
 
-    An answer can bring new choices: whose topics are taken for everybody's decides which of them share a bucket, for
-    example. So ``attempt`` returns the choices of each run, and choices after the last changed one are changed in
-    turn."""
+    An answer can bring new choices. For example, it may select the member whose topics count for all members, and so
+    decide which topics share a bucket. So ``attempt`` returns the choices of each run, and choices after the last
+    changed one are changed in turn."""
     tried = 0
     roots: list[tuple[dict[Place, Answer], Sequence[Call]]] = [({}, calls)]
     while roots:

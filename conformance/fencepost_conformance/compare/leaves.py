@@ -118,8 +118,8 @@ def base_of(view: GroupView | ConsumerGroupView) -> int:
 
 
 def leaves(left: Seen, right: Seen) -> list[Leaf]:
-    """Return all differences, the most significant first. Groups and timers that only one side reports count as gone on
-    the other; so a caller that compares changes passes both sides' whole state of everything that either changed."""
+    """Return all differences, the most significant first. Groups and timers that only one side reports count as removed
+    on the other. So a caller that compares changes passes both sides' whole state of everything that either changed."""
     one, other = normal(left.observation), normal(right.observation)
     if one == other and left.bases == right.bases:
         return []

@@ -67,7 +67,7 @@ def _seen(events: Sequence[ev.Event], seen: Sequence[Observation], before: Seque
 
 
 def _whole(one: Seen, other: Seen, before: Sequence[Observation]) -> tuple[Seen, Seen]:
-    """Return both with the state of everything that either changed; what one did not change is as before."""
+    """Return both with the state of everything that either changed; the other side keeps its previous state."""
     told: list[dict[str, Any]] = [{}, {}]
     for name in ("groups", "consumer_groups", "timers"):
         known: dict[Any, Any] = {}

@@ -108,7 +108,7 @@ def observe(
 
 
 def _differs(settings: Settings, profile: Profile, events: Sequence[Event], before: Sequence[Observation]) -> bool:
-    """Whether some event has another outcome in the core than before."""
+    """Whether some event has another outcome in the core than in ``before``."""
     session = CoreSession(settings, profile, JavaOrder(MemberIds()))
     return any(session.offer(event) != seen for event, seen in zip(events, before, strict=True))
 

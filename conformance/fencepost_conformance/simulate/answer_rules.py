@@ -1,7 +1,7 @@
 """Invariants of a coordinator's answers, over the history of one coordinator (12.1).
 
-A *life* of a group is one incarnation under one tenure of the coordinator. Generation numbers mean something only
-within a life (NOT-08). The rules remember every answer about a generation, and later answers must agree with it.
+A *life* of a group is one incarnation while one broker coordinates it. Generation numbers mean something only within a
+life (NOT-08). The rules remember every answer about a generation, and later answers must agree with it.
 """
 
 from __future__ import annotations

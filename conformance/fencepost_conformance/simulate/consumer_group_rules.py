@@ -187,8 +187,7 @@ def _given_up(event: Event, member: ConsumerMemberView, names: dict[bytes, str])
 
 
 def check_taken_back(before: ConsumerGroupView, after: ConsumerGroupView | None) -> None:
-    """INV-ATOM-01: after a failed append the group is as before. Only the topic refresh deadline may differ
-    (F-RT-08)."""
+    """INV-ATOM-01: a failed append leaves the group unchanged. Only the topic refresh deadline may differ (F-RT-08)."""
     demand(
         after is not None and hard(after) == hard(before),
         "INV-ATOM-01",

@@ -63,5 +63,5 @@ class Track:
         if self.reached is not None:
             first, last = self.reached
             behind = f"from {first} to {last}, behind earlier records"
-            words.append(f"from {first}, as before" if first == last else behind)
+            words.append(f"from {first}, again" if first == last else behind)
         return tuple(words) or ("nothing: no answer gave it an offset to begin at",)

@@ -1,4 +1,4 @@
-"""Clients that commit and fetch offsets: a clerk for each program, producers, and an auditor of all groups."""
+"""Clients that commit and fetch offsets: one for each program, producers, and an auditor of all groups."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .promises import Key, Promises
 
 _COMMIT: Final = 9  #: version of OffsetCommit and OffsetFetch, with topics by name
 _TXN: Final = 3
-_LATE: Final = 0.25  #: probability that a clerk commits with its previous identity
+_LATE: Final = 0.25  #: probability of a commit with the client's previous identity
 _NOT_HERE: Final = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -38,8 +38,8 @@ Then = Callable[[ResponseBody | None, bool], None]
 
 
 class Desk(Protocol):
-    """The part of the simulation that clerks need. ``ask`` sends a request to a broker, ``mark`` one to the leader of a
-    partition."""
+    """The part of the simulation that committing clients need. ``ask`` sends a request to a broker, ``mark`` one to the
+    leader of a partition."""
 
     now: int
     rng: Random

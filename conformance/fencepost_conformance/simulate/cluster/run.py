@@ -115,7 +115,8 @@ class ClusterNetwork(Network):
 
 @dataclass
 class Asked:
-    """An open request of a clerk; ``elected``: the broker was the elected leader when the request arrived."""
+    """An open request of a committing client; ``elected``: the broker was the elected leader when the request
+    arrived."""
 
     then: Then
     node: Node
@@ -150,7 +151,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         self.clerks: list[Clerk] = []
         self._asked: dict[int, Asked] = {}
         self._members: dict[int, int] = {}  #: open requests of members, and their broker
-        self._requests = 1_000_000_000  #: ids of clerks' requests; those of members count from the other end
+        self._requests = 1_000_000_000  #: ids of committing clients' requests, above those of members
         self._settling = Settling(self)
 
     # --- the loop ---
@@ -394,7 +395,7 @@ class Groups:
 
     def __init__(self, world: ClusterSimulation) -> None:
         self._world = world
-        self.unanswered: Sequence[Request] = ()  #: each request of a clerk has its own timeout
+        self.unanswered: Sequence[Request] = ()  #: each request of a committing client has its own timeout
 
     @property
     def groups(self) -> dict[str, GroupView]:
