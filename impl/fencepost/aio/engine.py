@@ -34,15 +34,17 @@ from fencepost.protocol.events import (
     SetTimer,
     TaskDone,
     TaskKey,
+    TimerCommand,
     TimerFired,
     TimerKey,
+    TimerKind,
     Unload,
 )
 from fencepost.protocol.logged import for_load
 from fencepost.protocol.messages import ResponseBody
 from fencepost.store import AppendError, Store, StoreError
 
-from .led import Alarm, Flight, Led
+from .led import Alarm, Deadline, Flight, Led
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +52,8 @@ _log = logging.getLogger(__name__)
 RETRY_S: Final = 1.0
 #: Time without compaction after one has failed.
 REST_S: Final = 60.0
+#: A timer that is due within this time, in seconds, fires now.
+_RESOLUTION: Final = 1e-6
 Watcher: TypeAlias = Callable[[HostEvent, host.Served], None]
 
 
@@ -246,6 +250,9 @@ class Engine:
     def _take_up(self, led: Led, outcome: Outcome, at_ms: int) -> None:
         """Set and cancel timers, and start tasks."""
         for command in outcome.timers:
+            if command.key.kind is TimerKind.OPERATION:
+                self._watch_operation(led, command, at_ms)
+                continue
             old = led.alarms.get(command.key)
             if isinstance(command, SetTimer):
                 at = self._loop.time() + command.delay_ms / 1_000
@@ -261,6 +268,42 @@ class Engine:
                 old.handle.cancel()
         for key in outcome.tasks:
             led.tasks[key] = self._loop.call_soon(self._have_done, led, key)
+
+    def _watch_operation(self, led: Led, command: TimerCommand, at_ms: int) -> None:
+        """Set or cancel the timer of a write. Each write sets one, and cancels it when it is durable. So only the next
+        one that is due has a handle in the loop."""
+        key = command.key
+        if isinstance(command, SetTimer):
+            at = self._loop.time() + command.delay_ms / 1_000
+            led.operations[key.operation] = Deadline(key, at_ms + command.delay_ms, at)
+            if led.watch is None or at < led.watch.when():
+                self._watch(led, at)
+        else:
+            led.operations.pop(key.operation, None)
+
+    def _watch(self, led: Led, at: float) -> None:
+        """Look at the timers of writes at that time, instead of at the time that was set before."""
+        if led.watch is not None:
+            led.watch.cancel()
+        led.watch = self._loop.call_at(at, self._fire_operations, led)
+
+    def _fire_operations(self, led: Led) -> None:
+        """Fire the timers of writes that are due, in the order in which they are due."""
+        now, led.watch = self._loop.time() + _RESOLUTION, None
+        due = sorted((each for each in led.operations.values() if each.at <= now), key=lambda each: each.at)
+        for each in due:
+            each.rung = True
+
+            def fire(each: Deadline = each) -> None:
+                if led.operations.get(each.key.operation) is each:
+                    del led.operations[each.key.operation]
+                    self._now = max(self._now, each.due)
+                    self._own(led, TimerFired(self.tick(), each.key))
+
+            self._now_or_later(fire)
+        later = [each.at for each in led.operations.values() if not each.rung]
+        if later:
+            self._watch(led, min(later))
 
     def _ring(self, led: Led, key: TimerKey) -> None:
         """Fire a timer, unless it was set again for later. It may also be set again or cancelled before its turn comes
@@ -298,8 +341,17 @@ class Engine:
         self._flying.add(led.partition)
         self.counts.appends += 1
         self.counts.records += len(outcome.written)
-        # One call settles all appends that have finished; the calls for the others then find nothing to do.
-        done.add_done_callback(lambda _: self._loop.call_soon(self._at_once, lambda: self._settle(led)))
+        done.add_done_callback(lambda _: self._landed(led))
+
+    def _landed(self, led: Led) -> None:
+        """An append has finished: settle it together with those that finish in the same turn of the loop."""
+        if not led.landing:
+            led.landing = True
+            self._loop.call_soon(self._at_once, lambda: self._settle_soon(led))
+
+    def _settle_soon(self, led: Led) -> None:
+        led.landing = False
+        self._settle(led)
 
     def _settle_landed(self) -> None:
         """Settle finished appends before another event is handled. Once an append has failed, the store accepts others

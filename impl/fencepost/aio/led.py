@@ -34,15 +34,30 @@ class Alarm:
 
 
 @dataclass(slots=True, eq=False)
+class Deadline:
+    """The timer of a write: ``due`` in ms, ``at`` by the clock of the loop. ``rung``: its event is queued."""
+
+    key: TimerKey
+    due: int
+    at: float
+    rung: bool = False
+
+
+@dataclass(slots=True, eq=False)
 class Led:
     """A partition that a broker leads at leader epoch ``epoch``. ``sinking``: an append has failed, and the partition
-    is about to be given up or loaded again. ``loading`` is the task that loads it again."""
+    is about to be given up or loaded again. ``loading`` is the task that loads it again. ``alarms`` are the timers but
+    those of writes, which are in ``operations``; ``watch`` looks at these when the next one is due. ``landing``:
+    finished appends are about to be settled."""
 
     partition: int
     epoch: int
     sinking: bool = False
     flights: deque[Flight] = field(default_factory=deque)
     alarms: dict[TimerKey, Alarm] = field(default_factory=dict)
+    operations: dict[int, Deadline] = field(default_factory=dict)
+    watch: asyncio.TimerHandle | None = None
+    landing: bool = False
     tasks: dict[TaskKey, asyncio.Handle] = field(default_factory=dict)
     loading: asyncio.Task[None] | None = None
 

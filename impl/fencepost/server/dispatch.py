@@ -169,11 +169,12 @@ def _known(key: int, version: int) -> tuple[Api, ReadBody, bool] | None:
     api = TABLE.get(key)
     if api is None or api.name not in _AT_ONCE or not max(api.low, api.least) <= version <= api.high:
         return None  # not cached: peers may send any number
-    return _begun(api, version)
+    return _begun(key, version)
 
 
 @cache
-def _begun(api: Api, version: int) -> tuple[Api, ReadBody, bool] | None:
+def _begun(key: int, version: int) -> tuple[Api, ReadBody, bool] | None:
+    api = TABLE[key]
     read = body_reader(api.name, version)
     return None if read is None else (api, read, request_schema(api.name, version).__flexible__)
 

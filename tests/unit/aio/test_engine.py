@@ -7,6 +7,7 @@ import asyncio
 import logging
 from typing import Any
 
+import async_solipsism
 import pytest
 
 from fencepost import host
@@ -15,11 +16,13 @@ from fencepost.host import broker as hosted
 from fencepost.host.broker import OnPartition
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
+from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import GroupConfig, Request, TimerFired, Unload
+from fencepost.protocol.settings import Settings
 from fencepost.store import AppendError
 
-from .scenes import SlowStore, commit, committed, join, offsets, play
+from .scenes import TOPIC, SlowStore, commit, committed, join, offsets, play
 
 REFUSED = AppendError(ErrorCode.KAFKA_STORAGE_ERROR)
 
@@ -282,3 +285,54 @@ def test_a_compaction_that_failed_is_not_the_last(monkeypatch: pytest.MonkeyPatc
 
     play(scene, Full())
     assert len(tried) > 1
+
+
+def test_a_write_that_is_not_durable_in_time_is_answered_when_its_own_time_is_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The timers of writes share one handle of the loop; each fires at its own time, unless its write is durable by
+    then (G-CFG-25, O-COMMIT-12)."""
+    store = SlowStore()
+    answered: dict[str, tuple[int, ErrorCode]] = {}
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        async with GroupBroker(store, Settings(offsets_commit_timeout_ms=40), topics=[TOPIC]) as groups:
+            began = loop.time()
+
+            def ask(group: str, offset: int) -> asyncio.Future[m.ResponseBody]:
+                answer = groups.submit(commit(group, offset), version=9)
+                answer.add_done_callback(lambda done: tell(f"{group} {offset}", done.result()))
+                return answer
+
+            def tell(name: str, body: m.ResponseBody) -> None:
+                assert isinstance(body, o.OffsetCommitResponse)
+                answered[name] = round((loop.time() - began) * 1_000), body.topics[0].partitions[0].error_code
+
+            store.slow = True
+            waiting = [ask("g", 1)]
+            await asyncio.sleep(0.01)
+            waiting += [ask("g", 2), ask("h", 1)]
+            await asyncio.sleep(0.01)
+            waiting += [ask("g", 3)]
+            await asyncio.sleep(0.025)
+            await store.land()
+            waiting += [ask("g", 4)]
+            await asyncio.sleep(0.01)
+            waiting += [ask("g", 5)]
+            await asyncio.wait(waiting)
+            await store.land()
+            assert offsets(groups, "g") == [5]
+
+    with asyncio.Runner(loop_factory=async_solipsism.EventLoop) as runner:
+        runner.run(main())
+    late, none = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NONE
+    assert answered == {
+        "g 1": (40, late),
+        "g 2": (45, none),
+        "h 1": (45, none),
+        "g 3": (45, none),
+        "g 4": (85, late),
+        "g 5": (95, late),
+    }
+    assert not caplog.records  # no timer that the coordinator had cancelled has fired

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
+from fencepost.protocol.frozen import quick
+
 from ..options import Limits
 from ..wire.frames import MalformedFrame
 from .memory import Memory
@@ -37,6 +39,7 @@ class Doing(Enum):
 Answer: TypeAlias = Callable[["Connection", bytes], Awaitable[bytes | None]]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Begun:
     """A request that was begun. When ``done`` has ended, ``answer`` returns the frame of the answer; None if it has

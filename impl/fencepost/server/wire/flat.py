@@ -51,7 +51,7 @@ class _Text:
 
     def __init__(self, head: str) -> None:
         self.lines = [head]
-        self.known: dict[str, Any] = {"V": uvarint, "U": _LENGTHS, "W": _length, "D": _identity, "C": _code}
+        self.known: dict[str, Any] = {"V": uvarint, "U": _LENGTHS, "W": _length, "D": _identity, "C": _NUMBERS}
         self.known |= {"pack": pack, "unpack": unpack_from}
         self.depth = 1
         self._names = 0
@@ -100,10 +100,15 @@ def _identity(value: bytes | None) -> bytes:
     return value
 
 
-def _code(value: int) -> int:
-    """Return the number of an error; that of UNKNOWN_SERVER_ERROR if Kafka does not have it."""
-    number = int(value)
-    return number if number in _CODES else ErrorCode.unknown_server_error.value
+class _Codes(dict[int, int]):
+    """From an error code of any kind to its number, which is that of an unknown error if Kafka does not have it."""
+
+    def __missing__(self, value: int) -> int:
+        number = int(value)
+        return number if number in _CODES else ErrorCode.unknown_server_error.value
+
+
+_NUMBERS: Final = _Codes({number: number for number in _CODES})
 
 
 @cache
@@ -362,7 +367,7 @@ def _write_field(text: _Text, row: _Row, field: Field, variable: str, hint: Any,
     elif field.kafka_type == "uuid":
         row.fixed("16s", f"D({variable})")
     elif field.kafka_type == "error_code":
-        row.fixed("h", f"C({variable})")
+        row.fixed("h", f"C[{variable}]")
     elif field.kafka_type in _WRITTEN:
         row.fixed(_WRITTEN[field.kafka_type], variable)
     else:
