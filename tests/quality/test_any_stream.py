@@ -12,8 +12,8 @@ from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from fencepost.coordinator import IllegalEvent, reversion
-from fencepost.coordinator.classic import draft, membership
-from fencepost.coordinator.classic.group import ClassicGroup
+from fencepost.coordinator.classic import membership
+from fencepost.coordinator.classic.group import ClassicGroup, GroupDraft
 from fencepost.coordinator.kernel import contract, timers
 from fencepost.coordinator.kernel.state import Status
 from fencepost.protocol import consumer_messages as c
@@ -301,7 +301,7 @@ PLANTED = {
     "an id may be had twice": lambda plant: plant.setitem(contract._CHECKS, ev.Request, anything),
     "any offset is replicated": lambda plant: plant.setitem(contract._CHECKS, ev.Appended, anything),
     "fields are not looked at": lambda plant: plant.setattr(contract, "fault", anything),
-    "no request is parked": lambda plant: plant.setattr(draft.GroupDraft, "_park", anything),
+    "no request is parked": lambda plant: plant.setattr(GroupDraft, "_park", anything),
     "a timer that fired stays": lambda plant: plant.setattr(
         timers.Timers, "fires", lambda those, key: those.armed(key)
     ),

@@ -8,7 +8,7 @@ from .replacement import Replacement
 C = Side.COORDINATOR
 JOIN, LEAVE, MEMBERSHIP = (f"coordinator/classic/{name}.py" for name in ("join", "leave", "membership"))
 REBALANCE, STATIC, EXPIRY = (f"coordinator/classic/{name}.py" for name in ("rebalance", "static", "expiry"))
-PROTOCOLS, DRAFT = (f"coordinator/classic/{name}.py" for name in ("protocols", "draft"))
+GROUP = "coordinator/classic/group.py"
 
 FAULTS = (
     Mutant(
@@ -108,7 +108,7 @@ FAULTS = (
     Mutant(
         "pending-ids-not-awaited", C, ("C-ST-23",), "",
         "the join phase ends although an id that was handed out has not come back",
-        (Replacement(DRAFT, "GroupDraft.all_joined", " and not self.pending_join", ""),),
+        (Replacement(GROUP, "GroupDraft.all_joined", " and not self.pending_join", ""),),
     ),
     Mutant(
         "parked-member-expires", C, ("C-TMR-07",), "",
@@ -155,7 +155,7 @@ FAULTS = (
         "the first member's favourite assignor is selected",
         (
             Replacement(
-                PROTOCOLS, "select",
+                MEMBERSHIP, "select",
                 "tied[0] if len(tied) == 1 else step.choices.protocol(group.group_id, tied)",
                 "next(iter(group.members.values())).protocols[0].name",
             ),
@@ -166,7 +166,7 @@ FAULTS = (
         "members are accepted with assignors that the others do not have",
         (
             Replacement(
-                PROTOCOLS, "supported",
+                MEMBERSHIP, "supported",
                 "any(group.support.get(protocol.name, 0) == size for protocol in protocols)",
                 "bool(protocols)",
             ),

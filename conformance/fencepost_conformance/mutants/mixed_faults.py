@@ -114,7 +114,7 @@ CLASSIC_MEMBERS = (
         "classic members are accepted with assignors that the others do not have",
         (
             Replacement(
-                JOIN, "_supported",
+                MEMBERS, "reject_if_protocol_is_not_supported",
                 "any(group.support.get(protocol.name, 0) == group.classic_members for protocol in protocols)",
                 "bool(protocols)",
             ),

@@ -144,7 +144,7 @@ FAULTS = (
                 "member = group.members.get(member_id)",
                 "member = group.members.get(member_id)\n"
                 "if member is not None:\n"
-                "    access.arm_session(step, group, member)\n"
+                "    step.timers.set(TimerKey(TimerKind.SESSION, group.group_id, member_id), member.session_timeout)\n"
                 "    return",
             ),
         ),
@@ -171,7 +171,7 @@ FAULTS = (
         (
             Replacement(
                 STATIC, "end_with_group",
-                "group = access.of_incarnation(step, done.group_id, done.incarnation)",
+                "group = find_incarnation(step, done.group_id, done.incarnation)",
                 "return completion.fail(step, number, operation, error)",
             ),
         ),
@@ -201,7 +201,7 @@ FAULTS = (
     Mutant(
         "no-session-timers-after-load", C, ("F-LOAD-04",), "",
         "after a fail-over no session timer runs",
-        (Replacement(LIFECYCLE, "loaded", "access.arm_session(step, group, member)", "pass"),),
+        (Replacement(LIFECYCLE, "loaded", "schedule_classic_session_timeout(step, group, member)", "pass"),),
     ),
     Mutant(
         "record-without-assignments", C, ("INV-REPLAY-01", "F-ORD-03"), "",

@@ -17,9 +17,8 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
-from .classic import access, rebalance
-from .classic.draft import GroupDraft
-from .classic.group import ClassicGroup
+from .classic import rebalance
+from .classic.group import ClassicGroup, GroupDraft, find_classic_group, keep_group, schedule_classic_session_timeout
 from .consumer import timers
 from .consumer.group import ConsumerGroup
 from .kernel import completion
@@ -86,11 +85,11 @@ def loaded(step: Step, event: Load) -> None:
         assert isinstance(loaded_group, ClassicGroup)
         group = GroupDraft(loaded_group)
         for member in group.members.values():
-            access.arm_session(step, group, member)  # F-LOAD-04
+            schedule_classic_session_timeout(step, group, member)  # F-LOAD-04
         if len(group.members) > step.settings.group_max_size:
             cause = RebalanceCause(RebalanceReason.OVER_CAPACITY, capacity=step.settings.group_max_size)
             rebalance.prepare(step, group, cause)
-            access.keep(step, group)
+            keep_group(step, group)
     expiry.schedule(step)  # F-LOAD-07
 
 
@@ -154,7 +153,7 @@ def unload(step: Step, event: Unload) -> None:
         return
     completion.unload(step, ErrorCode.NOT_COORDINATOR)
     for name in list(step.memory.groups):
-        group = access.find(step, name)
+        group = find_classic_group(step, name)
         if group is not None:
             _part(step, group)
     # Timers set by the callbacks would only find dead groups. Kafka leaves them set, which has no visible effect.

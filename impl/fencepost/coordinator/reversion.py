@@ -7,8 +7,7 @@ from fencepost.protocol.rebalances import RebalanceEnded
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
-from .classic import access
-from .classic.group import ClassicGroup
+from .classic.group import ClassicGroup, cancel_group_timers
 from .consumer import timers
 from .consumer.group import ConsumerGroup
 from .kernel import completion
@@ -70,7 +69,7 @@ def revert_groups(step: Step, base: int) -> None:
         elif now is not None:
             step.memory.undone[now.incarnation] = now
         if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
-            access.lose_timers(step, now)
+            cancel_group_timers(step, now)
             if isinstance(change.before, ConsumerGroup):
                 undo_downgrade(step, change.before)
     step.memory.replace(groups, step.memory.changes[: -len(lost)])

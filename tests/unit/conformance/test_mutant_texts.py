@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import fencepost
-from fencepost.coordinator.classic import draft, rebalance, sync
+from fencepost.coordinator.classic import rebalance, sync
+from fencepost.coordinator.classic.group import GroupDraft
 from fencepost.coordinator.consumer import target
 from fencepost.member.assignors.base import GroupMember
 from fencepost.member.assignors.range import RangeAssignor
@@ -95,7 +96,7 @@ def test_the_state_of_a_planted_fault_is_reset():
 def test_methods_properties_and_functions_that_vary_can_be_replaced():
     for file, where, before in (
         (SYNC, "AssignmentSent._is_current", "group.generation == self.generation"),
-        ("coordinator/classic/draft.py", "GroupDraft.all_joined", "not self.pending_join"),
+        ("coordinator/classic/group.py", "GroupDraft.all_joined", "not self.pending_join"),
         (SYNC, "starts_append", "not group.assignment_open"),
     ):
         with in_place([Replacement(file, where, before, "None")]):
@@ -103,7 +104,7 @@ def test_methods_properties_and_functions_that_vary_can_be_replaced():
     with in_place([Replacement(SYNC, "starts_append", "not group.assignment_open", "'what is meant'")]):
         group = type("Group", (), {"quirks": None})()
         assert sync.starts_append(group, group) == "what is meant"
-    assert draft.GroupDraft.all_joined.fget.__name__ == "all_joined"
+    assert GroupDraft.all_joined.fget.__name__ == "all_joined"
     assert target.stored.__wrapped__.__name__ == "stored"
 
 

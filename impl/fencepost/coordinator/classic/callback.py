@@ -11,7 +11,7 @@ from ..kernel.errors import append_error
 from ..kernel.replies import refusal
 from ..kernel.state import Operation
 from ..kernel.step import Step
-from . import access
+from .group import find_incarnation, keep_incarnation, schedule_classic_session_timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class GroupCallback(AppendCallback):
             return
         assert operation.request is not None
         step.reply(number, refusal(operation.request, append_error(ErrorCode.REQUEST_TIMED_OUT)))
-        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        group = find_incarnation(step, self.group_id, self.incarnation)
         for member in () if group is None else group.members.values():
             if number in (member.join, member.sync):
                 assert group is not None
                 group.put(member._replace(join=None, sync=None))
-                access.arm_session(step, group, member)
-                access.keep_incarnation(step, group)
+                schedule_classic_session_timeout(step, group, member)
+                keep_incarnation(step, group)
                 return

@@ -13,8 +13,8 @@ from ..kernel.causes import identities
 from ..kernel.errors import InternalError
 from ..kernel.step import Step
 from ..kernel.timer_table import Armed
-from . import access, membership, rebalance
-from .draft import GroupDraft
+from . import membership, rebalance
+from .group import GroupDraft, answer_join, find_classic_group, keep_group
 
 _UNKNOWN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 
@@ -22,7 +22,7 @@ _UNKNOWN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 def fired(step: Step, armed: Armed) -> None:
     """A session, the sync phase or the join phase of a group has expired (C-ST-24, C-TMR-06…09, C-SYNC-20)."""
     key = armed.key
-    group = access.find(step, key.group_id)
+    group = find_classic_group(step, key.group_id)
     if group is None:
         operations.timer_done(step)
         return
@@ -37,9 +37,9 @@ def fired(step: Step, armed: Armed) -> None:
             rebalance.complete(step, group)
     except InternalError:
         step.log.records.clear()  # no member gets an answer; the changes so far stay (C-ST-27)
-        access.keep(step, group)
+        keep_group(step, group)
         return
-    access.keep(step, group)
+    keep_group(step, group)
     operations.timer_done(step)
 
 
@@ -51,7 +51,7 @@ def _session(step: Step, group: GroupDraft, member_id: str) -> None:
         member = group.members.get(member_id)
         if member is None or (not member.is_new and (member.join is not None or member.sync is not None)):
             return  # C-TMR-07: a waiting member is not silent; the answer sets the timer again (C-TMR-14)
-        membership.answer_join(step, group, member, _UNKNOWN)
+        answer_join(step, group, member, _UNKNOWN)
         membership.remove(step, group, member_id)
         if group.state is not GroupState.PREPARING_REBALANCE:
             cause = RebalanceCause(

@@ -9,8 +9,8 @@ from fencepost.protocol.view import GroupState
 
 from ..kernel import operations
 from ..kernel.step import Step
-from . import access, membership
-from .group import ClassicGroup
+from . import membership
+from .group import ClassicGroup, schedule_classic_session_timeout
 
 _NONE = HeartbeatResponse(ErrorCode.NONE)
 _REBALANCE = HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -31,6 +31,6 @@ def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
     if error is not None:
         step.reply(request.id, HeartbeatResponse(error))
         return
-    access.arm_session(step, group, group.members[body.member_id])
+    schedule_classic_session_timeout(step, group, group.members[body.member_id])
     preparing = group.state is GroupState.PREPARING_REBALANCE
     operations.done(step, request, reply=_REBALANCE if preparing else _NONE)  # C-HB-11, C-HB-12

@@ -21,10 +21,9 @@ from ..kernel.persistent import with_element, without_element
 from ..kernel.replies import refusal
 from ..kernel.state import Operation
 from ..kernel.step import Step
-from . import access, membership, protocols, rebalance, records, static
+from . import membership, rebalance, records, static
 from .callback import GroupCallback
-from .draft import GroupDraft
-from .group import ClassicGroup, Member
+from .group import ClassicGroup, GroupDraft, Member, find_classic_group, keep_group
 
 #: From this version on a dynamic member must come back with the id that it got (C-JOIN-34).
 MEMBER_ID_REQUIRED_SINCE = 4
@@ -62,7 +61,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
 
     Authorization and similar checks are done before. ``before``: the group that a new group replaces.
     """
-    group = access.find(step, body.group_id)
+    group = find_classic_group(step, body.group_id)
     created = group is None
     if group is None:
         if body.member_id:
@@ -74,10 +73,10 @@ def join(step: Step, request: Request, body: JoinGroupRequest, before: Predecess
         replaced = _admit(step, request, body, group)
     except InternalError:
         step.log.records.clear()
-        access.keep(step, group)
+        keep_group(step, group)
         operations.broke(step, request)
         return
-    access.keep(step, group)
+    keep_group(step, group)
     if created:
         step.log.records += before.removed
         step.log.records.append(records.created_record(group, before.generation))  # F-ORD-01
@@ -109,7 +108,7 @@ def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDra
         _lose(step, group, known_as(step, group, body))
         step.reply(request.id, _refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, ""))  # C-JOIN-13
         go_on_without_refused(step, group)
-    elif not protocols.supported(step, group, body.protocol_type, body.protocols):
+    elif not membership.supported(step, group, body.protocol_type, body.protocols):
         step.reply(request.id, _refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))  # C-JOIN-31, C-JOIN-38b
     elif not member_id:
         return _join_new(step, request, body, group)

@@ -19,9 +19,8 @@ from ..kernel import operations
 from ..kernel.errors import InternalError
 from ..kernel.replies import leave_response
 from ..kernel.step import Step
-from . import access, membership, rebalance
-from .draft import GroupDraft
-from .group import Member
+from . import membership, rebalance
+from .group import GroupDraft, Member, answer_join, answer_sync, find_classic_group, keep_group
 
 _UNKNOWN_JOIN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 _UNKNOWN_SYNC = SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -32,7 +31,7 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
 
     Authorization and similar checks are done before.
     """
-    group = access.find(step, body.group_id)
+    group = find_classic_group(step, body.group_id)
     if group is None:
         rows = tuple(_row(entry, ErrorCode.UNKNOWN_MEMBER_ID) for entry in body.members)
         step.reply(request.id, leave_response(request.version, rows))  # C-LEAVE-03
@@ -47,10 +46,10 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
         if left and group.state is not GroupState.EMPTY:
             rebalance.prepare_or_complete(step, group, cause_of(body, left))  # C-LEAVE-20…22, C-LEAVE-28
     except InternalError:
-        access.keep(step, group)
+        keep_group(step, group)
         operations.broke(step, request)
         return
-    access.keep(step, group)
+    keep_group(step, group)
     operations.done(step, request, reply=leave_response(request.version, rows))  # C-LEAVE-23
 
 
@@ -76,7 +75,7 @@ def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> MemberIden
     (identity,) = membership.named(group, [member_id])
     member = group.members.get(member_id)
     if member is not None:  # C-LEAVE-14; otherwise it is pending (C-LEAVE-12, C-LEAVE-27)
-        member = membership.answer_join(step, group, member, _UNKNOWN_JOIN)
+        member = answer_join(step, group, member, _UNKNOWN_JOIN)
         answer_parked_sync(step, group, member)
     membership.remove(step, group, member_id)
     return identity
@@ -85,7 +84,7 @@ def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> MemberIden
 @varies
 def answer_parked_sync(step: Step, group: GroupDraft, member: Member) -> None:
     """The SyncGroup of a leaving member is answered UNKNOWN_MEMBER_ID, like its JoinGroup (C-LEAVE-24)."""
-    membership.answer_sync(step, group, member, _UNKNOWN_SYNC)
+    answer_sync(step, group, member, _UNKNOWN_SYNC)
 
 
 def _row(entry: LeaveGroupMember, error: ErrorCode) -> LeaveGroupMemberResponse:

@@ -1,4 +1,5 @@
-"""Adding, removing, validating and answering members: the parts that all handlers share."""
+"""The parts that all handlers of classic groups share: members, and the protocol that they agree on (C-JOIN-60…63,
+C-JOIN-72)."""
 
 from __future__ import annotations
 
@@ -6,16 +7,16 @@ from collections.abc import Iterable
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
-from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinGroupResponse, Protocol
 from fencepost.protocol.rebalances import MemberIdentity
 from fencepost.protocol.view import GroupState
+from fencepost.quirks import varies
 
 from ..kernel.causes import identities
 from ..kernel.errors import InternalError
 from ..kernel.persistent import without_element
 from ..kernel.step import Step
-from .draft import GroupDraft
-from .group import ClassicGroup, Member
+from .group import ClassicGroup, GroupDraft, Member
 
 
 def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode | None:
@@ -61,26 +62,6 @@ def remove(step: Step, group: GroupDraft, member_id: str) -> None:
         )
     group.pending_join = without_element(group.pending_join, member_id)
     group.pending_sync = without_element(group.pending_sync, member_id)
-
-
-def answer_join(step: Step, group: GroupDraft, member: Member, body: JoinGroupResponse) -> Member:
-    """Answer the parked JoinGroup of a member, if it has one; the member no longer waits then."""
-    if member.join is None:
-        return member
-    step.reply(member.join, body)
-    member = member._replace(join=None)
-    group.put(member)
-    return member
-
-
-def answer_sync(step: Step, group: GroupDraft, member: Member, body: SyncGroupResponse) -> Member:
-    """The same for the parked SyncGroup."""
-    if member.sync is None:
-        return member
-    step.reply(member.sync, body)
-    member = member._replace(sync=None)
-    group.put(member)
-    return member
 
 
 def members_for_leader(group: GroupDraft) -> tuple[JoinGroupMember, ...]:
@@ -129,3 +110,45 @@ def update(group: GroupDraft, member: Member, request: Request, body: JoinGroupR
 def rebalance_timeout(request: Request, body: JoinGroupRequest) -> int:
     """The rebalance timeout of a JoinGroup in ms; version 0 has none, so its session timeout (G-WIRE-01)."""
     return body.session_timeout_ms if request.version == 0 else body.rebalance_timeout_ms
+
+
+def supported(step: Step, group: GroupDraft, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
+    """Whether a member with this list may be in the group: all members must share one of its protocols (C-JOIN-60)."""
+    if not can_be_counted(step, protocols):
+        return False
+    if group.state is GroupState.EMPTY:
+        return protocol_type != "" and bool(protocols)
+    if group.protocol_type is None or group.protocol_type != protocol_type:
+        return False
+    size = len(group.members)
+    return any(group.support.get(protocol.name, 0) == size for protocol in protocols)
+
+
+@varies
+def can_be_counted(step: Step, protocols: tuple[Protocol, ...]) -> bool:
+    """Whether each name is listed once, so that counting names is counting members (C-JOIN-72)."""
+    return len({each.name for each in protocols}) == len(protocols)
+
+
+@varies
+def adopt(step: Step, group: GroupDraft) -> None:
+    """Elect the protocol of the members; its metadata is not checked (C-JOIN-63)."""
+    group.protocol_name = select(step, group)
+    group.learn_subscriptions()
+
+
+def select(step: Step, group: GroupDraft) -> str:
+    """Each member votes for the first protocol of its list that every member supports; most votes win (C-JOIN-63)."""
+    size = len(group.members)
+    candidates = {name for name, count in group.support.items() if count == size}
+    votes: dict[str, int] = {}
+    for member in group.members.values():
+        for protocol in member.protocols:
+            if protocol.name in candidates:
+                votes[protocol.name] = votes.get(protocol.name, 0) + 1
+                break
+        else:
+            raise InternalError  # C-JOIN-72
+    most = max(votes.values())
+    tied = [name for name, count in votes.items() if count == most]
+    return tied[0] if len(tied) == 1 else step.choices.protocol(group.group_id, tied)

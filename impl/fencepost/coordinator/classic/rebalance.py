@@ -37,8 +37,8 @@ from ..kernel.numbers import next_epoch
 from ..kernel.persistent import frozen_set
 from ..kernel.step import Step
 from ..kernel.timer_table import InitialDelay
-from . import access, membership, protocols, records
-from .draft import GroupDraft
+from . import membership, records
+from .group import GroupDraft, schedule_classic_session_timeout
 
 EMPTY, PREPARING, COMPLETING, STABLE = (
     GroupState.EMPTY,
@@ -116,7 +116,7 @@ def complete(step: Step, group: GroupDraft) -> None:
     group.generation = next_epoch(group.generation)  # C-ST-21; before anything that can fail (C-ST-27)
     forget_newcomers(step, group)
     if group.members:
-        protocols.adopt(step, group)
+        membership.adopt(step, group)
         group.enter(COMPLETING, step.at_ms)
         step.rebalances.append(
             GenerationBegan(
@@ -151,7 +151,7 @@ def _answer_all(step: Step, group: GroupDraft) -> None:
         if member.join is not None:
             step.reply(member.join, membership.current_generation(group, member.member_id))
         group.put(member._replace(join=None, is_new=False))
-        access.arm_session(step, group, member)
+        schedule_classic_session_timeout(step, group, member)
     group.pending_sync = frozen_set(group.members)
     step.timers.set(TimerKey(TimerKind.SYNC, group.group_id), group.rebalance_timeout)  # C-TMR-02
 
@@ -184,7 +184,7 @@ def propagate_error(step: Step, group: GroupDraft, error: ErrorCode) -> None:
     for member in list(group.members.values()):
         if member.sync is not None:
             step.reply(member.sync, refusal)
-            access.arm_session(step, group, member)
+            schedule_classic_session_timeout(step, group, member)
         group.put(member._replace(assignment=b"", sync=None))
 
 
@@ -202,7 +202,7 @@ def propagate_assignment(step: Step, group: GroupDraft, assignments: Mapping[str
                     assignment=assignment,
                 ),
             )
-            access.arm_session(step, group, member)
+            schedule_classic_session_timeout(step, group, member)
         group.put(member._replace(assignment=assignment, sync=None))
     group.assignment_open = False
     group.enter(STABLE, step.at_ms)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 
 from ..kernel.errors import InternalError
-from .draft import GroupDraft
+from .group import GroupDraft
 
 #: The value of a missing timestamp in the log (F-REC-12).
 NO_TIMESTAMP = -1

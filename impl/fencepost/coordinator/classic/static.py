@@ -23,10 +23,9 @@ from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import with_element, without_element
 from ..kernel.state import Operation
 from ..kernel.step import Step
-from . import access, membership, protocols, rebalance, records
+from . import membership, rebalance, records
 from .callback import GroupCallback
-from .draft import GroupDraft
-from .group import Member
+from .group import GroupDraft, Member, answer_join, find_incarnation, keep_incarnation, schedule_classic_session_timeout
 
 #: From this version on a returning leader learns that it leads, and that it must not assign (KIP-814, C-STATIC-04).
 SKIP_ASSIGNMENT_SINCE = 9
@@ -47,19 +46,19 @@ class MemberReplaced(GroupCallback):
 
     def replicated(self, step: Step, request: Request) -> None:
         """Answer the member, if it still waits (C-STATIC-04, C-STATIC-05)."""
-        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        group = find_incarnation(step, self.group_id, self.incarnation)
         if group is not None:
             _tell(step, group, self, request)
-            access.keep_incarnation(step, group)
+            keep_incarnation(step, group)
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
         """Restore the old id of the member, with its earlier protocols (C-STATIC-06)."""
-        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        group = find_incarnation(step, self.group_id, self.incarnation)
         if group is not None:
             assert request is not None
             if _put_back(step, group, self):
                 _refuse(step, group, self, request, error)
-            access.keep_incarnation(step, group)
+            keep_incarnation(step, group)
 
     def unloaded(self, step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
         """Answer only the sender of the request (F-UNLOAD-01)."""
@@ -70,13 +69,13 @@ class MemberReplaced(GroupCallback):
 def end_with_group(step: Step, done: MemberReplaced, number: int, operation: Operation, error: ErrorCode) -> None:
     """The partition is lost, and the group with it, but the record may survive. So nothing is undone, and only the
     sender of the request is answered, if it still waits (F-UNLOAD-01)."""
-    group = access.of_incarnation(step, done.group_id, done.incarnation)
+    group = find_incarnation(step, done.group_id, done.incarnation)
     request = operation.request
     member = None if group is None else group.members.get(done.new_id)
     if group is not None and member is not None and request is not None and member.join == request.id:
         group.put(member._replace(join=None))
         _refuse(step, group, done, request, error)
-        access.keep_incarnation(step, group)
+        keep_incarnation(step, group)
     completion.close(step, number)
 
 
@@ -92,9 +91,9 @@ def replace(
     instance_id = group.members[old_id].instance_id
     assert instance_id is not None
     old = _exchange(step, group, instance_id, old_id, new_id)
-    access.arm_session(step, group, old)  # with the old timeout (C-STATIC-20)
+    schedule_classic_session_timeout(step, group, old)  # with the old timeout (C-STATIC-20)
     membership.update(group, old, request, body)
-    if group.state is GroupState.STABLE and protocols.select(step, group) == group.protocol_name:
+    if group.state is GroupState.STABLE and membership.select(step, group) == group.protocol_name:
         assignments = {member.member_id: member.assignment for member in group.members.values()}
         step.log.records.append(records.group_record(group, assignments))  # C-STATIC-03, C-STATIC-07, C-STATIC-21
         return MemberReplaced(
@@ -127,13 +126,13 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
         step.reply(old.join, JoinGroupResponse(fenced, protocol_name=None, member_id=old_id))
     if old.sync is not None:
         step.reply(old.sync, SyncGroupResponse(fenced))
+    hand_over_sync(step, group, old_id, new_id)
     group.discard(old_id)
     member = old._replace(member_id=new_id, is_new=False, join=None, sync=None, restored=False)
     group.put(member)
     if group.leader == old_id:
         group.leader = new_id
     group.map_instance(instance_id, new_id)
-    hand_over_sync(step, group, old_id, new_id)
     return member
 
 
@@ -168,7 +167,7 @@ def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request)
         member_id=done.new_id,
         members=rows,
     )
-    membership.answer_join(step, group, member, body)
+    answer_join(step, group, member, body)
 
 
 def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
@@ -178,7 +177,7 @@ def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
         return False
     old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)._replace(restored=True)
     group.put(old)
-    access.arm_session(step, group, old)
+    schedule_classic_session_timeout(step, group, old)
     return True
 
 

@@ -16,9 +16,9 @@ from ..kernel import operations
 from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import without_element
 from ..kernel.step import Step
-from . import access, membership, rebalance, records
+from . import membership, rebalance, records
 from .callback import GroupCallback
-from .draft import GroupDraft
+from .group import GroupDraft, find_classic_group, find_incarnation, keep_group, keep_incarnation
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class AssignmentSent(GroupCallback):
     def replicated(self, step: Step, request: Request) -> None:
         """Hand out the assignment, unless a later generation has begun: then it is ignored here, although it is in the
         log (C-SYNC-21, C-SYNC-23, F-SURV-05)."""
-        group = access.of_incarnation(step, self.group_id, self.incarnation)
+        group = find_incarnation(step, self.group_id, self.incarnation)
         if group is not None and self._is_current(group):
             rebalance.propagate_assignment(step, group, self.assignments)
-            access.keep_incarnation(step, group)
+            keep_incarnation(step, group)
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
         """Answer the members, which join again, unless a later generation has begun (C-SYNC-22, C-SYNC-23)."""
@@ -46,7 +46,7 @@ class AssignmentSent(GroupCallback):
             )
             rebalance.propagate_error(step, group, append_error(error))
             rebalance.prepare(step, group, cause)
-            access.keep_incarnation(step, group)
+            keep_incarnation(step, group)
 
     def _is_current(self, group: GroupDraft) -> bool:
         return group.state is GroupState.COMPLETING_REBALANCE and group.generation == self.generation
@@ -56,7 +56,7 @@ class AssignmentSent(GroupCallback):
 def not_assigned(step: Step, group_id: str, incarnation: int) -> GroupDraft | None:
     """The group whose assignment is not in the log. It was created by an earlier record (C-JOIN-16), so it still
     exists."""
-    return access.of_incarnation(step, group_id, incarnation)
+    return find_incarnation(step, group_id, incarnation)
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
@@ -65,7 +65,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
 
     Authorization and similar checks are done before.
     """
-    group = access.find(step, body.group_id)
+    group = find_classic_group(step, body.group_id)
     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _invalid(group, body)
     if group is None or error is not None:
         step.reply(request.id, SyncGroupResponse(error or ErrorCode.UNKNOWN_MEMBER_ID))
@@ -81,7 +81,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
             try:
                 sent = _send_assignment(step, group, body)
             except InternalError:
-                access.keep(step, group)
+                keep_group(step, group)
                 operations.broke(step, request)
                 return
     else:
@@ -95,7 +95,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
                 assignment=member.assignment,
             ),
         )  # C-SYNC-18
-    access.keep(step, group)
+    keep_group(step, group)
     operations.done(step, request, callback=sent)
 
 

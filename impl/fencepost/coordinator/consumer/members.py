@@ -16,8 +16,10 @@ from fencepost.protocol.consumer_messages import (
     TopicPartitions,
 )
 from fencepost.protocol.consumer_view import MemberState
+from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
+from fencepost.protocol.messages import Protocol
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
@@ -54,6 +56,16 @@ def reject_if_group_is_full(step: Step, group: ConsumerGroup, member_id: str, in
 def has_a_place(step: Step, group: ConsumerGroup, instance_id: str | None) -> bool:
     """Whether a member with an unknown id needs no other place, but that of its instance (M-VAL-28)."""
     return instance_id in group.static_members
+
+
+def reject_if_protocol_is_not_supported(
+    group: ConsumerGroup, protocol_type: str, protocols: tuple[Protocol, ...]
+) -> None:
+    """All classic members must support one of the protocols of a JoinGroup; a name that is listed twice counts twice
+    (X-JOIN-04, C-JOIN-72). Raises ``Refused``."""
+    supported = any(group.support.get(protocol.name, 0) == group.classic_members for protocol in protocols)
+    if protocol_type != PROTOCOL_TYPE or not supported:
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def get_or_create_member(step: Step, group: ConsumerGroup, body: ConsumerGroupHeartbeatRequest) -> Found:

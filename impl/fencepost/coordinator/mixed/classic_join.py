@@ -7,7 +7,7 @@ from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, Subscription, decode_subscription
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
-from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Protocol
+from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.settings import MigrationPolicy
 from fencepost.quirks import varies
 
@@ -49,8 +49,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     name, instance_id, fresh = body.group_id, body.group_instance_id, not body.member_id
     member_id = body.member_id or step.choices.uuid()  # X-JOIN-02
     members.reject_if_group_is_full(step, group, member_id, instance_id)  # X-JOIN-03
-    if body.protocol_type != PROTOCOL_TYPE or not _supported(group, body.protocols):
-        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-JOIN-04
+    members.reject_if_protocol_is_not_supported(group, body.protocol_type, body.protocols)  # X-JOIN-04
     if fresh and instance_id is None and request.version >= MEMBER_ID_REQUIRED_SINCE:
         step.reply(request.id, JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))  # X-JOIN-05
         operations.done(step, request)
@@ -59,7 +58,6 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     # 2. Get the member or create it, and give it the values of the request. A static member may replace another one.
     found = members.get_or_create_classic_member(group, member_id, instance_id, fresh=fresh)
     old = found.member
-    last = downgrade.is_last(step, group, instance_id)
     subscription = _subscription(step, body)
     owned = owned_by(step, group, body.member_id, subscription)
     new = _updated(request, body, old, subscription)
@@ -74,6 +72,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     written = [*member_records, *regex.records, *bumped.records]
 
     # 5. If it replaces the last member of the consumer protocol, the group becomes a classic one.
+    last = downgrade.is_last(step, group, instance_id)
     if last is not None:
         replaced = downgrade.Replaced(last, new, owned, bumped.epoch, has_subscription_changed)
         downgrade.by_replacement(step, request, group, replaced, written)
@@ -122,12 +121,6 @@ def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
         protocol_name=name,
         member_id=member.member_id,
     )
-
-
-def _supported(group: ConsumerGroup, protocols: tuple[Protocol, ...]) -> bool:
-    """Whether all classic members support one of the protocols; a name that is listed twice counts twice (X-JOIN-04,
-    C-JOIN-72)."""
-    return any(group.support.get(protocol.name, 0) == group.classic_members for protocol in protocols)
 
 
 def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:

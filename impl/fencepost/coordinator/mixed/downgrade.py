@@ -19,11 +19,9 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
-from ..classic import access as classic_access
-from ..classic import protocols, rebalance
+from ..classic import membership, rebalance
 from ..classic import records as classic_records
-from ..classic.draft import GroupDraft
-from ..classic.group import ClassicGroup, Member
+from ..classic.group import ClassicGroup, GroupDraft, Member, keep_group, schedule_classic_session_timeout
 from ..classic.join import GroupCreated
 from ..consumer import records, timers
 from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
@@ -87,7 +85,7 @@ def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str], cau
     draft = _group(step, group, members, group.epoch, {})
     _exchange(step, group, draft, records.removed_group(group))
     rebalance.prepare(step, draft, cause, converted=True)  # X-DOWN-06
-    classic_access.keep(step, draft)
+    keep_group(step, draft)
 
 
 def by_replacement(
@@ -154,13 +152,13 @@ def join_rebalance(
     """Park the joiner in the first rebalance of the classic group, like any member that joins (X-DOWN-23)."""
     draft.put(draft.members[joiner.member_id]._replace(join=request.id))
     rebalance.prepare(step, draft, cause, converted=True)
-    classic_access.keep(step, draft)
+    keep_group(step, draft)
     operations.done(step, request, callback=GroupCreated(draft.group_id, draft.incarnation))
 
 
 def go_on(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember) -> None:
     """The joiner gets its generation when that is in the log, then fetches its assignment (X-DOWN-24)."""
-    classic_access.keep(step, draft)
+    keep_group(step, draft)
     assert joiner.classic is not None
     reply = JoinGroupResponse(
         ErrorCode.NONE,
@@ -230,7 +228,7 @@ def _group(
             draft.map_instance(member.instance_id, member.member_id)
     older = [member_id for member_id in draft.members if member_id not in heirs] or list(draft.members)
     draft.leader = older[0] if len(older) == 1 else step.choices.leader(group.group_id, older)
-    protocols.adopt(step, draft)
+    membership.adopt(step, draft)
     for each in list(draft.members.values()):
         share = share_of(step, group, by_id[each.member_id], heirs.get(each.member_id, each.member_id))
         try:
@@ -255,7 +253,7 @@ def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: Sequ
     step.log.records += [*written, classic_records.group_record(draft, assignments)]
     give_way(step, group.group_id, draft.freeze())
     for member in draft.members.values():
-        classic_access.arm_session(step, draft, member)
+        schedule_classic_session_timeout(step, draft, member)
     end_timers(step, group)
 
 

@@ -26,10 +26,8 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
-from ..classic import access, membership
 from ..classic import records as classic_records
-from ..classic.draft import GroupDraft
-from ..classic.group import ClassicGroup, Member
+from ..classic.group import ClassicGroup, GroupDraft, Member, answer_join, answer_sync, keep_group
 from ..consumer import records
 from ..consumer.group import ConsumerGroup, ConsumerMember, Share, new_group
 from ..consumer.group_epoch import TopicsLook
@@ -148,9 +146,9 @@ def answer_parked(step: Step, group: ClassicGroup) -> None:
     draft = GroupDraft(group)
     error = ErrorCode.REBALANCE_IN_PROGRESS
     for member in list(draft.members.values()):
-        left = membership.answer_join(step, draft, member, JoinGroupResponse(error, member_id=member.member_id))
-        membership.answer_sync(step, draft, left, SyncGroupResponse(error))
-    access.keep(step, draft)
+        left = answer_join(step, draft, member, JoinGroupResponse(error, member_id=member.member_id))
+        answer_sync(step, draft, left, SyncGroupResponse(error))
+    keep_group(step, draft)
 
 
 def watch(step: Step, group: ClassicGroup) -> None:

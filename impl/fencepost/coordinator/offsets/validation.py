@@ -8,9 +8,8 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
-from ..classic import access as classic_access
 from ..classic import membership
-from ..classic.group import ClassicGroup
+from ..classic.group import ClassicGroup, schedule_classic_session_timeout
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..kernel.errors import Refused
 from ..kernel.state import Group
@@ -65,7 +64,7 @@ def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older 
     _require_generation(group, who)
     if group.state is GroupState.COMPLETING_REBALANCE:
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)  # O-COMMIT-27
-    classic_access.arm_session(step, group, group.members[who.member_id])  # O-COMMIT-28
+    schedule_classic_session_timeout(step, group, group.members[who.member_id])  # O-COMMIT-28
     return None
 
 

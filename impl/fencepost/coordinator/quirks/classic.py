@@ -7,9 +7,8 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest, Protocol
 from fencepost.quirks import intended, quirk
 
-from ..classic import access, join, leave, protocols, rebalance, static, sync
-from ..classic.draft import GroupDraft
-from ..classic.group import ClassicGroup, Member
+from ..classic import join, leave, membership, rebalance, static, sync
+from ..classic.group import ClassicGroup, GroupDraft, Member, cancel_group_timers
 from ..kernel import completion
 from ..kernel.errors import InternalError
 from ..kernel.state import Operation
@@ -38,21 +37,21 @@ def newcomers_stay_new(step: Step, group: GroupDraft) -> None:
     although no new member has joined (C-JOIN-71)."""
 
 
-@quirk("fault_duplicate_protocol_accepted", of=protocols.can_be_counted)
+@quirk("fault_duplicate_protocol_accepted", of=membership.can_be_counted)
 def duplicates_count_twice(step: Step, protocols: tuple[Protocol, ...]) -> bool:
     """A protocol that is listed twice counts for two members, so it never counts as common to all: no protocol is
     elected, and the group stays in its join phase without a timer (C-JOIN-72)."""
     return True
 
 
-@quirk("fault_bad_subscription_is_thrown", of=protocols.adopt)
+@quirk("fault_bad_subscription_is_thrown", of=membership.adopt)
 def fails_by_bad_lengths(step: Step, group: GroupDraft) -> None:
     """Kafka reads the topics that the members of a new generation subscribe to. Impossible lengths raise an exception
     that is not caught: the generation is used up, and its members are never answered (C-ST-27, G-DATA-10)."""
     _adopt_and_read(step, group, lengths_throw=True)
 
 
-@quirk("fault_duplicate_protocol_accepted", of=protocols.adopt)
+@quirk("fault_duplicate_protocol_accepted", of=membership.adopt)
 def fails_by_missing_metadata(step: Step, group: GroupDraft) -> None:
     """The same if a member does not have the protocol, which others list often enough to make up for it (C-JOIN-72,
     C-ST-27)."""
@@ -61,7 +60,7 @@ def fails_by_missing_metadata(step: Step, group: GroupDraft) -> None:
 
 def _adopt_and_read(step: Step, group: GroupDraft, *, lengths_throw: bool) -> None:
     before = group.subscriptions
-    intended(protocols.adopt)(step, group)
+    intended(membership.adopt)(step, group)
     name = group.protocol_name
     if group.protocol_type == PROTOCOL_TYPE:
         offered = {member.member_id: member.metadata(name) for member in group.members.values()}
@@ -116,7 +115,7 @@ def counts_off_another(step: Step, group: GroupDraft, done: static.MemberReplace
     intended(static.offer_as_before)(step, group, done)
 
 
-@quirk("fault_timers_outlive_reverted_group", of=access.lose_timers)
+@quirk("fault_timers_outlive_reverted_group", of=cancel_group_timers)
 def timers_outlive_group(step: Step, group: ClassicGroup) -> None:
     """The timers of a group that a failed append removes stay set, and act on the next group of that name
     (C-TMR-12)."""

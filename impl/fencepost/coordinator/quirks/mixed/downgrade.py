@@ -9,7 +9,7 @@ from fencepost.protocol.rebalances import RebalanceCause
 from fencepost.quirks import intended, quirk, varies
 
 from ...classic import rebalance
-from ...classic.draft import GroupDraft
+from ...classic.group import GroupDraft
 from ...consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
 from ...kernel.errors import InternalError
 from ...kernel.step import Step

@@ -6,10 +6,8 @@ from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import Producer
 from fencepost.quirks import quirk
 
-from ...classic import access as classic_access
 from ...classic import sync
-from ...classic.draft import GroupDraft
-from ...classic.group import ClassicGroup
+from ...classic.group import ClassicGroup, GroupDraft, find_incarnation
 from ...consumer.group import ConsumerMember
 from ...kernel.errors import Refused
 from ...kernel.step import Step
@@ -31,7 +29,7 @@ def acts_on_what_is_gone(step: Step, group_id: str, incarnation: int) -> GroupDr
     group = step.memory.undone.get(incarnation)
     if isinstance(group, ClassicGroup):
         return GroupDraft(group)
-    return classic_access.of_incarnation(step, group_id, incarnation)
+    return find_incarnation(step, group_id, incarnation)
 
 
 @quirk("old_no_assignment_epochs", of=validation.with_older_epoch)
