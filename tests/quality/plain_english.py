@@ -33,6 +33,8 @@ PLACES: Final = (
 RATE: Final = 0.3
 #: a file may have one phrase, and one more for each 1,000 words
 PER_FILE: Final = 1_000
+#: Places that still have too many phrases; ``complaints`` leaves them out. A test fails for an entry without need.
+NOT_YET: Final = ("docs/glossary.md",)
 _START: Final = r"(?:(?<=[.;:!?] )|(?<=[.;:!?]\n)|(?<=\n\n)|^[ ]*(?:[-*#|]+[ ]|\d+[.][ ])?)"
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z'-]+")
 _NOT_PROSE: Final = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -114,7 +116,7 @@ def phrases() -> tuple[Phrase, ...]:
 
 
 def found(passage: Passage, path: str) -> Iterator[Hit]:
-    """The phrases to avoid in one passage."""
+    """Yield the phrases to avoid in one passage."""
     for phrase in phrases():
         if phrase.names and not passage.is_name:
             continue
@@ -143,7 +145,7 @@ def _of_tla(text: str) -> Iterator[Passage]:
 
 
 def _comments(text: str) -> Iterator[Passage]:
-    """Comments, those on consecutive lines as one passage."""
+    """Yield comments, those on consecutive lines as one passage."""
     line, block = 0, [""]
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.COMMENT:
@@ -179,15 +181,15 @@ def read(path: Path, root: Path = ROOT) -> File:
 
 
 def paths(places: Iterable[str] = PLACES, root: Path = ROOT) -> Iterator[Path]:
-    """The files with prose in these places, in order."""
+    """Yield the files with prose in these places, in order."""
     for place in places:
         top = root / place
         yield from [top] if top.is_file() else sorted(each for each in top.rglob("*") if each.suffix in _READERS)
 
 
-def complaints(files: Iterable[File]) -> list[str]:
-    """What is beyond the limits: the phrases of each file that has too many, and the rate over all files."""
-    files = list(files)
+def complaints(files: Iterable[File], not_yet: tuple[str, ...] = NOT_YET) -> list[str]:
+    """Return the excess over the limits: the phrases of each file that has too many, and the rate over all files."""
+    files = [file for file in files if not file.path.startswith(not_yet or "/")]
     lines = [str(hit) for file in files if len(file.hits) > file.allowed for hit in file.hits]
     words, hits = sum(file.words for file in files), sum(len(file.hits) for file in files)
     if 1_000 * hits > RATE * words:
@@ -196,8 +198,14 @@ def complaints(files: Iterable[File]) -> list[str]:
 
 
 def main(places: list[str]) -> int:
-    """Print each phrase that was found, and the limits that were passed; the exit status is 1 if there are any."""
-    files = [read(path.resolve()) for path in paths(places or PLACES, Path.cwd() if places else ROOT)]
+    """Print each phrase that was found, and each excess over the limits; the exit status is 1 if there is one."""
+    root = Path.cwd() if places else ROOT
+    for place in places:
+        path = root / place
+        if not path.is_dir() and not (path.is_file() and path.suffix in _READERS):
+            print(f"{place} is neither a folder nor a file with the suffix {', '.join(_READERS)}")
+            return 2
+    files = [read(path.resolve()) for path in paths(places or PLACES, root)]
     beyond = complaints(files)
     for line in dict.fromkeys([*(str(hit) for file in files for hit in file.hits), *beyond]):
         print(line)

@@ -55,8 +55,8 @@ class Desk(Protocol):
 
 
 class Clerk:
-    """Commits what its program owns, again and again, and fetches offsets for new partitions. ``done``: partitions with
-    an acknowledged commit since the environment became quiet."""
+    """A client that commits the partitions of its program repeatedly, and fetches offsets for new ones. ``done``:
+    partitions with an acknowledged commit since the environment became quiet."""
 
     def __init__(self, desk: Desk, host: AnyHost) -> None:
         self.desk = desk
