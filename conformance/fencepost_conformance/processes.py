@@ -3,12 +3,16 @@
 Ctrl-C reaches every process of a terminal, SIGTERM often only the one that was started by hand. Workers ignore Ctrl-C;
 the process that started them ends them at either signal, since a worker may need minutes to finish and its result is
 no longer needed. They start with the signal blocked, because they import for a long time before they could ignore it.
+
+Neither signal interrupts the start of a worker. A worker whose start was cut short would be in no list of processes: it
+would wait for work for ever, and so would a reader of the command's output, which the worker has inherited.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -29,11 +33,30 @@ class _Worker(SpawnProcess):
             sys.exit(1)
 
     def start(self) -> None:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child inherits what is blocked
-        try:
-            super().start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with _put_off(signal.SIGINT, signal.SIGTERM):
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child inherits what is blocked
+            try:
+                super().start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _put_off(*numbers: signal.Signals) -> Iterator[None]:
+    """Handle these signals after the block. Blocking them is not enough: another thread takes a blocked signal, and the
+    main thread raises the exception nevertheless. Only the main thread does, so other threads need nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 class _Context(SpawnContext):

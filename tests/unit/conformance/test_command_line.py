@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -27,10 +26,11 @@ from fencepost_conformance.verdict import Verdict
 ROOT = Path(__file__).parents[3]
 
 PROGRAM = "import sys; from fencepost_conformance.cli import main; sys.argv = ['fencepost', *sys.argv[1:]]; main()"
-#: a shell that starts a command in the background makes it ignore Ctrl-C; this restores the default
+#: a shell that starts a command in the background makes it ignore Ctrl-C; this restores the default. The command
+#: reports its progress often, so that a test knows where it is.
 ATTENTIVE = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    f"import fencepost_conformance.commands.check; print('ready', flush=True); {PROGRAM}"
+    f"from fencepost_conformance import console; console.EVERY = 0.1; {PROGRAM}"
 )
 
 
@@ -74,9 +74,10 @@ def test_ctrl_c_ends_a_command_and_its_workers_and_reports_the_progress(workers:
         text=True,
         start_new_session=True,
     ) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == "ready\n"
-        time.sleep(2)
+        assert running.stderr is not None
+        for line in running.stderr:
+            if not line.startswith("checking: "):  # it names a configuration that is being explored, or was
+                break
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         said, complained = running.communicate(timeout=120)
     assert running.returncode == 2
