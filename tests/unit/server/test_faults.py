@@ -173,7 +173,8 @@ def test_workers_live_through_a_plan_that_is_drawn(protocol: str) -> None:
         committed = dict.fromkeys((TopicPartition("orders", number) for number in range(6)), 0)
 
         async def works(groups: Groups) -> None:
-            options: Any = {"request_timeout_ms": 500}
+            # a lost answer to JoinGroup is awaited for the rebalance timeout and 5 s (G-CFG-50), by default 305 s
+            options: Any = {"request_timeout_ms": 500, "rebalance_timeout_ms": 3_000}
             if protocol == "classic":
                 options |= {"session_timeout_ms": 3_000, "heartbeat_interval_ms": 100}
             async with groups.worker("team", ["orders"], protocol=protocol, **options) as worker:  # type: ignore[arg-type]

@@ -19,10 +19,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -268,9 +269,8 @@ def nursery() -> Iterator[Nursery]:
     made.close()
 
 
-def kills(nursery: Nursery, path: Path, seeds: range, fault: str | None = None) -> Account:
+def kills(nursery: Nursery, path: Path, seeds: Iterable[int], account: Account, fault: str | None = None) -> None:
     logging.disable(logging.ERROR)
-    account = Account()
     try:
         for seed in seeds:
             random = Random(f"kill {seed}")
@@ -278,20 +278,26 @@ def kills(nursery: Nursery, path: Path, seeds: range, fault: str | None = None) 
             account.check(asyncio.run(load(path)))
     finally:
         logging.disable(logging.NOTSET)
-    return account
 
 
 def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(nursery: Nursery, tmp_path: Path) -> None:
-    account = kills(nursery, tmp_path / "groups.db", range(100, 125))
-    assert account.acknowledged > 100
-    assert account.refusals > 0
-    assert account.compacted > 0
+    """25 kills, and more until a compaction and a full disk were among them. Threads do these beside the traffic, so
+    their number depends on the machine's load."""
+    account = Account()
+
+    def happened() -> bool:
+        return account.acknowledged > 100 and account.refusals > 0 and account.compacted > 0
+
+    kills(nursery, tmp_path / "groups.db", range(100, 125), account)
+    kills(nursery, tmp_path / "groups.db", takewhile(lambda _: not happened(), range(125, 325)), account)
+    assert happened(), account
 
 
 @pytest.mark.all
 @pytest.mark.parametrize("first", range(1_000, 2_000, 100))
 def test_a_thousand_kills(nursery: Nursery, tmp_path: Path, first: int) -> None:
-    account = kills(nursery, tmp_path / "groups.db", range(first, first + 100))
+    account = Account()
+    kills(nursery, tmp_path / "groups.db", range(first, first + 100), account)
     assert account.acknowledged > 1_000
     assert account.refusals > 10
     print(account.acknowledged, "appends acknowledged,", account.refusals, "refused,", account.compacted, "compacted")
@@ -300,4 +306,4 @@ def test_a_thousand_kills(nursery: Nursery, tmp_path: Path, first: int) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_damaged_store_is_found(nursery: Nursery, tmp_path: Path, fault: str) -> None:
     with pytest.raises(Lost):
-        kills(nursery, tmp_path / "groups.db", range(5_000, 5_400), fault)  # ends at the first loss
+        kills(nursery, tmp_path / "groups.db", range(5_000, 5_400), Account(), fault)  # ends at the first loss

@@ -32,7 +32,16 @@ from fencepost.store.packed import Run, encoded
 
 PARTITIONS = 3
 TOPICS = (Topic("t", bytes(15) + b"\1", 4), Topic("x", bytes(15) + b"\2", 4))
-SETTINGS = Settings(group_min_session_timeout_ms=10, group_initial_rebalance_delay_ms=0)
+#: On a busy machine a write may take seconds. A commit that is answered too late counts as rejected here, although its
+#: record is in the log, and a member whose session ends is gone without a line: neither may happen.
+_NEVER_MS = 3_600_000
+SETTINGS = Settings(
+    group_min_session_timeout_ms=10,
+    group_initial_rebalance_delay_ms=0,
+    offsets_commit_timeout_ms=_NEVER_MS,
+    group_consumer_session_timeout_ms=_NEVER_MS,
+    group_consumer_max_session_timeout_ms=_NEVER_MS,
+)
 FULL, ROOM = 1, 1_000_000  #: pages; no fewer than the file has
 
 
