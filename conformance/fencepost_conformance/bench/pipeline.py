@@ -119,7 +119,7 @@ def _compare(given: _Given) -> None:
 
 _PHASES: dict[str, Callable[[_Given], None]] = {
     "making the trace, the core in it": _generated,
-    "of this the core, and what is seen of it": _core,
+    "of this the core and its observations": _core,
     "the model": _model,
     "coverage": _coverage,
     "digest": _digest,

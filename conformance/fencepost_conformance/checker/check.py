@@ -306,7 +306,7 @@ def check_trace(
     of_rows = [*wrong_rows(trace), *wrong_lengths(trace, settings, assumed), *wrong_listings(trace)]
     if not groups and not of_rows:
         nothing = "no request about a group" if trace.lines else "no events"
-        return Verdict(path, trace.name, "undecided", _line(trace, 0), f"it holds {nothing}: there is nothing to check")
+        return Verdict(path, trace.name, "undecided", _line(trace, 0), f"it has {nothing}: there is nothing to check")
     topics = topic_events(trace)
     for history in groups.values():
         events += len(history.events)

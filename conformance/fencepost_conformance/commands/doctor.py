@@ -11,7 +11,7 @@ from ..doctor.report import run
 
 
 def doctor(
-    jobs: Annotated[list[str] | None, typer.Argument(help=f"jobs that are to run: {', '.join(JOBS)}")] = None,
+    jobs: Annotated[list[str] | None, typer.Argument(help=f"jobs to judge: {', '.join(JOBS)}")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Show what is installed, and for each job what it needs. Exit status 1 if a job that is named cannot run."""

@@ -60,7 +60,7 @@ def serve(  # noqa: PLR0917
     node_id: Annotated[int, typer.Option(min=0, help="this node's number among those on one database")] = 1,
     lease_seconds: Annotated[
         float,
-        typer.Option(min=0.5, help="another node on the database takes over from a node that is silent for so long"),
+        typer.Option(min=0.5, help="another node on the database takes over from a node that is silent for this time"),
     ] = 6.0,
     partitions: Annotated[
         int | None,
@@ -93,7 +93,7 @@ def serve(  # noqa: PLR0917
     max_buffered_mib: Annotated[int, typer.Option(min=1, help="memory for requests of all connections")] = 256,
     max_data_mib: Annotated[int, typer.Option(min=1, help="memory for batches of all topics")] = 1024,
     idle_seconds: Annotated[
-        float, typer.Option(min=1, help="close a connection after so long without a request")
+        float, typer.Option(min=1, help="close a connection after this time without a request")
     ] = 600,
     log: Annotated[str, typer.Option(help=f"{' or '.join(FORMATS)}, on standard error")] = "text",
     log_level: Annotated[str, typer.Option(help=", ".join(_LEVELS))] = "warning",

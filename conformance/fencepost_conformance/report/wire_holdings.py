@@ -232,7 +232,7 @@ class WireHoldings:
             ),
             key=lambda row: row.member,
         )
-        now = GroupAt(group_id, group.kind, "as told", members=tuple(rows))
+        now = GroupAt(group_id, group.kind, "as answered", members=tuple(rows))
         before = self._told.get(group_id)
         if before == now or (before is None and not rows):
             return ()

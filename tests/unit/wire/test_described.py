@@ -88,5 +88,5 @@ def test_of_a_group_that_is_only_described_nothing_is_known() -> None:
     verdict = check_trace(replace(trace, lines=tuple(kept), numbers=()))
     assert (verdict.outcome, verdict.reason) == (
         "undecided",
-        "it holds no request about a group: there is nothing to check",
+        "it has no request about a group: there is nothing to check",
     )

@@ -222,7 +222,7 @@ def test_a_file_of_a_header_alone_says_so_and_the_others_are_checked(
     told = json.loads(capsys.readouterr().out)
     assert left.value.code == 2
     assert (told["counts"]["passed"], told["counts"]["undecided"]) == (1, 1)
-    assert "empty.jsonl:1: it holds no events: there is nothing to check" in told["error"]
+    assert "empty.jsonl:1: it has no events: there is nothing to check" in told["error"]
 
 
 def wrong() -> tuple[WireTrace, int]:
