@@ -25,8 +25,8 @@ _RULES: Final = {
     "INV-KIP-01": "another member holds the partition",
     "INV-KIP-04": "epochs never go back",
     "INV-KIP-05": "only partitions that exist are assigned",
-    "M-DESC-01": "members were given something else",
-    "M-EPOCH-01": "not so many changes were made",
+    "M-DESC-01": "the answers to members show other values",
+    "M-EPOCH-01": "the group had fewer changes",
     "M-FENCE-01": "the member is not in the group",
     "M-HB-10": "the answer repeats the member id and the heartbeat interval of the settings",
     "M-REC-03": "the member still has to revoke partitions",
@@ -59,7 +59,7 @@ _RULES: Final = {
 }
 #: By the field, if no rule has a clause.
 _FIELDS: Final = {
-    "heartbeat_interval_ms": "the settings say so",
+    "heartbeat_interval_ms": "it is the interval in the settings",
     "assignment": "the leader assigned it",
     "generation_id": "each rebalance raises the generation by one",
     "leader": "the member that joins first leads, and stays the leader",
@@ -120,7 +120,7 @@ def because(op: Op, field: str, seen: Any, expected: Any, rules: Iterable[str]) 
     if last == "member_id" and expected != getattr(op.body, "member_id", None):
         return by_rule
     if error is not None and error is not E.NONE and last not in _FIRST:
-        return "the request was refused"
+        return "the request was rejected"
     if last in _FIRST or (not by_rule and isinstance(op.body, JoinGroupRequest | SyncGroupRequest)):
         return _FIELDS.get(last, "")
     return by_rule
