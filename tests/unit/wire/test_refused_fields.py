@@ -110,7 +110,7 @@ def test_a_refused_join_has_no_protocol_type() -> None:
     body = {**lines[asked].body, "protocol_type": "consumer"}  # type: ignore[union-attr]
     lines[asked] = lines[asked].model_copy(update={"body": body})
     sentence = refusals(replace(trace, lines=tuple(lines), numbers=()))[0].sentence
-    assert 'protocol_type is "consumer"; expected null, because the request was refused (' in sentence
+    assert 'protocol_type is "consumer"; expected null, because the request was rejected (' in sentence
 
 
 @pytest.mark.parametrize(("field", "value", "told"), [
