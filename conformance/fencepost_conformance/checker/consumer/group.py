@@ -156,7 +156,7 @@ class Knowledge:
         """Whether the coordinator certainly knew the member from the sending of this request until now."""
         if not self.surely_in(member) or member.in_from <= op.line:
             return self.surely_in(member)
-        # while a request may remove the member, ``surely_in`` is false: here only other requests count
+        # this request itself may be why the member was not certainly in the group in between
         before = self.before[op.id]
         silent = member.member_id in before.residents and member.until_line < op.line
         return silent and may_end(op, member) and not any(may_end(other, member) for other in before.rivals)

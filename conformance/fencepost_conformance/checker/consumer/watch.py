@@ -224,7 +224,7 @@ class _Watch:
                 _claims(member, getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None))
 
     def _rivals(self, op: Op) -> list[Op]:
-        """The requests that are under way while this one is sent; each of them overlaps this one, too."""
+        """The requests under way when this one is sent. Adds this one to the rivals of each of them."""
         over = self.known.now - self.known.limits.slack_ms
         self._open = [each for each in self._open if each.answer is not None or each.closed_ms > over]
         for each in self._open:
