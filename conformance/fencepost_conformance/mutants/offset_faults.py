@@ -80,7 +80,7 @@ STORED = (
     ),
     Mutant(
         "one-refused-partition-refuses-all", O, ("O-COMMIT-08",), "",
-        "too long metadata of one partition prevents that the others are stored",
+        "if the metadata of one partition is too long, no partition is stored",
         (
             Replacement(
                 COMMIT, "taken",
