@@ -18,10 +18,10 @@ SERVED = (
     "aio/led.py",
     "host/broker.py",
     "host/parts.py",
-    "server/dispatch.py",
-    "server/net/connection.py",
-    "server/observe/rebalances.py",
-    "server/observe/watched.py",
+    "fencepost_server/dispatch.py",
+    "fencepost_server/net/connection.py",
+    "fencepost_server/observe/rebalances.py",
+    "fencepost_server/observe/watched.py",
     "store/packed.py",
     "store/tables.py",
     "store/worker.py",
@@ -52,7 +52,7 @@ def compiled() -> list[Extension]:
     sources = sorted(core.glob("codec/*.py"))
     if os.environ["FENCEPOST_COMPILED"] != "codec":
         alone = (core / "quirks.py", core / "protocol" / "logged.py")
-        served = [core / each for each in SERVED]
+        served = [(core.parent if each.startswith("fencepost_") else core) / each for each in SERVED]
         sources = [*alone, *served, *sorted(core.glob("coordinator/**/*.py")), *sources]
     left = {
         core / "coordinator" / "__init__.py",

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from fencepost import Settings, Share, ShareLost
 from fencepost.remote import Groups
-from fencepost.server.options import Address, Options
-from fencepost.server.run import Ready, Setup, serve
+from fencepost_server.options import Address, Options
+from fencepost_server.run import Ready, Setup, serve
 
 LANES, JOBS, WORKERS = 8, 240, 3
 QUICK = Settings(

@@ -54,15 +54,16 @@ def build(folder: Path, level: int = 3, *, codec_alone: bool = False) -> Path:
         if ran.returncode:
             shutil.rmtree(folder, ignore_errors=True)
             raise CannotRun(f"the core was not compiled:\n{(ran.stderr or ran.stdout).strip()}")
-        shutil.copytree(source / "impl" / "fencepost", folder / "fencepost", dirs_exist_ok=True)
+        for package in (source / "impl").glob("fencepost*"):
+            shutil.copytree(package, folder / package.name, dirs_exist_ok=True)
     return folder
 
 
 def is_of_these_sources(folder: Path) -> bool:
     """Whether the folder has the compiled core of the current sources."""
-    sources = root() / "impl" / "fencepost"
+    sources = root() / "impl"
     names = [str(path.relative_to(sources)) for path in sources.rglob("*.py")]
-    _, differ, missing = filecmp.cmpfiles(sources, folder / "fencepost", names, shallow=False)
+    _, differ, missing = filecmp.cmpfiles(sources, folder, names, shallow=False)
     return not differ and not missing and any(folder.glob("*.so"))
 
 

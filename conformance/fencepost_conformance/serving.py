@@ -10,13 +10,13 @@ import json
 import ssl
 from pathlib import Path
 
-from fencepost.server.data.producers import Refused
-from fencepost.server.data.topics import name_fault
-from fencepost.server.faults import Plan, by_seed, parse
-from fencepost.server.run import Ready, Setup, serve
-from fencepost.server.security.acl import Acl, BadRule, parse_rules
-from fencepost.server.security.sasl import BadMechanism, BadUsers, Users, parse_users
 from fencepost.store import StoreError
+from fencepost_server.data.producers import Refused
+from fencepost_server.data.topics import name_fault
+from fencepost_server.faults import Plan, by_seed, parse
+from fencepost_server.run import Ready, Setup, serve
+from fencepost_server.security.acl import Acl, BadRule, parse_rules
+from fencepost_server.security.sasl import BadMechanism, BadUsers, Users, parse_users
 
 from .console import CannotRun
 

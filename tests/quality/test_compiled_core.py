@@ -18,7 +18,7 @@ from fencepost_conformance.compiled import build, is_of_these_sources, unavailab
 ROOT = Path(__file__).parents[2]
 COUNT = "40"
 #: Compiled code accepts only values of the declared types, and no stand-in for a connection.
-_WITH_A_STAND_IN = ["--deselect", "server/test_bad_frames.py::test_frames_that_no_client_sends"]
+_WITH_A_STAND_IN = ["--deselect", "fencepost_server/test_bad_frames.py::test_frames_that_no_client_sends"]
 WHERE = "import fencepost.coordinator.dispatch as it; print(it.__file__)"
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
@@ -107,7 +107,7 @@ def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None
 
 @pytest.mark.all
 def test_the_modules_of_the_server_pass_their_tests_compiled(compiled: Path) -> None:
-    assert ".so" in run(["-c", "import fencepost.server.dispatch as it; print(it.__file__)"], compiled)
+    assert ".so" in run(["-c", "import fencepost_server.dispatch as it; print(it.__file__)"], compiled)
     env = os.environ | {"PYTHONPATH": str(compiled)}
     tests = ["server", "store", "aio", "-m", "not all", *_WITH_A_STAND_IN]
     words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]

@@ -13,7 +13,6 @@ import pytest
 import fencepost
 import fencepost.coordinator
 import fencepost.member
-import fencepost.reader
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
 from fencepost.quirks import Quirk, quirk, quirks_of, registered, varies
 from fencepost.rulebook.book import citations

@@ -19,13 +19,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.reader import Client, Reader, step
-from fencepost.reader.broker import ListOffsetsResponse, OffsetForLeaderEpochResponse
-from fencepost.reader.events import Arrived, MembershipChanged, PollReturned, Seek
 from fencepost_conformance.mutants.replacement import Replacement, in_place
 from fencepost_conformance.simulate.broken import Broken, demand
 from fencepost_conformance.simulate.reading import World, walk
 from fencepost_conformance.simulate.reading import world as worlds
+from fencepost_consumer import Client, Reader, step
+from fencepost_consumer.broker import ListOffsetsResponse, OffsetForLeaderEpochResponse
+from fencepost_consumer.events import Arrived, MembershipChanged, PollReturned, Seek
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -89,7 +89,10 @@ def test_offsets_rise_until_something_moves_the_position(monkeypatch: pytest.Mon
 
     assert handed() > 200
     stays = Replacement(
-        "reader/handing.py", "_hand_out", "replace(state, position=moved)", "replace(state, position=position)"
+        "fencepost_consumer/handing.py",
+        "_hand_out",
+        "replace(state, position=moved)",
+        "replace(state, position=position)",
     )
     with in_place([stays]), pytest.raises(Broken, match="INV-CL-03"):
         handed()

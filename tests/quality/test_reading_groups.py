@@ -55,12 +55,14 @@ def test_a_commit_of_records_that_are_only_fetched_is_found() -> None:
 
 def test_a_wrong_start_after_the_committed_offset_is_found() -> None:
     """The fault: the position is one above the committed offset."""
-    skips = Replacement("reader/committed.py", "take", "Position(found.offset,", "Position(found.offset + 1,")
+    skips = Replacement(
+        "fencepost_consumer/committed.py", "take", "Position(found.offset,", "Position(found.offset + 1,"
+    )
     with in_place([skips]):
         assert broken() == "K-POS-01"
 
 
 def test_a_reader_that_stops_committing_is_found() -> None:
-    never = Replacement("reader/commits.py", "_send", "offset.offset,", "0 * offset.offset,")
+    never = Replacement("fencepost_consumer/commits.py", "_send", "offset.offset,", "0 * offset.offset,")
     with in_place([never]):
         assert broken() == "K-OFF-05"

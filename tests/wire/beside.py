@@ -12,11 +12,11 @@ from typing import Any, Final
 from kio.index import load_entity_schema
 from kio.static.constants import EntityType
 
-from fencepost.server.data.batches import marker
-from fencepost.server.wire import frames
-from fencepost.server.wire.convert import plain
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.later import LATER
+from fencepost.wire import frames
+from fencepost.wire.convert import plain
+from fencepost.wire.fill import fill
+from fencepost.wire.later import LATER
+from fencepost_server.data.batches import marker
 
 #: the time of all batches: a batch older than a marker makes Kafka begin another segment, where a fetch ends
 NOW: Final = int(time.time() * 1_000)

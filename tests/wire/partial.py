@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from fencepost.server.wire.frames import close, framed, read_frame
+from fencepost.wire.frames import close, framed, read_frame
 
 HOST = "127.0.0.1"
 API_VERSIONS = 18

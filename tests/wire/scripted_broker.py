@@ -20,7 +20,7 @@ from kio.index import load_entity_schema
 from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 
-from fencepost.server.wire import frames
+from fencepost.wire import frames
 
 TOPIC, UNKNOWN = UUID(int=1), UUID(int=2)
 PARTITIONS = 3

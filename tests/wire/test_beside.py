@@ -10,7 +10,7 @@ from kio.index import load_entity_schema
 from kio.static.constants import EntityType
 from test_serve_beside_kafka import differences
 
-from fencepost.server.wire.fill import fill
+from fencepost.wire.fill import fill
 
 
 def told(api: str, version: int, **values: Any) -> Any:

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from fencepost.server.apis.table import TABLE
-from fencepost.server.security.acl import BITS, Resource, parse_rules
 from fencepost_conformance.beside import run
 from fencepost_conformance.beside.__main__ import main
 from fencepost_conformance.beside.brokers import served
@@ -24,6 +22,8 @@ from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import jars, releases
 from fencepost_conformance.mutants.areas.catalogue import FAULTS
 from fencepost_conformance.mutants.areas.copying import environment, faulty_copy
+from fencepost_server.apis.table import TABLE
+from fencepost_server.security.acl import BITS, Resource, parse_rules
 
 RELEASE = "4.4.0"
 FIXED = 20_000

@@ -43,7 +43,7 @@ def test_a_planted_fault_is_found(kafka: KafkaPositions, name: str) -> None:
 def test_another_order_of_fetches_is_found(kafka: KafkaPositions) -> None:
     """K-SUB-14."""
     as_given = Replacement(
-        "reader/subscribing.py", "by_topic", "[each for several in topics.values() for each in several]",
+        "fencepost_consumer/subscribing.py", "by_topic", "[each for several in topics.values() for each in several]",
         "sorted(each for several in topics.values() for each in several)",
     )  # fmt: skip
     with in_place([as_given]):

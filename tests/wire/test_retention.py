@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from served import Served
 
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     API_KEYS,
     MAX_RESPONSE_BYTES,
     RequestHeader,

@@ -10,12 +10,12 @@ import pytest
 from beside import play
 from served import Served
 
-from fencepost.server.apis.table import ANNOUNCED, TABLE
-from fencepost.server.wire import frames
+from fencepost.wire import frames
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import jars
 from fencepost_conformance.jvm.releases import broker_artifacts
 from fencepost_conformance.targets.broker import Broker
+from fencepost_server.apis.table import ANNOUNCED, TABLE
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 RELEASE = "4.4.0"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from served import Served
 
-from fencepost.server.wire.frames import API_KEYS
+from fencepost.wire.frames import API_KEYS
 
 COMMAND = [sys.executable, "-m", "fencepost_conformance.cli"]
 

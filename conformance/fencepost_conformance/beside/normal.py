@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
 
-from fencepost.server.data.batches import HEADER_BYTES, read_header
+from fencepost_server.data.batches import HEADER_BYTES, read_header
 
 from .script import CONTROL, OWN, Run
 from .settings import TOPIC_KEYS

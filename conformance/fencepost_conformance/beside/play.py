@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fencepost.server.wire.convert import plain
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.convert import plain
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     API_KEYS,
     MAX_RESPONSE_BYTES,
     MalformedFrame,

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
-from fencepost.server.apis.table import TABLE
+from fencepost_server.apis.table import TABLE
 
 from .script import OWN, Kept, Move
 

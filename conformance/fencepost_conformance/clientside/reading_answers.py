@@ -19,7 +19,7 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponseTopic,
 )
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.reader.broker import (
+from fencepost_consumer.broker import (
     EpochEnd,
     FetchedPartition,
     FetchRequest,

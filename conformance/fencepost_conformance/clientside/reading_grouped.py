@@ -8,9 +8,9 @@ from typing import Any, Final
 from fencepost.member.events import Listener, ListenerDone, MetadataChanged, RequestLost, RequestMetadata, Send
 from fencepost.protocol.events import Topic
 from fencepost.protocol.profile import Profile
-from fencepost.reader.consumer import ConsumerCommand, ConsumerEvent
-from fencepost.reader.events import LeadersChanged, NeverArrived
-from fencepost.reader.settings import Client
+from fencepost_consumer.consumer import ConsumerCommand, ConsumerEvent
+from fencepost_consumer.events import LeadersChanged, NeverArrived
+from fencepost_consumer.settings import Client
 
 from .consumer_answers import topic_id
 from .reading_outcomes import kind

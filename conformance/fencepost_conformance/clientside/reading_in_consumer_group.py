@@ -20,9 +20,9 @@ from fencepost.member.events import (
 )
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.profile import Profile
-from fencepost.reader.consumer import ConsumerEvent, Stage
-from fencepost.reader.events import ReaderTimerFired
-from fencepost.reader.settings import Client
+from fencepost_consumer.consumer import ConsumerEvent, Stage
+from fencepost_consumer.events import ReaderTimerFired
+from fencepost_consumer.settings import Client
 
 from .consumer_answers import beaten
 from .reading_grouped import Grouped

@@ -25,8 +25,8 @@ from fencepost.member.turn import armed
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse, LeaveGroupResponse, ResponseBody
 from fencepost.protocol.profile import Profile
-from fencepost.reader.consumer import Stage
-from fencepost.reader.settings import Client
+from fencepost_consumer.consumer import Stage
+from fencepost_consumer.settings import Client
 
 from .group_answers import GROUP_ERRORS, crowded, in_words, joined, synced
 from .reading_answers import ELSEWHERE

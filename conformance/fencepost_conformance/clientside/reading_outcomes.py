@@ -10,9 +10,9 @@ from fencepost.member.state import Member
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.reader.broker import FetchRequest, LeaderRequest, ListOffsetsRequest
-from fencepost.reader.consumer import Consumer, ConsumerCommand, Stage
-from fencepost.reader.events import (
+from fencepost_consumer.broker import FetchRequest, LeaderRequest, ListOffsetsRequest
+from fencepost_consumer.consumer import Consumer, ConsumerCommand, Stage
+from fencepost_consumer.events import (
     CallReturned,
     CommitCallback,
     OffsetAndMetadata,
@@ -21,7 +21,7 @@ from fencepost.reader.events import (
     ProblemKind,
     SendToLeader,
 )
-from fencepost.reader.state import (
+from fencepost_consumer.state import (
     Reader,
     Sent,
     SentCommit,

@@ -32,14 +32,14 @@ from fencepost.protocol.offset_messages import (
 )
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profile import Profile
-from fencepost.reader.broker import (
+from fencepost_consumer.broker import (
     FetchRequest,
     LeaderResponse,
     ListOffsetsRequest,
     OffsetForLeaderEpochRequest,
 )
-from fencepost.reader.consumer import Consumer, ConsumerCommand, ConsumerEvent, consumer_of, step
-from fencepost.reader.events import (
+from fencepost_consumer.consumer import Consumer, ConsumerCommand, ConsumerEvent, consumer_of, step
+from fencepost_consumer.events import (
     Arrived,
     AskCommitted,
     AskLag,
@@ -61,9 +61,9 @@ from fencepost.reader.events import (
     SendToLeader,
     Wakeup,
 )
-from fencepost.reader.partition import Leader
-from fencepost.reader.settings import Client, ReaderSettings, Reset, reset_policy
-from fencepost.reader.state import Mode, Reader, SentEnd
+from fencepost_consumer.partition import Leader
+from fencepost_consumer.settings import Client, ReaderSettings, Reset, reset_policy
+from fencepost_consumer.state import Mode, Reader, SentEnd
 
 from .reading_answers import Answers, name
 from .reading_outcomes import kind, listed, loosely, outcome

@@ -20,7 +20,7 @@ from ..jvm.builds import Build
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-PACKAGES = ("fencepost", "fencepost_model", "fencepost_conformance")
+PACKAGES = ("fencepost", "fencepost_server", "fencepost_consumer", "fencepost_model", "fencepost_conformance")
 _LEFT_OUT = ("__pycache__", ".pyc", ".pyo")
 #: the oldest time that a zip file can store; with it the same contents make the same archive
 _NO_TIME = (1980, 1, 1, 0, 0, 0)

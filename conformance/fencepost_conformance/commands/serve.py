@@ -16,10 +16,10 @@ import typer
 
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.settings import BadSettings, Settings
-from fencepost.server.net.port import open_port
-from fencepost.server.observe.logs import FORMATS, configure
-from fencepost.server.options import MAX_FRAME_BYTES, MIB, Address, Limits, Options
-from fencepost.server.security.sasl import MECHANISMS
+from fencepost_server.net.port import open_port
+from fencepost_server.observe.logs import FORMATS, configure
+from fencepost_server.options import MAX_FRAME_BYTES, MIB, Address, Limits, Options
+from fencepost_server.security.sasl import MECHANISMS
 
 from ..addresses import parse_address
 from ..console import CannotRun, Result, finish

@@ -15,7 +15,7 @@ from kio.schema.offset_fetch.v10 import request as by_id
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
-from fencepost.server.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
+from fencepost.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
 
 from ..addresses import Address
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fencepost.server.wire.frames import RequestHeader
+from fencepost.wire.frames import RequestHeader
 
 from ..addresses import Address
 from ..targets.broker import Broker

@@ -115,8 +115,8 @@ def _compiler() -> str:
 def _port() -> str:
     if absent(*MODULES["serve"]):
         return "not checked: the extra serve is not installed"
-    from fencepost.server.net.port import open_port  # noqa: PLC0415  needs the extra serve
-    from fencepost.server.options import Address  # noqa: PLC0415
+    from fencepost_server.net.port import open_port  # noqa: PLC0415  needs the extra serve
+    from fencepost_server.options import Address  # noqa: PLC0415
 
     try:
         with open_port(Address(host="127.0.0.1", port=PORT)):

@@ -7,7 +7,7 @@ from .replacement import Replacement
 
 R = Side.READER
 STATE, HANDING, FETCHING, COMMITS, COMMITTED, POSITIONS, PARTITION, SUBSCRIBING, CALLS = (
-    f"reader/{name}.py"
+    f"fencepost_consumer/{name}.py"
     for name in (
         "state", "handing", "fetching", "commits", "committed", "positions", "partition", "subscribing", "calls",
     )

@@ -24,6 +24,8 @@ from typing import Any, Final
 import fencepost
 
 _CORE: Final = Path(fencepost.__file__).parent
+#: The packages beside the core that a replacement may name.
+BESIDE: Final = ("fencepost_server", "fencepost_consumer")
 _CONTEXT: Final = 2  #: lines around a change that a diff shows
 
 #: The changed text of files of the core, by path within the package.
@@ -36,9 +38,9 @@ class DoesNotApply(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """``file``: within the package ``fencepost``. ``where``: a function in it, by its qualified name. ``before`` occurs
-    once in the body of the function, and becomes ``after``. Further lines of both are written as if the first line of
-    ``before`` had no indentation."""
+    """``file``: within the package ``fencepost``, or ``fencepost_server/…`` or ``fencepost_consumer/…``. ``where``: a
+    function in it, by its qualified name. ``before`` occurs once in the body of the function, and becomes ``after``.
+    Further lines of both are written as if the first line of ``before`` had no indentation."""
 
     file: str
     where: str
@@ -56,7 +58,7 @@ def diff(sources: Sources) -> str:
     lines: list[str] = []
     for file, source in sources.items():
         old, new = _source(file).splitlines(), source.splitlines()
-        name = f"fencepost/{file}"
+        name = path_of(file).relative_to(_CORE.parent).as_posix()
         lines += unified_diff(old, new, name, name, n=_CONTEXT, lineterm="")
     return "\n".join(lines)
 
@@ -99,7 +101,7 @@ def exchanged_code(replacements: Sequence[Replacement]) -> dict[FunctionType, Co
     changes: dict[FunctionType, CodeType] = {}
     for file, source in replaced(replacements).items():
         try:
-            compiled = compile(source, str(_CORE / file), "exec", dont_inherit=True)
+            compiled = compile(source, str(path_of(file)), "exec", dont_inherit=True)
         except SyntaxError as reason:
             raise DoesNotApply(f"{file} is not valid Python with it, line {reason.lineno}: {reason.msg}") from None
         for where in dict.fromkeys(each.where for each in replacements if each.file == file):
@@ -120,12 +122,22 @@ def code_from(compiled: CodeType, file: str, where: str, given: Container[str] =
 
 
 def _module_name(file: str) -> str:
-    return ".".join((fencepost.__name__, *Path(file).with_suffix("").parts))
+    return ".".join(path_of(file).relative_to(_CORE.parent).with_suffix("").parts)
+
+
+def path_of(file: str) -> Path:
+    """Return where a file of a replacement is."""
+    return (_CORE.parent if file.startswith(BESIDE) else _CORE) / file
+
+
+def file_of(path: Path) -> str:
+    """Return the name that a replacement uses for this file."""
+    return path.relative_to(_CORE if path.is_relative_to(_CORE) else _CORE.parent).as_posix()
 
 
 def _source(file: str) -> str:
     try:
-        return (_CORE / file).read_text(encoding="utf-8")
+        return path_of(file).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise DoesNotApply(f"the core has no file {file}") from None
 

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from fencepost.protocol.messages import ListGroupsResponse, RequestBody, ResponseBody
-from fencepost.server.wire.convert import GROUP_APIS, api_of, plain, to_response, values_of
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.convert import GROUP_APIS, api_of, plain, to_response, values_of
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     API_KEYS,
     MalformedFrame,
     RequestHeader,

@@ -16,7 +16,7 @@ from typing import Final
 from fencepost.protocol.kafka_names import BROKER_NAMES
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.settings import Settings
-from fencepost.server.wire.frames import MalformedFrame
+from fencepost.wire.frames import MalformedFrame
 
 from ..addresses import Address
 from ..checker.check import check_trace

@@ -24,8 +24,8 @@ from fencepost.protocol.messages import (
     ResponseBody,
     SyncGroupRequest,
 )
-from fencepost.server.wire.convert import api_of
-from fencepost.server.wire.frames import API_KEYS, MalformedFrame, NoAnswer
+from fencepost.wire.convert import api_of
+from fencepost.wire.frames import API_KEYS, MalformedFrame, NoAnswer
 
 from ..addresses import Address
 from ..checker.coordination import COORDINATED, NODES

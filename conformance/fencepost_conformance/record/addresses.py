@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from kio.schema.index import api_key_map
 
-from fencepost.server.wire.frames import highest_version
-from fencepost.server.wire.read import BadBytes, uvarint
+from fencepost.wire.frames import highest_version
+from fencepost.wire.read import BadBytes, uvarint
 
 from ..addresses import Address
 

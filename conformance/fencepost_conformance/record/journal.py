@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from fencepost.protocol.profiles import PROFILES
-from fencepost.server.wire.convert import GROUP_APIS, plain, to_request, to_response
-from fencepost.server.wire.frames import MalformedFrame, RequestHeader, UnknownErrorCode
+from fencepost.wire.convert import GROUP_APIS, plain, to_request, to_response
+from fencepost.wire.frames import MalformedFrame, RequestHeader, UnknownErrorCode
 
 from ..trace import convert
 from ..wire.settings import Known

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.server.wire.frames import (
+from fencepost.wire.frames import (
     MAX_REQUEST_BYTES,
     MAX_RESPONSE_BYTES,
     MalformedFrame,
@@ -32,7 +32,7 @@ from fencepost.server.wire.frames import (
     read_request_header,
     read_response,
 )
-from fencepost.server.wire.read import BadBytes
+from fencepost.wire.read import BadBytes
 
 from ..addresses import Address
 from ..wire.access import OPEN, Access

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencepost.server.wire.frames import MalformedFrame
+from fencepost.wire.frames import MalformedFrame
 
 from ..addresses import Address
 from ..console import CannotRun

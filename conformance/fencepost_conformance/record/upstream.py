@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from fencepost.protocol.kafka_names import FIELDS, value_of
-from fencepost.server.wire.frames import MalformedFrame, NoAnswer
+from fencepost.wire.frames import MalformedFrame, NoAnswer
 from fencepost.work.link import Unsupported
 
 from ..addresses import Address

@@ -23,14 +23,11 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Final, NoReturn
 
-import fencepost
-
 from ..mutants.mutant import Mutant, planted
-from ..mutants.replacement import DoesNotApply, code_from, exchanged, exchanged_code
+from ..mutants.replacement import BESIDE, DoesNotApply, code_from, exchanged, exchanged_code, file_of
 from .places import ALTERED, Change, Citations, FunctionKey, Place, places
 from .running import Ran
 
-_CORE: Final = Path(fencepost.__file__).parent
 #: Limit for a run without the statement, in seconds of processor time; a longer one counts as endless.
 _MOST_SECONDS: Final = 3.0
 
@@ -161,8 +158,8 @@ def _bounded() -> Iterator[None]:
 
 
 def _keeping() -> list[Any]:
-    """Return the functions of the core with a cache, which may hold results of a changed function."""
-    modules = [module for name, module in sys.modules.items() if name.startswith(f"{fencepost.__name__}.")]
+    """Return the functions of the product with a cache, which may hold results of a changed function."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(("fencepost.", *BESIDE))]
     return [value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear")]
 
 
@@ -186,7 +183,7 @@ def _without(place: Place, change: Change) -> tuple[FunctionType, CodeType]:
     tree = ast.parse(place.file.read_text(encoding="utf-8"))
     change(tree)
     compiled = compile(ast.fix_missing_locations(tree), str(place.file), "exec", dont_inherit=True)
-    file = place.file.relative_to(_CORE).as_posix()
+    file = file_of(place.file)
     try:
         return code_from(compiled, file, place.where, {ALTERED})
     except (ValueError, KeyError) as reason:  # two of that name, a getter and a setter

@@ -50,7 +50,7 @@ LENGTH = 60
 MOST, ENOUGH = 40, 3
 SIDES = (Side.MEMBER, Side.CONSUMER_MEMBER, Side.READER, Side.ASSIGNOR)
 #: The source code of members.
-_FOLDERS = ("member", "reader")
+_FOLDERS = ("fencepost/member", "fencepost_consumer")
 #: Rules that schedules of readers cannot show, since they have no group, or one of the other protocol, and no
 #: kafka-python. They do not count, although functions that run there cite them.
 _ALONE: Final = (
@@ -65,7 +65,7 @@ _UNSHOWN: Final[dict[tuple[Half, MemberProtocol], tuple[str, ...]]] = {
         *("K-OFF-02", "K-OFF-12", "K-OFF-13", "K-OFF-14", "K-POLL-05", "K-CB-", "K-LEAVE-", "K-PY-", "N-CLOSE-"),
     ),
 }
-_HOME = Path(fencepost.__file__).parent
+_HOME = Path(fencepost.__file__).parents[1]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any, Final
 
-from fencepost.server.wire.shape import Field, shape
+from fencepost.wire.shape import Field, shape
 
 _SAMPLE_ID: Final = bytes(range(16))
 #: Values for a field that the plain form omits, by Kafka's type.

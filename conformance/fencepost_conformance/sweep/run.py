@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from fencepost.protocol.profile import Profile
-from fencepost.server.wire.frames import API_KEYS, MalformedFrame, request_schema
+from fencepost.wire.frames import API_KEYS, MalformedFrame, request_schema
 
 from .. import verdict as verdicts
 from ..addresses import Address

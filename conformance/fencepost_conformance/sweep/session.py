@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
 
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     API_KEYS,
     MAX_RESPONSE_BYTES,
     MalformedFrame,

@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Final
 
-from fencepost.server.wire.frames import MAX_RESPONSE_BYTES, MalformedFrame, close, connect, framed, read_frame
+from fencepost.wire.frames import MAX_RESPONSE_BYTES, MalformedFrame, close, connect, framed, read_frame
 
 HOST: Final = "127.0.0.1"
 #: How long connections may take to end, in seconds.

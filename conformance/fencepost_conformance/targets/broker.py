@@ -20,7 +20,7 @@ from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequ
 from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
-from fencepost.server.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
+from fencepost.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
 
 from ..jvm import jars
 from ..jvm.builds import numbers

@@ -26,12 +26,12 @@ from typing import Any, Final
 from fencepost import GroupBroker, Settings, Topic
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.remote import Groups
-from fencepost.server.node import Node
-from fencepost.server.options import Address, Limits, Options
-from fencepost.server.restore import restore
-from fencepost.server.server import Server
 from fencepost.store import StoreError
 from fencepost.work import CommitFailed, Share, ShareLost, Worker, WorkerFailed
+from fencepost_server.node import Node
+from fencepost_server.options import Address, Limits, Options
+from fencepost_server.restore import restore
+from fencepost_server.server import Server
 
 from .broken import Broken
 from .loop import Ran, run

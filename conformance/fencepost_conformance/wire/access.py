@@ -16,7 +16,7 @@ from typing import Final
 
 from fencepost.remote.connection import Connection
 from fencepost.remote.sasl import Sasl
-from fencepost.server.wire.frames import SPEAKS_TLS, connect
+from fencepost.wire.frames import SPEAKS_TLS, connect
 
 from ..console import CannotRun
 from ..nearest import unknown

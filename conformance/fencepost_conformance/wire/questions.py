@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fencepost.remote.connection import Connection
-from fencepost.server.wire.frames import ASK_S, MalformedFrame, NoAnswer
+from fencepost.wire.frames import ASK_S, MalformedFrame, NoAnswer
 from fencepost.work.link import Unsupported
 
 from .access import CLOSED, OPEN, Access

@@ -11,7 +11,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import VERSIONS, RequestBody, ResponseBody
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
-from fencepost.server.wire.convert import api_of, to_response, values_of
+from fencepost.wire.convert import api_of, to_response, values_of
 from fencepost.work.link import NoCoordinator, Unsupported
 
 from .connection import Connection

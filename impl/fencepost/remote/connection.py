@@ -7,8 +7,8 @@ import ssl
 from math import inf
 from typing import Any, Final
 
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     API_KEYS,
     CONNECT_S,
     MalformedFrame,

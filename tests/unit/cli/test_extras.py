@@ -19,7 +19,7 @@ from fencepost_conformance.extras import extra_for, lacks
 
 ROOT = Path(__file__).parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-OURS = ("fencepost", "fencepost_model", "fencepost_conformance")
+OURS = ("fencepost", "fencepost_server", "fencepost_consumer", "fencepost_model", "fencepost_conformance")
 #: distributions whose module has another name
 MODULES = {
     "google-re2": "re2",
@@ -160,18 +160,20 @@ NEEDED = "needs the Python package {!r}, which is not installed; install it with
             THIRD_PARTY,
             {
                 "fencepost.remote": NEEDED.format("kio", "serve"),
-                "fencepost.server": NEEDED.format("kio", "serve"),
+                "fencepost_server": NEEDED.format("kio", "serve"),
                 "fencepost_model": NEEDED.format("transitions", "model"),
             },
         ),
-        (["crc32c"], dict.fromkeys(("fencepost.remote", "fencepost.server"), NEEDED.format("crc32c", "serve"))),
+        (["crc32c"], dict.fromkeys(("fencepost.remote", "fencepost_server"), NEEDED.format("crc32c", "serve"))),
         # kio imports hypothesis if it is installed, and then numpy counts as installed
         (["numpy", "hypothesis"], {"fencepost_model.explore": NEEDED.format("numpy", "model")}),
         (["psycopg", "xxhash", "re2"], {}),
     ],
 )
 def test_a_package_of_the_library_names_the_extra_that_it_needs(hidden: list[str], raised: dict[str, str]) -> None:
-    program = IMPORT_ALL.format(hidden=hidden, roots=["fencepost", "fencepost_model"])
+    program = IMPORT_ALL.format(
+        hidden=hidden, roots=["fencepost", "fencepost_server", "fencepost_consumer", "fencepost_model"]
+    )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     found = json.loads(ran.stdout)
     assert {name: text.split(" (in a")[0] + " (" for name, text in found.items()} == {

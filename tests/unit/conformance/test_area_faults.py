@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import fencepost
-from fencepost.server.security import acl
 from fencepost_conformance.cli import main
 from fencepost_conformance.mutants.areas import kept, trial
 from fencepost_conformance.mutants.areas.catalogue import FAULTS
@@ -20,12 +19,13 @@ from fencepost_conformance.mutants.areas.fault import Area
 from fencepost_conformance.mutants.areas.page import as_markdown
 from fencepost_conformance.mutants.catalogue import MUTANTS
 from fencepost_conformance.mutants.replacement import exchanged_code, in_place
+from fencepost_server.security import acl
 
 ROOT = Path(__file__).parents[3]
-PRODUCT = Path(fencepost.__file__).parent
+PRODUCT = Path(fencepost.__file__).parents[1]
 DENY = FAULTS["deny-all-denies-nothing"]
 PROGRAM = """
-from fencepost.server.security.acl import Acl, Operation, Resource, parse_rules
+from fencepost_server.security.acl import Acl, Operation, Resource, parse_rules
 rules = parse_rules("allow User:a Read Topic *\\ndeny User:a All Topic t")
 allowed = Acl(rules).allows("User:a", "h", Operation.READ, Resource.TOPIC, "t")
 """
@@ -64,13 +64,13 @@ def test_a_fault_is_planted_in_this_process_and_taken_back():
 
 
 def test_a_separate_process_has_the_fault_and_the_product_is_unchanged(tmp_path):
-    before = (PRODUCT / "server/security/acl.py").read_bytes()
+    before = (PRODUCT / "fencepost_server/security/acl.py").read_bytes()
     faulty_copy(DENY.replacements, tmp_path)
     words = [sys.executable, "-c", f"{PROGRAM}print(allowed)"]
     faulty = subprocess.run(words, env=environment(tmp_path), capture_output=True, text=True, check=True)
-    right = subprocess.run(words, env={**environment(PRODUCT.parent)}, capture_output=True, text=True, check=True)
+    right = subprocess.run(words, env={**environment(PRODUCT)}, capture_output=True, text=True, check=True)
     assert (faulty.stdout, right.stdout) == ("True\n", "False\n")
-    assert (PRODUCT / "server/security/acl.py").read_bytes() == before
+    assert (PRODUCT / "fencepost_server/security/acl.py").read_bytes() == before
 
 
 def test_the_first_test_that_fails_kills_a_fault(tmp_path):

@@ -27,7 +27,13 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_archive_holds_every_file_of_the_packages_and_no_other(archive: Path) -> None:
-    sources = {"fencepost": "impl", "fencepost_model": "model", "fencepost_conformance": "conformance"}
+    sources = {
+        "fencepost": "impl",
+        "fencepost_server": "impl",
+        "fencepost_consumer": "impl",
+        "fencepost_model": "model",
+        "fencepost_conformance": "conformance",
+    }
     expected = {
         str(file.relative_to(ROOT / root))
         for package, root in sources.items()

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from fencepost.protocol import messages as m
-from fencepost.server.wire.convert import api_of, to_request, values_of
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.convert import api_of, to_request, values_of
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     API_KEYS,
     RequestHeader,
     read_request,

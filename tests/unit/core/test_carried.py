@@ -17,8 +17,8 @@ from fencepost.protocol.carried import ALONE, CARRIED, Row, uncarried
 from fencepost.protocol.errors import IllegalEvent
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
-from fencepost.server.wire.convert import _NAMES
-from fencepost.server.wire.frames import request_schema
+from fencepost.wire.convert import _NAMES
+from fencepost.wire.frames import request_schema
 from fencepost_conformance.generate.carried import as_carried
 
 from .scene import FirstOf

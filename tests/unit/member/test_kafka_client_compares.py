@@ -16,10 +16,10 @@ from fencepost.member.events import FindCoordinator
 from fencepost.protocol import embedded
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profiles import PROFILES
-from fencepost.reader import consumer as whole
 from fencepost_conformance.clientside.judge import Half, Judge, MemberProtocol
 from fencepost_conformance.jvm.builds import Build
 from fencepost_conformance.jvm.releases import NEWEST
+from fencepost_consumer import consumer as whole
 
 PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
 CLASSIC, CONSUMER = MemberProtocol.CLASSIC, MemberProtocol.CONSUMER

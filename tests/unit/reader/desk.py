@@ -20,8 +20,8 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponseTopic,
 )
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.reader import Client, Reader, ReaderSettings, Reset, ResetPolicy, step
-from fencepost.reader.broker import (
+from fencepost_consumer import Client, Reader, ReaderSettings, Reset, ResetPolicy, step
+from fencepost_consumer.broker import (
     FetchedPartition,
     FetchRequest,
     FetchResponse,
@@ -30,7 +30,7 @@ from fencepost.reader.broker import (
     ListOffsetsResponse,
     Record,
 )
-from fencepost.reader.events import (
+from fencepost_consumer.events import (
     Arrived,
     CallReturned,
     CancelReaderTimer,
@@ -46,8 +46,8 @@ from fencepost.reader.events import (
     SendToLeader,
     SetReaderTimer,
 )
-from fencepost.reader.membership import Membership, Phase
-from fencepost.reader.partition import Leader
+from fencepost_consumer.membership import Membership, Phase
+from fencepost_consumer.partition import Leader
 
 Kind = TypeVar("Kind")
 

@@ -18,9 +18,9 @@ from fencepost.member.events import (
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
-from fencepost.reader import Client
-from fencepost.reader.broker import FetchedPartition
-from fencepost.reader.events import (
+from fencepost_consumer import Client
+from fencepost_consumer.broker import FetchedPartition
+from fencepost_consumer.events import (
     AskCommitted,
     AskPosition,
     Assign,
@@ -38,7 +38,7 @@ from fencepost.reader.events import (
     TellMember,
     Wakeup,
 )
-from fencepost.reader.membership import Membership, Phase
+from fencepost_consumer.membership import Membership, Phase
 
 from .desk import T0, T1, Desk, records
 

@@ -54,9 +54,9 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponseGroup,
 )
 from fencepost.protocol.settings import BadSettings
-from fencepost.reader import Client, Reader, ReaderSettings
-from fencepost.reader.consumer import Consumer, consumer_of, step
-from fencepost.reader.events import (
+from fencepost_consumer import Client, Reader, ReaderSettings
+from fencepost_consumer.consumer import Consumer, consumer_of, step
+from fencepost_consumer.events import (
     Assign,
     CallReturned,
     CancelReaderTimer,
@@ -75,7 +75,7 @@ from fencepost.reader.events import (
     TellMember,
     Wakeup,
 )
-from fencepost.reader.partition import Leader
+from fencepost_consumer.partition import Leader
 
 from .desk import EARLIEST, IDS, T0, T1
 

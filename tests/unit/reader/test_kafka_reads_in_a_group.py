@@ -9,13 +9,13 @@ from fencepost.member.consumer.state import ConsumerMember
 from fencepost.member.events import CommitFinished, Poll, PollPart
 from fencepost.member.subscription import SubscriptionState
 from fencepost.protocol.profiles import PROFILES
-from fencepost.reader import background, commits, consumer
-from fencepost.reader.consumer import TellMember
 from fencepost_conformance.clientside.judge import Half, MemberProtocol, judge
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import clients
 from fencepost_conformance.jvm.builds import Build
 from fencepost_conformance.jvm.releases import NEWEST
+from fencepost_consumer import background, commits, consumer
+from fencepost_consumer.consumer import TellMember
 
 pytestmark = pytest.mark.jvm
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.reader.partition import ALLOWED, FetchState, Partition
 from fencepost_conformance.simulate.reading import walk
+from fencepost_consumer.partition import ALLOWED, FetchState, Partition
 from fencepost_model.diagram import svg
 from fencepost_model.machines import POSITION
 

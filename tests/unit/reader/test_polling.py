@@ -8,9 +8,9 @@ import pytest
 from fencepost.member.events import RequestMetadata, Send, Subscribe
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import OffsetCommitRequest
-from fencepost.reader import Client, poll_by
-from fencepost.reader.broker import FetchedPartition, FetchRequest, FetchResponse
-from fencepost.reader.events import (
+from fencepost_consumer import Client, poll_by
+from fencepost_consumer.broker import FetchedPartition, FetchRequest, FetchResponse
+from fencepost_consumer.events import (
     AskLag,
     AssignmentAdopted,
     CommitAsync,
@@ -24,7 +24,7 @@ from fencepost.reader.events import (
     SendToLeader,
     Wakeup,
 )
-from fencepost.reader.partition import FetchState
+from fencepost_consumer.partition import FetchState
 
 from .desk import NONE, T0, T1, T2, U0, Desk, records
 
@@ -371,7 +371,7 @@ def test_lag_is_from_the_last_fetch():
 
 
 def test_a_lag_that_is_not_known_asks_the_leader_once():
-    from fencepost.reader.broker import ListedOffset, ListOffsetsRequest  # noqa: PLC0415
+    from fencepost_consumer.broker import ListedOffset, ListOffsetsRequest  # noqa: PLC0415
 
     desk = Desk().reading(T0, at=3)
     desk.do(AskLag(desk.now, T0))

@@ -16,8 +16,8 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import OffsetFetchRequest
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost.protocol.settings import BadSettings
-from fencepost.reader import Client, Reset, ResetPolicy, reset_policy
-from fencepost.reader.broker import (
+from fencepost_consumer import Client, Reset, ResetPolicy, reset_policy
+from fencepost_consumer.broker import (
     EpochEnd,
     FetchRequest,
     ListedOffset,
@@ -25,7 +25,7 @@ from fencepost.reader.broker import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from fencepost.reader.events import (
+from fencepost_consumer.events import (
     AskCommitted,
     AskPosition,
     Assign,
@@ -38,7 +38,7 @@ from fencepost.reader.events import (
     SeekToEnd,
     Wakeup,
 )
-from fencepost.reader.partition import FetchState, Leader
+from fencepost_consumer.partition import FetchState, Leader
 
 from .desk import EARLIEST, LATEST, NONE, T0, T1, T2, U0, Desk
 

@@ -8,9 +8,9 @@ from fencepost.member.events import Close, CoordinatorLost, Subscribe
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_4, PROFILES
-from fencepost.reader import Client
-from fencepost.reader.events import CallReturned, CommitAsync, CommitSync, OffsetAndMetadata, ProblemKind
-from fencepost.reader.membership import Phase
+from fencepost_consumer import Client
+from fencepost_consumer.events import CallReturned, CommitAsync, CommitSync, OffsetAndMetadata, ProblemKind
+from fencepost_consumer.membership import Phase
 
 from .desk import T0, T1, U0, Desk
 

@@ -6,12 +6,12 @@ import pytest
 
 from fencepost.member.events import Close, Poll, Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe
 from fencepost.protocol.errors import IllegalEvent
-from fencepost.reader import Client, Reset, step
-from fencepost.reader.broker import FetchedPartition, FetchRequest, ListOffsetsRequest
-from fencepost.reader.events import Assign, MembershipChanged, Pause, Refused, Resume, Seek, SeekToEnd
-from fencepost.reader.membership import Membership
-from fencepost.reader.partition import ALLOWED, FetchState, Leader, Partition, Position
-from fencepost.reader.state import Mode
+from fencepost_consumer import Client, Reset, step
+from fencepost_consumer.broker import FetchedPartition, FetchRequest, ListOffsetsRequest
+from fencepost_consumer.events import Assign, MembershipChanged, Pause, Refused, Resume, Seek, SeekToEnd
+from fencepost_consumer.membership import Membership
+from fencepost_consumer.partition import ALLOWED, FetchState, Leader, Partition, Position
+from fencepost_consumer.state import Mode
 
 from .desk import EARLIEST, T0, T1, T2, U0, Desk, records
 
@@ -206,6 +206,6 @@ def test_an_object_that_is_not_an_event_is_rejected():
 
 
 def _fetched(partition):
-    from fencepost.reader.broker import FetchResponse  # noqa: PLC0415
+    from fencepost_consumer.broker import FetchResponse  # noqa: PLC0415
 
     return FetchResponse((FetchedPartition(partition, records=records(0, 1)),))

@@ -13,13 +13,13 @@ from typing import Any
 from kio.index import load_entity_schema
 from kio.static.constants import EntityType
 
-from fencepost.server.apis.table import TABLE
-from fencepost.server.data.batches import marker
-from fencepost.server.wire import frames
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import RequestHeader
-from fencepost.server.wire.later import LATER
-from fencepost.server.wire.shape import Field, shape
+from fencepost.wire import frames
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import RequestHeader
+from fencepost.wire.later import LATER
+from fencepost.wire.shape import Field, shape
+from fencepost_server.apis.table import TABLE
+from fencepost_server.data.batches import marker
 
 #: values of a fuzzer in place of a client's own
 GROUPS = ("g0", "g1", "g2", "", "x" * 300)

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from fencepost.server.options import Address
-from fencepost.server.wire import frames
-from fencepost.server.wire.convert import plain
+from fencepost.wire import frames
+from fencepost.wire.convert import plain
+from fencepost_server.options import Address
 
 from .scram_client import DIGESTS, ScramClient
 from .served import Client

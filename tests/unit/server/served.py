@@ -10,11 +10,11 @@ from typing import Any
 from kio.index import load_entity_schema
 from kio.static.constants import EntityType
 
-from fencepost.server.options import Address, Limits, Options
-from fencepost.server.run import Ready, Setup, serve
-from fencepost.server.wire import frames
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.later import LATER
+from fencepost.wire import frames
+from fencepost.wire.fill import fill
+from fencepost.wire.later import LATER
+from fencepost_server.options import Address, Limits, Options
+from fencepost_server.run import Ready, Setup, serve
 
 _OPEN: list[Client] = []
 LOOPBACK = Address(host="127.0.0.1", port=0)

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from fencepost.server.security.acl import Acl, Operation, Resource, parse_rules
+from fencepost_server.security.acl import Acl, Operation, Resource, parse_rules
 
 OPERATIONS: Final = tuple(each.value for each in Operation if each is not Operation.ALL)
 KINDS: Final = tuple(each.value for each in Resource)

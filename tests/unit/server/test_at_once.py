@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.server.dispatch import Dispatch
-from fencepost.server.options import Limits
-from fencepost.server.wire import frames
+from fencepost.wire import frames
+from fencepost_server.dispatch import Dispatch
+from fencepost_server.options import Limits
 
 from .served import Client, play, running
 from .test_manners import DELAY, joined

@@ -19,16 +19,16 @@ import pytest
 from fencepost import Settings
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.profiles import INTENDED
-from fencepost.server import dispatch as dispatch_module
-from fencepost.server.dispatch import Dispatch
-from fencepost.server.net.connection import Begun
-from fencepost.server.node import Node
-from fencepost.server.options import Address, Limits, Options
-from fencepost.server.run import Setup, hosted
-from fencepost.server.security.session import Session
-from fencepost.server.server import Server
-from fencepost.server.wire.frames import MalformedFrame, framed
 from fencepost.store import MemoryStore
+from fencepost.wire.frames import MalformedFrame, framed
+from fencepost_server import dispatch as dispatch_module
+from fencepost_server.dispatch import Dispatch
+from fencepost_server.net.connection import Begun
+from fencepost_server.node import Node
+from fencepost_server.options import Address, Limits, Options
+from fencepost_server.run import Setup, hosted
+from fencepost_server.security.session import Session
+from fencepost_server.server import Server
 
 from .frames_of import PLAIN, bad_frames
 

@@ -9,8 +9,8 @@ import pytest
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.server.options import Limits
 from fencepost.store import MemoryStore, PutBatch
+from fencepost_server.options import Limits
 
 from .served import Client, play, running
 from .test_partition import batch

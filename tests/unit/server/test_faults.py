@@ -17,11 +17,8 @@ import pytest
 from fencepost import Settings
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.remote import Groups
-from fencepost.server.faults import BadPlan, by_seed, parse
-from fencepost.server.options import Address, Options
-from fencepost.server.run import Ready, Setup, serve
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     API_KEYS,
     RequestHeader,
     framed,
@@ -32,6 +29,9 @@ from fencepost.server.wire.frames import (
     write_request,
 )
 from fencepost.work import CommitFailed, ShareLost
+from fencepost_server.faults import BadPlan, by_seed, parse
+from fencepost_server.options import Address, Options
+from fencepost_server.run import Ready, Setup, serve
 
 QUICK = Settings(
     group_initial_rebalance_delay_ms=0,

@@ -13,13 +13,13 @@ from kio.static.constants import EntityType
 
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
-from fencepost.server.apis.table import TABLE
-from fencepost.server.wire import frames
-from fencepost.server.wire.convert import GROUP_APIS, OFFSET_APIS, to_request
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.flat import GIVES_UP, body_reader, body_writer
-from fencepost.server.wire.frames import MalformedFrame, RequestHeader
-from fencepost.server.wire.shape import shape
+from fencepost.wire import frames
+from fencepost.wire.convert import GROUP_APIS, OFFSET_APIS, to_request
+from fencepost.wire.fill import fill
+from fencepost.wire.flat import GIVES_UP, body_reader, body_writer
+from fencepost.wire.frames import MalformedFrame, RequestHeader
+from fencepost.wire.shape import shape
+from fencepost_server.apis.table import TABLE
 
 from .test_wire import schema_of, some_value
 

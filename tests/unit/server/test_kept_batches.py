@@ -12,12 +12,12 @@ from typing import Any
 import crc32c
 import pytest
 
-from fencepost.server.data.batches import Batch, batches, marker, read_header
-from fencepost.server.data.partition import PartitionLog
-from fencepost.server.data.search import first_since, newest
-from fencepost.server.data.tail import Budget
-from fencepost.server.options import Limits
 from fencepost.store import DropBatches, MemoryStore, PutBatch
+from fencepost_server.data.batches import Batch, batches, marker, read_header
+from fencepost_server.data.partition import PartitionLog
+from fencepost_server.data.search import first_since, newest
+from fencepost_server.data.tail import Budget
+from fencepost_server.options import Limits
 
 from .served import Client, play, running
 from .test_partition import batch
@@ -94,8 +94,8 @@ class Pair:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_log_mostly_on_disk_is_read_like_one_in_memory(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fencepost.server.data.index._BLOCK", 500)
-    monkeypatch.setattr("fencepost.server.data.tail._EACH", 0)
+    monkeypatch.setattr("fencepost_server.data.index._BLOCK", 500)
+    monkeypatch.setattr("fencepost_server.data.tail._EACH", 0)
     random = Random(f"kept batches {seed}")
     read = largest = 0
 

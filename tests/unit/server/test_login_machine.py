@@ -19,12 +19,8 @@ from hypothesis.stateful import (
 )
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.server.apis.table import ANNOUNCED
-from fencepost.server.dispatch import Dispatch
-from fencepost.server.security.sasl import MECHANISMS, Users
-from fencepost.server.security.session import ANONYMOUS, LoginRefused, Session
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     API_KEYS,
     MalformedFrame,
     RequestHeader,
@@ -32,6 +28,10 @@ from fencepost.server.wire.frames import (
     request_schema,
     write_request,
 )
+from fencepost_server.apis.table import ANNOUNCED
+from fencepost_server.dispatch import Dispatch
+from fencepost_server.security.sasl import MECHANISMS, Users
+from fencepost_server.security.session import ANONYMOUS, LoginRefused, Session
 
 from .scram_client import DIGESTS, ScramClient, saslname
 from .waitless import now

@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
-from fencepost.server.options import Address, Limits
-from fencepost.server.security.sasl import ITERATIONS, Users
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import jars
 from fencepost_conformance.jvm.releases import broker_artifacts
 from fencepost_conformance.targets.broker import Broker
+from fencepost_server.options import Address, Limits
+from fencepost_server.security.sasl import ITERATIONS, Users
 
 from .login_sequences import USERS, Visitor, answers, sequences
 from .scram_client import DIGESTS

@@ -17,13 +17,13 @@ import pytest
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost import Settings
-from fencepost.server.data.batches import Batch
-from fencepost.server.options import Address, Limits
-from fencepost.server.run import Ready
-from fencepost.server.security.acl import Acl, BadRule, Operation, Resource, parse_rules
-from fencepost.server.security.sasl import BadUsers, Users, parse_users
-from fencepost.server.security.session import LoginRefused
-from fencepost.server.wire.frames import framed, read_frame
+from fencepost.wire.frames import framed, read_frame
+from fencepost_server.data.batches import Batch
+from fencepost_server.options import Address, Limits
+from fencepost_server.run import Ready
+from fencepost_server.security.acl import Acl, BadRule, Operation, Resource, parse_rules
+from fencepost_server.security.sasl import BadUsers, Users, parse_users
+from fencepost_server.security.session import LoginRefused
 
 from .served import LOOPBACK, Client, play, running
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.server.options import Address
+from fencepost_server.options import Address
 
 from .served import Client, play
 from .test_partition import batch

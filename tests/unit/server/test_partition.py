@@ -9,10 +9,10 @@ import crc32c
 import pytest
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.server.data import producers
-from fencepost.server.data.batches import Batch, CorruptBatch, OldBatch, batches, marker
-from fencepost.server.data.partition import Fetched, PartitionLog, durably
-from fencepost.server.data.producers import Refused
+from fencepost_server.data import producers
+from fencepost_server.data.batches import Batch, CorruptBatch, OldBatch, batches, marker
+from fencepost_server.data.partition import Fetched, PartitionLog, durably
+from fencepost_server.data.producers import Refused
 
 
 def batch(count: int = 1, producer: int = -1, epoch: int = -1, first: int = -1, attributes: int = 0) -> Batch:

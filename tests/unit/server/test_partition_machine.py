@@ -18,12 +18,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from fencepost.server.data import index, partition, search, tail
-from fencepost.server.data.batches import Batch, batches, leader_epoch_of, marker
-from fencepost.server.data.partition import PartitionLog
-from fencepost.server.data.producers import Refused
-from fencepost.server.data.tail import Budget
-from fencepost.server.restore import committed
+from fencepost_server.data import index, partition, search, tail
+from fencepost_server.data.batches import Batch, batches, leader_epoch_of, marker
+from fencepost_server.data.partition import PartitionLog
+from fencepost_server.data.producers import Refused
+from fencepost_server.data.tail import Budget
+from fencepost_server.restore import committed
 
 from .partition_model import LAST_SEQUENCE, Entry, Model, produced
 from .waitless import now

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fencepost.server.net.port import open_port
-from fencepost.server.options import Address
+from fencepost_server.net.port import open_port
+from fencepost_server.options import Address
 
 from .served import LOOPBACK, running
 

@@ -18,8 +18,8 @@ from fencepost import MigrationPolicy, Settings
 from fencepost.protocol.embedded import Assignment, Subscription, encode_assignment, encode_subscription
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.rebalances import MemberIdentity, RebalanceCause, RebalanceReason
-from fencepost.server.observe.logs import JsonLines, TextLines, iso, one_line
-from fencepost.server.run import Ready
+from fencepost_server.observe.logs import JsonLines, TextLines, iso, one_line
+from fencepost_server.run import Ready
 
 from .served import LOOPBACK, Client, play, running
 from .test_manners import http
@@ -46,7 +46,7 @@ def log() -> Iterator[list[str]]:
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(record.getMessage())
 
-    logger, handler = logging.getLogger("fencepost.server.observe.rebalances"), Kept()
+    logger, handler = logging.getLogger("fencepost_server.observe.rebalances"), Kept()
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.server.apis.refusal import refusal
-from fencepost.server.apis.table import TABLE, Api
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import (
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
     MalformedFrame,
     read_response,
     request_schema,
     response_schema,
     write_response,
 )
-from fencepost.server.wire.shape import Field, shape
+from fencepost.wire.shape import Field, shape
+from fencepost_server.apis.refusal import refusal
+from fencepost_server.apis.table import TABLE, Api
 
 SAMPLES: dict[str, Any] = {"string": "x", "bytes": b"x", "uuid": bytes(15) + b"\7", "bool": False, "records": b""}
 VERSIONS = [(api, version) for api in TABLE.values() for version in range(max(api.low, api.least), api.high + 1)]

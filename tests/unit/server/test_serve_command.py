@@ -95,7 +95,7 @@ NEVER = ("fencepost.member", "fencepost.work", "fencepost.remote", "rich.progres
 def test_the_port_opens_before_the_server_is_imported() -> None:
     ran = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=60, check=True)
     opened, ready = map(set, json.loads(ran.stdout))
-    assert "fencepost.server.net.port" in opened
+    assert "fencepost_server.net.port" in opened
     assert opened.isdisjoint({*SERVER, *NEVER})
     assert ready >= set(SERVER)
     assert ready.isdisjoint(NEVER)

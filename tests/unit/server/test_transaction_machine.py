@@ -20,10 +20,10 @@ from hypothesis.stateful import (
 )
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.server.data.producers import Refused
-from fencepost.server.transactions.coordinator import IDS_KIND, KIND, Transactions
-from fencepost.server.transactions.state import State, Transaction
 from fencepost.store import AppendError, MemoryStore, Put
+from fencepost_server.data.producers import Refused
+from fencepost_server.transactions.coordinator import IDS_KIND, KIND, Transactions
+from fencepost_server.transactions.state import State, Transaction
 
 from .transaction_model import LAST, LONGEST_MS, NONE, Coordinator, Error
 

@@ -14,14 +14,14 @@ from kio.static.constants import EntityType
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import ErrorCode
-from fencepost.server.apis.table import TABLE
-from fencepost.server.wire import frames
-from fencepost.server.wire.convert import to_request, to_response
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import MalformedFrame, RequestHeader
-from fencepost.server.wire.later import LATER
-from fencepost.server.wire.read import BadBytes, reader
-from fencepost.server.wire.shape import Field, shape
+from fencepost.wire import frames
+from fencepost.wire.convert import to_request, to_response
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import MalformedFrame, RequestHeader
+from fencepost.wire.later import LATER
+from fencepost.wire.read import BadBytes, reader
+from fencepost.wire.shape import Field, shape
+from fencepost_server.apis.table import TABLE
 
 VERSIONS = [
     (api.name, version, kind)

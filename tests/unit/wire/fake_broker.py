@@ -18,7 +18,7 @@ from kio.static.primitive import i8, i16, i32, i32Timedelta
 
 from fencepost.protocol.kafka_names import broker_rows
 from fencepost.protocol.settings import Settings
-from fencepost.server.wire.frames import (
+from fencepost.wire.frames import (
     API_KEYS,
     MalformedFrame,
     close,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.server.wire.frames import MalformedFrame, read_frame
+from fencepost.wire.frames import MalformedFrame, read_frame
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.wire.access import OPEN, Access, read_access
 

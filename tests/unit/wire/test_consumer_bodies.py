@@ -17,8 +17,8 @@ from fencepost.protocol.consumer_messages import (
     TopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode
-from fencepost.server.wire.convert import to_request, to_response
-from fencepost.server.wire.frames import RequestHeader, read_request, read_response, write_request, write_response
+from fencepost.wire.convert import to_request, to_response
+from fencepost.wire.frames import RequestHeader, read_request, read_response, write_request, write_response
 
 TOPIC = UUID(int=7)
 

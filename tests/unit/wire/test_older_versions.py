@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from kio.schema.index import schema_name_map
 
-from fencepost.server.wire.convert import GROUP_APIS, plain, to_request, to_response
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import API_KEYS, request_schema, response_schema
-from fencepost.server.wire.later import LATER
-from fencepost.server.wire.shape import shape
+from fencepost.wire.convert import GROUP_APIS, plain, to_request, to_response
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import API_KEYS, request_schema, response_schema
+from fencepost.wire.later import LATER
+from fencepost.wire.shape import shape
 from fencepost_conformance.trace.convert import wire_request, wire_response
 from fencepost_conformance.trace.lines import ReceivedLine, SentLine
 

@@ -15,7 +15,7 @@ from kio.schema.describe_topic_partitions.v0.response import (
 from kio.schema.errors import ErrorCode
 from kio.schema.types import TopicName
 
-from fencepost.server.wire.frames import API_KEYS, framed, read_frame, read_request_header, write_response
+from fencepost.wire.frames import API_KEYS, framed, read_frame, read_request_header, write_response
 from fencepost_conformance.addresses import Address
 from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.record.addresses import Limited, readdressed, with_readable_addresses

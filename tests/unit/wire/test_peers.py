@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from fencepost.protocol.messages import VERSIONS, HeartbeatRequest
-from fencepost.server.wire import frames
-from fencepost.server.wire.frames import NoAnswer, close, framed, read_frame, read_request_header
+from fencepost.wire import frames
+from fencepost.wire.frames import NoAnswer, close, framed, read_frame, read_request_header
 from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
 from fencepost_conformance.console import CannotRun

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from kio.index import load_request_schema
 
-from fencepost.server.wire.frames import (
+from fencepost.wire.frames import (
     API_KEYS,
     MAX_RESPONSE_BYTES,
     RequestHeader,

@@ -16,8 +16,8 @@ from kio.schema.errors import ErrorCode as Code
 from fencepost.remote.cluster import Cluster, Line
 from fencepost.remote.connection import Connection
 from fencepost.remote.sasl import Sasl
-from fencepost.server.wire.fill import fill
-from fencepost.server.wire.frames import API_KEYS, close, framed, read_frame, response_schema, write_response
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import API_KEYS, close, framed, read_frame, response_schema, write_response
 from fencepost.work.link import Unsupported
 from fencepost_conformance.virtual.loop import run
 

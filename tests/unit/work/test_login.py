@@ -13,12 +13,12 @@ import pytest
 from fencepost.remote import Groups, LoginFailed, Refused, Sasl
 from fencepost.remote.cluster import Cluster
 from fencepost.remote.sasl import Mechanism
-from fencepost.server.apis import login
-from fencepost.server.apis.table import TABLE
-from fencepost.server.options import Address, Options
-from fencepost.server.run import Ready, Setup, serve
-from fencepost.server.security.sasl import Users
-from fencepost.server.wire.frames import API_KEYS
+from fencepost.wire.frames import API_KEYS
+from fencepost_server.apis import login
+from fencepost_server.apis.table import TABLE
+from fencepost_server.options import Address, Options
+from fencepost_server.run import Ready, Setup, serve
+from fencepost_server.security.sasl import Users
 
 from .teams import EVERY, QUICK, Team, until
 

@@ -14,10 +14,10 @@ import pytest
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.remote import Groups, Refused
 from fencepost.remote.connection import Connection
-from fencepost.server.options import Address, Options
-from fencepost.server.run import Ready, Setup, serve
-from fencepost.server.wire.frames import API_KEYS
+from fencepost.wire.frames import API_KEYS
 from fencepost.work import CommitFailed, WorkerFailed
+from fencepost_server.options import Address, Options
+from fencepost_server.run import Ready, Setup, serve
 
 from .teams import EVERY, QUICK, Team, until
 

@@ -15,14 +15,14 @@ from fencepost.member.events import Subscribe, Unsubscribe
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
-from fencepost.reader import Client, Reader, ReaderSettings, reset_policy, step
-from fencepost.reader import events as ev
-from fencepost.reader.broker import EpochEnd, ListedOffset, ListOffsetsResponse, OffsetForLeaderEpochResponse
-from fencepost.reader.membership import Membership
-from fencepost.reader.partition import FetchState, Leader, Partition, Position
-from fencepost.reader.positions import reset_answered, reset_initializing, validation_answered
-from fencepost.reader.state import SentReset, SentValidation
-from fencepost.reader.turn import Thrown, Turn
+from fencepost_consumer import Client, Reader, ReaderSettings, reset_policy, step
+from fencepost_consumer import events as ev
+from fencepost_consumer.broker import EpochEnd, ListedOffset, ListOffsetsResponse, OffsetForLeaderEpochResponse
+from fencepost_consumer.membership import Membership
+from fencepost_consumer.partition import FetchState, Leader, Partition, Position
+from fencepost_consumer.positions import reset_answered, reset_initializing, validation_answered
+from fencepost_consumer.state import SentReset, SentValidation
+from fencepost_consumer.turn import Thrown, Turn
 
 from .. import jars
 from ..builds import Build

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import fencepost
 
-from ..replacement import Replacement, replaced
+from ..replacement import BESIDE, Replacement, path_of, replaced
 
-_PACKAGE = Path(fencepost.__file__).parent
+_ROOT = Path(fencepost.__file__).parents[1]
 
 
 def faulty_copy(replacements: Sequence[Replacement], folder: Path) -> None:
-    """Put a copy of the package ``fencepost`` with these replacements into the folder. Files without a change are hard
-    links where the file system allows it. Raises ``DoesNotApply``."""
+    """Put a copy of the product with these replacements into the folder. Files without a change are hard links where
+    the file system allows it. Raises ``DoesNotApply``."""
     sources = replaced(replacements)
-    target = folder / fencepost.__name__
-    shutil.copytree(_PACKAGE, target, copy_function=_link)
+    for package in (fencepost.__name__, *BESIDE):
+        shutil.copytree(_ROOT / package, folder / package, copy_function=_link)
     for file, source in sources.items():
-        path = target / file
+        path = folder / path_of(file).relative_to(_ROOT)
         path.unlink()  # the link, not the file of the product
         path.write_text(source, encoding="utf-8")
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):

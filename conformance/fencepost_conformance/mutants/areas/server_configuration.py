@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-ADMIN, METADATA = "server/apis/admin.py", "server/apis/metadata.py"
+ADMIN, METADATA = "fencepost_server/apis/admin.py", "fencepost_server/apis/metadata.py"
 #: servers that are killed and started again
 RESTARTS = "tests/wire/test_serve_data.py"
 #: several servers on one database
@@ -51,7 +51,7 @@ FAULTS = (
         "CreatePartitions t with count 4 where t has 4: it must answer INVALID_PARTITIONS",
         (
             Replacement(
-                "server/data/topics.py", "Topics.check_growth",
+                "fencepost_server/data/topics.py", "Topics.check_growth",
                 "if partitions <= len(topic.logs):", "if partitions < len(topic.logs):",
             ),
         ),
@@ -62,7 +62,7 @@ FAULTS = (
         "CreatePartitions t with count 6, restart, Metadata of t: it must show six partitions",
         (
             Replacement(
-                "server/node.py", "Node.grow_topic",
+                "fencepost_server/node.py", "Node.grow_topic",
                 "    await self._keep(topic)", "    await asyncio.sleep(0)",
             ),
         ),
@@ -96,7 +96,8 @@ FAULTS = (
         "Fetch of t-1 at its end with max_wait 30 s, DeleteTopics t: the Fetch must be answered at once",
         (
             Replacement(
-                "server/data/topics.py", "Topics.delete", "for log in topic.logs:", "for log in topic.logs[:1]:",
+                "fencepost_server/data/topics.py", "Topics.delete",
+                "for log in topic.logs:", "for log in topic.logs[:1]:",
             ),
         ),
     ),
@@ -115,7 +116,7 @@ FAULTS = (
         "longest-topic-name-refused", Area.CONFIGURATION,
         "a topic name of exactly 249 characters is refused",
         "CreateTopics with a name of 249 letters: it must be made",
-        (Replacement("server/data/topics.py", "name_fault", "if len(name) > 249:", "if len(name) >= 249:"),),
+        (Replacement("fencepost_server/data/topics.py", "name_fault", "if len(name) > 249:", "if len(name) >= 249:"),),
     ),
     Fault(
         "greatest-group-setting-refused", Area.CONFIGURATION,
@@ -154,7 +155,7 @@ FAULTS = (
         "set consumer.heartbeat.interval.ms of g to 6,000, restart, ConsumerGroupHeartbeat: it must answer 6,000",
         (
             Replacement(
-                "server/restore.py", "restore",
+                "fencepost_server/restore.py", "restore",
                 "node.groups.configure(group_id, group_config(node.settings, config))",
                 "group_config(node.settings, config)",
             ),
@@ -177,7 +178,7 @@ FAULTS = (
         "two nodes on a database; CreatePartitions at the leader, Metadata at the other: it must show them",
         (
             Replacement(
-                "server/cluster/member.py", "look",
+                "fencepost_server/cluster/member.py", "look",
                 '(row["id"], row["partitions"]) != (topic.topic_id.hex(), len(topic.logs))',
                 'row["id"] != topic.topic_id.hex()',
             ),

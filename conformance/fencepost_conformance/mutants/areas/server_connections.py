@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-CONNECTION = "server/net/connection.py"
+CONNECTION = "fencepost_server/net/connection.py"
 
 FAULTS = (
     Fault(
@@ -36,7 +36,7 @@ FAULTS = (
         "limit of two connections: the third must be closed",
         (
             Replacement(
-                "server/net/listener.py", "Listener._open",
+                "fencepost_server/net/listener.py", "Listener._open",
                 "if len(self.connections) >= self._limits.connections:",
                 "if len(self.connections) > self._limits.connections:",
             ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-APIS = "server/apis/data.py"
+APIS, PARTITION = "fencepost_server/apis/data.py", "fencepost_server/data/partition.py"
+SEARCH = "fencepost_server/data/search.py"
 #: servers that are killed and started again
 RESTARTS = "tests/wire/test_serve_data.py"
 
@@ -66,14 +67,14 @@ FAULTS = (
         "an aborted transaction that begins at the last offset of the response is not listed",
         "Produce one record in a transaction, abort it, Fetch read_committed with a limit of that one batch: "
         "aborted_transactions must list the producer",
-        (Replacement("server/data/partition.py", "PartitionLog.read", "each.first <= last", "each.first < last"),),
+        (Replacement(PARTITION, "PartitionLog.read", "each.first <= last", "each.first < last"),),
     ),
     Fault(
         "aborted-transaction-midway-left-out", Area.DATA,
         "an aborted transaction that began before the fetch offset is not listed",
         "Produce two batches in a transaction, abort it, Fetch read_committed from the second batch on: "
         "aborted_transactions must list the producer",
-        (Replacement("server/data/partition.py", "PartitionLog.read", "each.last >= offset", "each.first >= offset"),),
+        (Replacement(PARTITION, "PartitionLog.read", "each.last >= offset", "each.first >= offset"),),
     ),
     Fault(
         "stable-offset-of-the-latest-transaction", Area.DATA,
@@ -81,7 +82,7 @@ FAULTS = (
         "two producers open transactions in t-0; Fetch read_committed must return nothing of the first one",
         (
             Replacement(
-                "server/data/partition.py", "PartitionLog.stable",
+                PARTITION, "PartitionLog.stable",
                 "max(min(self._durable.open.values(), default=self.high), self.start)",
                 "max(self._durable.open.values(), default=self.high)",
             ),
@@ -93,7 +94,7 @@ FAULTS = (
         "Produce sequences 0, 1, 2, then send sequence 1 again: it must answer its old offset",
         (
             Replacement(
-                "server/data/producers.py", "Producers.again",
+                "fencepost_server/data/producers.py", "Producers.again",
                 "for each in known.written:", "for each in (known.written[-1],):",
             ),
         ),
@@ -105,7 +106,7 @@ FAULTS = (
         "Produce an epoch's first batch, then batches up to sequence 2,147,483,647, then sequence 0: it must be taken",
         (
             Replacement(
-                "server/data/producers.py", "Producers.again",
+                "fencepost_server/data/producers.py", "Producers.again",
                 "batch.base_sequence != (last + 1) & 0x7FFFFFFF", "batch.base_sequence != last + 1",
             ),
         ),
@@ -116,7 +117,7 @@ FAULTS = (
         "Produce with epoch 0, sequence 0, then epoch 1, sequence 7: it must answer OUT_OF_ORDER_SEQUENCE_NUMBER",
         (
             Replacement(
-                "server/data/producers.py", "Producers.again",
+                "fencepost_server/data/producers.py", "Producers.again",
                 "if batch.base_sequence != 0 and not known.lost:",
                 "if batch.base_sequence < 0 and not known.lost:",
             ),
@@ -128,7 +129,7 @@ FAULTS = (
         "Produce sequence 0 while the store fails, then again when it works: the second must be written and readable",
         (
             Replacement(
-                "server/data/partition.py", "PartitionLog.retract",
+                PARTITION, "PartitionLog.retract",
                 "self._now = self._durable.copy()", "self._now.aborted = list(self._durable.aborted)",
             ),
         ),
@@ -140,7 +141,7 @@ FAULTS = (
         "offset",
         (
             Replacement(
-                "server/data/producers.py", "Producers.copy",
+                "fencepost_server/data/producers.py", "Producers.copy",
                 "deque(state.written, maxlen=_KEPT)", "deque(state.written, maxlen=1)",
             ),
         ),
@@ -152,7 +153,7 @@ FAULTS = (
         "answer offset 0 at 1,000",
         (
             Replacement(
-                "server/data/search.py", "newest",
+                SEARCH, "newest",
                 "if begin >= log.start and end <= limit:", "if begin >= log.start:",
             ),
         ),
@@ -164,7 +165,7 @@ FAULTS = (
         "must answer offset 2",
         (
             Replacement(
-                "server/data/search.py", "first_since",
+                SEARCH, "first_since",
                 "if at >= timestamp and log.start <= offset < limit:", "if at >= timestamp and offset < limit:",
             ),
         ),
@@ -176,11 +177,11 @@ FAULTS = (
         "marker",
         (
             Replacement(
-                "server/data/search.py", "first_since",
+                SEARCH, "first_since",
                 "if batch.max_timestamp >= timestamp:",
                 "if not batch.control and batch.max_timestamp >= timestamp:",
             ),
-            Replacement("server/data/search.py", "first_since", "if latest < timestamp:\n    continue", "pass"),
+            Replacement(SEARCH, "first_since", "if latest < timestamp:\n    continue", "pass"),
         ),
     ),
     Fault(
@@ -190,7 +191,7 @@ FAULTS = (
         "offset than the batch's first, or records are skipped",
         (
             Replacement(
-                "server/data/search.py", "_times",
+                SEARCH, "_times",
                 "if found is None:\n    yield batch.max_timestamp, batch.base",
                 "if found is None:\n    yield batch.max_timestamp, batch.last",
             ),
@@ -203,7 +204,7 @@ FAULTS = (
         "an offset there, and not one of the next block",
         (
             Replacement(
-                "server/data/index.py", "Index.drop_before",
+                "fencepost_server/data/index.py", "Index.drop_before",
                 "gone = bisect_right(self._bases, offset) - 1", "gone = bisect_right(self._bases, offset)",
             ),
         ),
@@ -214,7 +215,7 @@ FAULTS = (
         "OffsetForLeaderEpoch for epoch 5 while the leader is at epoch 0: it must answer -1 and -1",
         (
             Replacement(
-                "server/data/partition.py", "PartitionLog.end_of",
+                PARTITION, "PartitionLog.end_of",
                 "if not 0 <= epoch < self.leader_epoch:", "if epoch < 0:",
             ),
         ),
@@ -231,7 +232,7 @@ FAULTS = (
         "fill a server to --max-data-mib, DeleteTopics, Produce to another topic: it must be taken",
         (
             Replacement(
-                "server/node.py", "Node.delete_topic",
+                "fencepost_server/node.py", "Node.delete_topic",
                 "self.data_bytes -= sum(log.size for log in topic.logs)", "pass",
             ),
         ),
@@ -266,7 +267,7 @@ FAULTS = (
         "Produce five records, DeleteRecords -1, restart, ListOffsets latest: it must answer 5",
         (
             Replacement(
-                "server/data/partition.py", "PartitionLog.restored",
+                PARTITION, "PartitionLog.restored",
                 "self.end = self.high = max(self.end, end)", "self.high = self.end",
             ),
         ),
@@ -278,7 +279,7 @@ FAULTS = (
         "Produce in a transaction, restart, Fetch read_committed: it must return nothing",
         (
             Replacement(
-                "server/data/partition.py", "PartitionLog.restore",
+                PARTITION, "PartitionLog.restore",
                 "self._durable.wrote(put, committed=committed, restored=True)",
                 "self._durable.producers.wrote(put, restored=True)",
             ),
@@ -291,7 +292,7 @@ FAULTS = (
         "Produce in a transaction, abort, restart, Fetch read_committed: aborted_transactions must list the producer",
         (
             Replacement(
-                "server/restore.py", "_topic",
+                "fencepost_server/restore.py", "_topic",
                 "committed=committed(batch) if batch.control else None",
                 "committed=True if batch.control else None",
             ),
@@ -304,7 +305,7 @@ FAULTS = (
         "Produce 3 MiB to t-0, restart, ListOffsets latest: it must answer the old end",
         (
             Replacement(
-                "server/restore.py", "_topic",
+                "fencepost_server/restore.py", "_topic",
                 "while found := await node.store.batches(", "if found := await node.store.batches(",
             ),
         ),

@@ -5,7 +5,11 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-ACL, SASL, LOGIN = "server/security/acl.py", "server/security/sasl.py", "server/apis/login.py"
+ACL, SASL, LOGIN = (
+    "fencepost_server/security/acl.py",
+    "fencepost_server/security/sasl.py",
+    "fencepost_server/apis/login.py",
+)
 
 FAULTS = (
     Fault(
@@ -132,7 +136,7 @@ FAULTS = (
         "on a server with users, ApiVersions and then Heartbeat without a login: the connection must be closed",
         (
             Replacement(
-                "server/dispatch.py", "Dispatch.begin",
+                "fencepost_server/dispatch.py", "Dispatch.begin",
                 "if (node.users is not None and not session.logged_in) or not node.leads:", "if not node.leads:",
             ),
         ),
@@ -143,7 +147,7 @@ FAULTS = (
         "deny User:a All Group g; OffsetCommit to g by a: it must answer GROUP_AUTHORIZATION_FAILED",
         (
             Replacement(
-                "server/dispatch.py", "Dispatch.begin",
+                "fencepost_server/dispatch.py", "Dispatch.begin",
                 "session.bare or session.refused or not node.acl.open:", "session.bare or session.refused:",
             ),
         ),
@@ -155,7 +159,7 @@ FAULTS = (
         "secret must be absent",
         (
             Replacement(
-                "server/apis/groups.py", "_ask",
+                "fencepost_server/apis/groups.py", "_ask",
                 "call.all_topics_denied(topic_right) | call.denied(", "call.denied(",
             ),
         ),
@@ -167,7 +171,7 @@ FAULTS = (
         "GROUP_AUTHORIZATION_FAILED",
         (
             Replacement(
-                "server/apis/groups.py", "_groups",
+                "fencepost_server/apis/groups.py", "_groups",
                 "[group.group_id for group in body.groups]", "[group.group_id for group in body.groups[:1]]",
             ),
         ),
@@ -179,7 +183,7 @@ FAULTS = (
         "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
         (
             Replacement(
-                "server/apis/groups.py", "find_coordinator",
+                "fencepost_server/apis/groups.py", "find_coordinator",
                 "call.denied(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, keys)",
                 "call.denied(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, keys[:1])",
             ),
@@ -191,7 +195,7 @@ FAULTS = (
         "allow User:a Create Topic mine-*; CreateTopics mine-1: it must be made",
         (
             Replacement(
-                "server/apis/admin.py", "create_topics",
+                "fencepost_server/apis/admin.py", "create_topics",
                 " and not call.may(Operation.CREATE, Resource.TOPIC, name):", ":",
             ),
         ),
@@ -202,7 +206,7 @@ FAULTS = (
         "serve with auto creation; allow User:a Describe Topic new; Metadata of new: it must not be made",
         (
             Replacement(
-                "server/apis/metadata.py", "_asked",
+                "fencepost_server/apis/metadata.py", "_asked",
                 "node.options.auto_create and call.may(Operation.CREATE, Resource.TOPIC, name):",
                 "node.options.auto_create:",
             ),
@@ -215,7 +219,7 @@ FAULTS = (
         "GROUP_AUTHORIZATION_FAILED",
         (
             Replacement(
-                "server/apis/transactions.py", "add_offsets_to_txn",
+                "fencepost_server/apis/transactions.py", "add_offsets_to_txn",
                 "if not call.may(Operation.READ, Resource.GROUP, group):",
                 "if not group and not call.may(Operation.READ, Resource.GROUP, group):",
             ),

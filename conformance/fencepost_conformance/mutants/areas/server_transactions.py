@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-COORDINATOR, STATE = "server/transactions/coordinator.py", "server/transactions/state.py"
+COORDINATOR, STATE = "fencepost_server/transactions/coordinator.py", "fencepost_server/transactions/state.py"
 #: servers that are killed and started again
 RESTARTS = "tests/wire/test_serve_data.py"
 
@@ -135,7 +135,7 @@ FAULTS = (
         "a transaction writes t-0 and t-1 and commits; Fetch read_committed of t-1 must return its records",
         (
             Replacement(
-                "server/node.py", "Node._mark",
+                "fencepost_server/node.py", "Node._mark",
                 "for log, end in written:", "for log, end in written[:1]:",
             ),
         ),
@@ -146,7 +146,7 @@ FAULTS = (
         "TxnOffsetCommit for two groups of different partitions, EndTxn commit: OffsetFetch must show both",
         (
             Replacement(
-                "server/node.py", "Node._mark",
+                "fencepost_server/node.py", "Node._mark",
                 "for place in sorted(known.offsets)]", "for place in sorted(known.offsets)[:1]]",
             ),
         ),
@@ -193,7 +193,7 @@ FAULTS = (
         "AddPartitionsToTxn of t-0 and missing-0: t-0 must answer OPERATION_NOT_ATTEMPTED",
         (
             Replacement(
-                "server/apis/transactions.py", "_add",
+                "fencepost_server/apis/transactions.py", "_add",
                 "codes.get(each, Code.operation_not_attempted)", "codes.get(each, Code.none)",
             ),
         ),
@@ -226,7 +226,7 @@ FAULTS = (
         "hold back the marker, EndTxn commit, TxnOffsetCommit v3: it must answer INVALID_TXN_STATE",
         (
             Replacement(
-                "server/apis/groups.py", "_in_transaction",
+                "fencepost_server/apis/groups.py", "_in_transaction",
                 "if partition not in known.offsets or known.state.ending:", "if partition not in known.offsets:",
             ),
         ),
@@ -237,7 +237,7 @@ FAULTS = (
         "hold back the marker, EndTxn v4 commit, Produce v11 in the transaction: it must answer INVALID_TXN_STATE",
         (
             Replacement(
-                "server/apis/data.py", "_in_transaction",
+                "fencepost_server/apis/data.py", "_in_transaction",
                 "elif known.state.ending or (name, log.index) not in known.partitions:",
                 "elif (name, log.index) not in known.partitions:",
             ),

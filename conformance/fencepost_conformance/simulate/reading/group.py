@@ -51,9 +51,9 @@ from fencepost.protocol.offset_records import OffsetCommitKey
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
-from fencepost.reader import Client, Reader, ReaderSettings, Reset, ResetPolicy
-from fencepost.reader import events as ev
-from fencepost.reader.broker import (
+from fencepost_consumer import Client, Reader, ReaderSettings, Reset, ResetPolicy
+from fencepost_consumer import events as ev
+from fencepost_consumer.broker import (
     FetchRequest,
     FetchResponse,
     LeaderRequest,
@@ -63,8 +63,8 @@ from fencepost.reader.broker import (
     OffsetForLeaderEpochResponse,
     Record,
 )
-from fencepost.reader.consumer import Consumer, ConsumerCommand, ConsumerEvent, consumer_of, step
-from fencepost.reader.partition import Leader
+from fencepost_consumer.consumer import Consumer, ConsumerCommand, ConsumerEvent, consumer_of, step
+from fencepost_consumer.partition import Leader
 
 from ...generate.java_order import JavaOrder
 from ...targets.core import CoreSession

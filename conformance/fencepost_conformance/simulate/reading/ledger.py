@@ -19,9 +19,9 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponse,
 )
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.reader import Client, Reader, Reset
-from fencepost.reader import events as ev
-from fencepost.reader.broker import (
+from fencepost_consumer import Client, Reader, Reset
+from fencepost_consumer import events as ev
+from fencepost_consumer.broker import (
     EpochEnd,
     FetchedPartition,
     FetchFrom,
@@ -34,8 +34,8 @@ from fencepost.reader.broker import (
     OffsetForLeaderEpochResponse,
     Record,
 )
-from fencepost.reader.membership import Membership, Phase
-from fencepost.reader.partition import FetchState, Leader
+from fencepost_consumer.membership import Membership, Phase
+from fencepost_consumer.partition import FetchState, Leader
 
 from ..broken import demand
 

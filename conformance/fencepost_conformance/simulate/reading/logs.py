@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.reader.broker import (
+from fencepost_consumer.broker import (
     AskedEpoch,
     EpochEnd,
     FetchedPartition,
@@ -15,7 +15,7 @@ from fencepost.reader.broker import (
     ListedOffset,
     Record,
 )
-from fencepost.reader.partition import Leader
+from fencepost_consumer.partition import Leader
 
 NODES = (1, 2)
 _MOST = 5

@@ -36,9 +36,9 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponseTopic,
 )
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.reader import Client, Reader, ReaderSettings, Reset, ResetPolicy, step
-from fencepost.reader import events as ev
-from fencepost.reader.broker import (
+from fencepost_consumer import Client, Reader, ReaderSettings, Reset, ResetPolicy, step
+from fencepost_consumer import events as ev
+from fencepost_consumer.broker import (
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
@@ -46,8 +46,8 @@ from fencepost.reader.broker import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from fencepost.reader.membership import Membership, Phase
-from fencepost.reader.partition import FetchState, Leader
+from fencepost_consumer.membership import Membership, Phase
+from fencepost_consumer.partition import FetchState, Leader
 
 from ..broken import demand
 from .ledger import Ledger

@@ -1,8 +1,0 @@
-"""The coordinator on a TCP port, with Kafka's wire protocol, for unmodified clients (``docs/serving.md``).
-
-It needs the packages of the extra ``serve``: kio has the messages of the protocol.
-"""
-
-from fencepost.extras import require
-
-require("fencepost.server", "serve", "kio", "crc32c")

@@ -1,0 +1,74 @@
+"""Fetch requests and their responses (K-FETCH-01)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencepost.protocol.partitions import TopicPartition
+from fencepost_consumer import positions
+from fencepost_consumer.broker import FetchFrom, FetchRequest, FetchResponse
+from fencepost_consumer.partition import Leader
+from fencepost_consumer.settings import Client
+from fencepost_consumer.state import Buffered, SentFetch
+from fencepost_consumer.turn import Turn
+
+
+def send_fetches(turn: Turn) -> None:
+    """Fetch all fetchable partitions that are not buffered (K-FETCH-01, K-POLL-04).
+
+    One request per broker is in flight. A broker whose records are still buffered gets none, so that no partition
+    starves another. Nor does a broker that has just failed to respond. The classic consumer also compares positions
+    with new metadata here, even in a poll where a rebalance prevents position look-ups (K-POS-07)."""
+    if turn.client is Client.CLASSIC:
+        positions.hold_against_metadata(turn)
+    reader = turn.reader
+    buffered = {each.partition for each in reader.buffer}
+    busy = {sent.node for sent in reader.sent.values() if isinstance(sent, SentFetch)}
+    busy |= {node for each in buffered if reader.fetchable(each) and (node := _node(turn, each).node) is not None}
+    busy |= {node for node in reader.unavailable if turn.left_alone(node)}
+    wanted = {each: _node(turn, each) for each in reader.partitions if reader.fetchable(each) and each not in buffered}
+    for node, partitions in turn.by_leader(wanted).items():
+        if node in busy:
+            continue
+        asked = []
+        for each in partitions:
+            position = reader.partitions[each].position
+            assert position is not None  # fetchable
+            asked.append(
+                FetchFrom(each, offset=position.offset)
+                if turn.client is Client.KAFKA_PYTHON
+                else FetchFrom(each, offset=position.offset, current_leader_epoch=position.leader.epoch)
+            )
+        turn.send_to(node, FetchRequest(tuple(asked)), SentFetch(node, {each.partition: each.offset for each in asked}))
+
+
+def _node(turn: Turn, partition: TopicPartition) -> Leader:
+    """Return the node to fetch from: the preferred replica (K-FETCH-05), else the leader of the position. For
+    kafka-python, whose positions have no leader, it is the current leader."""
+    state = turn.reader.partitions[partition]
+    if turn.client is Client.KAFKA_PYTHON:
+        return turn.leader(partition)
+    leader = Leader() if state.position is None else state.position.leader
+    if leader.node is not None and state.preferred is not None and turn.now < state.preferred_until:
+        return Leader(state.preferred)
+    return leader
+
+
+def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
+    """Put a fetch response into the buffer; it is checked when a poll reaches it (K-FETCH-01). kafka-python drops
+    partitions that are not assigned. Java's consumers keep all, so a partition that is assigned again meanwhile may
+    still be read. ``body`` None: no response arrived."""
+    if body is None:
+        until = turn.now + turn.reader.settings.reconnect_backoff_ms
+        turn.reader = turn.reader._replace(unavailable={**turn.reader.unavailable, sent.node: until})
+        for each in sent.offsets.keys() & turn.reader.partitions.keys():  # K-FETCH-05
+            turn.change(each, replace(turn.reader.partitions[each], preferred=None))
+        turn.want_metadata()
+        return
+    whatever = turn.client is not Client.KAFKA_PYTHON
+    found = tuple(
+        Buffered(each.partition, sent.offsets[each.partition], each)
+        for each in body.partitions
+        if each.partition in sent.offsets and (whatever or each.partition in turn.reader.partitions)
+    )
+    turn.reader = turn.reader._replace(buffer=(*turn.reader.buffer, *found))

@@ -1,0 +1,413 @@
+"""The APIs of data: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch and DeleteRecords."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode as Code
+
+from fencepost.log import FencedEpoch
+from fencepost.store import AppendError, Change, PutBatch, StoreError
+from fencepost.wire.convert import milliseconds
+from fencepost.wire.frames import MalformedFrame
+from fencepost_server.apis.call import Call, uuid_bytes
+from fencepost_server.apis.metadata import cluster_right
+from fencepost_server.data import search
+from fencepost_server.data.batches import NO_PRODUCER, Batch, CorruptBatch, OldBatch, batches
+from fencepost_server.data.partition import Fetched, PartitionLog, durably, wait_for_any
+from fencepost_server.data.producers import Refused
+from fencepost_server.data.topics import Topic
+from fencepost_server.security.acl import Operation, Resource
+
+_log = logging.getLogger(__name__)
+
+#: From these versions on, requests give topics by id.
+_PRODUCE_BY_ID: Final = 13
+_FETCH_BY_ID: Final = 13
+#: From this version on, a batch adds its partition to its transaction (KIP-890).
+_IMPLICIT_SINCE: Final = 12
+#: From this version on, a producer knows the code TRANSACTION_ABORTABLE.
+_ABORTABLE_SINCE: Final = 11
+#: Kafka's default ``message.timestamp.after.max.ms``
+_MOST_AHEAD_MS: Final = 3_600_000
+_COMMITTED: Final = 1
+_NO_ACKS: Final = 0
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+#: The first version that supports each of them.
+_TIMES_SINCE: Final = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING: 11,
+}
+_NEVER: Final = 1 << 15
+
+
+def _topic_of(call: Call, row: Any, *, by_id: bool, name: str = "name") -> tuple[Topic | None, dict[str, Any]]:
+    """Return the topic of a row, None if it does not exist, and the field of the answer that names it."""
+    if by_id:
+        topic_id = uuid_bytes(row.topic_id)
+        return call.node.topics.by_id.get(topic_id), {"topic_id": topic_id}
+    called = str(getattr(row, name))
+    return call.node.topics.by_name.get(called), {name: called}
+
+
+async def produce(call: Call, request: Any) -> Any:
+    """Append batches to their partitions, unchanged but for their offsets."""
+    by_id = call.version >= _PRODUCE_BY_ID
+    acks = int(request.acks)
+    transactional_id = getattr(request, "transactional_id", None)
+    refused: Code | None = None
+    found = [each for row in request.topic_data for each in _transactional(call, row, by_id=by_id)]
+    if found and (
+        transactional_id is None or not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id)
+    ):
+        refused = Code.transactional_id_authorization_failed
+    elif len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1:
+        refused = Code.invalid_producer_id_mapping
+    answers = []
+    written: list[tuple[PartitionLog, int]] = []
+    known: list[tuple[PartitionLog, int, dict[str, Any]]] = []
+    changes: list[Change] = []
+    for row in request.topic_data:
+        topic, named = _topic_of(call, row, by_id=by_id)
+        partitions = []
+        for each in row.partition_data:
+            index = int(each.index)
+            answer: dict[str, Any] = {"index": index, "base_offset": -1}
+            try:
+                if refused is not None:
+                    raise Refused(refused, "")
+                log = _writable(call, topic, named, index, by_id=by_id)
+                assert topic is not None
+                batch = _the_batch(each.records)
+                if batch.transactional:  # a newer client's batch adds its partition even if it is rejected below
+                    log.verify(batch, from_zero=call.version >= _IMPLICIT_SINCE)
+                    await _in_transaction(call, topic.name, log, batch, transactional_id)
+                if acks not in (-1, 0, 1):
+                    raise Refused(Code.invalid_required_acks, "")
+                if batch.base or batch.count < 1 or batch.count != batch.last + 1:
+                    words = f"a batch must start at offset 0 without gaps (got {batch.count} from {batch.base})"
+                    wrong = Refused(Code.invalid_record, words)
+                    wrong.start = log.start
+                    raise wrong
+                put, kept = _append(call, topic, log, batch)
+                changes += kept
+                written.append((log, log.end))
+                answer.update(base_offset=put.base, log_start_offset=log.start)
+                if not kept:  # the answer to a duplicate batch has a time, as in Kafka
+                    answer["log_append_time"] = put.max_timestamp
+                    known.append((log, put.last, answer))
+            except Refused as reason:
+                answer.update(error_code=reason.code, error_message=str(reason) or None)
+                if reason.start is not None:
+                    answer["log_start_offset"] = reason.start
+            partitions.append(answer)
+        if partitions:
+            answers.append({**named, "partition_responses": partitions})
+    try:
+        if changes:
+            await call.node.store.write(changes)
+    except (AppendError, StoreError, FencedEpoch) as reason:
+        _log.error("batches of %s rejected: %s", call.header.client_id, reason)
+        fenced = isinstance(reason, FencedEpoch)
+        call.node.retract([log for log, _ in written])
+        for topic_row in answers:
+            for answer in topic_row["partition_responses"]:
+                if "error_code" not in answer:
+                    code = Code.not_leader_or_follower if fenced else Code.kafka_storage_error
+                    answer.update(error_code=code, base_offset=-1)
+    else:
+        for log, end in written:
+            log.durable(end)
+    for log, last, answer in known:  # a duplicate batch may not be durable yet
+        if not await durably(log, last):
+            answer.update(error_code=Code.kafka_storage_error, base_offset=-1)
+    if acks == _NO_ACKS:
+        if any(answer.get("error_code") for row in answers for answer in row["partition_responses"]):
+            raise MalformedFrame("a batch sent with acks=0 was rejected; closing the connection tells the producer")
+        return None
+    return {"responses": answers}
+
+
+def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int, *, by_id: bool) -> PartitionLog:
+    name = topic.name if topic is not None else named.get("name")
+    if name is not None and not call.may(Operation.WRITE, Resource.TOPIC, name):
+        raise Refused(Code.topic_authorization_failed, "")
+    if topic is None:
+        raise Refused(Code.unknown_topic_id if by_id else Code.unknown_topic_or_partition, "")
+    if not 0 <= index < len(topic.logs):
+        raise Refused(Code.unknown_topic_or_partition, "")
+    return topic.logs[index]
+
+
+def _transactional(call: Call, row: Any, *, by_id: bool) -> Iterator[tuple[Batch, bool]]:
+    """Yield each transactional batch of a row, and whether its partition exists and the client may write to it."""
+    topic, _ = _topic_of(call, row, by_id=by_id)
+    for each in row.partition_data:
+        with suppress(Refused):
+            batch = _the_batch(each.records)
+            if batch.transactional:
+                here = topic is not None and 0 <= each.index < len(topic.logs)
+                yield batch, here and call.may(Operation.WRITE, Resource.TOPIC, topic.name if topic else "")
+
+
+def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[Batch, list[Change]]:
+    """Append a batch in memory. Returns it with its offsets, and the changes to store: none if the batch is a
+    duplicate. Raises ``Refused``."""
+    node = call.node
+    if node.data_bytes + len(batch.data) > node.options.limits.data_bytes:
+        raise Refused(Code.kafka_storage_error, "data limit reached (--max-data-mib)")
+    try:
+        if batch.control:
+            raise Refused(Code.invalid_record, "a client must not write transaction markers")
+        if batch.producer_id != NO_PRODUCER and batch.base_sequence < 0:
+            raise Refused(Code.invalid_record, f"base sequence must be >= 0 (got {batch.base_sequence})")
+        if batch.max_timestamp > time.time() * 1_000 + _MOST_AHEAD_MS:
+            raise Refused(Code.invalid_timestamp, f"timestamp {batch.max_timestamp} is more than an hour in the future")
+        put, new = log.add(batch)
+    except Refused as refused:
+        refused.start = log.start
+        raise
+    if not new:
+        return put, []
+    node.data_bytes += len(put.data)
+    return put, [PutBatch(topic.topic_id, log.index, put.base, put.data)]
+
+
+def _the_batch(records: bytes | None) -> Batch:
+    """Return the single batch of a partition's records. Raises ``Refused`` if there is not exactly one, or it is
+    invalid."""
+    try:
+        found = list(batches(records or b""))
+    except OldBatch as old:
+        raise Refused(Code.invalid_record, str(old)) from None
+    except CorruptBatch as corrupt:
+        raise Refused(Code.corrupt_message, str(corrupt)) from None
+    if len(found) != 1:
+        raise Refused(Code.invalid_record, f"a request must contain one batch for a partition (got {len(found)})")
+    (batch,) = found
+    return batch
+
+
+async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch, transactional_id: str | None) -> None:
+    """Check that a transactional batch belongs to the open transaction of its producer; late batches are rejected
+    (KIP-890). Raises ``Refused``."""
+    if transactional_id is None:
+        raise Refused(Code.invalid_txn_state, "a transactional batch needs a transactional id in the request")
+    node = call.node
+    implicit = call.version >= _IMPLICIT_SINCE
+    known = node.transactions.known.get(transactional_id)
+    if known is None or known.producer_id != batch.producer_id:
+        raise Refused(Code.invalid_producer_id_mapping, "the producer id does not belong to the transactional id")
+    if known.producer_epoch != batch.producer_epoch:
+        words = f"producer epoch must be {known.producer_epoch} (got {batch.producer_epoch})"
+        raise Refused(Code.invalid_producer_epoch, words)
+    if implicit:
+        await node.transactions.add(known, [(name, log.index)], version=2)
+    elif known.state.ending or (name, log.index) not in known.partitions:
+        code = Code.transaction_abortable if call.version >= _ABORTABLE_SINCE else Code.invalid_txn_state
+        raise Refused(code, "the partition is not in the transaction")
+
+
+async def fetch(call: Call, request: Any) -> Any:
+    """Return batches from given offsets on, and wait if there are none. The server has no fetch sessions: each request
+    names all its partitions, which every client supports."""
+    by_id = call.version >= _FETCH_BY_ID
+    if getattr(request, "session_epoch", -1) > 0:
+        return {"error_code": Code.fetch_session_id_not_found}
+    committed = int(request.isolation_level) == _COMMITTED
+    wanted = [
+        (*_topic_of(call, row, by_id=by_id, name="topic"), each) for row in request.topics for each in row.partitions
+    ]
+    readable: list[tuple[PartitionLog, int]] = []
+    for topic, named, each in wanted:
+        code, log = _readable(call, topic, named, each)
+        if log is None or code is not Code.none or _diverging(log, each) is not None:
+            readable = []
+            break
+        readable.append((log, int(each.fetch_offset)))
+    least = int(request.min_bytes)
+
+    def enough() -> bool:
+        if call.node.ending or any(log.deleted for log, _ in readable):
+            return True
+        return least <= sum(log.ready(offset, committed=committed) for log, offset in readable)
+
+    if readable and least > 0:
+        await wait_for_any([log for log, _ in readable], milliseconds(request.max_wait) / 1000, enough)
+    left = int(request.max_bytes)
+    nothing_yet = True
+    answers: dict[bytes | str, dict[str, Any]] = {}
+    for topic, named, each in wanted:
+        code, log = _readable(call, topic, named, each)
+        answer: dict[str, Any] = {"partition_index": int(each.partition), "high_watermark": -1, "error_code": code}
+        if log is None:
+            answer["aborted_transactions"] = []
+        if topic is None and by_id:
+            answer["error_code"] = Code.unknown_topic_id
+        if log is not None and code is Code.none:
+            most = min(int(each.partition_max_bytes), left)
+            row, taken = await _fetched(log, each, most, committed=committed, one_at_least=nothing_yet)
+            answer.update(row)
+            left = max(left - taken, 0)
+        nothing_yet = nothing_yet and not answer.setdefault("records", b"")
+        key = next(iter(named.values()))
+        answers.setdefault(key, {**named, "partitions": []})["partitions"].append(answer)
+    return {"responses": list(answers.values())}
+
+
+async def _fetched(
+    log: PartitionLog, each: Any, most: int, *, committed: bool, one_at_least: bool
+) -> tuple[dict[str, Any], int]:
+    """Return the answer's fields for a readable partition, and how many bytes of the response's limit it uses."""
+    offset = int(each.fetch_offset)
+    ends = {"high_watermark": log.high, "last_stable_offset": log.stable, "log_start_offset": log.start}
+    diverging = _diverging(log, each)
+    if diverging is not None:
+        return {**ends, "diverging_epoch": diverging}, 0
+    if most < 0 and log.ready(offset, committed=committed):
+        return {"error_code": Code.unknown_server_error}, 0  # Kafka fails over it
+    wrong = Code.none
+    try:
+        got = await log.read(offset, most, committed=committed, one_at_least=one_at_least)
+    except StoreError as reason:
+        _log.error("batches of partition %s cannot be read: %s", log.index, reason)
+        got, wrong = Fetched(), Code.kafka_storage_error
+    answer = {**ends, "error_code": wrong, "records": got.records}
+    if committed and (got.records or most <= 0 or offset >= log.stable):
+        answer["aborted_transactions"] = [
+            {"producer_id": one.producer_id, "first_offset": one.first} for one in got.aborted
+        ]
+    return answer, _taken(log, offset, got, most, committed=committed)
+
+
+def _taken(log: PartitionLog, offset: int, got: Fetched, most: int, *, committed: bool) -> int:
+    """Return how many bytes of the response's limit a partition uses; Kafka fills the rest with a part of the next
+    batch."""
+    return max(len(got.records), min(most, log.ready(offset, committed=committed))) if got.records else 0
+
+
+def _readable(call: Call, topic: Topic | None, named: dict[str, Any], each: Any) -> tuple[Code, PartitionLog | None]:
+    if topic is None:
+        hidden = "topic" in named and not call.may(Operation.READ, Resource.TOPIC, named["topic"])
+        return Code.topic_authorization_failed if hidden else Code.unknown_topic_or_partition, None
+    if call.node.topics.by_id.get(topic.topic_id) is not topic:  # deleted while the fetch waited
+        return Code.unknown_topic_or_partition, None
+    if not call.may(Operation.READ, Resource.TOPIC, topic.name):
+        return Code.topic_authorization_failed, None
+    if not 0 <= each.partition < len(topic.logs):
+        return Code.unknown_topic_or_partition, None
+    log = topic.logs[each.partition]
+    code = log.check_epoch(max(int(getattr(each, "current_leader_epoch", -1)), -1))
+    if code is Code.none:
+        code = log.check(int(each.fetch_offset), int(getattr(each, "last_fetched_epoch", -1)))
+    return code, log
+
+
+def _diverging(log: PartitionLog, each: Any) -> dict[str, int] | None:
+    """Return where the log and the records that the reader has read diverge; None if they agree (KIP-595)."""
+    last = int(getattr(each, "last_fetched_epoch", -1))
+    if last < 0:
+        return None
+    epoch, end = log.end_of(last)
+    return {"epoch": epoch, "end_offset": end} if epoch < last or end < each.fetch_offset else None
+
+
+async def list_offsets(call: Call, request: Any) -> Any:
+    """Return offsets by time, or the first and the last."""
+    committed = int(getattr(request, "isolation_level", 0)) == _COMMITTED
+    return {
+        "topics": [
+            {
+                "name": row.name,
+                "partitions": [
+                    await _offset(call, str(row.name), each, committed=committed) for each in row.partitions
+                ],
+            }
+            for row in request.topics
+        ]
+    }
+
+
+async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, Any]:
+    answer: dict[str, Any] = {"partition_index": int(each.partition_index)}
+    wanted = int(each.timestamp)
+    if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
+        return {**answer, "error_code": Code.topic_authorization_failed}
+    if wanted < 0 and call.version < _TIMES_SINCE.get(wanted, _NEVER):
+        return {**answer, "error_code": Code.unsupported_version}
+    log = call.node.topics.partition(name, int(each.partition_index))
+    if log is None:
+        return {**answer, "error_code": Code.unknown_topic_or_partition}
+    wrong = log.check_epoch(int(getattr(each, "current_leader_epoch", -1)))
+    if wrong is not Code.none:
+        return {**answer, "error_code": wrong}
+    limit = log.stable if committed else log.high
+    found: tuple[int, int] | None
+    if wanted == LATEST:
+        found = (-1, limit)
+    elif wanted in (EARLIEST, EARLIEST_LOCAL):
+        found = (-1, log.start)
+    elif wanted == MAX_TIMESTAMP:
+        found = await search.newest(log, limit)
+    elif wanted >= 0:
+        found = await search.first_since(log, wanted, limit)
+    else:
+        found = None  # there is no tiered storage
+    if found is None:
+        return {**answer, "leader_epoch": -1}
+    return {**answer, "timestamp": found[0], "offset": found[1], "leader_epoch": log.epoch_of(found[1])}
+
+
+async def offset_for_leader_epoch(call: Call, request: Any) -> Any:
+    """Return the end offsets of leader epochs. A client with the right of a broker may ask for any topic."""
+    answers = []
+    broker = cluster_right(call, Operation.CLUSTER_ACTION)
+    for row in request.topics:
+        partitions = []
+        for each in row.partitions:
+            answer: dict[str, Any] = {"partition": int(each.partition)}
+            log = call.node.topics.partition(str(row.topic), int(each.partition))
+            if not broker and not call.may(Operation.DESCRIBE, Resource.TOPIC, str(row.topic)):
+                answer["error_code"] = Code.topic_authorization_failed
+            elif log is None:
+                answer["error_code"] = Code.unknown_topic_or_partition
+            else:
+                wrong = log.check_epoch(int(getattr(each, "current_leader_epoch", -1)))
+                epoch, end = log.end_of(int(each.leader_epoch))
+                answer.update({"error_code": wrong} if wrong else {"leader_epoch": epoch, "end_offset": end})
+            partitions.append(answer)
+        answers.append({"topic": row.topic, "partitions": partitions})
+    return {"topics": answers}
+
+
+async def delete_records(call: Call, request: Any) -> Any:
+    """Delete the records below given offsets."""
+    answers = []
+    for row in request.topics:
+        name = str(row.name)
+        partitions = []
+        for each in row.partitions:
+            answer: dict[str, Any] = {"partition_index": int(each.partition_index), "low_watermark": -1}
+            log = call.node.topics.partition(name, int(each.partition_index))
+            offset = int(each.offset)
+            if not call.may(Operation.DELETE, Resource.TOPIC, name):
+                answer["error_code"] = Code.topic_authorization_failed
+            elif log is None:
+                answer["error_code"] = Code.unknown_topic_or_partition
+            elif offset > log.high or offset < -1:
+                answer["error_code"] = Code.offset_out_of_range
+            else:
+                await call.node.delete_before(name, log, log.high if offset == -1 else offset)
+                answer["low_watermark"] = log.start
+            partitions.append(answer)
+        answers.append({"name": name, "partitions": partitions})
+    return {"topics": answers}

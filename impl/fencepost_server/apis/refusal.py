@@ -1,0 +1,151 @@
+"""Answers that reject a request with an error code.
+
+The place of the error code depends on the API and version. Some answers have one at the top, others have one for each
+row of the request. In OffsetFetch it is in the partitions (v0-1), at the top (v2-7), or in the groups (v8 on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from kio.schema.errors import ErrorCode as Code
+
+from fencepost.wire.frames import MalformedFrame, response_schema
+from fencepost.wire.shape import shape
+from fencepost_server.apis.call import Call, uuid_bytes
+
+#: From a request and an error code to the rows of the answer.
+_Rows: TypeAlias = Callable[[Any, Code], list[dict[str, Any]]]
+
+
+def refusal(call: Call, request: Any, code: Code) -> dict[str, Any]:
+    """Return the answer with the code at its top, if it has one there, or else in each row of the request.
+
+    Raises ``MalformedFrame``, which closes the connection, if there is no row for the error, as in the metadata of all
+    topics.
+    """
+    api, version = call.header.api, call.version
+    fields = {field.name for field in shape(response_schema(api, version))}
+    if "error_code" in fields:
+        return {"error_code": code}
+    for name, rows in _ROWS.get(api, {}).items():
+        if name in fields and (made := rows(request, code)):
+            return {name: made}
+    raise MalformedFrame(f"{api} failed, and its answer has no error code")
+
+
+def _each(rows: str, *keys: str) -> _Rows:
+    """Copy the keys of each row of the request. The value of a row that is a plain string goes to all keys."""
+
+    def made(request: Any, code: Code) -> list[dict[str, Any]]:
+        return [{**_keys(row, keys), "error_code": code} for row in getattr(request, rows, None) or ()]
+
+    return made
+
+
+def _keys(row: Any, keys: Iterable[str]) -> dict[str, Any]:
+    if isinstance(row, str):
+        return dict.fromkeys(keys, row)
+    found = {key: getattr(row, key) for key in keys if hasattr(row, key)}
+    return {key: uuid_bytes(value) if key == "topic_id" else value for key, value in found.items()}
+
+
+def _topics(
+    topics: str,
+    partitions: str,
+    number: str,
+    *,
+    named: str = "name",
+    answered: str = "",
+    numbered: str = "",
+    error: str = "error_code",
+    filled: Mapping[str, Any] = MappingProxyType({}),
+) -> _Rows:
+    """Make a row for each topic of the request, with a row for each of its partitions.
+
+    ``topics``, ``partitions``, ``number`` and ``named`` are fields of the request. ``answered`` and ``numbered`` are
+    the names of ``partitions`` and ``number`` in the answer, if they differ. ``filled`` are further fields of a row.
+    """
+
+    def made(request: Any, code: Code) -> list[dict[str, Any]]:
+        return [
+            {
+                **_keys(topic, (named, "topic_id")),
+                answered or partitions: [
+                    {**filled, numbered or number: getattr(each, number, each), error: code}
+                    for each in getattr(topic, partitions)
+                ],
+            }
+            for topic in getattr(request, topics)
+        ]
+
+    return made
+
+
+def _coordinators(request: Any, code: Code) -> list[dict[str, Any]]:
+    """Rows like Kafka's for an unknown coordinator."""
+    return [{"key": key, "node_id": -1, "host": "", "port": -1, "error_code": code} for key in request.coordinator_keys]
+
+
+def _deleted(request: Any, code: Code) -> list[dict[str, Any]]:
+    return _each("topics", "name", "topic_id")(request, code) or _each("topic_names", "name")(request, code)
+
+
+_OFFSETS: Final = {"topics": _topics("topics", "partitions", "partition_index")}
+_GROUPS: Final = {"groups": _each("groups", "group_id")}
+_RESOURCES: Final = _each("resources", "resource_type", "resource_name")
+#: The rows by API and field of the answer.
+_ROWS: Final[dict[str, dict[str, _Rows]]] = {
+    "produce": {
+        "responses": _topics(
+            "topic_data", "partition_data", "index", answered="partition_responses", filled={"base_offset": -1}
+        )
+    },
+    "fetch": {
+        "responses": _topics(
+            "topics",
+            "partitions",
+            "partition",
+            named="topic",
+            numbered="partition_index",
+            filled={"high_watermark": -1},
+        )
+    },
+    "offset_commit": _OFFSETS,
+    "txn_offset_commit": _OFFSETS,
+    "list_offsets": _OFFSETS,
+    "delete_records": _OFFSETS,
+    "offset_for_leader_epoch": {"topics": _topics("topics", "partitions", "partition", named="topic")},
+    "offset_fetch": {
+        "groups": _each("groups", "group_id"),
+        "topics": _topics(
+            "topics",
+            "partition_indexes",
+            "partition_index",
+            answered="partitions",
+            filled={"committed_offset": -1, "metadata": ""},
+        ),
+    },
+    "add_partitions_to_txn": {
+        "results_by_topic_v3_and_below": _topics(
+            "v3_and_below_topics",
+            "partitions",
+            "partition_index",
+            answered="results_by_partition",
+            error="partition_error_code",
+        )
+    },
+    "find_coordinator": {"coordinators": _coordinators},
+    "metadata": {"topics": _each("topics", "name", "topic_id")},
+    "describe_topic_partitions": {"topics": _each("topics", "name")},
+    "describe_groups": _GROUPS,
+    "consumer_group_describe": {"groups": _each("group_ids", "group_id")},
+    "delete_groups": {"results": _each("groups_names", "group_id")},
+    "create_topics": {"topics": _each("topics", "name")},
+    "create_partitions": {"results": _each("topics", "name")},
+    "delete_topics": {"responses": _deleted},
+    "describe_configs": {"results": _RESOURCES},
+    "incremental_alter_configs": {"responses": _RESOURCES},
+}

@@ -1,0 +1,138 @@
+"""The current state for the status page: groups with their members, assignments and lag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from fencepost.protocol.embedded import SchemaError, decode_assignment
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from fencepost.protocol.offset_messages import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
+from fencepost_server.node import Node
+
+#: the number of groups to show with their members
+MOST_GROUPS = 200
+#: The flag of a committed offset that no consumer can have reached, so its lag of 0 is wrong.
+BEYOND = "beyond the partition's end"
+_BY_NAME = 9
+
+
+async def groups(node: Node) -> list[dict[str, Any]]:
+    """Return the first ``MOST_GROUPS`` groups by name, each with its members, assignments and lag."""
+    listed = await node.groups.request(ListGroupsRequest())
+    if not isinstance(listed, ListGroupsResponse):
+        return []
+    shown = sorted(listed.groups, key=lambda row: row.group_id)[:MOST_GROUPS]
+    names = tuple(row.group_id for row in shown)
+    if not names:
+        return []
+    lags = await _lags(node, names)
+    members = await _members(node, names)
+    return [
+        {
+            "group": row.group_id,
+            "type": row.group_type,
+            "state": row.group_state,
+            "protocol": row.protocol_type,
+            **members.get(row.group_id, {"members": []}),
+            "offsets": lags.get(row.group_id, []),
+            "lag": sum(each["lag"] for each in lags.get(row.group_id, [])),
+        }
+        for row in shown
+    ]
+
+
+async def states(node: Node) -> dict[str, float]:
+    """Return the number of groups in each state."""
+    listed = await node.groups.request(ListGroupsRequest())
+    found: dict[str, float] = {}
+    for row in listed.groups if isinstance(listed, ListGroupsResponse) else ():
+        found[row.group_state] = found.get(row.group_state, 0) + 1
+    return found
+
+
+async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+    asked = OffsetFetchRequest(tuple(OffsetFetchRequestGroup(name) for name in names))
+    answer = await node.groups.request(asked, version=_BY_NAME)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for group in answer.groups if isinstance(answer, OffsetFetchResponse) else ():
+        for topic in group.topics:
+            for row in topic.partitions:
+                log = node.topics.partition(topic.name, row.partition_index)
+                end = log.high if log is not None else row.committed_offset
+                flag = "the partition does not exist" if log is None else BEYOND if row.committed_offset > end else None
+                found.setdefault(group.group_id, []).append(
+                    {
+                        "topic": topic.name,
+                        "partition": row.partition_index,
+                        "committed": row.committed_offset,
+                        "end": end,
+                        "lag": max(end - row.committed_offset, 0),
+                        "flag": flag,
+                    }
+                )
+    return found
+
+
+async def _members(node: Node, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    classic = await node.groups.request(DescribeGroupsRequest(names))
+    for group in classic.groups if isinstance(classic, DescribeGroupsResponse) else ():
+        view = node.groups.view(group.group_id)
+        if group.error_code is ErrorCode.NONE and view is not None:
+            found[group.group_id] = {
+                "assignor": group.protocol_data,
+                "generation": view.generation_id,
+                "leader": view.leader,
+                "members": [
+                    {
+                        "member": row.member_id,
+                        "instance": row.group_instance_id,
+                        "client": row.client_id,
+                        "host": row.client_host,
+                        "assignment": _assigned(row.member_assignment),
+                    }
+                    for row in group.members
+                ],
+            }
+    consumer = await node.groups.request(ConsumerGroupDescribeRequest(names))
+    for told in consumer.groups if isinstance(consumer, ConsumerGroupDescribeResponse) else ():
+        if told.error_code is ErrorCode.NONE:
+            found[told.group_id] = {
+                "assignor": told.assignor_name,
+                "epoch": told.group_epoch,
+                "members": [
+                    {
+                        "member": one.member_id,
+                        "instance": one.instance_id,
+                        "client": one.client_id,
+                        "host": one.client_host,
+                        "epoch": one.member_epoch,
+                        "assignment": {part.topic_name: list(part.partitions) for part in one.assignment},
+                        "target": {part.topic_name: list(part.partitions) for part in one.target_assignment},
+                    }
+                    for one in told.members
+                ],
+            }
+    return found
+
+
+def _assigned(data: bytes) -> dict[str, list[int]]:
+    """Return the partitions of an assignment by topic; empty if the bytes are not a consumer assignment."""
+    found: dict[str, list[int]] = {}
+    try:
+        for each in decode_assignment(data).partitions if data else ():
+            found.setdefault(each.topic, []).append(each.partition)
+    except SchemaError:
+        return {}
+    return {name: sorted(partitions) for name, partitions in sorted(found.items())}

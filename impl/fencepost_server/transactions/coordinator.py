@@ -1,0 +1,337 @@
+"""The transaction coordinator: producer ids, fencing, and transactions from their first partition to their last marker.
+
+A transaction is decided when its state in the store says so. Then the coordinator writes the markers; after a restart
+it writes them again until each partition has its marker. A transaction can end in two ways (KIP-890). With version 1,
+a producer keeps its epoch. With version 2, each transaction has a separate epoch, and writing to a partition adds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from copy import copy
+from typing import Final, TypeAlias
+
+from kio.schema.errors import ErrorCode as Code
+
+from fencepost.store import AppendError, Change, Put, Store, StoreError
+from fencepost_server.data.producers import Refused
+from fencepost_server.transactions.state import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, State, Transaction
+
+_log = logging.getLogger(__name__)
+
+#: Kafka's default ``transaction.max.timeout.ms``
+MOST_TIMEOUT_MS: Final = 900_000
+#: Kafka's ``transaction.abort.timed.out.transaction.cleanup.interval.ms``
+CHECK_S: Final = 10.0
+#: the coordinator epoch in markers: always 0, as if there had never been another coordinator
+COORDINATOR_EPOCH: Final = 0
+#: from this version of transactions on, the end of a transaction bumps the epoch
+BUMPING: Final = 2
+KIND: Final = "transaction"
+IDS_KIND: Final = "producer ids"
+#: producer ids are reserved in blocks, so that not every id needs a write
+_BLOCK: Final = 1_000
+
+#: Writes the markers of a transaction to all its partitions. Raises if one of them could not be written.
+Mark: TypeAlias = Callable[[Transaction, bool], Awaitable[None]]
+
+
+class Transactions:
+    """The transactions by transactional id. ``mark`` writes markers; ``now`` returns milliseconds."""
+
+    def __init__(self, store: Store, mark: Mark, now: Callable[[], int]) -> None:
+        self.known: dict[str, Transaction] = {}
+        self._store = store
+        self._mark = mark
+        self._now = now
+        #: the source of new producer ids, if several nodes share the store; None: this object
+        self.ids: Callable[[], Awaitable[int]] | None = None
+        self._next_id = 0
+        self._set_aside = 0
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._endings: dict[str, asyncio.Task[None]] = {}
+
+    # ids
+
+    async def new_producer_id(self) -> int:
+        """Return an id that no producer has had. Raises what the store raises."""
+        if self.ids is not None:
+            return await self.ids()
+        made = self._next_id
+        self._next_id += 1
+        if made >= self._set_aside:
+            await self._store.write([Put(IDS_KIND, "", str(made + _BLOCK))])
+            self._set_aside = max(self._set_aside, made + _BLOCK)
+        return made
+
+    def restore(self, rows: Mapping[str, str], ids: str | None) -> None:
+        """Load the transactions and the next producer id from their stored texts. Raises what ``Transaction.of_text``
+        raises."""
+        self._next_id = self._set_aside = int(ids or 0)
+        self.known = {name: Transaction.of_text(name, text) for name, text in rows.items()}
+
+    async def init_producer(
+        self, transactional_id: str | None, timeout_ms: int, producer_id: int, epoch: int, *, fencing: bool
+    ) -> tuple[int, int]:
+        """Return a producer id and epoch that no other producer has; an open transaction is aborted. ``fencing``: the
+        client knows the code PRODUCER_FENCED. Raises ``Refused``."""
+        if transactional_id is None:
+            return await self.new_producer_id(), 0
+        if not transactional_id:
+            raise Refused(Code.invalid_request, "the transactional id is empty")
+        if not 0 < timeout_ms <= MOST_TIMEOUT_MS:
+            words = f"the transaction timeout must be 1 to {MOST_TIMEOUT_MS} ms (got {timeout_ms})"
+            raise Refused(Code.invalid_transaction_timeout, words)
+        expected = (producer_id, epoch) if (producer_id, epoch) != (NO_PRODUCER, NO_EPOCH) else None
+        while True:
+            async with self._lock(transactional_id):
+                known = self.known.get(transactional_id)
+                if known is None:
+                    return await self._create(transactional_id, timeout_ms)
+                self._check_expected(known, expected, fencing=fencing)
+                if known.state is not State.ONGOING:
+                    return await self._initialize(known, timeout_ms, expected)
+                await self._fence(known, keeps=expected is not None)
+            await self._marked(known)
+
+    async def _create(self, transactional_id: str, timeout_ms: int) -> tuple[int, int]:
+        made = Transaction(transactional_id, await self.new_producer_id(), 0, timeout_ms)
+        await self._keep(made)
+        self.known[transactional_id] = made
+        return _current(made)
+
+    @staticmethod
+    def _check_expected(known: Transaction, expected: tuple[int, int] | None, *, fencing: bool) -> None:
+        """Raise ``Refused`` if another producer has replaced this one, and while a transaction is ending."""
+        if expected is not None and expected[0] != known.producer_id and expected != known.previous:
+            raise Refused(_fenced(fencing), "another producer has the transactional id")
+        if known.state.ending:
+            raise Refused(Code.concurrent_transactions, "a transaction is ending")
+        if known.state is State.ONGOING:  # the caller aborts it first, whatever the epoch
+            return
+        if expected is not None and expected not in (_current(known), known.previous):
+            raise Refused(_fenced(fencing), "another producer has the transactional id")
+
+    async def _initialize(
+        self, known: Transaction, timeout_ms: int, expected: tuple[int, int] | None
+    ) -> tuple[int, int]:
+        """Return the next epoch, or a new producer id when the epochs are exhausted; the current ones if the client
+        repeats a request whose answer was lost."""
+        before = copy(known)
+        if expected is not None and expected == known.previous:
+            known.forget_previous_id()
+        else:
+            exhausted = known.producer_epoch >= LAST_EPOCH
+            fresh = await self.new_producer_id() if exhausted else known.producer_id
+            known.previous = expected or (NO_PRODUCER, NO_EPOCH)
+            if exhausted:
+                known.producer_id, known.producer_epoch = fresh, 0
+            else:
+                self._bump(known)
+        known.timeout_ms, known.state = timeout_ms, State.EMPTY
+        answer = _current(known)
+        await self._keep(known, before)
+        return answer
+
+    @staticmethod
+    def _bump(known: Transaction) -> None:
+        known.producer_epoch += 1
+
+    # partitions
+
+    def check(self, transactional_id: str, producer_id: int, epoch: int, *, fencing: bool) -> Transaction:
+        """Return the transaction of a transactional id. Raises ``Refused`` if this producer does not have it."""
+        if not transactional_id:
+            raise Refused(Code.invalid_request, "the transactional id is empty")
+        known = self.known.get(transactional_id)
+        if known is None or known.producer_id != producer_id:
+            raise Refused(Code.invalid_producer_id_mapping, "the producer id does not belong to the transactional id")
+        if known.producer_epoch != epoch:
+            raise Refused(_fenced(fencing), f"producer epoch must be {known.producer_epoch} (got {epoch})")
+        return known
+
+    async def add(
+        self,
+        known: Transaction,
+        partitions: Collection[tuple[str, int]] = (),
+        offsets: Collection[int] = (),
+        *,
+        version: int = 1,
+    ) -> None:
+        """Add partitions to a transaction, and begin it if none is open. Raises ``Refused`` while the previous one is
+        ending, or if the producer was fenced meanwhile. Then, and if the store fails, nothing is added."""
+        producer = _current(known)
+        async with self._lock(known.transactional_id):
+            if _current(known) != producer:
+                raise Refused(Code.invalid_producer_epoch, "the producer was fenced")
+            if known.state.ending:
+                raise Refused(Code.concurrent_transactions, "a transaction is ending")
+            before = copy(known)
+            if known.state is State.ONGOING and known.partitions.issuperset(partitions):
+                if known.offsets.issuperset(offsets):
+                    return
+            elif known.state is not State.ONGOING:
+                known.partitions, known.offsets = set(), set()
+                known.state, known.started_ms = State.ONGOING, self._now()
+            known.version = version
+            known.partitions = known.partitions.union(partitions)
+            known.offsets = known.offsets.union(offsets)
+            known.forget_previous_id()
+            await self._keep(known, before)
+
+    # the end of a transaction
+
+    async def end(
+        self, transactional_id: str, producer_id: int, epoch: int, *, committed: bool, version: int, fencing: bool
+    ) -> tuple[int, int]:
+        """Commit or abort a transaction and wait for its markers. Returns the producer id and epoch of the next one.
+        Raises ``Refused``."""
+        if not transactional_id:
+            raise Refused(Code.invalid_request, "the transactional id is empty")
+        known = self.known.get(transactional_id)
+        if known is None:
+            raise Refused(Code.invalid_producer_id_mapping, "the transactional id is unknown")
+        async with self._lock(transactional_id):
+            bumping = version >= BUMPING
+            if self._has_ended(known, (producer_id, epoch), committed=committed, bumping=bumping, fencing=fencing):
+                return known.producer_id, known.producer_epoch
+            before = copy(known)
+            known.marker = (known.producer_id, known.producer_epoch)
+            if bumping:
+                exhausted = known.producer_epoch >= LAST_EPOCH
+                fresh = await self.new_producer_id() if exhausted else known.producer_id
+                known.previous = (producer_id, epoch)
+                self._bump(known)
+                known.marker = (known.producer_id, known.producer_epoch)
+                if exhausted:
+                    known.producer_id, known.producer_epoch = fresh, 0
+            else:
+                known.forget_previous_id()
+            answer = known.producer_id, known.producer_epoch
+            await self._decide(known, before, committed=committed)
+        await self._marked(known)
+        return answer
+
+    @staticmethod
+    def _has_ended(
+        known: Transaction, producer: tuple[int, int], *, committed: bool, bumping: bool, fencing: bool
+    ) -> bool:
+        """Return whether the transaction has already ended in this way, so that the client only lost the answer. Raises
+        ``Refused`` if the producer cannot end it."""
+        done = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
+        preparing = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
+        wrong_state = Refused(Code.invalid_txn_state, f"the transaction is in state {known.state}")
+        previous = bumping and producer == known.previous
+        again = previous and (known.state.complete or known.state.ending)
+        if not again:
+            if known.producer_id != producer[0] and not previous:
+                words = "the producer id does not belong to the transactional id"
+                raise Refused(Code.invalid_producer_id_mapping, words)
+            if known.producer_epoch != producer[1] or (bumping and known.state.ending):
+                raise Refused(_fenced(fencing), f"producer epoch must be {known.producer_epoch} (got {producer[1]})")
+        if known.state.ending:
+            if known.state is not preparing:
+                raise wrong_state
+            raise Refused(Code.concurrent_transactions, "the transaction is ending")
+        if again or not bumping:
+            if known.state is done:
+                return True
+            if known.state is not State.ONGOING:
+                raise wrong_state
+        elif known.state is not State.ONGOING and committed:
+            raise wrong_state
+        return False
+
+    async def _fence(self, known: Transaction, *, keeps: bool = False) -> None:
+        """Abort the open transaction and fence its producer. With ``keeps``, that producer gets the next epoch when it
+        asks again."""
+        before = copy(known)
+        known.previous = _current(known) if keeps else (NO_PRODUCER, NO_EPOCH)
+        self._bump(known)
+        known.marker = _current(known)
+        await self._decide(known, before, committed=False)
+
+    async def _decide(self, known: Transaction, before: Transaction, *, committed: bool) -> None:
+        """Store the decision and start writing markers, even if no client waits for them."""
+        known.state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
+        await self._keep(known, before)
+        self._completing(known)
+
+    async def _marked(self, known: Transaction) -> None:
+        """Wait until the last marker is written."""
+        task = self._endings.get(known.transactional_id)
+        if task is not None:
+            await asyncio.shield(task)
+
+    def _completing(self, known: Transaction) -> asyncio.Task[None]:
+        name = known.transactional_id
+        task = self._endings.get(name)
+        if task is None:
+            task = self._endings[name] = asyncio.get_running_loop().create_task(self._complete(known))
+            task.add_done_callback(lambda _: self._endings.pop(name, None))
+        return task
+
+    async def _complete(self, known: Transaction) -> None:
+        committed = known.state is State.PREPARE_COMMIT
+        pause = 0.1
+        while True:
+            try:
+                await self._mark(known, committed)
+                async with self._lock(known.transactional_id):
+                    before = copy(known)
+                    known.state = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
+                    known.partitions, known.offsets, known.started_ms = set(), set(), -1
+                    await self._keep(known, before)
+                return
+            except Exception as reason:
+                _log.warning("retrying the markers of a transaction of %s: %s", known.transactional_id, reason)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 5.0)
+
+    async def finish_endings(self) -> None:
+        """Write the markers of all decided transactions, after a restart."""
+        for known in self.known.values():
+            if known.state.ending:
+                await self._completing(known)
+
+    async def abort_late(self) -> None:
+        """Abort transactions that exceed their timeout; runs until cancelled."""
+        while True:
+            await asyncio.sleep(CHECK_S)
+            for known in list(self.known.values()):
+                try:
+                    await self._abort_if_late(known)
+                except (AppendError, StoreError) as reason:  # the next round tries again
+                    _log.error("a timed-out transaction of %s cannot be aborted: %s", known.transactional_id, reason)
+
+    async def _abort_if_late(self, known: Transaction) -> None:
+        """Abort a transaction that exceeds its timeout, without waiting for its markers, since others may be late
+        too."""
+        async with self._lock(known.transactional_id):
+            if known.state is State.ONGOING and self._now() - known.started_ms > known.timeout_ms:
+                _log.warning("aborting a transaction of %s: it exceeded its timeout", known.transactional_id)
+                await self._fence(known)
+
+    def _lock(self, transactional_id: str) -> asyncio.Lock:
+        """Return the lock of a transactional id. Each change of a transaction holds it until the change is stored."""
+        return self._locks.setdefault(transactional_id, asyncio.Lock())
+
+    async def _keep(self, known: Transaction, before: Transaction | None = None) -> None:
+        """Store a transaction. If that fails, restore it from ``before`` and raise the error of the store."""
+        changes: list[Change] = [Put(KIND, known.transactional_id, known.as_text())]
+        try:
+            await self._store.write(changes)
+        except BaseException:
+            if before is not None:
+                known.become(before)
+            raise
+
+
+def _current(known: Transaction) -> tuple[int, int]:
+    return known.producer_id, known.producer_epoch
+
+
+def _fenced(known_to_client: bool) -> Code:
+    return Code.producer_fenced if known_to_client else Code.invalid_producer_epoch
