@@ -21,7 +21,6 @@ SERVED = (
     "fencepost_server/dispatch.py",
     "fencepost_server/net/connection.py",
     "fencepost_server/observe/rebalances.py",
-    "fencepost_server/observe/watched.py",
     "store/packed.py",
     "store/tables.py",
     "store/worker.py",

@@ -17,10 +17,10 @@ from fencepost.protocol.messages import (
 from fencepost.quirks import varies
 
 from .classic import records
-from .classic.group import ClassicGroup
 from .consumer.group import ConsumerGroup
 from .consumer.records import removed_group
 from .consumer.replay import write_records
+from .groups import known
 from .kernel import operations, reads
 from .kernel.replies import deletion_response
 from .kernel.state import Group
@@ -44,9 +44,9 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
 
 def _told(group: Group) -> tuple[str, str, str]:
     """Protocol type, state and kind of a group."""
+    group = known(group)
     if isinstance(group, ConsumerGroup):
         return PROTOCOL_TYPE, group.state.value, "consumer"
-    assert isinstance(group, ClassicGroup)
     return group.protocol_type or "", group.state.value, "classic"
 
 

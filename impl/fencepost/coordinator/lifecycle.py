@@ -18,9 +18,10 @@ from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from .classic import rebalance
-from .classic.group import ClassicGroup, GroupDraft, find_classic_group, keep_group, schedule_classic_session_timeout
+from .classic.group import GroupDraft, find_classic_group, keep_group, schedule_classic_session_timeout
 from .consumer import timers
 from .consumer.group import ConsumerGroup
+from .groups import known
 from .kernel import completion
 from .kernel.errors import InternalError
 from .kernel.replay import Replay
@@ -78,11 +79,10 @@ def loaded(step: Step, event: Load) -> None:
     step.status = Status.ACTIVE
     step.topics = step.topics._replace(created=step.topics.version)
     for name in to_watch(step):
-        loaded_group = step.memory.groups[name]
+        loaded_group = known(step.memory.groups[name])
         if isinstance(loaded_group, ConsumerGroup):
             timers.schedule_after_load(step, loaded_group)  # F-LOAD-05
             continue
-        assert isinstance(loaded_group, ClassicGroup)
         group = GroupDraft(loaded_group)
         for member in group.members.values():
             schedule_classic_session_timeout(step, group, member)  # F-LOAD-04

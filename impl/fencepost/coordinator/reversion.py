@@ -75,8 +75,7 @@ def revert_groups(step: Step, base: int) -> None:
     step.memory.replace(groups, step.memory.changes[: -len(lost)])
     for name, now in newest.items():
         old = groups.get(name)
-        if isinstance(old, ConsumerGroup) and not isinstance(now, ClassicGroup):
-            assert now is None or isinstance(now, ConsumerGroup)
+        if isinstance(old, ConsumerGroup) and (now is None or isinstance(now, ConsumerGroup)):
             undo_change(step, old, now)
 
 

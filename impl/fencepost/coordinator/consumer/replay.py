@@ -70,11 +70,10 @@ def apply(replay: Replay, record: Record) -> None:
     (F-REPLAY-14); everything in the records survives a fail-over (F-SURV-04). Raises ``InternalError`` for a group of
     another kind that is in use."""
     name = record.key.group
-    draft = replay.drafts.get(name) or _draft(replay, name, create=record.value is not None)
-    if draft is None:
-        return
-    assert isinstance(draft, ConsumerDraft)
-    if not _applied(replay, draft, record):
+    draft = replay.drafts.get(name)
+    if not isinstance(draft, ConsumerDraft):
+        draft = _draft(replay, name, create=record.value is not None)
+    if draft is not None and not _applied(replay, draft, record):
         replay.put(name, None)
 
 

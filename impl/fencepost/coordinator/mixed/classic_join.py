@@ -46,7 +46,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     """Raises ``Refused``, ``InternalError``."""
     # 1. Check that the group takes the member: the policy, its size, its protocols, its id.
     require_accepting(step)
-    name, instance_id, fresh = body.group_id, body.group_instance_id, not body.member_id
+    name, instance_id, fresh, reason = body.group_id, body.group_instance_id, not body.member_id, body.reason or ""
     member_id = body.member_id or step.choices.uuid()  # X-JOIN-02
     members.reject_if_group_is_full(step, group, member_id, instance_id)  # X-JOIN-03
     members.reject_if_protocol_is_not_supported(group, body.protocol_type, body.protocols)  # X-JOIN-04
@@ -74,7 +74,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     # 5. If it replaces the last member of the consumer protocol, the group becomes a classic one.
     last = downgrade.is_last(step, group, instance_id)
     if last is not None:
-        replaced = downgrade.Replaced(last, new, owned, bumped.epoch, has_subscription_changed)
+        replaced = downgrade.Replaced(last, new, owned, bumped.epoch, has_subscription_changed, reason)
         downgrade.by_replacement(step, request, group, replaced, written)
         return
 
@@ -85,7 +85,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     # 7. The request is accepted: write all records, and report a rebalance that begins or ends.
     write_records(step, [*written, *target.records, *current])
     if bumped.epoch != group.epoch:
-        changed, reason = has_subscription_changed, body.reason or ""
+        changed = has_subscription_changed
         cause = reports.update_of(
             group, new, found.replaced, bump=changed, subscribes_anew=changed, client_reason=reason
         )

@@ -22,15 +22,16 @@ from .embedded import encoded
 
 @dataclass(frozen=True, slots=True)
 class ClassicSynced(AnsweredByOperation):
-    """A SyncGroup to a consumer group, and its member as it was then (X-SYNC-06)."""
+    """A SyncGroup to a consumer group, its member as it was then, and the protocol in the request (X-SYNC-06)."""
 
     group_id: str
     member: ConsumerMember
+    protocol_type: str | None
+    protocol_name: str | None
 
     def replicated(self, step: Step, request: Request) -> None:
         """Answer with the assignment from the time of the request, with the current topic names (X-SYNC-06)."""
-        body, member = request.body, self.member
-        assert isinstance(body, SyncGroupRequest)
+        member = self.member
         assert member.classic is not None
         step.timers.cancel(TimerKey(TimerKind.CONSUMER_SYNC, self.group_id, member.member_id))
         classic.watch_session(step, self.group_id, member)
@@ -43,8 +44,8 @@ class ClassicSynced(AnsweredByOperation):
             request.id,
             SyncGroupResponse(
                 ErrorCode.NONE,
-                protocol_type=body.protocol_type,
-                protocol_name=body.protocol_name,
+                protocol_type=self.protocol_type,
+                protocol_name=self.protocol_name,
                 assignment=assignment,
             ),
         )
@@ -64,7 +65,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGr
     except Refused as refused:
         step.reply(request.id, SyncGroupResponse(refused.error))
         return
-    done = ClassicSynced(group.group_id, member)
+    done = ClassicSynced(group.group_id, member, body.protocol_type, body.protocol_name)
     if not operations.waits(step, request, done):
         done.replicated(step, request)
 

@@ -13,7 +13,7 @@ from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
-from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
+from fencepost.protocol.messages import JoinGroupResponse
 from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
@@ -40,7 +40,7 @@ class Replaced(NamedTuple):
     """The replacement of the last member of the consumer protocol by a member of the classic protocol.
 
     ``epoch`` is the group epoch after the request, ``owned`` the partitions that the joiner claims to own (None: no
-    claim), ``changed`` whether the subscription changed.
+    claim), ``changed`` whether the subscription changed, ``reason`` the reason that the client gives.
     """
 
     old: ConsumerMember
@@ -48,6 +48,7 @@ class Replaced(NamedTuple):
     owned: tuple[TopicPartitions, ...] | None
     epoch: int
     changed: bool
+    reason: str
 
 
 def _allowed(step: Step, group: ConsumerGroup, leaving: Collection[str], size: int) -> bool:
@@ -105,18 +106,17 @@ def by_replacement(
     draft = _group(step, group, [*others, joiner], generation_after_replacement(step, group, done), heirs)
     _exchange(step, group, draft, [*written, *current, *removed])
     if rebalances:
-        join_rebalance(step, request, draft, joiner, _cause(request, done))
+        join_rebalance(step, request, draft, joiner, _cause(done))
     else:
         go_on(step, request, draft, joiner)
 
 
-def _cause(request: Request, done: Replaced) -> RebalanceCause:
-    assert isinstance(request.body, JoinGroupRequest)
+def _cause(done: Replaced) -> RebalanceCause:
     return RebalanceCause(
         RebalanceReason.STATIC_MEMBER_REPLACED,
         identities([done.new]),
         replaced=done.old.member_id,
-        client_reason=request.body.reason or "",
+        client_reason=done.reason,
     )
 
 

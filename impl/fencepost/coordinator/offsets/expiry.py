@@ -14,6 +14,7 @@ from fencepost.protocol.view import GroupState
 
 from ..classic.group import ClassicGroup
 from ..consumer.group import ConsumerGroup
+from ..groups import known
 from ..kernel import completion, operations
 from ..kernel.completion import AppendCallback
 from ..kernel.state import Group, Operation
@@ -104,7 +105,5 @@ def _is_stable_of_known_topics(group: ClassicGroup) -> bool:
 
 def is_empty(group: Group) -> bool:
     """Whether a group has no members; ids that were only handed out do not count (O-EXP-21)."""
-    if isinstance(group, ConsumerGroup):
-        return not group.members
-    assert isinstance(group, ClassicGroup)
-    return group.state is GroupState.EMPTY
+    group = known(group)
+    return not group.members if isinstance(group, ConsumerGroup) else group.state is GroupState.EMPTY

@@ -8,6 +8,7 @@ from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, subscribed_t
 
 from ..classic.group import ClassicGroup
 from ..consumer.group import ConsumerGroup
+from ..groups import known
 from ..kernel.state import Group
 
 
@@ -25,12 +26,12 @@ NOTHING: Container[str] = frozenset()
 def topics_of(group: Group) -> Container[str]:
     """The topics that a group subscribes to; none if it is empty (O-DEL-08). A classic group of consumers whose
     subscriptions cannot be read counts as subscribed to all, another classic group to none (O-DEL-07)."""
+    group = known(group)
     if isinstance(group, ConsumerGroup):
         return group.by_topic.counts
-    assert isinstance(group, ClassicGroup)
-    known = known_topics(group)
-    if known is not None:
-        return known
+    topics = known_topics(group)
+    if topics is not None:
+        return topics
     return EVERYTHING if group.protocol_type == PROTOCOL_TYPE else NOTHING
 
 

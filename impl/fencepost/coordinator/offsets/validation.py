@@ -11,6 +11,7 @@ from fencepost.quirks import varies
 from ..classic import membership
 from ..classic.group import ClassicGroup, schedule_classic_session_timeout
 from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..groups import known
 from ..kernel.errors import Refused
 from ..kernel.state import Group
 from ..kernel.step import Step
@@ -54,9 +55,9 @@ def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older 
     """Whether the sender may commit to an existing group (O-COMMIT-23…33). A sender that is not a member may only if
     the group has no members (O-COMMIT-38). A classic member may also while others join (O-COMMIT-35), and its session
     starts again. Returns None unless each partition must be checked. Raises ``Refused``."""
+    group = known(group)
     if isinstance(group, ConsumerGroup):
         return _member_may_commit(step, group, who, version)
-    assert isinstance(group, ClassicGroup)
     if who.epoch < 0 and group.state is GroupState.EMPTY:
         return None  # O-COMMIT-24
     if who.nobody:
@@ -71,6 +72,7 @@ def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older 
 def may_commit_in_transaction(step: Step, group: Group, who: Committer) -> Older | None:
     """The same for a commit within a transaction: the sender need not be a member, whatever the state of the group, and
     no session starts again (O-TXN-04…06). Raises ``Refused``."""
+    group = known(group)
     if isinstance(group, ConsumerGroup):
         if who.epoch < 0 and not group.members:
             return None
@@ -80,7 +82,6 @@ def may_commit_in_transaction(step: Step, group: Group, who: Committer) -> Older
         if member is None:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         return at_epoch(step, member, who.epoch)
-    assert isinstance(group, ClassicGroup)
     if not who.nobody and (who.epoch >= 0 or group.state is not GroupState.EMPTY):
         _require_generation(group, who)
     return None
