@@ -17,14 +17,14 @@ Reset(p, id) == [p EXCEPT !.state = "unjoined", !.memberId = id,
 
 \* Join prepare: an eager client, or one without a generation, gives up its
 \* partitions before it joins (K-CB-02..04).
-Prepared(p) ==
+AfterJoinPrepare(p) ==
   IF ~Cooperative \/ p.generation = -1
   THEN [p EXCEPT !.owned = {}, !.ownedGeneration = -1] ELSE p
 
 \* The metadata that a prepared client sends (K-JOIN-12).
-MetadataOf(p) ==
+JoinMetadata(p) ==
   [owned |-> p.owned,
-   generation |-> IF MetadataTellsGeneration THEN p.generation ELSE -1]
+   generation |-> IF MetadataHasGeneration THEN p.generation ELSE -1]
 
 (***************************************************************************)
 (* An error answer to JoinGroup, SyncGroup or Heartbeat (K-ERR-03..08,     *)
@@ -40,8 +40,8 @@ AfterError(p, error) ==
                                     -> [p EXCEPT !.state = "unjoined"]
 
 \* MEMBER_ID_REQUIRED: the client keeps the given id and joins again (K-ERR-07).
-AfterIdGiven(p, id) == [p EXCEPT !.state = "unjoined", !.memberId = id,
-                                 !.generation = -1]
+AfterMemberIdRequired(p, id) == [p EXCEPT !.state = "unjoined", !.memberId = id,
+                                          !.generation = -1]
 
 \* JoinGroup was answered NONE: the client takes id and generation, then syncs
 \* (K-ERR-01, K-ST-11).
@@ -64,33 +64,33 @@ AfterSync(p, assignment) ==
 (* The leader's assignment. M is the member list of its JoinGroup answer.  *)
 (***************************************************************************)
 IdsIn(M) == {l.memberId : l \in M}
-OwnedBy(M, m) == (CHOOSE l \in M : l.memberId = m).metadata
+MetadataOf(M, m) == (CHOOSE l \in M : l.memberId = m).metadata
 
 \* The members in the order of MemberIds, as a sequence.
-Ordered(S) == SelectSeq(MemberIds, LAMBDA m : m \in S)
+InOrder(S) == SelectSeq(MemberIds, LAMBDA m : m \in S)
 
 \* The functions partition -> member that the assignor may choose.
 Targets(M) ==
-  LET order == Ordered(IdsIn(M))
-      Turn(p) == CHOOSE i \in 1..Len(Partitions) : Partitions[i] = p
+  LET order == InOrder(IdsIn(M))
+      Index(p) == CHOOSE i \in 1..Len(Partitions) : Partitions[i] = p
   IN IF Assignor = "any" THEN [Parts -> IdsIn(M)]
-     ELSE {[p \in Parts |-> order[((Turn(p) - 1) % Len(order)) + 1]]}
+     ELSE {[p \in Parts |-> order[((Index(p) - 1) % Len(order)) + 1]]}
 
 \* The claim of the newest generation counts, and only if no other claim has
 \* that generation (A-COOP-05, A-STICKY-04).
-Claims(M, m, p) ==
-  /\ p \in OwnedBy(M, m).owned
+HasValidClaim(M, m, p) ==
+  /\ p \in MetadataOf(M, m).owned
   /\ \A n \in IdsIn(M) \ {m} :
-       p \in OwnedBy(M, n).owned =>
-         OwnedBy(M, n).generation < OwnedBy(M, m).generation
+       p \in MetadataOf(M, n).owned =>
+         MetadataOf(M, n).generation < MetadataOf(M, m).generation
 
 \* A partition that another member holds is not given away in this round
 \* (A-COOP-01).
-Withheld(M, m, p) ==
-  Cooperative /\ \E n \in IdsIn(M) \ {m} : Claims(M, n, p)
+IsWithheld(M, m, p) ==
+  Cooperative /\ \E n \in IdsIn(M) \ {m} : HasValidClaim(M, n, p)
 
 Assignments(M) ==
   {{[memberId |-> m,
-     partitions |-> {p \in Parts : target[p] = m /\ ~Withheld(M, m, p)}]
+     partitions |-> {p \in Parts : target[p] = m /\ ~IsWithheld(M, m, p)}]
     : m \in IdsIn(M)} : target \in Targets(M)}
 =============================================================================

@@ -1,7 +1,7 @@
 ------------------------- MODULE ClassicCoordinator -------------------------
 (***************************************************************************)
 (* How the coordinator handles each event: a request, a replicated record, *)
-(* a timer, a fail-over. These are functions on the world of               *)
+(* a timer, a fail-over. These functions return the outcomes of            *)
 (* ClassicRebalance; the module has no variables.                          *)
 (***************************************************************************)
 EXTENDS ClassicRebalance
@@ -13,12 +13,12 @@ EXTENDS ClassicRebalance
 
 \* The member that the capacity check looks for. A member that has a place, or a
 \* static one that returns, needs no new place (C-JOIN-20..22, C-JOIN-75).
-Claimant(g, id, inst) ==
+KnownMember(g, id, inst) ==
   IF id = "" /\ inst # "" /\ ~fault_static_return_counts_as_new
-  THEN Mapped(g, inst) ELSE {id} \cap DOMAIN g.members
+  THEN MappedMembers(g, inst) ELSE {id} \cap DOMAIN g.members
 
-Refused(g, id, inst) ==
-  LET known == Claimant(g, id, inst)
+IsOverCapacity(g, id, inst) ==
+  LET known == KnownMember(g, id, inst)
   IN CASE g.state = "Empty" -> FALSE
        [] g.state = "PreparingRebalance" ->
             known \cap Joined(g) = {} /\ Cardinality(Joined(g)) >= MaxSize
@@ -28,16 +28,16 @@ Refused(g, id, inst) ==
 \* The coordinator refuses a join for lack of room and removes the id. If that
 \* was the last one missing, the join phase ends (C-JOIN-13, C-JOIN-23). The
 \* session timer of the refused id stays set.
-Refuse(w, id, caller) ==
+RejectOverCapacity(w, id, caller) ==
   LET gone == {id} \cap (DOMAIN w.g.members \cup w.g.pendingJoin)
-      v == ErrorToJoin([w EXCEPT !.g = Remove(@, gone)], caller,
-                       "GROUP_MAX_SIZE_REACHED")
+      v == AnswerJoinError([w EXCEPT !.g = Remove(@, gone)], caller,
+                           "GROUP_MAX_SIZE_REACHED")
   IN IF gone = {} \/ fault_refusal_leaves_join_phase THEN v
      ELSE MaybeCompleteJoin(v)
 
 \* A dynamic join without a member id is answered with a fresh id, which stays
 \* pending until the client joins with it (C-JOIN-34).
-HandOutId(w, fresh, caller) ==
+RequireMemberId(w, fresh, caller) ==
   LET g == [w.g EXCEPT !.pendingJoin = @ \cup {fresh},
                        !.sessionTimers = @ \cup {fresh}]
   IN ReplyTo([w EXCEPT !.g = g], caller,
@@ -48,8 +48,8 @@ HandOutId(w, fresh, caller) ==
 \* group does not rebalance (C-STATIC-02..04, 09, 10, 16, 20).
 ReplaceStatic(w, old, fresh, metadata, caller) ==
   LET before == w.g.members[old]
-      v == ErrorToSync(ErrorToJoin(w, before.awaitingJoin, "FENCED_INSTANCE_ID"),
-                       before.awaitingSync, "FENCED_INSTANCE_ID")
+      v == AnswerSyncError(AnswerJoinError(w, before.awaitingJoin, "FENCED_INSTANCE_ID"),
+                           before.awaitingSync, "FENCED_INSTANCE_ID")
       after == [before EXCEPT !.metadata = metadata, !.isNew = FALSE,
                               !.awaitingJoin = caller, !.awaitingSync = "no"]
       g == [w.g EXCEPT
@@ -59,7 +59,7 @@ ReplaceStatic(w, old, fresh, metadata, caller) ==
                               THEN (@ \ {old}) \cup {fresh} ELSE @,
               !.sessionTimers = @ \cup {fresh}]
       u == [v EXCEPT !.g = g]
-  IN CASE g.state = "Stable" -> Append1(u, "replace", RecordOf(g), fresh)
+  IN CASE g.state = "Stable" -> AppendRecord(u, "replace", RecordOf(g), fresh)
        [] g.state = "CompletingRebalance" -> PrepareRebalance(u)
        [] OTHER -> MaybeCompleteJoin(u)
 
@@ -76,23 +76,23 @@ Rejoin(w, id, metadata, caller) ==
        [] OTHER -> PrepareRebalance(v)
 
 \* The order of the checks is that of C-JOIN-74: capacity first, identity later.
-GetJoin(g, r, inst, fresh) ==
-  LET w == World(g)
+HandleJoin(g, r, inst, fresh) ==
+  LET w == Outcome(g)
       id == r.memberId
       caller == Caller(r)
-      fence == Fence(g, id, inst)
-  IN CASE Refused(g, id, inst) -> Refuse(w, id, caller)
-       [] id = "" /\ inst = "" -> HandOutId(w, fresh, caller)
-       [] id = "" /\ Mapped(g, inst) # {} ->
-            ReplaceStatic(w, First(Mapped(g, inst)), fresh, r.metadata, caller)
+      fence == MemberError(g, id, inst)
+  IN CASE IsOverCapacity(g, id, inst) -> RejectOverCapacity(w, id, caller)
+       [] id = "" /\ inst = "" -> RequireMemberId(w, fresh, caller)
+       [] id = "" /\ MappedMembers(g, inst) # {} ->
+            ReplaceStatic(w, First(MappedMembers(g, inst)), fresh, r.metadata, caller)
        [] id = "" -> AddMember(w, fresh, inst, r.metadata, caller)  \* unknown instance id (C-JOIN-33)
        [] id \in g.pendingJoin ->                                   \* pending id (C-JOIN-38d)
             AddMember(w, id, inst, r.metadata, caller)
-       [] fence # "" -> ErrorToJoin(w, caller, fence)
+       [] fence # "" -> AnswerJoinError(w, caller, fence)
        [] OTHER -> Rejoin(w, id, r.metadata, caller)
 
 \* Whether answering r uses up a member id.
-NeedsId(g, r, inst) == r.memberId = "" /\ ~Refused(g, "", inst)
+NeedsId(g, r, inst) == r.memberId = "" /\ ~IsOverCapacity(g, "", inst)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -103,7 +103,7 @@ NeedsId(g, r, inst) == r.memberId = "" /\ ~Refused(g, "", inst)
 \* 15).
 SyncError(g, r, inst) ==
   CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
-    [] Fence(g, r.memberId, inst) # "" -> Fence(g, r.memberId, inst)
+    [] MemberError(g, r.memberId, inst) # "" -> MemberError(g, r.memberId, inst)
     [] r.generation # g.generationId -> "ILLEGAL_GENERATION"
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> ""
@@ -124,24 +124,24 @@ AssignedTo(assignment, m) ==
 
 \* The member has synced, so it is no longer pending. With the last one
 \* the sync timer is cancelled (C-SYNC-16, C-SYNC-18).
-NotPending(g, m) ==
+RemovePendingSync(g, m) ==
   [g EXCEPT !.pendingSync = @ \ {m},
             !.syncTimer = @ /\ g.pendingSync \ {m} # {}]
 
-GetSync(g, r, inst, open) ==
+HandleSync(g, r, inst, open) ==
   LET error == SyncError(g, r, inst)
       id == r.memberId
       caller == Caller(r)
-      parked == [NotPending(g, id) EXCEPT !.members[id].awaitingSync = caller]
+      parked == [RemovePendingSync(g, id) EXCEPT !.members[id].awaitingSync = caller]
       assigned == [g EXCEPT !.members = [m \in DOMAIN @ |->
                      [@[m] EXCEPT !.assignment = AssignedTo(r.assignment, m)]]]
-  IN CASE error # "" -> ErrorToSync(World(g), caller, error)
+  IN CASE error # "" -> AnswerSyncError(Outcome(g), caller, error)
        [] g.state = "Stable" ->                                     \* the stored assignment (C-SYNC-18)
-            ReplyTo(World(NotPending(g, id)), caller,
+            ReplyTo(Outcome(RemovePendingSync(g, id)), caller,
                     SyncReply(caller, "NONE", g.members[id].assignment))
        [] SyncAppends(g, r, inst, open) ->                          \* the leader (C-SYNC-17)
-            Append1(World(parked), "sync", RecordOf(assigned), "")
-       [] OTHER -> World(parked)                                    \* a follower waits (C-SYNC-16)
+            AppendRecord(Outcome(parked), "sync", RecordOf(assigned), "")
+       [] OTHER -> Outcome(parked)                                    \* a follower waits (C-SYNC-16)
 
 \* The append of the assignment failed at once, so the log is unchanged. Parked
 \* SyncGroups fail and the group rebalances (C-SYNC-22).
@@ -159,32 +159,32 @@ SyncAppendFailed(w) ==
 \* of the answered members are set (C-SYNC-21, C-SYNC-23, C-SYNC-24).
 SyncReplicated(g, record) ==
   LET Stored(m) == (CHOOSE l \in record.members : l.memberId = m).assignment
-      Future1(m) == g.members[m].awaitingSync
-      Answer(m)  == SyncReply(Future1(m), "NONE", Stored(m))
+      ParkedRequest(m) == g.members[m].awaitingSync
+      Answer(m)  == SyncReply(ParkedRequest(m), "NONE", Stored(m))
       stable == [g EXCEPT !.state = "Stable",
                           !.sessionTimers = @ \cup Synced(g),
                           !.members = [m \in DOMAIN @ |->
                              [@[m] EXCEPT !.assignment = Stored(m),
                                           !.awaitingSync = "no"]]]
   IN IF g.state = "CompletingRebalance" /\ g.generationId = record.generationId
-     THEN ReplyAll(World(stable), DOMAIN g.members, Future1, Answer)
-     ELSE World(g)
+     THEN ReplyAll(Outcome(stable), DOMAIN g.members, ParkedRequest, Answer)
+     ELSE Outcome(g)
 
 \* The parked JoinGroup of a replacement is answered, whatever the group's state
 \* (C-STATIC-04, C-STATIC-17). Exceptions: a leader whose group is preparing
 \* stays parked, and a member that is gone has no request left.
 ReplaceReplicated(g, id) ==
   LET caller == g.members[id].awaitingJoin
-  IN IF id \notin DOMAIN g.members THEN World(g)
+  IN IF id \notin DOMAIN g.members THEN Outcome(g)
      ELSE IF caller = "no" \/ (g.state = "PreparingRebalance" /\ id = g.leader)
-     THEN World(g)
-     ELSE ReplyTo(World([g EXCEPT !.members[id].awaitingJoin = "no"]),
+     THEN Outcome(g)
+     ELSE ReplyTo(Outcome([g EXCEPT !.members[id].awaitingJoin = "no"]),
                   caller, JoinAnswer(g, caller, id, TRUE))
 
 Replicated(g, e) ==
   CASE e.cause = "sync"    -> SyncReplicated(g, e.record)
     [] e.cause = "replace" -> ReplaceReplicated(g, e.memberId)
-    [] OTHER               -> World(g)
+    [] OTHER               -> Outcome(g)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -195,7 +195,7 @@ Replicated(g, e) ==
 \* generation, then the state (C-HB-05..12).
 HeartbeatError(g, id, inst, generation) ==
   CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
-    [] Fence(g, id, inst) # "" -> Fence(g, id, inst)
+    [] MemberError(g, id, inst) # "" -> MemberError(g, id, inst)
     [] generation # g.generationId -> "ILLEGAL_GENERATION"
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
@@ -203,7 +203,7 @@ HeartbeatError(g, id, inst, generation) ==
 \* The answer to a commit of a client that knows its generation (O-COMMIT-25,
 \* 27, 28).
 CommitError(g, id, inst, generation) ==
-  CASE Fence(g, id, inst) # "" -> Fence(g, id, inst)
+  CASE MemberError(g, id, inst) # "" -> MemberError(g, id, inst)
     [] generation # g.generationId -> "ILLEGAL_GENERATION"
     [] g.state = "CompletingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
@@ -216,15 +216,15 @@ AfterLeave(w) ==
 
 \* A leave by member id, without instance id, removes the member or pending id
 \* and answers its parked requests (C-LEAVE-12..14, C-LEAVE-24).
-GetLeave(g, id) ==
+HandleLeave(g, id) ==
   LET member == g.members[id]
-      w == ErrorToJoin(World(g), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
+      w == AnswerJoinError(Outcome(g), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
       v == IF fault_leave_forgets_parked_sync THEN w
-           ELSE ErrorToSync(w, member.awaitingSync, "UNKNOWN_MEMBER_ID")
+           ELSE AnswerSyncError(w, member.awaitingSync, "UNKNOWN_MEMBER_ID")
       gone == [Remove(g, {id}) EXCEPT !.sessionTimers = @ \ {id}]
-  IN CASE id \in g.pendingJoin    -> AfterLeave(World(gone))
+  IN CASE id \in g.pendingJoin    -> AfterLeave(Outcome(gone))
        [] id \in DOMAIN g.members -> AfterLeave([v EXCEPT !.g = gone])
-       [] OTHER                   -> World(g)
+       [] OTHER                   -> Outcome(g)
 
 \* An expiry ends the join phase if all others have joined, even during the
 \* initial delay (C-TMR-06, C-TMR-08).
@@ -239,11 +239,11 @@ SessionExpired(g, id) ==
   LET fired == [g EXCEPT !.sessionTimers = @ \ {id}]
       member == g.members[id]
       parked == member.awaitingJoin # "no" \/ member.awaitingSync # "no"
-      w == ErrorToJoin(World(fired), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
+      w == AnswerJoinError(Outcome(fired), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
       v == [w EXCEPT !.g = Remove(fired, {id})]
-  IN CASE id \in g.pendingJoin -> CompleteIfAllJoined(World(Remove(fired, {id})))
-       [] id \notin DOMAIN g.members -> World(fired)
-       [] ~member.isNew /\ parked -> World(fired)
+  IN CASE id \in g.pendingJoin -> CompleteIfAllJoined(Outcome(Remove(fired, {id})))
+       [] id \notin DOMAIN g.members -> Outcome(fired)
+       [] ~member.isNew /\ parked -> Outcome(fired)
        [] g.state \in {"CompletingRebalance", "Stable"} -> PrepareRebalance(v)
        [] OTHER -> CompleteIfAllJoined(v)
 
@@ -252,23 +252,23 @@ SessionExpired(g, id) ==
 JoinExpired(g) ==
   LET fired == [g EXCEPT !.joinTimer = FALSE]
   IN IF g.initial /\ g.newMemberAdded /\ g.delaysLeft > 0
-     THEN World([g EXCEPT !.newMemberAdded = FALSE, !.delaysLeft = @ - 1])
-     ELSE CompleteJoin(World(fired))
+     THEN Outcome([g EXCEPT !.newMemberAdded = FALSE, !.delaysLeft = @ - 1])
+     ELSE CompleteJoin(Outcome(fired))
 
 \* Members that have not synced in time. With C-STATIC-16 fixed, an entry may
 \* have moved to a member that has just returned: its JoinGroup is parked, so it
 \* is not late (as in C-TMR-07).
-Overdue(g) == g.pendingSync \ Joined(g)
+OverdueMembers(g) == g.pendingSync \ Joined(g)
 
 \* The sync timer removes the members that are late and starts a rebalance
 \* (C-SYNC-20). Members whose JoinGroup is parked have joined that rebalance.
 SyncExpired(g) ==
-  LET late == Overdue(g)
+  LET late == OverdueMembers(g)
       fired == [g EXCEPT !.syncTimer = FALSE]
       rest == [Remove(fired, late \cap DOMAIN g.members) EXCEPT
                  !.sessionTimers = @ \ late]  \* also of an id that was replaced meanwhile
   IN IF g.pendingSync = {} \/ g.state \notin {"CompletingRebalance", "Stable"}
-     THEN World(fired) ELSE PrepareRebalance(World(rest))
+     THEN Outcome(fired) ELSE PrepareRebalance(Outcome(rest))
 
 \* The group that a new coordinator loads: Stable or Empty, with the members of
 \* the record, all session timers set, and no other soft state (C-ST-07,
@@ -295,5 +295,5 @@ Unloaded(g) ==
       SyncOf(m) == g.members[m].awaitingSync
       ToJoin(m) == JoinError(JoinOf(m), "NOT_COORDINATOR", "")
       ToSync(m) == SyncReply(SyncOf(m), "NOT_COORDINATOR", {})
-  IN ReplyAll(ReplyAll(World(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
+  IN ReplyAll(ReplyAll(Outcome(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
 =============================================================================

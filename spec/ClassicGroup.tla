@@ -16,7 +16,7 @@ EXTENDS ClassicSystem
 \* An operator starts a client that is down.
 ClientStarts(c) ==
   /\ "ClientStarts" \in Allowed
-  /\ Settled
+  /\ LogIsReady
   /\ client[c].state = "down"
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ UNCHANGED <<broker, log, net, faultsLeft>>
@@ -26,7 +26,7 @@ ClientCrashes(c) ==
   /\ Fault("ClientCrashes")
   /\ client[c].state \notin {"down", "stopped"}
   /\ client' = [client EXCEPT ![c] = Ended("down")]
-  /\ StopsWaiting(c, {})
+  /\ StopWaiting(c, {})
 
 \* A dynamic client with a member id leaves and ends (K-LEAVE-01).
 ClientLeaves(c) ==
@@ -35,32 +35,32 @@ ClientLeaves(c) ==
   /\ client[c].memberId # ""
   /\ InstanceOf[c] = ""
   /\ client' = [client EXCEPT ![c] = Ended("down")]
-  /\ StopsWaiting(c, {LeaveRequest(c, client[c].memberId)})
+  /\ StopWaiting(c, {LeaveRequest(c, client[c].memberId)})
 
 \* A waiting client reaches its request timeout or loses its connection
 \* (K-ERR-13).
 ClientGivesUp(c) ==
   /\ Fault("ClientGivesUp")
-  /\ Waiting(c)
+  /\ IsWaiting(c)
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
-  /\ StopsWaiting(c, {})
+  /\ StopWaiting(c, {})
 
 \* The application, or the leader's metadata watch, asks a stable client for a
 \* rebalance (C-REJ-04, 05, 07).
-ClientAsksToRejoin(c) ==
-  /\ Fault("ClientAsksToRejoin")
+ClientRequestsRejoin(c) ==
+  /\ Fault("ClientRequestsRejoin")
   /\ client[c].state = "stable"
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ UNCHANGED <<broker, log, net>>
 
 \* A commit carries the generation of the assignment, or is not sent (K-OFF-02).
-KnowsItsGeneration(c) ==
+HasItsGeneration(c) ==
   /\ client[c].state \in {"stable", "unjoined"}
   /\ client[c].generation = client[c].ownedGeneration
 
 \* A commit sent now would be accepted by the checks of O-COMMIT-25..28.
 CanCommit(c) ==
-  /\ KnowsItsGeneration(c)
+  /\ HasItsGeneration(c)
   /\ CommitError(group, client[c].memberId, InstanceOf[c],
                  client[c].generation) = "NONE"
 
@@ -74,10 +74,10 @@ ClientCommits(c) ==
 
 \* The application commits although its client has lost its partitions or is in
 \* a rebalance. The coordinator refuses the commit.
-ClientCommitsInVain(c) ==
+ClientCommitIsRejected(c) ==
   /\ "ClientCommits" \in Allowed
   /\ client[c].owned # {}
-  /\ KnowsItsGeneration(c)
+  /\ HasItsGeneration(c)
   /\ ~CanCommit(c)
   /\ UNCHANGED vars
 
@@ -86,7 +86,7 @@ ClientCommitsInVain(c) ==
 OperatorRemovesMember(m) ==
   /\ Fault("OperatorRemovesMember")
   /\ m \in DOMAIN group.members
-  /\ Acted(GetLeave(group, m))
+  /\ OutcomeApplied(HandleLeave(group, m))
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -96,13 +96,13 @@ OperatorRemovesMember(m) ==
 \* The network loses a request whose sender still waits for the answer.
 RequestLost ==
   /\ Fault("RequestLost")
-  /\ \E r \in {q \in requests : q.heard} : requests' = requests \ {r}
+  /\ \E r \in {q \in requests : q.awaited} : requests' = requests \ {r}
   /\ UNCHANGED <<broker, log, client, replies>>
 
 \* The network will deliver a request a second time.
 RequestDuplicated ==
   /\ Fault("RequestDuplicated")
-  /\ \E r \in {q \in requests : q.heard} :
+  /\ \E r \in {q \in requests : q.awaited} :
        requests' = requests \cup {Duplicate(r)}
   /\ UNCHANGED <<broker, log, client, replies>>
 
@@ -117,22 +117,22 @@ JoinTimerFiresEarly ==
   /\ Fault("JoinTimerFiresEarly")
   /\ group.joinTimer
   /\ ~JoinTimerIsDue
-  /\ Acted(JoinExpired(group))
+  /\ OutcomeApplied(JoinExpired(group))
 
 \* The sync timer fires although a live client has not synced.
 SyncTimerFiresEarly ==
   /\ Fault("SyncTimerFiresEarly")
   /\ group.syncTimer
   /\ ~SyncTimerIsDue
-  /\ Acted(SyncExpired(group))
+  /\ OutcomeApplied(SyncExpired(group))
 
 \* The session timer of m fires although its client lives, but stalls
 \* (C-TMR-06..09).
 SessionTimerFiresEarly(m) ==
   /\ Fault("SessionTimerFiresEarly")
   /\ m \in group.sessionTimers
-  /\ ~Abandoned(m)
-  /\ Acted(SessionExpired(group, m))
+  /\ ~IsAbandoned(m)
+  /\ OutcomeApplied(SessionExpired(group, m))
 
 \* The log refuses the record of the leader's SyncGroup (C-SYNC-22).
 AppendFails ==
@@ -141,7 +141,7 @@ AppendFails ==
        LET inst == InstanceOf[r.from]
        IN /\ Deliverable(requests, r)
           /\ SyncAppends(group, r, inst, unreplicated)
-          /\ Handled(SyncAppendFailed(GetSync(group, r, inst, unreplicated)), r)
+          /\ RequestHandled(SyncAppendFailed(HandleSync(group, r, inst, unreplicated)), r)
   /\ UNCHANGED <<log, idsUsed, client>>
 
 \* The record in the log if the first k open records survive.
@@ -163,11 +163,11 @@ CoordinatorFailsOver ==
 -----------------------------------------------------------------------------
 System ==
   \/ AppendSucceeds
-  \/ CoordinatorGetsJoin
-  \/ CoordinatorGetsSync
-  \/ CoordinatorGetsLeave
-  \/ ClientGetsJoinReply
-  \/ ClientGetsSyncReply
+  \/ CoordinatorHandlesJoin
+  \/ CoordinatorHandlesSync
+  \/ CoordinatorHandlesLeave
+  \/ ClientReceivesJoinReply
+  \/ ClientReceivesSyncReply
   \/ JoinTimerFires
   \/ SyncTimerFires
   \/ \E c \in Clients : ClientSendsJoin(c)
@@ -187,9 +187,9 @@ Environment ==
   \/ \E c \in Clients : ClientCrashes(c)
   \/ \E c \in Clients : ClientLeaves(c)
   \/ \E c \in Clients : ClientGivesUp(c)
-  \/ \E c \in Clients : ClientAsksToRejoin(c)
+  \/ \E c \in Clients : ClientRequestsRejoin(c)
   \/ \E c \in Clients : ClientCommits(c)
-  \/ \E c \in Clients : ClientCommitsInVain(c)
+  \/ \E c \in Clients : ClientCommitIsRejected(c)
   \/ \E m \in Ids : SessionTimerFiresEarly(m)
   \/ \E m \in Ids : OperatorRemovesMember(m)
 

@@ -14,7 +14,7 @@ Identity(id, inst) == IF inst # "" THEN inst ELSE id
 IdentityOf(c) == Identity(client[c].memberId, InstanceOf[c])
 
 \* The client was given p, and has not learned that it lost p.
-Believes(c, p) == p \in client[c].owned
+BelievesToOwn(c, p) == p \in client[c].owned
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -25,7 +25,7 @@ Believes(c, p) == p \in client[c].owned
 \* (INV-OWN-01).
 NoPartitionHasTwoOwnersInAGeneration ==
   \A c, d \in Clients : \A p \in Parts :
-    /\ Believes(c, p) /\ Believes(d, p)
+    /\ BelievesToOwn(c, p) /\ BelievesToOwn(d, p)
     /\ client[c].ownedGeneration = client[d].ownedGeneration
     => IdentityOf(c) = IdentityOf(d)
 
@@ -33,14 +33,14 @@ NoPartitionHasTwoOwnersInAGeneration ==
 \* them are accepted.
 NoPartitionHasTwoCommitters ==
   \A c, d \in Clients : \A p \in Parts :
-    Believes(c, p) /\ Believes(d, p) /\ CanCommit(c) /\ CanCommit(d) => c = d
+    BelievesToOwn(c, p) /\ BelievesToOwn(d, p) /\ CanCommit(c) /\ CanCommit(d) => c = d
 
 \* A member with an assignment of this generation is not refused (O-COMMIT-25,
 \* 28): fencing keeps out others only.
-WhoHoldsMayCommit ==
+EveryHolderMayCommit ==
   \A c \in Clients :
     /\ client[c].owned # {}
-    /\ KnowsItsGeneration(c)
+    /\ HasItsGeneration(c)
     /\ client[c].memberId \in DOMAIN group.members
     /\ client[c].generation = group.generationId
     => CanCommit(c)
@@ -48,7 +48,7 @@ WhoHoldsMayCommit ==
 \* The log holds what the leader of generation g sent. A member with an
 \* assignment of g has its part of that, and no member has one before the record
 \* is replicated (INV-SYNC-01, INV-SYNC-02).
-EveryAssignmentIsTheLoggedOne ==
+EveryAssignmentIsLogged ==
   \A c \in Clients :
     client[c].state = "stable" =>
       /\ client[c].generation <= log.generationId
@@ -62,7 +62,7 @@ EveryAssignmentIsTheLoggedOne ==
 (* Fencing of requests. The right side repeats the rules C-JOIN-38e..g and *)
 (* C-SYNC-09; it does not use the coordinator's own checks.                *)
 (***************************************************************************)
-Stale(g, id, inst, generation) ==
+IsStale(g, id, inst, generation) ==
   \/ id \notin DOMAIN g.members
   \/ inst # "" /\ g.members[id].instanceId # inst
   \/ generation # g.generationId
@@ -72,7 +72,7 @@ Stale(g, id, inst, generation) ==
 AStaleSyncChangesNothing ==
   [][\A r \in requests \ requests' :
        /\ r.api = "SyncGroup"
-       /\ Stale(group, r.memberId, InstanceOf[r.from], r.generation)
+       /\ IsStale(group, r.memberId, InstanceOf[r.from], r.generation)
        => /\ group' = group /\ unreplicated' = unreplicated
           /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
 
@@ -81,7 +81,7 @@ AStaleSyncChangesNothing ==
 AStaleHeartbeatFencesItsClient ==
   [][\A c \in Clients :
        /\ client[c].state = "stable"
-       /\ Stale(group, client[c].memberId, InstanceOf[c], client[c].generation)
+       /\ IsStale(group, client[c].memberId, InstanceOf[c], client[c].generation)
        /\ ClientHeartbeats(c)
        => /\ group' = group
           /\ client'[c].owned = {}]_vars
@@ -92,7 +92,7 @@ AStaleHeartbeatFencesItsClient ==
 (***************************************************************************)
 
 \* The generation in the log never falls (INV-GEN-02).
-TheLoggedGenerationNeverFalls ==
+TheLoggedGenerationNeverDecreases ==
   [][log'.generationId >= log.generationId]_log
 
 \* The end of a join phase, and nothing else, makes a new generation; a new
@@ -108,7 +108,7 @@ EveryJoinPhaseEndsInANewGeneration ==
 
 \* A group past its join phase is led by one of its members; an Empty group has
 \* no members and no leader (INV-MEM-03, INV-MEM-04).
-AGroupPastJoiningHasALeader ==
+EveryGroupHasALeaderAfterItsJoinPhase ==
   /\ group.state \in {"CompletingRebalance", "Stable"} =>
        group.leader \in DOMAIN group.members
   /\ group.state = "Empty" => group.members = << >> /\ group.leader = ""
@@ -122,13 +122,13 @@ EveryPendingSyncIsAMember == group.pendingSync \subseteq DOMAIN group.members
 
 \* Capacity counts the members that join; absent static members may come on top
 \* of them (C-JOIN-21, C-JOIN-22).
-NoMoreJoinThanFit ==
+NoMoreMembersJoinThanMaxSize ==
   LET present == IF group.state = "PreparingRebalance" THEN Joined(group)
                  ELSE DOMAIN group.members \ Static(group)
   IN Cardinality(present) <= MaxSize
 
 \* The flag newMemberAdded is about the initial delay that runs now (G-DATA-09).
-ANewcomerIsRememberedOnlyInTheDelay == group.newMemberAdded => group.initial
+NewMemberAddedIsSetOnlyInTheInitialDelay == group.newMemberAdded => group.initial
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -137,10 +137,10 @@ ANewcomerIsRememberedOnlyInTheDelay == group.newMemberAdded => group.initial
 
 \* LIV-01 as a safety property, for networks that neither lose nor duplicate:
 \* for every client that waits there is a request, a reply or a parked future.
-NobodyWaitsForNothing == \A c \in Clients : Waiting(c) => Expecting(c)
+EveryWaitingClientExpectsAnAnswer == \A c \in Clients : IsWaiting(c) => ExpectsAnswer(c)
 
 \* Something always ends the join phase (LIV-02): the timer ...
-APreparingGroupHasItsTimer ==
+EveryPreparingGroupHasAJoinTimer ==
   group.state = "PreparingRebalance" => group.joinTimer
 
 \* ... or, before it fires, the last member that joins.
@@ -148,19 +148,19 @@ AJoinPhaseEndsWhenAllHaveJoined ==
   group.state = "PreparingRebalance" /\ ~group.initial => ~AllJoined(group)
 
 \* A completing group with pending syncs has its sync timer (LIV-03).
-ACompletingGroupHasItsTimer ==
+EveryCompletingGroupHasASyncTimer ==
   group.state = "CompletingRebalance" /\ group.pendingSync # {} => group.syncTimer
 
 \* A static member that returns needs no new room (C-STATIC-15, C-JOIN-75).
-AReturningStaticMemberIsNotRefused ==
+NoReturningStaticMemberIsRejected ==
   [][\A r \in requests \ requests' :
-       /\ r.api = "JoinGroup" /\ Mapped(group, InstanceOf[r.from]) # {}
+       /\ r.api = "JoinGroup" /\ MappedMembers(group, InstanceOf[r.from]) # {}
        /\ group.state \in {"CompletingRebalance", "Stable"}
        => \A y \in replies' \ replies : y.error # "GROUP_MAX_SIZE_REACHED"]_vars
 
 \* A fail-over displaces no member, so no answer says that it was fenced
 \* (F-UNLOAD-01).
-AFailOverFencesNobody ==
+NoFailOverFencesAMember ==
   [][CoordinatorFailsOver =>
        \A y \in replies' \ replies : y.error = "NOT_COORDINATOR"]_vars
 
@@ -169,43 +169,43 @@ AFailOverFencesNobody ==
 (* Liveness (LIV-01..06), under FairSpec. The environment has finitely     *)
 (* many faults, so it is quiet eventually.                                 *)
 (***************************************************************************)
-Content ==
+HasConverged ==
   IF Running = {} THEN group.state = "Empty"
   ELSE /\ group.state = "Stable"
        /\ DOMAIN group.members = {client[c].memberId : c \in Running}
        /\ \A c \in Running : /\ client[c].state = "stable"
                              /\ client[c].generation = group.generationId
-       /\ \A p \in Parts : \E c \in Running : Believes(c, p)
+       /\ \A p \in Parts : \E c \in Running : BelievesToOwn(c, p)
 
-TheGroupSettles == <>[]Content
+TheGroupSettles == <>[]HasConverged
 
-EveryWaitEnds == \A c \in Clients : Waiting(c) ~> ~Waiting(c)
+EveryWaitEnds == \A c \in Clients : IsWaiting(c) ~> ~IsWaiting(c)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Refinement: the last replicated record is the decision. The leases are  *)
 (* what clients believe to own, and the assignments in replies in flight.  *)
 (***************************************************************************)
-Holds(c, e, things) == [holder |-> IdentityOf(c), epoch |-> e, things |-> things]
+LeaseOf(c, e, resources) == [holder |-> IdentityOf(c), epoch |-> e, resources |-> resources]
 
-Granted ==
+LoggedGrant ==
   [h \in Ids \cup Instances |->
      UNION {l.assignment : l \in {k \in log.members :
                                     Identity(k.memberId, k.instanceId) = h}}]
 
-Believed == {Holds(c, client[c].ownedGeneration, client[c].owned)
-             : c \in {d \in Clients : client[d].owned # {}}}
-Told == {Holds(y.to, client[y.to].generation, y.assignment)
-         : y \in {z \in replies : z.api = "SyncGroup" /\ z.assignment # {}}}
+BelievedLeases == {LeaseOf(c, client[c].ownedGeneration, client[c].owned)
+                   : c \in {d \in Clients : client[d].owned # {}}}
+SentLeases == {LeaseOf(y.to, client[y.to].generation, y.assignment)
+               : y \in {z \in replies : z.api = "SyncGroup" /\ z.assignment # {}}}
 
 Abstract == INSTANCE Ownership WITH
-  Holders <- Ids \cup Instances, Things <- Parts,
-  epoch <- log.generationId, grant <- Granted, leases <- Believed \cup Told
+  Holders <- Ids \cup Instances, Resources <- Parts,
+  epoch <- log.generationId, grant <- LoggedGrant, leases <- BelievedLeases \cup SentLeases
 
-TheGroupKeepsOwnership == Abstract!Spec
+TheGroupRefinesOwnership == Abstract!Spec
 
 \* Every accepted commit is one that Ownership allows.
-OnlyAHolderCommits ==
+OnlyHoldersCommit ==
   \A c \in Clients : CanCommit(c) =>
     \A p \in client[c].owned : Abstract!MayCommit(IdentityOf(c), p)
 
@@ -218,5 +218,5 @@ DurableLog == INSTANCE Durable WITH
   stable  <- log,
   open    <- [i \in 1..Len(unreplicated) |-> unreplicated[i].record]
 
-TheGroupsLogIsDurable == DurableLog!Spec
+TheGroupRefinesDurable == DurableLog!Spec
 =============================================================================

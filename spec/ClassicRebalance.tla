@@ -1,7 +1,7 @@
 -------------------------- MODULE ClassicRebalance --------------------------
 (***************************************************************************)
-(* The rebalance itself, as functions from a world to a world. A world is  *)
-(* what one event has done so far:                                         *)
+(* The rebalance itself, as functions from an outcome to an outcome. An    *)
+(* outcome is what one event has done so far:                              *)
 (*    g    the group                                                       *)
 (*    out  the replies sent                                                *)
 (*    app  the records appended, each [cause, record, memberId]            *)
@@ -11,15 +11,15 @@
 (***************************************************************************)
 EXTENDS ClassicTypes
 
-World(g) == [g |-> g, out |-> {}, app |-> << >>]
+Outcome(g) == [g |-> g, out |-> {}, app |-> << >>]
 
 Reply(w, y) == [w EXCEPT !.out = @ \cup {y}]
 
 \* Answers to a client that no longer listens vanish.
 ReplyTo(w, to, y) == IF to \in Clients THEN Reply(w, y) ELSE w
 
-ErrorToJoin(w, to, error) == ReplyTo(w, to, JoinError(to, error, ""))
-ErrorToSync(w, to, error) == ReplyTo(w, to, SyncReply(to, error, {}))
+AnswerJoinError(w, to, error) == ReplyTo(w, to, JoinError(to, error, ""))
+AnswerSyncError(w, to, error) == ReplyTo(w, to, SyncReply(to, error, {}))
 
 \* Answers several clients at once: reply(m) is the reply to m's future.
 ReplyAll(w, M, future(_), reply(_)) ==
@@ -33,7 +33,7 @@ RecordOf(g) ==
                  assignment |-> g.members[m].assignment]
                 : m \in DOMAIN g.members}]
 
-Append1(w, cause, record, id) ==
+AppendRecord(w, cause, record, id) ==
   [w EXCEPT !.app = Append(@, [cause |-> cause, record |-> record,
                                memberId |-> id])]
 
@@ -44,17 +44,17 @@ Append1(w, cause, record, id) ==
 Joined(g)  == {m \in DOMAIN g.members : g.members[m].awaitingJoin # "no"}
 Synced(g)  == {m \in DOMAIN g.members : g.members[m].awaitingSync # "no"}
 Static(g)  == {m \in DOMAIN g.members : g.members[m].instanceId # ""}
-Mapped(g, inst) == {m \in Static(g) : g.members[m].instanceId = inst}
+MappedMembers(g, inst) == {m \in Static(g) : g.members[m].instanceId = inst}
 
 \* Every member has a parked JoinGroup and no id is pending (C-ST-23).
 AllJoined(g) == Joined(g) = DOMAIN g.members /\ g.pendingJoin = {}
 
 \* The identity check of every request (Kafka: CG.validateMember): the error, or
 \* "" if the check passes (C-JOIN-38e..g, C-SYNC-08, C-HB-08).
-Fence(g, id, inst) ==
-  CASE inst # "" /\ Mapped(g, inst) = {}                      -> "UNKNOWN_MEMBER_ID"
-    [] inst # "" /\ Mapped(g, inst) # {} /\ id \notin Mapped(g, inst)
-                                                              -> "FENCED_INSTANCE_ID"
+MemberError(g, id, inst) ==
+  CASE inst # "" /\ MappedMembers(g, inst) = {}                      -> "UNKNOWN_MEMBER_ID"
+    [] inst # "" /\ MappedMembers(g, inst) # {} /\ id \notin MappedMembers(g, inst)
+                                                                            -> "FENCED_INSTANCE_ID"
     [] OTHER -> IF id \in DOMAIN g.members THEN "" ELSE "UNKNOWN_MEMBER_ID"
 
 \* Removes the ids M from the group. If the leader goes, another member leads
@@ -84,7 +84,7 @@ JoinAnswer(g, c, m, skip) ==
 
 \* The flag newMemberAdded ends with the join phase, unless Kafka's fault is on
 \* (C-JOIN-71).
-FlagAfterJoinPhase(g) == fault_new_member_added_survives /\ g.newMemberAdded
+NewMemberAddedAfterJoinPhase(g) == fault_new_member_added_survives /\ g.newMemberAdded
 
 \* The generation grows by one whenever a join phase ends (C-ST-21).
 NextGeneration(generation) == generation + 1
@@ -94,8 +94,8 @@ NextGeneration(generation) == generation + 1
 CompleteEmpty(w) ==
   LET g == [w.g EXCEPT !.state = "Empty", !.initial = FALSE,
                        !.generationId = NextGeneration(@), !.pendingSync = {},
-                       !.newMemberAdded = FlagAfterJoinPhase(w.g)]
-  IN Append1([w EXCEPT !.g = g], "empty", RecordOf(g), "")
+                       !.newMemberAdded = NewMemberAddedAfterJoinPhase(w.g)]
+  IN AppendRecord([w EXCEPT !.g = g], "empty", RecordOf(g), "")
 
 \* A join phase that ends with members starts the next generation: the leader
 \* stays or a parked member takes over, every parked join is answered, all
@@ -109,13 +109,13 @@ CompleteWithMembers(w) ==
               !.pendingSync = DOMAIN w.g.members,
               !.sessionTimers = @ \cup DOMAIN w.g.members,
               !.syncTimer = TRUE,
-              !.newMemberAdded = FlagAfterJoinPhase(w.g)]
+              !.newMemberAdded = NewMemberAddedAfterJoinPhase(w.g)]
       done == [g EXCEPT !.members =
                  [m \in DOMAIN @ |-> [@[m] EXCEPT !.isNew = FALSE,
                                                   !.awaitingJoin = "no"]]]
-      Future1(m) == w.g.members[m].awaitingJoin
-      Answer(m)  == JoinAnswer(g, Future1(m), m, FALSE)
-  IN ReplyAll([w EXCEPT !.g = done], parked, Future1, Answer)
+      ParkedRequest(m) == w.g.members[m].awaitingJoin
+      Answer(m)  == JoinAnswer(g, ParkedRequest(m), m, FALSE)
+  IN ReplyAll([w EXCEPT !.g = done], parked, ParkedRequest, Answer)
 
 \* The join phase ends. Dynamic members that have not joined are removed. If
 \* only absent static members are left, the join timer is set again (C-JOIN-44,
@@ -139,13 +139,13 @@ MaybeCompleteJoin(w) ==
 \* Answers every parked SyncGroup with an error, sets those members' session
 \* timers, and clears all assignments (C-JOIN-42, C-SYNC-22).
 FailParkedSyncs(w, error) ==
-  LET Future1(m) == w.g.members[m].awaitingSync
-      Answer(m)  == SyncReply(Future1(m), error, {})
+  LET ParkedRequest(m) == w.g.members[m].awaitingSync
+      Answer(m)  == SyncReply(ParkedRequest(m), error, {})
       g == [w.g EXCEPT !.sessionTimers = @ \cup Synced(w.g),
                        !.members = [m \in DOMAIN @ |->
                           [@[m] EXCEPT !.awaitingSync = "no",
                                        !.assignment = {}]]]
-  IN ReplyAll([w EXCEPT !.g = g], DOMAIN g.members, Future1, Answer)
+  IN ReplyAll([w EXCEPT !.g = g], DOMAIN g.members, ParkedRequest, Answer)
 
 \* A rebalance starts: parked SyncGroups fail, the sync timer is cancelled, the
 \* join timer is set. An Empty group starts its initial delay. If all members

@@ -64,39 +64,39 @@ Init ==
 (***************************************************************************)
 
 \* Without SlowAppends nothing happens while a record is being replicated.
-Settled == SlowAppends \/ unreplicated = << >>
+LogIsReady == SlowAppends \/ unreplicated = << >>
 
 \* The coordinator has handled request r; w is the result.
-Handled(w, r) ==
+RequestHandled(w, r) ==
   /\ group' = w.g
   /\ unreplicated' = unreplicated \o w.app
   /\ requests' = requests \ {r}
   /\ replies' = replies \cup w.out
 
 \* The coordinator has acted without a request; w is the result.
-Acted(w) ==
+OutcomeApplied(w) ==
   /\ group' = w.g
   /\ unreplicated' = unreplicated \o w.app
   /\ replies' = replies \cup w.out
   /\ UNCHANGED <<log, idsUsed, client, requests>>
 
 \* c stops waiting: the answer to its request, when it comes, does not reach it.
-Deaf(g, c) ==
+WithoutListener(g, c) ==
   [g EXCEPT !.members = [m \in DOMAIN @ |->
      [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
                   !.awaitingSync = IF @ = c THEN "nobody" ELSE @]]]
 
-StopsWaiting(c, more) ==
-  /\ group' = Deaf(group, c)
+StopWaiting(c, more) ==
+  /\ group' = WithoutListener(group, c)
   /\ requests' = GiveUpRequests(requests, c) \cup more
   /\ replies' = GiveUpReplies(replies, c)
   /\ UNCHANGED <<log, unreplicated, idsUsed>>
 
-Waiting(c) == client[c].state \in {"joining", "syncing"}
+IsWaiting(c) == client[c].state \in {"joining", "syncing"}
 
 \* An answer to c may still come.
-Expecting(c) ==
-  \/ \E r \in requests : r.from = c /\ r.heard
+ExpectsAnswer(c) ==
+  \/ \E r \in requests : r.from = c /\ r.awaited
   \/ \E y \in replies : y.to = c
   \/ \E m \in DOMAIN group.members :
        c \in {group.members[m].awaitingJoin, group.members[m].awaitingSync}
@@ -107,7 +107,7 @@ Expecting(c) ==
 (* fire. That of a live client fires early only by a fault of the          *)
 (* environment.                                                            *)
 (***************************************************************************)
-Abandoned(m) ==
+IsAbandoned(m) ==
   /\ \A c \in Clients : client[c].memberId # m
   /\ \A y \in replies : y.api = "JoinGroup" => y.memberId # m
   /\ m \in DOMAIN group.members =>
@@ -117,12 +117,12 @@ Abandoned(m) ==
 JoinTimerIsDue ==
   \/ group.initial
   \/ \A m \in (DOMAIN group.members \ Joined(group)) \cup group.pendingJoin :
-       Abandoned(m)
-SyncTimerIsDue == \A m \in group.pendingSync : Abandoned(m)
+       IsAbandoned(m)
+SyncTimerIsDue == \A m \in group.pendingSync : IsAbandoned(m)
 
 Fault(name) ==
   /\ name \in Allowed
-  /\ Settled
+  /\ LogIsReady
   /\ faultsLeft > 0
   /\ faultsLeft' = faultsLeft - 1
 
@@ -134,17 +134,17 @@ Fault(name) ==
 \* A client that runs and waits for nothing prepares its join (K-CB-02..04) and
 \* sends JoinGroup (K-ST-10).
 ClientSendsJoin(c) ==
-  /\ Settled
+  /\ LogIsReady
   /\ client[c].state = "unjoined"
-  /\ LET p == Prepared(client[c])
+  /\ LET p == AfterJoinPrepare(client[c])
      IN /\ client' = [client EXCEPT ![c] = [p EXCEPT !.state = "joining"]]
-        /\ requests' = requests \cup {JoinRequest(c, p.memberId, MetadataOf(p))}
+        /\ requests' = requests \cup {JoinRequest(c, p.memberId, JoinMetadata(p))}
   /\ UNCHANGED <<broker, log, replies, faultsLeft>>
 
 \* A client receives the answer to its JoinGroup (K-ERR-01..10). If it is NONE,
 \* the client sends SyncGroup, as leader with an assignment.
-ClientGetsJoinReply ==
-  /\ Settled
+ClientReceivesJoinReply ==
+  /\ LogIsReady
   /\ \E y \in {z \in replies : z.api = "JoinGroup"} :
        LET c == y.to
            p == AfterJoin(client[c], y)
@@ -156,7 +156,7 @@ ClientGetsJoinReply ==
                        THEN \E a \in Assignments(y.members) : requests' = Sync(a)
                        ELSE requests' = Sync({})
                [] y.error = "MEMBER_ID_REQUIRED" ->
-                    /\ client' = [client EXCEPT ![c] = AfterIdGiven(@, y.memberId)]
+                    /\ client' = [client EXCEPT ![c] = AfterMemberIdRequired(@, y.memberId)]
                     /\ UNCHANGED requests
                [] OTHER ->
                     /\ client' = [client EXCEPT ![c] = AfterError(@, y.error)]
@@ -165,8 +165,8 @@ ClientGetsJoinReply ==
 
 \* A client receives the answer to its SyncGroup and takes its assignment
 \* (K-ST-12, K-CB-05, 06), or handles the error (K-ERR-03..08).
-ClientGetsSyncReply ==
-  /\ Settled
+ClientReceivesSyncReply ==
+  /\ LogIsReady
   /\ \E y \in {z \in replies : z.api = "SyncGroup"} :
        /\ replies' = replies \ {y}
        /\ client' = [client EXCEPT ![y.to] =
@@ -192,11 +192,11 @@ ClientHeartbeats(c) ==
 \* A client stops waiting for an answer that cannot come any more, and joins
 \* again (K-ERR-13).
 ClientTimesOut(c) ==
-  /\ Settled
-  /\ Waiting(c)
-  /\ ~Expecting(c)
+  /\ LogIsReady
+  /\ IsWaiting(c)
+  /\ ~ExpectsAnswer(c)
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
-  /\ StopsWaiting(c, {})
+  /\ StopWaiting(c, {})
   /\ UNCHANGED faultsLeft
 
 -----------------------------------------------------------------------------
@@ -206,33 +206,33 @@ ClientTimesOut(c) ==
 
 \* The coordinator handles a JoinGroup by section 3 of the rules. If that takes
 \* a new member id, there must be one left.
-CoordinatorGetsJoin ==
-  /\ Settled
+CoordinatorHandlesJoin ==
+  /\ LogIsReady
   /\ \E r \in {q \in requests : q.api = "JoinGroup"} :
        LET inst == InstanceOf[r.from]
            new  == IF NeedsId(group, r, inst) THEN 1 ELSE 0
        IN /\ Deliverable(requests, r)
           /\ idsUsed + new <= Len(MemberIds)
           /\ idsUsed' = idsUsed + new
-          /\ Handled(GetJoin(group, r, inst,
-                             IF new = 1 THEN MemberIds[idsUsed + 1] ELSE ""), r)
+          /\ RequestHandled(HandleJoin(group, r, inst,
+                                       IF new = 1 THEN MemberIds[idsUsed + 1] ELSE ""), r)
   /\ UNCHANGED <<log, client, faultsLeft>>
 
 \* The coordinator refuses, parks or answers a SyncGroup, or appends its
 \* assignment (C-SYNC-05..19).
-CoordinatorGetsSync ==
-  /\ Settled
+CoordinatorHandlesSync ==
+  /\ LogIsReady
   /\ \E r \in {q \in requests : q.api = "SyncGroup"} :
        /\ Deliverable(requests, r)
-       /\ Handled(GetSync(group, r, InstanceOf[r.from], unreplicated), r)
+       /\ RequestHandled(HandleSync(group, r, InstanceOf[r.from], unreplicated), r)
   /\ UNCHANGED <<log, idsUsed, client, faultsLeft>>
 
 \* The coordinator handles a LeaveGroup: it removes the member or pending id
 \* and does not ask who sent it (C-LEAVE-12..22).
-CoordinatorGetsLeave ==
-  /\ Settled
+CoordinatorHandlesLeave ==
+  /\ LogIsReady
   /\ \E r \in {q \in requests : q.api = "LeaveGroup"} :
-       Handled(GetLeave(group, r.memberId), r)
+       RequestHandled(HandleLeave(group, r.memberId), r)
   /\ UNCHANGED <<log, idsUsed, client, faultsLeft>>
 
 \* The log replicates its oldest open record, whose callback releases the
@@ -250,26 +250,26 @@ AppendSucceeds ==
 \* The join timer fires, in the initial delay or when all missing members are
 \* abandoned. It extends the delay or ends the join phase (C-JOIN-43, 44).
 JoinTimerFires ==
-  /\ Settled
+  /\ LogIsReady
   /\ group.joinTimer
   /\ JoinTimerIsDue
-  /\ Acted(JoinExpired(group))
+  /\ OutcomeApplied(JoinExpired(group))
   /\ UNCHANGED faultsLeft
 
 \* The sync timer fires when every pending sync is abandoned. It removes those
 \* members and starts a rebalance (C-SYNC-20).
 SyncTimerFires ==
-  /\ Settled
+  /\ LogIsReady
   /\ group.syncTimer
   /\ SyncTimerIsDue
-  /\ Acted(SyncExpired(group))
+  /\ OutcomeApplied(SyncExpired(group))
   /\ UNCHANGED faultsLeft
 
 \* The session timer of an abandoned id m fires (C-TMR-06..09).
 SessionTimerFires(m) ==
-  /\ Settled
+  /\ LogIsReady
   /\ m \in group.sessionTimers
-  /\ Abandoned(m)
-  /\ Acted(SessionExpired(group, m))
+  /\ IsAbandoned(m)
+  /\ OutcomeApplied(SessionExpired(group, m))
   /\ UNCHANGED faultsLeft
 =============================================================================

@@ -20,7 +20,7 @@ CONSTANTS
 (***************************************************************************)
 CONSTANTS
   Cooperative,             \* clients keep partitions over a rebalance (G-VOC-15)
-  MetadataTellsGeneration, \* metadata holds the generation: subscription v2 and later (A-EMB-02)
+  MetadataHasGeneration, \* metadata holds the generation: subscription v2 and later (A-EMB-02)
   Assignor,                \* "range" or "any": how a leader assigns (NOT-03)
   MaxSize,                 \* group.max.size (G-CFG-04)
   DelayWindows             \* how often newcomers may extend the initial delay: (R - D) / D (C-JOIN-43)
@@ -113,19 +113,19 @@ Ended(state) == [state |-> state, memberId |-> "", generation |-> -1,
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Messages, one constructor each. heard says that the sender still waits  *)
-(* for the answer.                                                         *)
+(* Messages, one constructor each. awaited says that the sender still      *)
+(* waits for the answer.                                                   *)
 (***************************************************************************)
 JoinRequest(c, id, metadata) ==
-  [api |-> "JoinGroup", from |-> c, heard |-> TRUE, memberId |-> id,
+  [api |-> "JoinGroup", from |-> c, awaited |-> TRUE, memberId |-> id,
    metadata |-> metadata]
 
 SyncRequest(c, id, generation, assignment) ==
-  [api |-> "SyncGroup", from |-> c, heard |-> TRUE, memberId |-> id,
+  [api |-> "SyncGroup", from |-> c, awaited |-> TRUE, memberId |-> id,
    generation |-> generation, assignment |-> assignment]
 
 LeaveRequest(c, id) ==
-  [api |-> "LeaveGroup", from |-> c, heard |-> FALSE, memberId |-> id]
+  [api |-> "LeaveGroup", from |-> c, awaited |-> FALSE, memberId |-> id]
 
 JoinError(c, error, id) ==
   [api |-> "JoinGroup", to |-> c, error |-> error, memberId |-> id,
@@ -136,11 +136,11 @@ SyncReply(c, error, assignment) ==
   [api |-> "SyncGroup", to |-> c, error |-> error, assignment |-> assignment]
 
 IsRequest(r) == /\ r.api \in {"JoinGroup", "SyncGroup", "LeaveGroup"}
-                /\ r.from \in Clients /\ r.heard \in BOOLEAN
+                /\ r.from \in Clients /\ r.awaited \in BOOLEAN
                 /\ r.memberId \in Ids \cup {""}
 IsReply(y) == y.api \in {"JoinGroup", "SyncGroup"} /\ y.to \in Clients
 
 \* Where the answer to a request goes; also what is stored while the request is
 \* parked.
-Caller(r) == IF r.heard THEN r.from ELSE "nobody"
+Caller(r) == IF r.awaited THEN r.from ELSE "nobody"
 =============================================================================

@@ -13,45 +13,45 @@ Existing(n) == {Partitions[i] : i \in 1..n}
 Stored(g, id) == IF id \in DOMAIN g.target THEN g.target[id] ELSE {}
 
 Members(g)  == DOMAIN g.members
-Ordered(S)  == SelectSeq(MemberIds, LAMBDA m : m \in S)
+InOrder(S)  == SelectSeq(MemberIds, LAMBDA m : m \in S)
 
 \* Static members come first, by instance id, then all others in the order of
 \* their ids (A-SRANGE-02).
-Instanced(g) == {m \in Members(g) : g.members[m].instanceId # ""}
-ByInstance(g) == SelectSeq(InstanceOrder, LAMBDA i :
-                   \E m \in Members(g) : g.members[m].instanceId = i)
+StaticMembers(g) == {m \in Members(g) : g.members[m].instanceId # ""}
+MappedInstances(g) == SelectSeq(InstanceOrder, LAMBDA i :
+                        \E m \in Members(g) : g.members[m].instanceId = i)
 MemberOf(g, i) == CHOOSE m \in Members(g) : g.members[m].instanceId = i
-InOrder(g) == [k \in 1..Len(ByInstance(g)) |-> MemberOf(g, ByInstance(g)[k])]
-              \o Ordered(Members(g) \ Instanced(g))
+MembersInOrder(g) == [k \in 1..Len(MappedInstances(g)) |-> MemberOf(g, MappedInstances(g)[k])]
+                     \o InOrder(Members(g) \ StaticMembers(g))
 
 \* The k-th member gets a contiguous share; the first ones get one partition
 \* more (A-RANGE-01).
-Least(a, b) == IF a < b THEN a ELSE b
+Min(a, b) == IF a < b THEN a ELSE b
 Share(order, k, n) ==
   LET size  == n \div Len(order)
       extra == n % Len(order)
-      start == (k - 1) * size + Least(k - 1, extra)
+      start == (k - 1) * size + Min(k - 1, extra)
   IN {Partitions[i] : i \in (start + 1)..(start + size + IF k <= extra THEN 1 ELSE 0)}
 
 RangeTargets(g, n) ==
-  LET order == InOrder(g)
-      Place(m) == CHOOSE k \in 1..Len(order) : order[k] = m
-  IN {[m \in Members(g) |-> Share(order, Place(m), n)]}
+  LET order == MembersInOrder(g)
+      Index(m) == CHOOSE k \in 1..Len(order) : order[k] = m
+  IN {[m \in Members(g) |-> Share(order, Index(m), n)]}
 
 \* Sizes differ by at most one, and each member keeps as much of its last target
 \* as its share allows (A-UHOM-04). The uniform assignor may choose any of
 \* those.
-Balanced(T) ==
+IsBalanced(T) ==
   \A m, k \in DOMAIN T : Cardinality(T[m]) <= Cardinality(T[k]) + 1
-Keeps(g, T, n) ==
+IsSticky(g, T, n) ==
   \A m \in DOMAIN T :
     LET usable == Stored(g, m) \cap Existing(n)
-    IN Cardinality(usable \cap T[m]) = Least(Cardinality(usable), Cardinality(T[m]))
+    IN Cardinality(usable \cap T[m]) = Min(Cardinality(usable), Cardinality(T[m]))
 
 UniformTargets(g, n) ==
-  LET Of(owner) == [m \in Members(g) |-> {p \in Existing(n) : owner[p] = m}]
-  IN {T \in {Of(owner) : owner \in [Existing(n) -> Members(g)]} :
-        Balanced(T) /\ Keeps(g, T, n)}
+  LET TargetOf(owner) == [m \in Members(g) |-> {p \in Existing(n) : owner[p] = m}]
+  IN {T \in {TargetOf(owner) : owner \in [Existing(n) -> Members(g)]} :
+        IsBalanced(T) /\ IsSticky(g, T, n)}
 
 Targets(g, n) ==
   IF Assignor = "uniform" THEN UniformTargets(g, n) ELSE RangeTargets(g, n)

@@ -7,25 +7,25 @@ EXTENDS ConsumerTypes
 
 \* A client that starts to join: epoch 0, no target, no assignment (N-TR-01,
 \* N-TR-15).
-Starting(id, inst) ==
+JoiningClient(id, inst) ==
   [Ended("joining") EXCEPT !.memberId = id, !.instanceId = inst]
 
 \* A fenced member loses its partitions and joins again under its own id
 \* (N-TR-06). The time before a client learns that it was fenced, which NOT-01
 \* is about, is part of the model.
-Lost(p) == Starting(p.memberId, p.instanceId)
+FencedClient(p) == JoiningClient(p.memberId, p.instanceId)
 
 \* The owned partitions that a client reports (N-HB-05). A member that is about
 \* to take p and reports that it does not own p may see p given away, and then
 \* take it. So the Java client is not safe here (docs/spec.md).
-Reported(p) ==
-  IF TellsWhatComes /\ p.reconciling THEN p.owned \cup p.assigned ELSE p.owned
+ReportedPartitions(p) ==
+  IF ReportsPendingPartitions /\ p.reconciling THEN p.owned \cup p.assigned ELSE p.owned
 
 \* The contents of the next heartbeat (N-HB-02..04).
 NextHeartbeat(c, p) ==
   CASE p.state = "joining" -> Heartbeat(c, p, TRUE, {}, TRUE)
-    [] p.unsure            -> Heartbeat(c, p, TRUE, Reported(p), TRUE)
-    [] p.unacknowledged    -> Heartbeat(c, p, TRUE, Reported(p), FALSE)
+    [] p.unsure            -> Heartbeat(c, p, TRUE, ReportedPartitions(p), TRUE)
+    [] p.unacknowledged    -> Heartbeat(c, p, TRUE, ReportedPartitions(p), FALSE)
     [] OTHER               -> Heartbeat(c, p, FALSE, {}, FALSE)
 
 \* An assignment counts as acknowledged when the request is built (N-TR-05). One
@@ -41,21 +41,21 @@ AfterCallbacks(p) == [p EXCEPT !.owned = p.assigned, !.reconciling = FALSE,
 \* An answer NONE. The first assignment after a join always starts a
 \* reconciliation (N-TR-02, N-TR-03, N-REC-13).
 AfterAnswer(p, y) ==
-  LET news == y.tells /\ (p.state = "joining" \/ y.assignment # p.assigned)
+  LET news == y.includesAssignment /\ (p.state = "joining" \/ y.assignment # p.assigned)
   IN [p EXCEPT !.state = "member", !.epoch = y.epoch, !.waiting = FALSE,
-               !.assigned = IF y.tells THEN y.assignment ELSE @,
+               !.assigned = IF y.includesAssignment THEN y.assignment ELSE @,
                !.reconciling = @ \/ news]
 
 \* The client does not know whether its request was handled, so its next
 \* heartbeat is a full one (N-ERR-06, N-HB-04).
-AfterSilence(p) == [p EXCEPT !.waiting = FALSE, !.unsure = (p.state = "member")]
+AfterNoAnswer(p) == [p EXCEPT !.waiting = FALSE, !.unsure = (p.state = "member")]
 
 AfterReply(p, y) ==
   CASE y.error = "NONE" -> AfterAnswer(p, y)
-    [] y.error \in {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"} -> Lost(p)  \* fenced, joins again
-                                                                            \* (N-ERR-02)
+    [] y.error \in {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"} -> FencedClient(p)  \* fenced, joins again
+                                                                                    \* (N-ERR-02)
     [] y.error \in {"FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"}
                          -> Ended("stopped")                              \* fatal (N-ERR-04)
     [] y.error \in {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"}
-                         -> AfterSilence(p)                               \* tries again (N-ERR-01)
+                         -> AfterNoAnswer(p)                               \* tries again (N-ERR-01)
 =============================================================================

@@ -19,7 +19,7 @@ Errors == {"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID",
 EpochVerdict(m, r) ==
   CASE r.epoch = m.epoch -> "known"
     [] /\ r.epoch < m.epoch /\ r.epoch = m.previousEpoch
-       /\ r.tellsOwned /\ r.owned \subseteq DOMAIN m.assigned -> "known"
+       /\ r.includesOwned /\ r.owned \subseteq DOMAIN m.assigned -> "known"
     [] OTHER -> "FENCED_MEMBER_EPOCH"
 
 \* Epoch 0 of a known member passes (M-FENCE-07).
@@ -55,15 +55,15 @@ Verdict(g, r) ==
 (***************************************************************************)
 (* The member gets its place, before anything is assigned to it.           *)
 (***************************************************************************)
-Fresh(inst) == [instanceId |-> inst, epoch |-> 0, previousEpoch |-> -1,
-                state |-> "STABLE", assigned |-> << >>, revoking |-> << >>]
+NewMember(inst) == [instanceId |-> inst, epoch |-> 0, previousEpoch |-> -1,
+                    state |-> "STABLE", assigned |-> << >>, revoking |-> << >>]
 
 Mapping(g, r) ==
   IF r.instanceId = "" THEN g.instances ELSE Put(g.instances, r.instanceId, r.memberId)
 
 \* A replacement is a copy of the old member under the new id, at epoch 0, with
 \* the old target (M-STATIC-03, M-STATIC-10).
-Replaced(g, r) ==
+WithReplacement(g, r) ==
   LET old == g.instances[r.instanceId]
       copy == [g.members[old] EXCEPT !.epoch = 0, !.previousEpoch = 0]
   IN [g EXCEPT !.members = Put(Without(@, {old}), r.memberId, copy),
@@ -73,46 +73,46 @@ Replaced(g, r) ==
 
 \* A known member takes another instance id. Its old mapping goes, unless
 \* Kafka's fault is on (M-STATIC-01, M-STATIC-13).
-Relabelled(g, r) ==
+WithNewInstance(g, r) ==
   LET before == g.members[r.memberId].instanceId
       forgotten == IF fault_relabelled_instance_stays THEN {} ELSE {before}
   IN [g EXCEPT !.members[r.memberId].instanceId = r.instanceId,
                !.instances = Without(Mapping(g, r), forgotten)]
 
-Seated(g, r, verdict) ==
-  CASE verdict = "new" -> [g EXCEPT !.members = Put(@, r.memberId, Fresh(r.instanceId)),
+WithMember(g, r, verdict) ==
+  CASE verdict = "new" -> [g EXCEPT !.members = Put(@, r.memberId, NewMember(r.instanceId)),
                                     !.instances = Mapping(g, r)]
-    [] verdict = "replaces" -> Replaced(g, r)
-    [] verdict = "relabels" -> Relabelled(g, r)
+    [] verdict = "replaces" -> WithReplacement(g, r)
+    [] verdict = "relabels" -> WithNewInstance(g, r)
     [] OTHER -> g
 
 \* A new member, or a changed topic, bumps the group epoch, at most once
 \* (M-HB-03, M-HB-04, M-HB-05).
-Bumped(g, verdict, n) ==
+BumpIfNeeded(g, verdict, n) ==
   IF verdict = "new" \/ g.hashed # n
   THEN [g EXCEPT !.groupEpoch = @ + 1, !.hashed = n] ELSE g
 
 \* A target is computed if the last one is out of date and the interval is over
 \* (M-HB-06, M-TGT-01, M-TGT-08).
-Computes(g) == g.assignmentEpoch < g.groupEpoch /\ ~g.blocked
+MustComputeTarget(g) == g.assignmentEpoch < g.groupEpoch /\ ~g.blocked
 
-Assigned(g, T) == [g EXCEPT !.target = T, !.assignmentEpoch = g.groupEpoch,
-                            !.blocked = Interval]
+WithTarget(g, T) == [g EXCEPT !.target = T, !.assignmentEpoch = g.groupEpoch,
+                              !.blocked = Interval]
 
 \* The stored target of the requesting member, before and after it gets its
 \* place (M-HB-07).
-StoredTarget(seated, r, verdict) ==
+StoredTarget(joined, r, verdict) ==
   CASE verdict = "relabels" /\ fault_new_instance_has_no_target -> {}
-    [] OTHER -> Stored(seated, r.memberId)
+    [] OTHER -> Stored(joined, r.memberId)
 
 \* The group just before reconciliation, except for the target.
-Placed(g, r, verdict, n) == Bumped(Seated(g, r, verdict), verdict, n)
-Prepared(g, r, n) == Placed(g, r, Verdict(g, r), n)
+ApplyVerdict(g, r, verdict, n) == BumpIfNeeded(WithMember(g, r, verdict), verdict, n)
+BeforeAssignment(g, r, n) == ApplyVerdict(g, r, Verdict(g, r), n)
 
 \* The targets that the assignor may choose; << >> where it is not asked.
 TargetsFor(g, r, n) ==
-  IF r.epoch < 0 \/ Verdict(g, r) \in Errors \/ ~Computes(Prepared(g, r, n))
-  THEN {<< >>} ELSE Targets(Prepared(g, r, n), n)
+  IF r.epoch < 0 \/ Verdict(g, r) \in Errors \/ ~MustComputeTarget(BeforeAssignment(g, r, n))
+  THEN {<< >>} ELSE Targets(BeforeAssignment(g, r, n), n)
 
 \* The epoch towards which members are reconciled: section 7.6, "t is ae".
 TargetEpoch(g) == g.assignmentEpoch
@@ -127,29 +127,29 @@ RebalanceTimers(g, id, before, after) ==
 
 \* Whether the answer holds the assignment: the request is full, or A changed
 \* (M-RSP-01).
-Tells(before, after, r) == r.full \/ after.assigned # before.assigned
+IncludesAssignment(before, after, r) == r.full \/ after.assigned # before.assigned
 
 \* The answer: the whole of A (M-RSP-02), and the epoch as stored (INV-KIP-10).
 Answer(before, after, r) ==
-  LET tells == Tells(before, after, r)
-  IN [error |-> "NONE", epoch |-> after.epoch, tells |-> tells,
-      assignment |-> IF tells THEN DOMAIN after.assigned ELSE {}]
+  LET includesAssignment == IncludesAssignment(before, after, r)
+  IN [error |-> "NONE", epoch |-> after.epoch, includesAssignment |-> includesAssignment,
+      assignment |-> IF includesAssignment THEN DOMAIN after.assigned ELSE {}]
 
 \* The join of a member m that is there may be older than what m was given
 \* since, so its empty list of owned partitions is ignored (M-FENCE-07).
-Reported(m, r) ==
+WithoutStaleOwned(m, r) ==
   IF r.epoch = 0 /\ m.epoch > 0 /\ ~fault_rejoin_confirms_revocation
-  THEN [r EXCEPT !.tellsOwned = FALSE, !.owned = {}] ELSE r
+  THEN [r EXCEPT !.includesOwned = FALSE, !.owned = {}] ELSE r
 
 \* The rest of a heartbeat r once its member has its place: compute a target,
 \* reconcile, set the timers, answer (M-HB-06..11). T is a target for the group
 \* so placed.
-BeatFrom(placed, r, verdict, T) ==
-  LET settled == IF Computes(placed) THEN Assigned(placed, T) ELSE placed
-      mine == IF Computes(placed) THEN T[r.memberId]
-              ELSE StoredTarget(placed, r, verdict)
+FinishHeartbeat(applied, r, verdict, T) ==
+  LET settled == IF MustComputeTarget(applied) THEN WithTarget(applied, T) ELSE applied
+      mine == IF MustComputeTarget(applied) THEN T[r.memberId]
+              ELSE StoredTarget(applied, r, verdict)
       before == settled.members[r.memberId]
-      after == Reconciled(settled, before, mine, TargetEpoch(settled), Reported(before, r))
+      after == Reconciled(settled, before, mine, TargetEpoch(settled), WithoutStaleOwned(before, r))
   IN [g |-> [settled EXCEPT
                !.members[r.memberId] = after,
                !.sessionTimers = @ \cup {r.memberId},
@@ -157,14 +157,14 @@ BeatFrom(placed, r, verdict, T) ==
       y |-> Answer(before, after, r)]
 
 \* A whole heartbeat (M-HB-01..11); T is one of TargetsFor.
-Beat(g, r, n, T) ==
+HandleHeartbeat(g, r, n, T) ==
   LET verdict == Verdict(g, r)
   IN IF verdict \in Errors THEN [g |-> g, y |-> Error(verdict)]
-     ELSE BeatFrom(Prepared(g, r, n), r, verdict, T)
+     ELSE FinishHeartbeat(BeforeAssignment(g, r, n), r, verdict, T)
 
 \* Whether a commit for p passes with an older epoch than that of the member m:
 \* it is not older than the assignment epoch of p (M-PE-08).
-OlderEpochCommits(m, epoch, p) ==
+OlderEpochMayCommit(m, epoch, p) ==
   \/ p \in DOMAIN m.assigned /\ m.assigned[p] <= epoch
   \/ p \in DOMAIN m.revoking /\ m.revoking[p] <= epoch
 
@@ -175,7 +175,7 @@ OlderEpochCommits(m, epoch, p) ==
 
 \* The hash of the subscribed topics; without members there is no subscription
 \* (M-META-07).
-HashOf(members, n) == IF DOMAIN members = {} THEN 0 ELSE n
+MetadataHash(members, n) == IF DOMAIN members = {} THEN 0 ELSE n
 
 \* The group has no members and no target was computed since, so no interval runs
 \* (M-LEAVE-08). A new group is the same.
@@ -183,37 +183,37 @@ IsUnassigned(h) == DOMAIN h.members = {} /\ ~old_emptied_group_keeps_target_epoc
 
 \* A member goes, with its target and timers; its instance id is free again and
 \* the group epoch is bumped (M-LEAVE-03, M-LEAVE-04, M-TGT-07).
-Departed(g, id, n) ==
+WithoutMember(g, id, n) ==
   [g EXCEPT !.members = Without(@, {id}),
             !.target = Without(@, {id}),
             !.instances = Without(@, {g.members[id].instanceId}),
             !.rebalanceTimers = Without(@, {id}),
             !.sessionTimers = @ \ {id},
             !.groupEpoch = @ + 1,
-            !.hashed = HashOf(Without(g.members, {id}), n)]
+            !.hashed = MetadataHash(Without(g.members, {id}), n)]
 
 \* A member leaves permanently. An emptied group is assigned at its own epoch, so the
 \* next member does not wait (M-LEAVE-08).
 Fenced(g, id, n) ==
-  LET h == Departed(g, id, n)
+  LET h == WithoutMember(g, id, n)
   IN IF IsUnassigned(h) THEN [h EXCEPT !.assignmentEpoch = h.groupEpoch, !.blocked = FALSE]
      ELSE h
 
 \* A static member leaves for a while: epoch -2, A stays held with assignment
 \* epochs 0, R is freed (M-LEAVE-05, M-PE-04, M-PE-07).
-Away(g, id) ==
+OnTemporaryLeave(g, id) ==
   [g EXCEPT !.members[id] =
      [@ EXCEPT !.epoch = -2, !.revoking = << >>,
                !.assigned = [p \in DOMAIN @ |-> 0]]]
 
 \* A leave heartbeat: an unknown member or instance id changes nothing
 \* (M-LEAVE-02). No client waits for the answer, so none is modelled.
-Leave(g, r, n) ==
+HandleLeave(g, r, n) ==
   LET holder == IF r.instanceId = "" THEN r.memberId
                 ELSE IF r.instanceId \in DOMAIN g.instances THEN g.instances[r.instanceId]
                 ELSE ""
   IN CASE holder # r.memberId \/ holder \notin DOMAIN g.members -> g
-       [] r.epoch = -2 -> Away(g, holder)
+       [] r.epoch = -2 -> OnTemporaryLeave(g, holder)
        [] OTHER -> Fenced(g, holder, n)
 
 \* The session timer fences its member (M-TMR-01, M-LEAVE-07).

@@ -9,22 +9,22 @@
 (***************************************************************************)
 EXTENDS ConsumerSystem
 
-Runs(c) == client[c].state \in {"joining", "member"}
+IsRunning(c) == client[c].state \in {"joining", "member"}
 
 Present == DOMAIN group.members
 
 \* c is a client of the group: its member has not been fenced, or it has not
 \* been a member yet.
-Belongs(c) == Runs(c) /\ client[c].memberId \in Present
+IsInGroup(c) == IsRunning(c) /\ client[c].memberId \in Present
 
 \* Whether a commit for p, sent now with the epoch that c has, would be accepted
 \* (M-PE-08, O-COMMIT-32).
 CommitIsAccepted(c, p) ==
-  /\ Belongs(c)
+  /\ IsInGroup(c)
   /\ client[c].epoch > 0
   /\ LET m == group.members[client[c].memberId]
      IN \/ client[c].epoch = m.epoch
-        \/ client[c].epoch < m.epoch /\ OlderEpochCommits(m, client[c].epoch, p)
+        \/ client[c].epoch < m.epoch /\ OlderEpochMayCommit(m, client[c].epoch, p)
 
 (***************************************************************************)
 (* Environment: clients come and go.                                       *)
@@ -37,54 +37,54 @@ ClientStarts(c) ==
   /\ client[c].state = "down"
   /\ idsUsed < Len(MemberIds)
   /\ idsUsed' = idsUsed + 1
-  /\ client' = [client EXCEPT ![c] = Starting(MemberIds[idsUsed + 1], InstanceOf[c])]
+  /\ client' = [client EXCEPT ![c] = JoiningClient(MemberIds[idsUsed + 1], InstanceOf[c])]
   /\ UNCHANGED <<broker, existing, net, faultsLeft>>
 
 \* A running client crashes, without a message to anyone.
 ClientCrashes(c) ==
   /\ Fault("ClientCrashes")
-  /\ Runs(c)
+  /\ IsRunning(c)
   /\ client' = [client EXCEPT ![c] = Ended("down")]
-  /\ StopsWaiting(c, {})
-  /\ UNCHANGED world
+  /\ StopWaiting(c, {})
+  /\ UNCHANGED environment
 
 \* A running client leaves and ends: a dynamic one permanently, a static one for
 \* a while (N-TR-07, N-HB-09).
 ClientLeaves(c) ==
   /\ Fault("ClientLeaves")
-  /\ Runs(c)
+  /\ IsRunning(c)
   /\ LET p == client[c]
-     IN StopsWaiting(c, {LeaveRequest(c, p, IF p.instanceId = "" THEN -1 ELSE -2)})
+     IN StopWaiting(c, {LeaveRequest(c, p, IF p.instanceId = "" THEN -1 ELSE -2)})
   /\ client' = [client EXCEPT ![c] = Ended("down")]
-  /\ UNCHANGED world
+  /\ UNCHANGED environment
 
 \* A running static client leaves permanently (N-HB-09).
-ClientQuits(c) ==
-  /\ Fault("ClientQuits")
-  /\ Runs(c)
+ClientLeavesPermanently(c) ==
+  /\ Fault("ClientLeavesPermanently")
+  /\ IsRunning(c)
   /\ client[c].instanceId # ""
-  /\ StopsWaiting(c, {LeaveRequest(c, client[c], -1)})
+  /\ StopWaiting(c, {LeaveRequest(c, client[c], -1)})
   /\ client' = [client EXCEPT ![c] = Ended("down")]
-  /\ UNCHANGED world
+  /\ UNCHANGED environment
 
 \* A waiting client reaches its request timeout or loses its connection
 \* (N-ERR-06).
 ClientGivesUp(c) ==
   /\ Fault("ClientGivesUp")
   /\ client[c].waiting
-  /\ client' = [client EXCEPT ![c] = AfterSilence(@)]
-  /\ StopsWaiting(c, {})
-  /\ UNCHANGED world
+  /\ client' = [client EXCEPT ![c] = AfterNoAnswer(@)]
+  /\ StopWaiting(c, {})
+  /\ UNCHANGED environment
 
 \* A client that keeps its member id returns under another instance id
 \* (M-STATIC-01). No Java client does this.
 ClientChangesInstance(c) ==
   /\ Fault("ClientChangesInstance")
-  /\ Runs(c)
+  /\ IsRunning(c)
   /\ NewInstanceOf[c] \notin {"", client[c].instanceId}
-  /\ client' = [client EXCEPT ![c] = Starting(@.memberId, NewInstanceOf[c])]
-  /\ StopsWaiting(c, {})
-  /\ UNCHANGED world
+  /\ client' = [client EXCEPT ![c] = JoiningClient(@.memberId, NewInstanceOf[c])]
+  /\ StopWaiting(c, {})
+  /\ UNCHANGED environment
 
 \* The application commits, and the commit would be accepted for something that
 \* its client owns. Nothing changes here; Offsets specifies what happens to the
@@ -96,9 +96,9 @@ ClientCommits(c) ==
 
 \* The application commits something that its client believes to own but has
 \* lost. The coordinator refuses the commit.
-ClientCommitsInVain(c) ==
+ClientCommitIsRejected(c) ==
   /\ "ClientCommits" \in Allowed
-  /\ Runs(c)
+  /\ IsRunning(c)
   /\ client[c].epoch > 0
   /\ \E p \in client[c].owned : ~CommitIsAccepted(c, p)
   /\ UNCHANGED vars
@@ -111,39 +111,39 @@ ClientCommitsInVain(c) ==
 \* The network loses a request whose sender still waits for the answer.
 RequestLost ==
   /\ Fault("RequestLost")
-  /\ \E r \in {q \in requests : q.heard} : requests' = requests \ {r}
-  /\ UNCHANGED <<broker, world, client, replies>>
+  /\ \E r \in {q \in requests : q.awaited} : requests' = requests \ {r}
+  /\ UNCHANGED <<broker, environment, client, replies>>
 
 \* The network will deliver a request a second time.
 RequestDuplicated ==
   /\ Fault("RequestDuplicated")
-  /\ \E r \in {q \in requests : q.heard} :
+  /\ \E r \in {q \in requests : q.awaited} :
        requests' = requests \cup {Duplicate(r)}
-  /\ UNCHANGED <<broker, world, client, replies>>
+  /\ UNCHANGED <<broker, environment, client, replies>>
 
 \* The network loses a reply.
 ReplyLost ==
   /\ Fault("ReplyLost")
   /\ \E y \in replies : replies' = replies \ {y}
-  /\ UNCHANGED <<broker, world, client, requests>>
+  /\ UNCHANGED <<broker, environment, client, requests>>
 
 \* The session timer of m fires although its client lives, but stalls. It fences
 \* m.
 SessionTimerFiresEarly(m) ==
   /\ Fault("SessionTimerFiresEarly")
   /\ m \in group.sessionTimers
-  /\ ~Abandoned(m)
-  /\ Becomes(SessionExpired(group, m, existing), {})
-  /\ UNCHANGED <<world, client, requests>>
+  /\ ~IsAbandoned(m)
+  /\ UpdateGroup(SessionExpired(group, m, existing), {})
+  /\ UNCHANGED <<environment, client, requests>>
 
 \* The rebalance timer of m fires although its client lives, but is slow to
 \* revoke (M-TMR-02).
 RebalanceTimerFiresEarly(m) ==
   /\ Fault("RebalanceTimerFiresEarly")
   /\ m \in DOMAIN group.rebalanceTimers
-  /\ ~Abandoned(m)
-  /\ Becomes(RebalanceExpired(group, m, existing), {})
-  /\ UNCHANGED <<world, client, requests>>
+  /\ ~IsAbandoned(m)
+  /\ UpdateGroup(RebalanceExpired(group, m, existing), {})
+  /\ UNCHANGED <<environment, client, requests>>
 
 \* The group after a refused append is the previous one (INV-ATOM-01). In Kafka
 \* the timers stay as the step set them (M-HB-13).
@@ -160,21 +160,21 @@ AppendFails ==
        /\ Deliverable(requests, r)
        /\ requests' = requests \ {r}
        /\ \E T \in TargetsFor(group, r, existing) :
-            LET w == Beat(group, r, existing, T)
-            IN /\ Writes(w.g)
+            LET w == HandleHeartbeat(group, r, existing, T)
+            IN /\ NeedsAppend(w.g)
                /\ group' = Reverted(w.g)
        /\ replies' = replies \cup AnswersTo(r, Error("COORDINATOR_NOT_AVAILABLE"))
-  /\ UNCHANGED <<log, unreplicated, world, client>>
+  /\ UNCHANGED <<log, unreplicated, environment, client>>
 
 \* The log refuses the records of a leave. The member stays, and its client does
 \* not send the leave again (N-HB-09).
-LeaveIsNotStored ==
-  /\ Fault("LeaveIsNotStored")
+LeaveAppendFails ==
+  /\ Fault("LeaveAppendFails")
   /\ \E r \in {q \in requests : q.epoch < 0} :
        /\ requests' = requests \ {r}
-       /\ Writes(Leave(group, r, existing))
-       /\ group' = Reverted(Leave(group, r, existing))
-  /\ UNCHANGED <<log, unreplicated, world, client, replies>>
+       /\ NeedsAppend(HandleLeave(group, r, existing))
+       /\ group' = Reverted(HandleLeave(group, r, existing))
+  /\ UNCHANGED <<log, unreplicated, environment, client, replies>>
 
 \* Whether the interval runs after a fail-over. In an empty group it does not
 \* run; it may run in a group with members that the fail-over brings back.
@@ -191,8 +191,8 @@ CoordinatorFailsOver ==
        /\ log' = Surviving(k)
        /\ \E b \in MayBeBlocked : group' = Loaded(Surviving(k), b)
   /\ unreplicated' = << >>
-  /\ replies' = replies \cup {To(y.to, Error("NOT_COORDINATOR")) : y \in Open}
-  /\ UNCHANGED <<world, client, requests>>
+  /\ replies' = replies \cup {To(y.to, Error("NOT_COORDINATOR")) : y \in WaitingAnswers}
+  /\ UNCHANGED <<environment, client, requests>>
 
 \* An operator adds a partition, up to the bound (M-META-03).
 TopicGrows ==
@@ -204,9 +204,9 @@ TopicGrows ==
 -----------------------------------------------------------------------------
 System ==
   \/ AppendSucceeds
-  \/ CoordinatorGetsHeartbeat
-  \/ CoordinatorGetsLeave
-  \/ ClientGetsReply
+  \/ CoordinatorHandlesHeartbeat
+  \/ CoordinatorHandlesLeave
+  \/ ClientReceivesReply
   \/ IntervalPasses
   \/ \E c \in Clients : ClientSendsHeartbeat(c)
   \/ \E c \in Clients : ClientReconciles(c)
@@ -219,16 +219,16 @@ Environment ==
   \/ RequestDuplicated
   \/ ReplyLost
   \/ AppendFails
-  \/ LeaveIsNotStored
+  \/ LeaveAppendFails
   \/ CoordinatorFailsOver
   \/ TopicGrows
   \/ \E c \in Clients : ClientStarts(c)
   \/ \E c \in Clients : ClientCrashes(c)
   \/ \E c \in Clients : ClientLeaves(c)
-  \/ \E c \in Clients : ClientQuits(c)
+  \/ \E c \in Clients : ClientLeavesPermanently(c)
   \/ \E c \in Clients : ClientGivesUp(c)
   \/ \E c \in Clients : ClientCommits(c)
-  \/ \E c \in Clients : ClientCommitsInVain(c)
+  \/ \E c \in Clients : ClientCommitIsRejected(c)
   \/ \E c \in Clients : ClientChangesInstance(c)
   \/ \E m \in Ids : SessionTimerFiresEarly(m)
   \/ \E m \in Ids : RebalanceTimerFiresEarly(m)
@@ -247,10 +247,10 @@ SystemCanMove ==
   \/ group.blocked
   \/ \E c \in Clients :
        \/ client[c].state \in {"joining", "member"} /\ ~client[c].waiting
-          /\ HasToSend(c)
+          /\ MustSendHeartbeat(c)
        \/ client[c].reconciling
-       \/ client[c].waiting /\ ~Expecting(c)
-  \/ \E m \in group.sessionTimers \cup DOMAIN group.rebalanceTimers : Abandoned(m)
+       \/ client[c].waiting /\ ~ExpectsAnswer(c)
+  \/ \E m \in group.sessionTimers \cup DOMAIN group.rebalanceTimers : IsAbandoned(m)
 
 (***************************************************************************)
 (* As long as the system can do something, it does something: WF(System),  *)

@@ -20,30 +20,30 @@ GrantedBy(h) ==
                                              Identity(n, h.members[n].instanceId) = k}}]
 
 \* ys contains a good answer to c. An error answer carries no lease.
-Good(c, ys) == \E y \in ys : y.to = c /\ y.error = "NONE"
+HasGoodAnswer(c, ys) == \E y \in ys : y.to = c /\ y.error = "NONE"
 
-AnswerLeaves(c) == Good(c, replies' \ replies)
-AnswerIsOnItsWay(c) == Good(c, replies')
-ClientGets(c) ==
+AnswerIsSent(c) == HasGoodAnswer(c, replies' \ replies)
+AnswerIsInFlight(c) == HasGoodAnswer(c, replies')
+ClientReceivesLease(c) ==
   \E y \in replies \ replies' : /\ y.to = c /\ y.error = "NONE"
                                 /\ client'[c] = AfterReply(client[c], y)
-ClientGoesOn(c) == client'[c].state = "member"
+ClientUsesLease(c) == client'[c].state = "member"
 
-CountedInit == Init /\ LeasesInit(Clients)
+HistoryInit == Init /\ LeasesInit(Clients)
 
-CountedNext ==
+HistoryNext ==
   /\ Next
   /\ LeasesNext(GrantedBy(log), GrantedBy(log'), HolderOf,
-                AnswerLeaves, AnswerIsOnItsWay, ClientGets, ClientGoesOn)
+                AnswerIsSent, AnswerIsInFlight, ClientReceivesLease, ClientUsesLease)
 
-CountedSpec == CountedInit /\ [][CountedNext]_<<vars, leases>>
+HistorySpec == HistoryInit /\ [][HistoryNext]_<<vars, leases>>
 
-OwnedBy == [c \in Clients |-> client[c].owned]
-ToldTo == [c \in Clients |-> UNION {y.assignment : y \in {z \in replies : z.to = c}}]
+OwnedByClient == [c \in Clients |-> client[c].owned]
+SentTo == [c \in Clients |-> UNION {y.assignment : y \in {z \in replies : z.to = c}}]
 
 Abstract == INSTANCE Ownership WITH
-  Holders <- Ids \cup Instances, Things <- Parts,
-  epoch <- decision, grant <- GrantedBy(log), leases <- LeasesOf(OwnedBy, ToldTo)
+  Holders <- Ids \cup Instances, Resources <- Parts,
+  epoch <- decision, grant <- GrantedBy(log), leases <- ClientLeases(OwnedByClient, SentTo)
 
-TheGroupKeepsOwnership == Abstract!Spec
+TheGroupRefinesOwnership == Abstract!Spec
 =============================================================================

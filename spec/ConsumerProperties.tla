@@ -7,12 +7,12 @@
 EXTENDS ConsumerGroup
 
 Live    == {m \in Present : group.members[m].epoch >= 0}
-Running == {c \in Clients : Runs(c)}
+Running == {c \in Clients : IsRunning(c)}
 
 \* The epoch of c would pass (M-FENCE-04, 06), written again from the rules. The
 \* next request of a client that is not in step is fenced (NOT-01).
 InStep(c) ==
-  /\ Belongs(c)
+  /\ IsInGroup(c)
   /\ LET m == group.members[client[c].memberId]
      IN \/ client[c].epoch = m.epoch
         \/ client[c].epoch = m.previousEpoch /\ client[c].owned \subseteq DOMAIN m.assigned
@@ -34,8 +34,8 @@ NoPartitionHasTwoOwners ==
 
 \* INV-KIP-09, for clients: a partition assigned to one member is no longer
 \* owned by any other client, unless that client was fenced.
-NoPartitionIsGivenBeforeItIsGivenUp ==
-  \A c \in Clients : Belongs(c) =>
+NoPartitionIsReassignedBeforeItIsReleased ==
+  \A c \in Clients : IsInGroup(c) =>
     \A m \in Present \ {client[c].memberId} :
       client[c].owned \cap DOMAIN group.members[m].assigned = {}
 
@@ -46,14 +46,14 @@ NoPartitionHasTwoCommitters ==
     CommitIsAccepted(c, p) /\ CommitIsAccepted(d, p) => c = d
 
 \* Every accepted commit is for a partition that the log grants its member.
-OnlyAHolderCommits ==
+OnlyHoldersCommit ==
   \A c \in Clients : \A p \in client[c].owned :
     CommitIsAccepted(c, p) =>
       /\ client[c].memberId \in DOMAIN log.members
       /\ p \in Holding(log.members[client[c].memberId])
 
 \* A member in step is not refused, with the previous epoch either (KIP-1251).
-WhoHoldsMayCommit ==
+EveryHolderMayCommit ==
   \A c \in Clients : InStep(c) /\ client[c].epoch > 0 =>
     \A p \in client[c].owned : CommitIsAccepted(c, p)
 
@@ -64,13 +64,13 @@ WhoHoldsMayCommit ==
 
 \* A member's epoch is at most the assignment epoch, which is at most the group
 \* epoch (INV-KIP-03).
-EpochsKeepTheirOrder ==
+EpochsAreOrdered ==
   /\ group.assignmentEpoch <= group.groupEpoch
   /\ \A m \in Live : group.members[m].epoch <= group.assignmentEpoch
 
 \* No replicated epoch falls (INV-KIP-04): a member's epoch falls only when it
 \* leaves for a while, and a replacement starts from 0.
-NoEpochFalls ==
+NoEpochDecreases ==
   [][/\ log'.groupEpoch >= log.groupEpoch
      /\ log'.assignmentEpoch >= log.assignmentEpoch
      /\ \A m \in DOMAIN log.members \cap DOMAIN log'.members :
@@ -91,13 +91,13 @@ NoAssignmentEpochIsNewerThanItsMember ==
 (***************************************************************************)
 
 \* A and R of a member are disjoint (INV-KIP-02).
-NothingIsBothAssignedAndRevoked ==
+NoPartitionIsBothAssignedAndRevoked ==
   \A m \in Present :
     DOMAIN group.members[m].assigned \cap DOMAIN group.members[m].revoking = {}
 
 \* A member at the assignment epoch has its target: all of it when STABLE, part
 \* of it when UNRELEASED (INV-KIP-06).
-AReconciledMemberHasItsTarget ==
+EveryReconciledMemberHasItsTarget ==
   \A m \in Live :
     LET has == DOMAIN group.members[m].assigned
         target == Stored(group, m)
@@ -107,22 +107,22 @@ AReconciledMemberHasItsTarget ==
            [] OTHER -> TRUE
 
 \* A member is UNREVOKED if and only if R is not empty (INV-KIP-07).
-AMemberIsUnrevokedWhileItHasToRevoke ==
+AMemberIsUnrevokedIffItHasToRevoke ==
   \A m \in Live :
     group.members[m].state = "UNREVOKED" <=> DOMAIN group.members[m].revoking # {}
 
 \* An instance id is mapped to the member that has it (INV-KIP-14).
-EveryInstanceIsThatOfAMember ==
+EveryInstanceMapsToItsMember ==
   \A i \in DOMAIN group.instances :
     /\ group.instances[i] \in Present
     /\ group.members[group.instances[i]].instanceId = i
 
 \* Every member has its session timer, and no other id has one (M-TMR-01).
-EveryMemberHasItsSessionTimer == group.sessionTimers = Present
+EveryMemberHasASessionTimer == group.sessionTimers = Present
 
 \* A member that has to revoke has a rebalance timer, which fences it if it does
 \* not (M-TMR-02, LIV-08).
-WhoeverHasToRevokeHasATimer ==
+EveryRevokingMemberHasARebalanceTimer ==
   \A m \in Live : group.members[m].state = "UNREVOKED" =>
     m \in DOMAIN group.rebalanceTimers /\ group.rebalanceTimers[m] = group.members[m].epoch
 
@@ -131,44 +131,44 @@ WhoeverHasToRevokeHasATimer ==
 (* Requests and answers. The right sides repeat the rules; they do not use *)
 (* the coordinator's own checks.                                           *)
 (***************************************************************************)
-OfNoMember(r) == r.memberId \notin Present \/ group.members[r.memberId].epoch = -2
-OfAnotherEpoch(r) ==
+IsFromUnknownMember(r) == r.memberId \notin Present \/ group.members[r.memberId].epoch = -2
+HasAnotherEpoch(r) ==
   LET m == group.members[r.memberId]
   IN /\ r.epoch # m.epoch
-     /\ ~ (r.epoch = m.previousEpoch /\ r.tellsOwned /\ r.owned \subseteq DOMAIN m.assigned)
+     /\ ~ (r.epoch = m.previousEpoch /\ r.includesOwned /\ r.owned \subseteq DOMAIN m.assigned)
 
 \* A heartbeat of an unknown member or with a stale epoch changes nothing and is
 \* refused (M-FENCE-01, 03, 05, INV-KIP-17).
 AStaleHeartbeatChangesNothing ==
   [][\A r \in requests \ requests' :
-       /\ CoordinatorGetsHeartbeat
+       /\ CoordinatorHandlesHeartbeat
        /\ r.epoch > 0
-       /\ OfNoMember(r) \/ OfAnotherEpoch(r)
+       /\ IsFromUnknownMember(r) \/ HasAnotherEpoch(r)
        => /\ group' = group /\ unreplicated' = unreplicated /\ log' = log
           /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
 
 \* The epoch in an answer NONE is stored and replicated (INV-KIP-10).
-AnAnswerTellsWhatIsReplicated ==
+EveryAnsweredEpochIsReplicated ==
   [][\A y \in replies' \ replies : y.error = "NONE" =>
        LET m == client[y.to].memberId
        IN m \in DOMAIN log'.members /\ log'.members[m].epoch = y.epoch]_vars
 
 \* An answer without assignment means that A did not change (INV-KIP-15).
-WhatIsNotToldDidNotChange ==
+EveryChangedAssignmentIsAnswered ==
   [][\A r \in requests \ requests' :
-       /\ CoordinatorGetsHeartbeat
-       /\ \E y \in (replies' \cup Open') \ (replies \cup Open) :
-            y.to = r.from /\ y.error = "NONE" /\ ~y.tells
+       /\ CoordinatorHandlesHeartbeat
+       /\ \E y \in (replies' \cup WaitingAnswers') \ (replies \cup WaitingAnswers) :
+            y.to = r.from /\ y.error = "NONE" /\ ~y.includesAssignment
        => group'.members[r.memberId].assigned = group.members[r.memberId].assigned]_vars
 
 \* A client that joins is never answered that it is unknown (M-FENCE-02,
 \* LIV-12).
-NobodyWhoJoinsIsUnknown ==
+NoJoiningMemberIsUnknown ==
   [][\A r \in requests \ requests' :
        r.epoch = 0 => \A y \in replies' \ replies : y.error # "UNKNOWN_MEMBER_ID"]_vars
 
 \* A returning static member does not block itself (M-STATIC-02, L-06).
-NobodyIsRefusedForItsOwnSake ==
+NoStaticMemberBlocksItself ==
   [][\A r \in requests \ requests' :
        /\ r.instanceId \in DOMAIN group.instances
        /\ group.instances[r.instanceId] = r.memberId
@@ -176,13 +176,13 @@ NobodyIsRefusedForItsOwnSake ==
 
 \* A client that joins is never answered that its epoch is too old (M-FENCE-07,
 \* LIV-12).
-NobodyWhoJoinsIsFenced ==
+NoJoiningMemberIsFenced ==
   [][\A r \in requests \ requests' :
        r.epoch = 0 => \A y \in replies' \ replies : y.error # "FENCED_MEMBER_EPOCH"]_vars
 
 \* The first member of an empty group does not wait for an interval that earlier
 \* members began (M-LEAVE-08).
-WhoComesFirstNeedNotWait ==
+TheFirstMemberNeedNotWait ==
   [][Present = {} /\ DOMAIN group'.members # {} /\ ~CoordinatorFailsOver
      => group'.assignmentEpoch = group'.groupEpoch]_vars
 
@@ -199,7 +199,7 @@ NoMemberIsBetweenEpochs ==
 (* Liveness (LIV-07, LIV-08), under FairSpec. The environment has finitely *)
 (* many faults, so it is quiet eventually.                                 *)
 (***************************************************************************)
-Reached(c) ==
+MemberHasConverged(c) ==
   LET p == client[c]
       m == group.members[p.memberId]
   IN /\ p.state = "member"
@@ -209,14 +209,14 @@ Reached(c) ==
      /\ p.owned = DOMAIN m.assigned /\ p.owned = Stored(group, p.memberId)
      /\ ~p.reconciling /\ ~p.unacknowledged /\ ~p.waiting
 
-Content ==
+HasConverged ==
   /\ Present = {client[c].memberId : c \in Running}
-  /\ \A c \in Running : Reached(c)
+  /\ \A c \in Running : MemberHasConverged(c)
   /\ Running # {} =>
        /\ group.assignmentEpoch = group.groupEpoch
        /\ UNION {client[c].owned : c \in Running} = Existing(existing)
 
-TheGroupConverges == <>[]Content
+TheGroupConverges == <>[]HasConverged
 
 EveryWaitEnds == \A c \in Clients : client[c].waiting ~> ~client[c].waiting
 
@@ -229,5 +229,5 @@ DurableLog == INSTANCE Durable WITH
   stable  <- log,
   open    <- [i \in 1..Len(unreplicated) |-> unreplicated[i].hard]
 
-TheGroupsLogIsDurable == DurableLog!Spec
+TheGroupRefinesDurable == DurableLog!Spec
 =============================================================================

@@ -10,16 +10,16 @@ Holding(m) == DOMAIN m.assigned \cup DOMAIN m.revoking
 
 \* A partition is free if no member holds it; a member that is away still holds
 \* its own (M-PE-01).
-Unheld(g, p) == \A n \in DOMAIN g.members : p \notin Holding(g.members[n])
+IsFree(g, p) == \A n \in DOMAIN g.members : p \notin Holding(g.members[n])
 
 \* Which of the wanted partitions the member can have now: free ones, and those
 \* in its own R (M-REC-11, M-REC-21).
 Obtainable(g, m, wanted) ==
-  {p \in wanted : Unheld(g, p) \/ p \in DOMAIN m.revoking}
+  {p \in wanted : IsFree(g, p) \/ p \in DOMAIN m.revoking}
 
 \* Whether the member must first confirm that it gave up what it loses
 \* (M-REC-10, M-REC-23).
-MustRevoke(r, lost) == lost # {} /\ (~r.tellsOwned \/ r.owned \cap lost # {})
+MustRevoke(r, lost) == lost # {} /\ (~r.includesOwned \/ r.owned \cap lost # {})
 
 \* A partition to be revoked is no longer assigned (M-REC-10, INV-KIP-02).
 Kept(held, T) == held \cap T
@@ -51,7 +51,7 @@ Advanced(g, m, T, t, r, x) ==
 
 \* A heartbeat confirms a revocation if it lists owned partitions and none of R
 \* is among them (M-REC-03, M-REC-04, M-REC-18).
-Confirms(r, m) == r.tellsOwned /\ r.owned \cap DOMAIN m.revoking = {}
+Confirms(r, m) == r.includesOwned /\ r.owned \cap DOMAIN m.revoking = {}
 
 \* The epoch of a member that has just confirmed (M-REC-19).
 AfterRevocation(e) == IF old_revocation_advances_epoch THEN e + 1 ELSE e

@@ -45,7 +45,7 @@ TypeFaultsLeft == faultsLeft \in 0..Faults
 vars == <<group, log, unreplicated, existing, idsUsed, client, requests,
           replies, faultsLeft>>
 broker == <<group, log, unreplicated>>
-world  == <<existing, idsUsed>>
+environment == <<existing, idsUsed>>
 net    == <<requests, replies>>
 
 EveryVariableHasItsType ==
@@ -70,23 +70,23 @@ Init ==
 (* the open batches before them; errors do not wait (F-RT-04, F-RT-07,     *)
 (* F-RT-16).                                                               *)
 (***************************************************************************)
-AnswersTo(r, y) == IF r.heard THEN {To(r.from, y)} ELSE {}
+AnswersTo(r, y) == IF r.awaited THEN {To(r.from, y)} ELSE {}
 
-Writes(g) == Hard(g) # Hard(group)
+NeedsAppend(g) == Hard(g) # Hard(group)
 
-Entry(g, answers) == [hard |-> Hard(g), answers |-> answers]
+Batch(g, answers) == [hard |-> Hard(g), answers |-> answers]
 
 \* The answers to an append that do not wait for it: none.
-AtOnce(answers) == {}
+SentAtOnce(answers) == {}
 
 \* The coordinator's memory becomes g; the answers are released as F-RT-04 says.
-Becomes(g, answers) ==
+UpdateGroup(g, answers) ==
   /\ group' = g
-  /\ CASE Writes(g) /\ SlowAppends ->
-            /\ unreplicated' = Append(unreplicated, Entry(g, answers \ AtOnce(answers)))
-            /\ replies' = replies \cup AtOnce(answers)
+  /\ CASE NeedsAppend(g) /\ SlowAppends ->
+            /\ unreplicated' = Append(unreplicated, Batch(g, answers \ SentAtOnce(answers)))
+            /\ replies' = replies \cup SentAtOnce(answers)
             /\ UNCHANGED log
-       [] Writes(g) ->
+       [] NeedsAppend(g) ->
             /\ log' = Hard(g)
             /\ replies' = replies \cup answers
             /\ UNCHANGED unreplicated
@@ -98,22 +98,22 @@ Becomes(g, answers) ==
             /\ UNCHANGED <<log, unreplicated>>
 
 \* c stops waiting: the answer to its request, when it comes, does not reach it.
-StopsWaiting(c, more) ==
+StopWaiting(c, more) ==
   /\ unreplicated' = [i \in 1..Len(unreplicated) |->
        [unreplicated[i] EXCEPT !.answers = GiveUpReplies(@, c)]]
   /\ requests' = GiveUpRequests(requests, c) \cup more
   /\ replies' = GiveUpReplies(replies, c)
   /\ UNCHANGED <<group, log>>
 
-Open == UNION {unreplicated[i].answers : i \in 1..Len(unreplicated)}
+WaitingAnswers == UNION {unreplicated[i].answers : i \in 1..Len(unreplicated)}
 
 \* An answer to c may still come.
-Expecting(c) ==
-  \/ \E r \in requests : r.from = c /\ r.heard
-  \/ \E y \in replies \cup Open : y.to = c
+ExpectsAnswer(c) ==
+  \/ \E r \in requests : r.from = c /\ r.awaited
+  \/ \E y \in replies \cup WaitingAnswers : y.to = c
 
 \* No client has the member id any more, so its timers are sure to fire.
-Abandoned(m) == \A c \in Clients : client[c].memberId # m
+IsAbandoned(m) == \A c \in Clients : client[c].memberId # m
 
 Fault(name) ==
   /\ name \in Allowed
@@ -127,16 +127,16 @@ Fault(name) ==
 
 \* Whether a bare heartbeat would change something, or bring news, now. One that
 \* would do neither is not a step: sent now or later, it is the same.
-BringsNews(c) ==
+HeartbeatHasEffect(c) ==
   \E T \in TargetsFor(group, NextHeartbeat(c, client[c]), existing) :
-    LET w == Beat(group, NextHeartbeat(c, client[c]), existing, T)
-    IN \/ w.y.error # "NONE" \/ w.y.tells \/ w.y.epoch # client[c].epoch
-       \/ Writes(w.g)
+    LET w == HandleHeartbeat(group, NextHeartbeat(c, client[c]), existing, T)
+    IN \/ w.y.error # "NONE" \/ w.y.includesAssignment \/ w.y.epoch # client[c].epoch
+       \/ NeedsAppend(w.g)
 
 \* The client has something to report, or would learn something.
-HasToSend(c) ==
+MustSendHeartbeat(c) ==
   client[c].state = "member" /\ ~client[c].unsure /\ ~client[c].unacknowledged
-    => BringsNews(c)
+    => HeartbeatHasEffect(c)
 
 \* A client that waits for no answer, and has something to report or to learn,
 \* sends a heartbeat: to join, in full, with what it owns, or bare.
@@ -144,33 +144,33 @@ ClientSendsHeartbeat(c) ==
   LET p == client[c] IN
   /\ p.state \in {"joining", "member"}
   /\ ~p.waiting
-  /\ HasToSend(c)
+  /\ MustSendHeartbeat(c)
   /\ client' = [client EXCEPT ![c] = AfterSending(p)]
   /\ requests' = requests \cup {NextHeartbeat(c, p)}
-  /\ UNCHANGED <<broker, world, replies, faultsLeft>>
+  /\ UNCHANGED <<broker, environment, replies, faultsLeft>>
 
 \* A client receives the answer to its heartbeat (N-TR-02..06, N-ERR-01..04).
-ClientGetsReply ==
+ClientReceivesReply ==
   /\ \E y \in replies :
        /\ replies' = replies \ {y}
        /\ client' = [client EXCEPT ![y.to] = AfterReply(@, y)]
-  /\ UNCHANGED <<broker, world, requests, faultsLeft>>
+  /\ UNCHANGED <<broker, environment, requests, faultsLeft>>
 
 \* The application runs the callbacks for a new assignment: it gives up the
 \* revoked partitions and takes the added ones (N-REC-06..08).
 ClientReconciles(c) ==
   /\ client[c].reconciling
   /\ client' = [client EXCEPT ![c] = AfterCallbacks(@)]
-  /\ UNCHANGED <<broker, world, net, faultsLeft>>
+  /\ UNCHANGED <<broker, environment, net, faultsLeft>>
 
 \* A client stops waiting for an answer that cannot come any more. Its next
 \* heartbeat is a full one (N-ERR-06).
 ClientTimesOut(c) ==
   /\ client[c].waiting
-  /\ ~Expecting(c)
-  /\ client' = [client EXCEPT ![c] = AfterSilence(@)]
-  /\ StopsWaiting(c, {})
-  /\ UNCHANGED <<world, faultsLeft>>
+  /\ ~ExpectsAnswer(c)
+  /\ client' = [client EXCEPT ![c] = AfterNoAnswer(@)]
+  /\ StopWaiting(c, {})
+  /\ UNCHANGED <<environment, faultsLeft>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -179,21 +179,21 @@ ClientTimesOut(c) ==
 
 \* The coordinator handles a heartbeat of a member by sections 7.3 to 7.6 of the
 \* rules.
-CoordinatorGetsHeartbeat ==
+CoordinatorHandlesHeartbeat ==
   /\ \E r \in {q \in requests : q.epoch >= 0} :
        /\ Deliverable(requests, r)
        /\ requests' = requests \ {r}
        /\ \E T \in TargetsFor(group, r, existing) :
-            LET w == Beat(group, r, existing, T)
-            IN Becomes(w.g, AnswersTo(r, w.y))
-  /\ UNCHANGED <<world, client, faultsLeft>>
+            LET w == HandleHeartbeat(group, r, existing, T)
+            IN UpdateGroup(w.g, AnswersTo(r, w.y))
+  /\ UNCHANGED <<environment, client, faultsLeft>>
 
 \* The coordinator handles a leave heartbeat (M-LEAVE-01..05).
-CoordinatorGetsLeave ==
+CoordinatorHandlesLeave ==
   /\ \E r \in {q \in requests : q.epoch < 0} :
        /\ requests' = requests \ {r}
-       /\ Becomes(Leave(group, r, existing), {})
-  /\ UNCHANGED <<world, client, faultsLeft>>
+       /\ UpdateGroup(HandleLeave(group, r, existing), {})
+  /\ UNCHANGED <<environment, client, faultsLeft>>
 
 \* The log replicates its oldest open batch, which releases the answers that
 \* waited for it (F-RT-04).
@@ -202,25 +202,25 @@ AppendSucceeds ==
   /\ log' = Head(unreplicated).hard
   /\ replies' = replies \cup Head(unreplicated).answers
   /\ unreplicated' = Tail(unreplicated)
-  /\ UNCHANGED <<group, world, client, requests, faultsLeft>>
+  /\ UNCHANGED <<group, environment, client, requests, faultsLeft>>
 
 \* The assignment interval ends (M-TGT-08).
 IntervalPasses ==
   /\ group.blocked
   /\ group' = [group EXCEPT !.blocked = FALSE]
-  /\ UNCHANGED <<log, unreplicated, world, client, net, faultsLeft>>
+  /\ UNCHANGED <<log, unreplicated, environment, client, net, faultsLeft>>
 
 \* The session timer fences an abandoned member m (M-TMR-01).
 SessionTimerFires(m) ==
   /\ m \in group.sessionTimers
-  /\ Abandoned(m)
-  /\ Becomes(SessionExpired(group, m, existing), {})
-  /\ UNCHANGED <<world, client, requests, faultsLeft>>
+  /\ IsAbandoned(m)
+  /\ UpdateGroup(SessionExpired(group, m, existing), {})
+  /\ UNCHANGED <<environment, client, requests, faultsLeft>>
 
 \* The rebalance timer of an abandoned member m fires (M-TMR-02).
 RebalanceTimerFires(m) ==
   /\ m \in DOMAIN group.rebalanceTimers
-  /\ Abandoned(m)
-  /\ Becomes(RebalanceExpired(group, m, existing), {})
-  /\ UNCHANGED <<world, client, requests, faultsLeft>>
+  /\ IsAbandoned(m)
+  /\ UpdateGroup(RebalanceExpired(group, m, existing), {})
+  /\ UNCHANGED <<environment, client, requests, faultsLeft>>
 =============================================================================

@@ -23,7 +23,7 @@ CONSTANTS
   Assignor,   \* "range" or "uniform" (M-TGT-02, NOT-10)
   FirstParts, \* how many of the partitions exist at the start
   Interval,   \* is the assignment interval I > 0? (M-TGT-08)
-  TellsWhatComes  \* does a client also report what it is about to take? The Java client does not (N-HB-05)
+  ReportsPendingPartitions  \* does a client also report what it is about to take? The Java client does not (N-HB-05)
 
 (***************************************************************************)
 (* Faults of Kafka, and behaviour of older releases; FALSE is the intended *)
@@ -118,37 +118,38 @@ Ended(state) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Messages. heard: the sender still waits for the answer. full: all       *)
+(* Messages. awaited: the sender still waits for the answer. full: all     *)
 (* fields are there, so the answer holds the assignment (M-RSP-01).        *)
-(* tellsOwned: owned is not null.                                          *)
+(* includesOwned: owned is not null. includesAssignment: the answer holds  *)
+(* the assignment.                                                         *)
 (***************************************************************************)
-Heartbeat(c, p, tells, owned, full) ==
-  [from |-> c, heard |-> TRUE, memberId |-> p.memberId,
+Heartbeat(c, p, includesOwned, owned, full) ==
+  [from |-> c, awaited |-> TRUE, memberId |-> p.memberId,
    instanceId |-> p.instanceId, epoch |-> p.epoch,
-   tellsOwned |-> tells, owned |-> owned, full |-> full]
+   includesOwned |-> includesOwned, owned |-> owned, full |-> full]
 
 \* A leave heartbeat, for whose answer no client waits (N-HB-09).
 LeaveRequest(c, p, epoch) ==
-  [from |-> c, heard |-> FALSE, memberId |-> p.memberId,
+  [from |-> c, awaited |-> FALSE, memberId |-> p.memberId,
    instanceId |-> p.instanceId, epoch |-> epoch,
-   tellsOwned |-> FALSE, owned |-> {}, full |-> FALSE]
+   includesOwned |-> FALSE, owned |-> {}, full |-> FALSE]
 
 IsRequest(r) ==
-  /\ r.from \in Clients /\ r.heard \in BOOLEAN
+  /\ r.from \in Clients /\ r.awaited \in BOOLEAN
   /\ r.memberId \in Ids /\ r.instanceId \in Instances \cup {""}
   /\ r.epoch \in Int /\ r.epoch >= -2
-  /\ r.tellsOwned \in BOOLEAN /\ r.owned \subseteq Parts /\ r.full \in BOOLEAN
+  /\ r.includesOwned \in BOOLEAN /\ r.owned \subseteq Parts /\ r.full \in BOOLEAN
 
-Error(error) == [error |-> error, epoch |-> 0, tells |-> FALSE, assignment |-> {}]
+Error(error) == [error |-> error, epoch |-> 0, includesAssignment |-> FALSE, assignment |-> {}]
 
 \* An answer on its way to c.
 To(c, y) == [to |-> c, error |-> y.error, epoch |-> y.epoch,
-             tells |-> y.tells, assignment |-> y.assignment]
+             includesAssignment |-> y.includesAssignment, assignment |-> y.assignment]
 
 IsReply(y) ==
   /\ y.to \in Clients
   /\ y.error \in {"NONE", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH",
                   "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID",
                   "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"}
-  /\ y.epoch \in Nat /\ y.tells \in BOOLEAN /\ y.assignment \subseteq Parts
+  /\ y.epoch \in Nat /\ y.includesAssignment \in BOOLEAN /\ y.assignment \subseteq Parts
 =============================================================================

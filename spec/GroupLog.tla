@@ -33,14 +33,14 @@ Record == [offset : 0..(Ends - 1), epoch : 1..Elections,
 IsState(s) == s \in [Keys -> Values \cup {Nothing}]
 Empty == [k \in Keys |-> Nothing]
 
-VARIABLE log        \* the copies; where a record was cleaned away there is a gap
+VARIABLE log  \* the copies; where a record was cleaned away there is a gap
 TypeLog == log \in [Brokers -> SUBSET Record]
 
-VARIABLE end        \* the offset that the next record of a copy gets
+VARIABLE end  \* the offset that the next record of a copy gets
 TypeEnd == end \in [Brokers -> 0..Ends]
 
-VARIABLE mark       \* high watermark: all before it is known to be replicated
-TypeMark == \A b \in Brokers : mark[b] \in 0..end[b]
+VARIABLE highWatermark  \* high watermark: all before it is known to be replicated
+TypeHighWatermark == \A b \in Brokers : highWatermark[b] \in 0..end[b]
 
 \* Each elected leader, and where its records begin; the index is the epoch.
 VARIABLE elections
@@ -49,17 +49,17 @@ TypeElections ==
   /\ \A e \in 1..Len(elections) :
        elections[e] \in [leader : Brokers, start : 0..Ends]
 
-VARIABLE known      \* the last election that a broker has learned of
-TypeKnown == known \in [Brokers -> 1..Len(elections)]
+VARIABLE knownEpoch  \* the last election that a broker has learned of
+TypeKnownEpoch == knownEpoch \in [Brokers -> 1..Len(elections)]
 
-VARIABLE insync     \* whose copies count: a leader is elected among them
-TypeInsync == insync \in SUBSET Brokers \ {{}}
+VARIABLE inSync  \* whose copies count: a leader is elected among them
+TypeInSync == inSync \in SUBSET Brokers \ {{}}
 
-VARIABLE memory     \* the state that a coordinator has, and the offset that it reads next
+VARIABLE memory  \* the state that a coordinator has, and the offset that it reads next
 TypeMemory == \A b \in Brokers : /\ IsState(memory[b].state)
                                  /\ memory[b].next \in 0..end[b]
 
-VARIABLE waiting    \* writes whose clients wait for an answer, by coordinator
+VARIABLE waiting  \* writes whose clients wait for an answer, by coordinator
 TypeWaiting == waiting \in [Brokers -> SUBSET Record]
 
 \* For each key the last replicated write, if its client received an answer.
@@ -68,25 +68,25 @@ TypeAcknowledged ==
   /\ acknowledged \subseteq Record
   /\ \A r, q \in acknowledged : r.key = q.key => r = q
 
-vars == <<log, end, mark, elections, known, insync, memory, waiting, acknowledged>>
-copies  == <<log, end, mark>>
-cluster == <<elections, known, insync>>
+vars == <<log, end, highWatermark, elections, knownEpoch, inSync, memory, waiting, acknowledged>>
+copies  == <<log, end, highWatermark>>
+cluster == <<elections, knownEpoch, inSync>>
 clients == <<waiting, acknowledged>>
 
 EveryVariableHasItsType ==
-  /\ TypeLog /\ TypeEnd /\ TypeMark /\ TypeElections /\ TypeKnown
-  /\ TypeInsync /\ TypeMemory /\ TypeWaiting /\ TypeAcknowledged
+  /\ TypeLog /\ TypeEnd /\ TypeHighWatermark /\ TypeElections /\ TypeKnownEpoch
+  /\ TypeInSync /\ TypeMemory /\ TypeWaiting /\ TypeAcknowledged
 
-Unread == [state |-> Empty, next |-> 0]
+EmptyMemory == [state |-> Empty, next |-> 0]
 
 Init ==
   /\ log = [b \in Brokers |-> {}]
   /\ end = [b \in Brokers |-> 0]
-  /\ mark = [b \in Brokers |-> 0]
+  /\ highWatermark = [b \in Brokers |-> 0]
   /\ elections = <<[leader |-> "b1", start |-> 0]>>
-  /\ known = [b \in Brokers |-> 1]
-  /\ insync = Brokers
-  /\ memory = [b \in Brokers |-> Unread]
+  /\ knownEpoch = [b \in Brokers |-> 1]
+  /\ inSync = Brokers
+  /\ memory = [b \in Brokers |-> EmptyMemory]
   /\ waiting = [b \in Brokers |-> {}]
   /\ acknowledged = {}
 
@@ -112,30 +112,30 @@ Epoch  == Len(elections)
 Leader == elections[Epoch].leader
 
 \* b coordinates, as far as it knows.
-Leads(b) == elections[known[b]].leader = b
+IsLeader(b) == elections[knownEpoch[b]].leader = b
 
 \* It has read its log to the end, as the end was and as it is (F-LOAD-01).
 Loaded(b) == memory[b].next = end[b]
 
 \* b has learned of the last election, and follows the broker that won it.
-Follows(b) == known[b] = Epoch /\ b # Leader
+IsFollower(b) == knownEpoch[b] = Epoch /\ b # Leader
 
 \* No later leader began before the record, so all copies have it, or will.
-Stays(r) == \A e \in (r.epoch + 1)..Epoch : r.offset < elections[e].start
+IsNeverTruncated(r) == \A e \in (r.epoch + 1)..Epoch : r.offset < elections[e].start
 
 \* Where the copy of b diverges from those of later leaders, or its end.
-Parting(b) ==
-  Min({end[b]} \cup {elections[e].start : e \in (known[b] + 1)..Epoch})
+DivergenceOffset(b) ==
+  Min({end[b]} \cup {elections[e].start : e \in (knownEpoch[b] + 1)..Epoch})
 
 \* The high watermark that b may set: every copy that counts has the records
 \* before it.
-HeldByAll(b) == Min({end[o] : o \in insync \cup {b}})
+ReplicatedToAll(b) == Min({end[o] : o \in inSync \cup {b}})
 
 \* A coordinator may count on the copies of others only while they follow it.
-MayReplicate(b) == b = Leader /\ known[b] = Epoch
+MayReplicate(b) == b = Leader /\ knownEpoch[b] = Epoch
 
 \* The copy of b is complete up to where the last leader began (KAFKA-7128).
-CaughtUp(b) == end[b] >= mark[Leader] /\ end[b] >= elections[Epoch].start
+CaughtUp(b) == end[b] >= highWatermark[Leader] /\ end[b] >= elections[Epoch].start
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -145,7 +145,7 @@ CaughtUp(b) == end[b] >= mark[Leader] /\ end[b] >= elections[Epoch].start
 \* A coordinator that has not read its log to the end reads the next record. The
 \* cleaner may rewrite the log meanwhile (F-REPLAY-18).
 CoordinatorLoads(b) ==
-  /\ Leads(b)
+  /\ IsLeader(b)
   /\ ~Loaded(b)
   /\ LET R == From(log[b], memory[b].next)
          r == Earliest(R)
@@ -155,35 +155,35 @@ CoordinatorLoads(b) ==
                 next  |-> r.offset + 1]]
   /\ UNCHANGED <<copies, cluster, clients>>
 
-LastOfEach(R) == {r \in R : \A q \in OfKey(R, r.key) : q.offset <= r.offset}
+LastOfEachKey(R) == {r \in R : \A q \in OfKey(R, r.key) : q.offset <= r.offset}
 
 \* Those of the acknowledged writes that no record of R supersedes.
-StillLast(told, R) == told \cap LastOfEach(told \cup R)
+NotSuperseded(acked, R) == acked \cap LastOfEachKey(acked \cup R)
 
 \* The leader learns that all copies that count have more records, and raises
 \* its high watermark. Answers that waited are released (F-RT-04, 14).
 HighWatermarkRises(b) ==
   /\ MayReplicate(b)
-  /\ HeldByAll(b) > mark[b]
-  /\ mark' = [mark EXCEPT ![b] = HeldByAll(b)]
-  /\ LET done == Before(waiting[b], HeldByAll(b))
-         new == From(Before(log[b], HeldByAll(b)), mark[b])
+  /\ ReplicatedToAll(b) > highWatermark[b]
+  /\ highWatermark' = [highWatermark EXCEPT ![b] = ReplicatedToAll(b)]
+  /\ LET done == Before(waiting[b], ReplicatedToAll(b))
+         new == From(Before(log[b], ReplicatedToAll(b)), highWatermark[b])
      IN /\ waiting' = [waiting EXCEPT ![b] = @ \ done]
-        /\ acknowledged' = StillLast(acknowledged \cup done, new)
+        /\ acknowledged' = NotSuperseded(acknowledged \cup done, new)
   /\ UNCHANGED <<log, end, cluster, memory>>
 
 \* A broker learns that another one was elected, and follows it: it truncates
 \* its copy where that diverges, and ends its coordinator. Waiting clients get
 \* NOT_COORDINATOR, although their writes may survive (F-UNLOAD-01).
-BrokerLearns(b) ==
-  /\ known[b] < Epoch
-  /\ known' = [known EXCEPT ![b] = Epoch]
-  /\ log' = [log EXCEPT ![b] = Before(@, Parting(b))]
-  /\ end' = [end EXCEPT ![b] = Parting(b)]
-  /\ mark' = [mark EXCEPT ![b] = Min({@, Parting(b)})]
-  /\ memory' = [memory EXCEPT ![b] = Unread]
+BrokerLearnsElection(b) ==
+  /\ knownEpoch[b] < Epoch
+  /\ knownEpoch' = [knownEpoch EXCEPT ![b] = Epoch]
+  /\ log' = [log EXCEPT ![b] = Before(@, DivergenceOffset(b))]
+  /\ end' = [end EXCEPT ![b] = DivergenceOffset(b)]
+  /\ highWatermark' = [highWatermark EXCEPT ![b] = Min({@, DivergenceOffset(b)})]
+  /\ memory' = [memory EXCEPT ![b] = EmptyMemory]
   /\ waiting' = [waiting EXCEPT ![b] = {}]
-  /\ UNCHANGED <<elections, insync, acknowledged>>
+  /\ UNCHANGED <<elections, inSync, acknowledged>>
 
 (***************************************************************************)
 (* System: copies.                                                         *)
@@ -192,24 +192,25 @@ BrokerLearns(b) ==
 \* A follower fetches the leader's next record, or its end if the rest was
 \* cleaned away, and its high watermark.
 FollowerFetches(b) ==
-  /\ Follows(b)
+  /\ IsFollower(b)
   /\ \/ end[b] < end[Leader]
-     \/ mark[b] < mark[Leader]
+     \/ highWatermark[b] < highWatermark[Leader]
   /\ LET R == From(log[Leader], end[b])
          r == Earliest(R)
          upto == IF R = {} THEN end[Leader] ELSE r.offset + 1
      IN /\ log' = [log EXCEPT ![b] = IF R = {} THEN @ ELSE @ \cup {r}]
         /\ end' = [end EXCEPT ![b] = upto]
-        /\ mark' = [mark EXCEPT ![b] = Max({@, Min({mark[Leader], upto})})]
+        /\ highWatermark' = [highWatermark EXCEPT
+              ![b] = Max({@, Min({highWatermark[Leader], upto})})]
   /\ UNCHANGED <<cluster, memory, clients>>
 
 \* The leader counts on the copy of a follower that has caught up.
 FollowerIsInSync(b) ==
-  /\ Follows(b)
-  /\ b \notin insync
+  /\ IsFollower(b)
+  /\ b \notin inSync
   /\ CaughtUp(b)
-  /\ insync' = insync \cup {b}
-  /\ UNCHANGED <<copies, elections, known, memory, clients>>
+  /\ inSync' = inSync \cup {b}
+  /\ UNCHANGED <<copies, elections, knownEpoch, memory, clients>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -221,17 +222,17 @@ FollowerIsInSync(b) ==
 \* only for an existing key.
 ClientWrites(b, k, v) ==
   /\ "ClientWrites" \in Allowed
-  /\ Leads(b)
+  /\ IsLeader(b)
   /\ Loaded(b)
   /\ end[b] < Ends
   /\ v = Nothing => memory[b].state[k] # Nothing
-  /\ LET r == [offset |-> end[b], epoch |-> known[b], key |-> k, value |-> v]
+  /\ LET r == [offset |-> end[b], epoch |-> knownEpoch[b], key |-> k, value |-> v]
      IN /\ log' = [log EXCEPT ![b] = @ \cup {r}]
         /\ waiting' = [waiting EXCEPT ![b] = @ \cup {r}]
   /\ end' = [end EXCEPT ![b] = @ + 1]
   /\ memory' = [memory EXCEPT ![b] =
        [state |-> [@.state EXCEPT ![k] = v], next |-> @.next + 1]]
-  /\ UNCHANGED <<mark, cluster, acknowledged>>
+  /\ UNCHANGED <<highWatermark, cluster, acknowledged>>
 
 \* The coordinator's memory after the write of r timed out: unchanged, since the
 \* record is in the log (F-RT-09).
@@ -253,34 +254,34 @@ WriteTimesOut(b) ==
 
 \* A later record of the key is replicated.
 Superseded(b, r) ==
-  \E q \in OfKey(Before(log[b], mark[b]), r.key) : q.offset > r.offset
+  \E q \in OfKey(Before(log[b], highWatermark[b]), r.key) : q.offset > r.offset
 
 \* A cleaner removes a superseded record.
 CleanerDropsRecord(b) ==
   /\ "CleanerDropsRecord" \in Allowed
-  /\ \E r \in Before(log[b], mark[b]) :
+  /\ \E r \in Before(log[b], highWatermark[b]) :
        /\ Superseded(b, r)
        /\ log' = [log EXCEPT ![b] = @ \ {r}]
-  /\ UNCHANGED <<end, mark, cluster, memory, clients>>
+  /\ UNCHANGED <<end, highWatermark, cluster, memory, clients>>
 
 \* This copy has no older record of the key for the tombstone to remove.
-TakesNothingAway(b, r) == Before(OfKey(log[b], r.key), r.offset) = {}
+HasNoOlderRecords(b, r) == Before(OfKey(log[b], r.key), r.offset) = {}
 
 \* Every broker has it, or had it, and a coordinator that reads has passed it:
 \* delete.retention.ms is long enough for that.
-EverybodyHasSeen(b, r) ==
-  /\ \A o \in Brokers : known[o] = Epoch /\ end[o] > r.offset
-  /\ Leads(b) => memory[b].next > r.offset
+EveryBrokerHasSeen(b, r) ==
+  /\ \A o \in Brokers : knownEpoch[o] = Epoch /\ end[o] > r.offset
+  /\ IsLeader(b) => memory[b].next > r.offset
 
 \* A cleaner removes a tombstone that is no longer needed.
 CleanerDropsTombstone(b) ==
   /\ "CleanerDropsTombstone" \in Allowed
-  /\ \E r \in Before(log[b], mark[b]) :
+  /\ \E r \in Before(log[b], highWatermark[b]) :
        /\ r.value = Nothing
-       /\ TakesNothingAway(b, r)
-       /\ EverybodyHasSeen(b, r)
+       /\ HasNoOlderRecords(b, r)
+       /\ EveryBrokerHasSeen(b, r)
        /\ log' = [log EXCEPT ![b] = @ \ {r}]
-  /\ UNCHANGED <<end, mark, cluster, memory, clients>>
+  /\ UNCHANGED <<end, highWatermark, cluster, memory, clients>>
 
 (***************************************************************************)
 (* Environment: the cluster.                                               *)
@@ -289,20 +290,20 @@ CleanerDropsTombstone(b) ==
 \* The leader stops waiting for the copy of a slow follower.
 FollowerFallsBehind(b) ==
   /\ "FollowerFallsBehind" \in Allowed
-  /\ b \in insync \ {Leader}
-  /\ insync' = insync \ {b}
-  /\ UNCHANGED <<copies, elections, known, memory, clients>>
+  /\ b \in inSync \ {Leader}
+  /\ inSync' = inSync \ {b}
+  /\ UNCHANGED <<copies, elections, knownEpoch, memory, clients>>
 
 \* The controller takes the leader for dead and elects b, whose copy counts. b
 \* begins to load; the old leader does not know yet.
 LeaderIsElected(b) ==
   /\ "LeaderIsElected" \in Allowed
   /\ Epoch < Elections
-  /\ b \in insync \ {Leader}
+  /\ b \in inSync \ {Leader}
   /\ elections' = Append(elections, [leader |-> b, start |-> end[b]])
-  /\ known' = [known EXCEPT ![b] = Epoch + 1]
-  /\ insync' = {b}
-  /\ memory' = [memory EXCEPT ![b] = Unread]
+  /\ knownEpoch' = [knownEpoch EXCEPT ![b] = Epoch + 1]
+  /\ inSync' = {b}
+  /\ memory' = [memory EXCEPT ![b] = EmptyMemory]
   /\ UNCHANGED <<copies, clients>>
 
 -----------------------------------------------------------------------------
@@ -310,7 +311,7 @@ System ==
   \E b \in Brokers :
     \/ CoordinatorLoads(b)
     \/ HighWatermarkRises(b)
-    \/ BrokerLearns(b)
+    \/ BrokerLearnsElection(b)
     \/ FollowerFetches(b)
     \/ FollowerIsInSync(b)
 

@@ -8,7 +8,7 @@ EXTENDS GroupLog
 
 \* Copy L has record r, or a later one of its key; or r was a tombstone, which
 \* was removed after everything that it removes.
-Has(L, r) ==
+HasRecord(L, r) ==
   LET later == From(OfKey(L, r.key), r.offset)
   IN \/ \E q \in later : q = r \/ q.offset > r.offset
      \/ r.value = Nothing /\ OfKey(L, r.key) = {}
@@ -18,32 +18,32 @@ Has(L, r) ==
 (* write that was acknowledged to a client, or a later one                 *)
 (* (INV-COMMIT-03).                                                        *)
 (***************************************************************************)
-NothingAcknowledgedIsLost ==
-  \A r \in acknowledged : end[Leader] > r.offset /\ Has(log[Leader], r)
+NoAcknowledgedWriteIsLost ==
+  \A r \in acknowledged : end[Leader] > r.offset /\ HasRecord(log[Leader], r)
 
 (***************************************************************************)
 (* A coordinator that was replaced without knowing it answers from what it *)
 (* takes for replicated (F-CONS-07). That may be old, but it never         *)
 (* contradicts what other brokers have or will have (F-RT-11).             *)
 (***************************************************************************)
-WhatIsReplicatedStays ==
-  \A b \in Brokers : \A r \in Before(log[b], mark[b]) : Stays(r)
+EveryReplicatedRecordStays ==
+  \A b \in Brokers : \A r \in Before(log[b], highWatermark[b]) : IsNeverTruncated(r)
 
 (***************************************************************************)
 (* The memory of a loaded coordinator is what its log gives, whatever was  *)
 (* cleaned before, since, or while it read; so another one would load the  *)
 (* same (INV-REPLAY-01).                                                   *)
 (***************************************************************************)
-TheMemoryIsTheLog ==
+TheMemoryEqualsTheLog ==
   \A b \in Brokers :
-    Leads(b) /\ Loaded(b) => memory[b].state = Replay(log[b], end[b])
+    IsLeader(b) /\ Loaded(b) => memory[b].state = Replay(log[b], end[b])
 
 -----------------------------------------------------------------------------
 \* Up to where some broker knows that all is replicated.
-Committed == Max({mark[b] : b \in Brokers})
+Committed == Max({highWatermark[b] : b \in Brokers})
 
 \* How many records the leader has beyond that.
-Beyond == IF end[Leader] > Committed THEN end[Leader] - Committed ELSE 0
+OpenCount == IF end[Leader] > Committed THEN end[Leader] - Committed ELSE 0
 
 (***************************************************************************)
 (* In terms of Durable, the state is what the leader's records up to there *)
@@ -53,7 +53,7 @@ Beyond == IF end[Leader] > Committed THEN end[Leader] - Committed ELSE 0
 Abstract == INSTANCE Durable WITH
   Blank  <- Empty,
   stable <- Replay(log[Leader], Committed),
-  open   <- [i \in 1..Beyond |-> Replay(log[Leader], Committed + i)]
+  open   <- [i \in 1..OpenCount |-> Replay(log[Leader], Committed + i)]
 
-TheLogIsDurable == Abstract!Spec
+TheLogRefinesDurable == Abstract!Spec
 =============================================================================

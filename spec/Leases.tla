@@ -14,48 +14,50 @@ EXTENDS Naturals
 VARIABLE decision  \* how often the grant has changed
 TypeDecision == decision \in Nat
 
-VARIABLE coming    \* client -> the lease that belongs to the answer on its way to it
-TypeComing == \A c \in DOMAIN coming : coming[c].epoch \in Nat
+VARIABLE sentLease  \* client -> the lease that belongs to the answer on its way to it
+TypeSentLease == \A c \in DOMAIN sentLease : sentLease[c].epoch \in Nat
 
-VARIABLE heard     \* client -> the lease that came with the answer it acts on
-TypeHeard == \A c \in DOMAIN heard : heard[c].epoch \in Nat
+VARIABLE receivedLease  \* client -> the lease that came with the answer it acts on
+TypeReceivedLease == \A c \in DOMAIN receivedLease : receivedLease[c].epoch \in Nat
 
-leases == <<decision, coming, heard>>
+leases == <<decision, sentLease, receivedLease>>
 
-EveryLeaseHasItsType == TypeDecision /\ TypeComing /\ TypeHeard
+EveryLeaseHasItsType == TypeDecision /\ TypeSentLease /\ TypeReceivedLease
 
-NoLease == [holder |-> "", epoch |-> 0, things |-> {}]
+NoLease == [holder |-> "", epoch |-> 0, resources |-> {}]
 
 LeasesInit(clients) ==
   /\ decision = 0
-  /\ coming = [c \in clients |-> NoLease]
-  /\ heard = [c \in clients |-> NoLease]
+  /\ sentLease = [c \in clients |-> NoLease]
+  /\ receivedLease = [c \in clients |-> NoLease]
 
 (***************************************************************************)
 (* A step in which the grant changes from before to after. For a client c: *)
-(*    Leaves(c)     an answer leaves to Holder(c)                          *)
-(*    OnItsWay(c)   an answer is still to come                             *)
-(*    Gets(c)       it receives one                                        *)
-(*    GoesBy(c)     it still acts on one                                   *)
+(*    IsSent(c)      an answer is sent to Holder(c)                        *)
+(*    IsInFlight(c)  an answer is on its way                               *)
+(*    IsReceived(c)  c receives one                                        *)
+(*    IsInUse(c)     c still acts on one                                   *)
 (***************************************************************************)
-LeasesNext(before, after, Holder(_), Leaves(_), OnItsWay(_), Gets(_), GoesBy(_)) ==
+LeasesNext(before, after, Holder(_), IsSent(_), IsInFlight(_), IsReceived(_), IsInUse(_)) ==
   /\ decision' = IF after = before THEN decision ELSE decision + 1
-  /\ coming' = [c \in DOMAIN coming |->
-       IF Leaves(c)
-       THEN [holder |-> Holder(c), epoch |-> decision', things |-> after[Holder(c)]]
-       ELSE IF OnItsWay(c) THEN coming[c] ELSE NoLease]
-  /\ heard' = [c \in DOMAIN heard |->
-       IF Gets(c) THEN coming[c] ELSE IF GoesBy(c) THEN heard[c] ELSE NoLease]
+  /\ sentLease' = [c \in DOMAIN sentLease |->
+       IF IsSent(c)
+       THEN [holder |-> Holder(c), epoch |-> decision', resources |-> after[Holder(c)]]
+       ELSE IF IsInFlight(c) THEN sentLease[c] ELSE NoLease]
+  /\ receivedLease' = [c \in DOMAIN receivedLease |->
+       IF IsReceived(c) THEN sentLease[c] ELSE IF IsInUse(c) THEN receivedLease[c] ELSE NoLease]
 
 \* A lease that claims more than was granted becomes one that was never given.
-Of(lease, things) ==
-  IF things \subseteq lease.things THEN lease ELSE [lease EXCEPT !.things = things]
+ClaimedLease(lease, resources) ==
+  IF resources \subseteq lease.resources THEN lease
+  ELSE [lease EXCEPT !.resources = resources]
 
-\* The leases of the clients: owned and told are functions of clients.
-LeasesOf(owned, told) ==
-  ({Of(heard[c], owned[c]) : c \in DOMAIN heard}
-     \cup {Of(coming[c], told[c]) : c \in DOMAIN coming}) \ {NoLease}
+\* The leases of the clients: owned and sent are functions of clients.
+ClientLeases(owned, sent) ==
+  ({ClaimedLease(receivedLease[c], owned[c]) : c \in DOMAIN receivedLease}
+     \cup {ClaimedLease(sentLease[c], sent[c]) : c \in DOMAIN sentLease}) \ {NoLease}
 
-NoLeaseIsOld ==
-  \A c \in DOMAIN heard : heard[c] # NoLease => heard[c].epoch = decision
+NoLeaseIsEverOld ==
+  \A c \in DOMAIN receivedLease :
+    receivedLease[c] # NoLease => receivedLease[c].epoch = decision
 =============================================================================

@@ -55,25 +55,25 @@ StartsOnly == {"ClientStarts"}
 
 StartsAndCommits == StartsOnly \cup {"ClientCommits"}
 
-WhatClientsDo == StartsOnly \cup
-  {"ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientAsksToRejoin"}
+ClientFaults == StartsOnly \cup
+  {"ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientRequestsRejoin"}
 
-WhatClientsAndOperatorsDo == WhatClientsDo \cup {"OperatorRemovesMember"}
+ClientAndOperatorFaults == ClientFaults \cup {"OperatorRemovesMember"}
 
-WhatTimersDo ==
+TimerFaults ==
   {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFiresEarly"}
 
-WhatTheNetworkDoes == {"RequestLost", "RequestDuplicated", "ReplyLost"}
+NetworkFaults == {"RequestLost", "RequestDuplicated", "ReplyLost"}
 
-WhatTheClusterDoes ==
+ClusterFaults ==
   {"AppendFails", "CoordinatorFailsOver", "OperatorRemovesMember"}
 
-EverythingButTheNetwork ==
-  WhatClientsDo \cup WhatTimersDo \cup WhatTheClusterDoes
+AllButNetworkFaults ==
+  ClientFaults \cup TimerFaults \cup ClusterFaults
 
-Everything == EverythingButTheNetwork \cup WhatTheNetworkDoes
+AllFaults == AllButNetworkFaults \cup NetworkFaults
 
-EverythingAndCommits == Everything \cup {"ClientCommits"}
+AllFaultsAndCommits == AllFaults \cup {"ClientCommits"}
 
 \* One fault of one kind, for configurations about that kind.
 Crashes   == {"ClientStarts", "ClientCrashes"}
@@ -96,12 +96,12 @@ LeavesAndStalls == {"ClientStarts", "ClientLeaves", "JoinTimerFiresEarly"}
 (***************************************************************************)
 
 \* Exclusive processing is not promised (NOT-01).
-NoPartitionIsEverBelievedTwice ==
+NoTwoClientsEverBelieveToOwnAPartition ==
   \A c, d \in Clients : c # d => client[c].owned \cap client[d].owned = {}
 
-NobodyIsEverStable == group.state # "Stable"
+TheGroupIsNeverStable == group.state # "Stable"
 
-TheGroupNeverEmptiesAgain == group.state = "Empty" => group.generationId = 0
+TheGroupIsNeverEmptyAgain == group.state = "Empty" => group.generationId = 0
 
 \* A static leader that returns skips its assignment (C-STATIC-04).
 NoStaticLeaderEverSkipsItsAssignment ==
@@ -112,12 +112,12 @@ NoDelayIsEverExtended ==
   group.initial => group.delaysLeft = DelayWindows
 
 \* A cooperative client keeps partitions while it joins (K-CB-11).
-NobodyEverKeepsAPartitionWhileJoining ==
-  \A c \in Clients : Waiting(c) => client[c].owned = {}
+NoClientEverKeepsAPartitionWhileJoining ==
+  \A c \in Clients : IsWaiting(c) => client[c].owned = {}
 
 \* A new coordinator loads a generation whose assignment no client had received
 \* (F-SURV-05).
-NoUntoldAssignmentIsEverLoaded ==
+NoUnreceivedAssignmentIsEverLoaded ==
   group.state = "Stable" /\ group.generationId > 0 /\ group.pendingSync = {} =>
     \E c \in Clients : client[c].generation >= group.generationId
 =============================================================================

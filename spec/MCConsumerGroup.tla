@@ -37,8 +37,8 @@ ThreePartitions == <<"p1", "p2", "p3">>
 AllDynamic   == [c \in Clients |-> ""]
 FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
 SameInstance == [c \in Clients |-> "i1"]  \* processes that share one instance id
-NobodyChanges == [c \in Clients |-> ""]
-FirstChanges  == [c \in Clients |-> IF c = "c1" THEN "i2" ELSE ""]
+NoInstanceChanges == [c \in Clients |-> ""]
+FirstChangesInstance  == [c \in Clients |-> IF c = "c1" THEN "i2" ELSE ""]
 
 (***************************************************************************)
 (* The faults that the environment may cause. Risk of a short list: none   *)
@@ -48,30 +48,30 @@ StartsOnly == {"ClientStarts"}
 
 StartsAndCommits == StartsOnly \cup {"ClientCommits"}
 
-WhatClientsDo == {"ClientStarts", "ClientCrashes", "ClientLeaves",
-                  "ClientQuits", "ClientGivesUp"}
+ClientFaults == {"ClientStarts", "ClientCrashes", "ClientLeaves",
+                 "ClientLeavesPermanently", "ClientGivesUp"}
 
-WhatTimersDo == {"SessionTimerFiresEarly", "RebalanceTimerFiresEarly"}
+TimerFaults == {"SessionTimerFiresEarly", "RebalanceTimerFiresEarly"}
 
-WhatTheNetworkDoes == {"RequestLost", "RequestDuplicated", "ReplyLost"}
+NetworkFaults == {"RequestLost", "RequestDuplicated", "ReplyLost"}
 
-WhatTheClusterDoes == {"AppendFails", "CoordinatorFailsOver", "TopicGrows"}
+ClusterFaults == {"AppendFails", "CoordinatorFailsOver", "TopicGrows"}
 
-EverythingButCopies ==
-  WhatClientsDo \cup WhatTimersDo \cup WhatTheClusterDoes
+AllButDuplicates ==
+  ClientFaults \cup TimerFaults \cup ClusterFaults
   \cup {"RequestLost", "ReplyLost"}
 
-Everything == WhatClientsDo \cup WhatTimersDo \cup WhatTheNetworkDoes
-              \cup WhatTheClusterDoes
+AllFaults == ClientFaults \cup TimerFaults \cup NetworkFaults
+             \cup ClusterFaults
 
-AllThatCanHappen == Everything \cup {"ClientChangesInstance", "LeaveIsNotStored"}
+AllFaultsAndChanges == AllFaults \cup {"ClientChangesInstance", "LeaveAppendFails"}
 
 \* One fault of one kind, for configurations about that kind.
 Crashes     == {"ClientStarts", "ClientCrashes"}
 Leaves      == {"ClientStarts", "ClientLeaves"}
 GivingUp    == {"ClientStarts", "ClientGivesUp"}
 Stalls      == {"ClientStarts", "SessionTimerFiresEarly"}
-TimersAndCommits == StartsAndCommits \cup WhatTimersDo
+TimersAndCommits == StartsAndCommits \cup TimerFaults
 SlowRevokes == {"ClientStarts", "RebalanceTimerFiresEarly"}
 CrashesAndSlowRevokes == Crashes \cup SlowRevokes
 FailOvers   == {"ClientStarts", "CoordinatorFailsOver"}
@@ -79,9 +79,9 @@ CrashesAndFailOvers == Crashes \cup FailOvers
 FailedWrites == {"ClientStarts", "AppendFails"}
 LostReplies == {"ClientStarts", "ReplyLost"}
 Growth      == {"ClientStarts", "TopicGrows"}
-FailedLeaves == {"ClientStarts", "ClientLeaves", "LeaveIsNotStored"}
+FailedLeaves == {"ClientStarts", "ClientLeaves", "LeaveAppendFails"}
 Changes     == {"ClientStarts", "ClientChangesInstance"}
-ChangesAndLeaves == {"ClientStarts", "ClientChangesInstance", "ClientQuits"}
+ChangesAndLeaves == {"ClientStarts", "ClientChangesInstance", "ClientLeavesPermanently"}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -91,23 +91,23 @@ ChangesAndLeaves == {"ClientStarts", "ClientChangesInstance", "ClientQuits"}
 (***************************************************************************)
 
 \* Exclusive processing is not promised (NOT-01).
-NoPartitionIsEverBelievedTwice ==
+NoTwoClientsEverBelieveToOwnAPartition ==
   \A c, d \in Clients : c # d => client[c].owned \cap client[d].owned = {}
 
 \* A member gets partitions, as in a STABLE group (M-ST-04).
-NobodyEverOwnsAnything == \A c \in Clients : client[c].owned = {}
+NoClientEverOwnsAPartition == \A c \in Clients : client[c].owned = {}
 
 \* A member has to revoke (M-MS-02).
-NobodyEverHasToRevoke ==
+NoMemberEverHasToRevoke ==
   \A m \in Present : group.members[m].state # "UNREVOKED"
 
 \* A member waits for a partition that another one holds (M-MS-03).
-NobodyEverWaitsForAPartition ==
+NoMemberEverWaitsForAPartition ==
   \A m \in Present : group.members[m].state # "UNRELEASED"
 
 \* A static member returns to its partitions, with assignment epochs of 0
 \* (M-PE-07) and an epoch above 0 (M-STATIC-03).
-NobodyEverReturnsToItsPartitions ==
+NoMemberEverReturnsToItsPartitions ==
   \A m \in Live : \A p \in DOMAIN group.members[m].assigned :
     group.members[m].assigned[p] > 0
 
@@ -116,7 +116,7 @@ NoBumpEverWaits ==
   group.blocked => group.assignmentEpoch = group.groupEpoch
 
 \* A lost answer does no harm (M-FENCE-04).
-NoLostAnswerIsEverForgiven ==
+NoPreviousEpochIsEverAccepted ==
   \A r \in requests : r.epoch > 0 /\ r.memberId \in Present =>
     LET m == group.members[r.memberId]
     IN ~ (r.epoch < m.epoch /\ Verdict(group, r) = "known")

@@ -8,19 +8,19 @@ EXTENDS MCConsumerGroup
 
 \* For Obtainable: a wanted partition is taken although another member holds it
 \* (M-REC-11).
-TakesWhatIsHeld(g, m, wanted) == wanted
+TakesHeldPartitions(g, m, wanted) == wanted
 
 \* For MustRevoke: a lost partition is free at once (M-REC-10).
-NobodyMustRevoke(r, lost) == FALSE
+NeverMustRevoke(r, lost) == FALSE
 
 \* For Confirms: any heartbeat confirms (M-REC-18).
-AnythingConfirms(r, m) == TRUE
+AlwaysConfirms(r, m) == TRUE
 
-\* For OlderEpochCommits: assignment epochs are not checked (M-PE-08).
-AnyOlderEpochCommits(m, epoch, p) == TRUE
+\* For OlderEpochMayCommit: assignment epochs are not checked (M-PE-08).
+AnyOlderEpochMayCommit(m, epoch, p) == TRUE
 
-\* For OlderEpochCommits: only the newest epoch passes (M-PE-08).
-NoOlderEpochCommits(m, epoch, p) == FALSE
+\* For OlderEpochMayCommit: only the newest epoch passes (M-PE-08).
+NoOlderEpochMayCommit(m, epoch, p) == FALSE
 
 \* For TargetEpoch: a member that is reconciled while computing is blocked gets
 \* ahead of the target.
@@ -30,33 +30,33 @@ GroupEpochAsTarget(g) == g.groupEpoch
 GrantedAtGroupEpoch(g, t) == g.groupEpoch
 
 \* For Kept: a partition to be revoked stays assigned (M-REC-10).
-KeepsWhatItRevokes(held, T) == held
+KeepsRevokedPartitions(held, T) == held
 
 \* For StillRevoking: the revocation never ends (M-REC-12).
-RevokesForEver(m) == m.revoking
+RevokesForever(m) == m.revoking
 
 \* For EpochVerdict: the epoch is not checked (M-FENCE-03, M-FENCE-05).
 AnyEpochIsCurrent(m, r) == "known"
 
-\* For Tells: only full requests are answered with the assignment (M-RSP-01).
-TellsWhoAsks(before, after, r) == r.full
+\* For IncludesAssignment: only full requests are answered with the assignment (M-RSP-01).
+IncludesAssignmentIfFull(before, after, r) == r.full
 
-\* For AtOnce: no answer waits (M-HB-11).
-AllAtOnce(answers) == answers
+\* For SentAtOnce: no answer waits (M-HB-11).
+AllSentAtOnce(answers) == answers
 
 \* For Loaded: a new coordinator starts with an empty group (F-LOAD-01).
-LoadedFromNothing(h, blocked) ==
+LoadedEmpty(h, blocked) ==
   [groupEpoch |-> 1, assignmentEpoch |-> 1, hashed |-> 0, members |-> << >>,
    target |-> << >>, instances |-> << >>, rebalanceTimers |-> << >>,
    sessionTimers |-> {}, blocked |-> FALSE]
 
 \* For SessionExpired: a member goes without a bump (M-EPOCH-04).
-GoesSilently(g, id, n) ==
-  [Departed(g, id, n) EXCEPT !.groupEpoch = g.groupEpoch]
+ExpiresWithoutBump(g, id, n) ==
+  [WithoutMember(g, id, n) EXCEPT !.groupEpoch = g.groupEpoch]
 
-\* For Expecting: a client never stops waiting (N-ERR-06).
-ExpectsForEver(c) == TRUE
+\* For ExpectsAnswer: a client never stops waiting (N-ERR-06).
+ExpectsAnswerForever(c) == TRUE
 
 \* For Surviving: replicated batches may be lost with the others.
-SurvivesOnlyIfOpen(k) == IF k = 0 THEN NewGroup ELSE unreplicated[k].hard
+ReplicatedStateIsLost(k) == IF k = 0 THEN NewGroup ELSE unreplicated[k].hard
 =============================================================================

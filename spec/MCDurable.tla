@@ -26,20 +26,20 @@ BoundedSpec == Init /\ [][BoundedNext]_durable
 IsPrefix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, 1, Len(s))
 
 \* A replicated batch stays for ever.
-WhatIsStableStays == [][IsPrefix(stable, stable')]_durable
+NoStableBatchIsLost == [][IsPrefix(stable, stable')]_durable
 
 \* A batch never survives one that was written before it.
-EachBatchIsUponTheLast ==
+EveryBatchExtendsThePreviousOne ==
   \A i \in 1..Len(open) : /\ IsPrefix(After(i - 1), open[i])
                           /\ Len(open[i]) = Len(After(i - 1)) + 1
 
 \* For Keep: a fail-over may start with the blank state.
-KeepsNothing(j, k) ==
+MayLoseTheStableState(j, k) ==
   /\ stable' \in {Blank, After(j)}
   /\ open' = SubSeq(open, j + 1, k)
 
 \* For Keep: the last batch survives without those before it.
-KeepsTheLast(j, k) ==
+KeepsOnlyTheLastBatch(j, k) ==
   /\ k > 0
   /\ stable' = stable
   /\ open' = SubSeq(open, k, k)

@@ -27,16 +27,16 @@ TwoValues == {"x", "y"}
 (***************************************************************************)
 WritesOnly == {"ClientWrites"}
 
-WhatCleanersDo == {"CleanerDropsRecord", "CleanerDropsTombstone"}
+CleanerFaults == {"CleanerDropsRecord", "CleanerDropsTombstone"}
 
-WhatTheClusterDoes == {"FollowerFallsBehind", "LeaderIsElected"}
+ClusterFaults == {"FollowerFallsBehind", "LeaderIsElected"}
 
-WritesAndElections == WritesOnly \cup WhatTheClusterDoes
+WritesAndElections == WritesOnly \cup ClusterFaults
 
-WritesAndCleaners == WritesOnly \cup WhatCleanersDo
+WritesAndCleaners == WritesOnly \cup CleanerFaults
 
-Everything ==
-  WritesOnly \cup WhatCleanersDo \cup WhatTheClusterDoes \cup {"WriteTimesOut"}
+AllFaults ==
+  WritesOnly \cup CleanerFaults \cup ClusterFaults \cup {"WriteTimesOut"}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -46,16 +46,16 @@ Everything ==
 
 \* A write whose client got no answer is replicated eventually (F-RT-09).
 NoWriteSurvivesItsTimeOut ==
-  \A r \in Before(log[Leader], mark[Leader]) :
+  \A r \in Before(log[Leader], highWatermark[Leader]) :
     \/ r \in acknowledged
     \/ \E q \in log[Leader] : q.key = r.key /\ q.offset > r.offset
 
 \* Two brokers have loaded, and both would answer (F-CONS-07).
-OneCoordinatorAnswers ==
-  \A b, o \in Brokers : b # o => ~(Leads(b) /\ Loaded(b) /\ Leads(o) /\ Loaded(o))
+NoTwoCoordinatorsEverAnswer ==
+  \A b, o \in Brokers : b # o => ~(IsLeader(b) /\ Loaded(b) /\ IsLeader(o) /\ Loaded(o))
 
 \* Even the leader elected last answers reads from the past: its high watermark
 \* is behind what its predecessor has acknowledged (F-RT-11).
-TheLeaderReadsWhatIsStable ==
-  Loaded(Leader) => Replay(log[Leader], mark[Leader]) = Replay(log[Leader], Committed)
+TheLeaderNeverReadsOldState ==
+  Loaded(Leader) => Replay(log[Leader], highWatermark[Leader]) = Replay(log[Leader], Committed)
 =============================================================================

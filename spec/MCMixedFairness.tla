@@ -5,8 +5,8 @@
 (***************************************************************************)
 EXTENDS MCMixedGroup
 
-WhatIsFairIsWhatIsEnabled == SystemCanMove <=> ENABLED <<System>>_vars
+SystemCanMoveEqualsEnabled == SystemCanMove <=> ENABLED <<System>>_vars
 
 \* For SystemCanMove: fairness without any demand.
-NothingCanMove == FALSE
+SystemNeverCanMove == FALSE
 =============================================================================

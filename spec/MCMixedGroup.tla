@@ -40,7 +40,7 @@ AnyProtocol == {"classic", "consumer"}
 OneOfEach   == [c \in Clients |-> IF c = "c1" THEN {"classic"} ELSE {"consumer"}]
 FirstRolls  == [c \in Clients |-> IF c = "c1" THEN AnyProtocol ELSE {"classic"}]
 AllClassic  == [c \in Clients |-> {"classic"}]
-LastOtherwise == [c \in Clients |-> IF c = "c3" THEN {"consumer"} ELSE {"classic"}]
+LastIsConsumer == [c \in Clients |-> IF c = "c3" THEN {"consumer"} ELSE {"classic"}]
 AllRoll     == [c \in Clients |-> AnyProtocol]
 
 (***************************************************************************)
@@ -51,14 +51,14 @@ StartsOnly == {"ClientStarts"}
 
 StartsAndCommits == StartsOnly \cup {"ClientCommits"}
 
-WhatClientsDo == {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientGivesUp"}
+ClientFaults == {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientGivesUp"}
 
-WhatTimersDo == {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFiresEarly",
-                 "RebalanceTimerFiresEarly", "MemberJoinTimerFiresEarly",
-                 "MemberSyncTimerFiresEarly"}
+TimerFaults == {"JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFiresEarly",
+                "RebalanceTimerFiresEarly", "MemberJoinTimerFiresEarly",
+                "MemberSyncTimerFiresEarly"}
 
-EverythingButCopies ==
-  WhatClientsDo \cup WhatTimersDo \cup {"RequestLost", "ReplyLost", "CoordinatorFailsOver"}
+AllButDuplicates ==
+  ClientFaults \cup TimerFaults \cup {"RequestLost", "ReplyLost", "CoordinatorFailsOver"}
 
 \* Faults of one kind, for configurations about that kind.
 Leaves   == {"ClientStarts", "ClientLeaves"}
@@ -67,7 +67,7 @@ Crashes  == {"ClientStarts", "ClientCrashes"}
 Endings  == {"ClientStarts", "ClientLeaves", "ClientCrashes"}
 Losses   == {"ClientStarts", "RequestLost", "ReplyLost"}
 Copies   == {"ClientStarts", "RequestDuplicated"}
-Stalls   == {"ClientStarts"} \cup WhatTimersDo
+Stalls   == {"ClientStarts"} \cup TimerFaults
 CopiesAndSessions == Copies \cup {"SessionTimerFiresEarly"}
 
 -----------------------------------------------------------------------------

@@ -12,14 +12,14 @@ SameGeneration(generation) == generation
 
 \* For CommitError: the generation is not checked (O-COMMIT-25).
 CommitErrorWithoutGeneration(g, id, inst, generation) ==
-  CASE Fence(g, id, inst) # "" -> Fence(g, id, inst)
+  CASE MemberError(g, id, inst) # "" -> MemberError(g, id, inst)
     [] g.state = "CompletingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
 
 \* For CommitError: a rebalance refuses commits from its start, not only while
 \* completing (O-COMMIT-27).
 CommitErrorWhilePreparing(g, id, inst, generation) ==
-  CASE Fence(g, id, inst) # "" -> Fence(g, id, inst)
+  CASE MemberError(g, id, inst) # "" -> MemberError(g, id, inst)
     [] generation # g.generationId -> "ILLEGAL_GENERATION"
     [] g.state # "Stable" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> "NONE"
@@ -27,7 +27,7 @@ CommitErrorWhilePreparing(g, id, inst, generation) ==
 \* For SyncError: the generation is not checked (C-SYNC-09).
 SyncErrorWithoutGeneration(g, r, inst) ==
   CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
-    [] Fence(g, r.memberId, inst) # "" -> Fence(g, r.memberId, inst)
+    [] MemberError(g, r.memberId, inst) # "" -> MemberError(g, r.memberId, inst)
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> ""
 
@@ -41,23 +41,23 @@ HeartbeatErrorWithoutMembership(g, id, inst, generation) ==
 \* For Loaded: a new coordinator starts with an empty group (F-LOAD-01).
 LoadedWithoutLog(record) == EmptyGroup
 
-\* For GetSync: the assignment is handed out before its record is replicated
+\* For HandleSync: the assignment is handed out before its record is replicated
 \* (F-RT-21).
-GetSyncAnsweredEarly(g, r, inst, open) ==
+HandleSyncAnsweredEarly(g, r, inst, open) ==
   LET error == SyncError(g, r, inst)
       id == r.memberId
       caller == Caller(r)
-      parked == [NotPending(g, id) EXCEPT !.members[id].awaitingSync = caller]
+      parked == [RemovePendingSync(g, id) EXCEPT !.members[id].awaitingSync = caller]
       assigned == [g EXCEPT !.members = [m \in DOMAIN @ |->
                      [@[m] EXCEPT !.assignment = AssignedTo(r.assignment, m)]]]
-  IN CASE error # "" -> ErrorToSync(World(g), caller, error)
+  IN CASE error # "" -> AnswerSyncError(Outcome(g), caller, error)
        [] g.state = "Stable" ->
-            ReplyTo(World(NotPending(g, id)), caller,
+            ReplyTo(Outcome(RemovePendingSync(g, id)), caller,
                     SyncReply(caller, "NONE", g.members[id].assignment))
        [] SyncAppends(g, r, inst, open) ->
-            Append1(SyncReplicated(parked, RecordOf(assigned)), "sync",
-                    RecordOf(assigned), "")
-       [] OTHER -> World(parked)
+            AppendRecord(SyncReplicated(parked, RecordOf(assigned)), "sync",
+                         RecordOf(assigned), "")
+       [] OTHER -> Outcome(parked)
 
 \* For Remove: the leader may be gone (C-JOIN-76).
 RemoveWithoutSuccession(g, M) ==
@@ -68,8 +68,8 @@ RemoveWithoutSuccession(g, M) ==
 \* For FailParkedSyncs: parked SyncGroups are not answered (C-JOIN-42).
 ForgetParkedSyncs(w, error) == w
 
-\* For Refused: there is no limit (C-JOIN-21, C-JOIN-22).
-RefusesNobody(g, id, inst) == FALSE
+\* For IsOverCapacity: there is no limit (C-JOIN-21, C-JOIN-22).
+NeverOverCapacity(g, id, inst) == FALSE
 
 \* For CompleteJoin: the join timer is not set again (C-JOIN-46).
 CompleteJoinWithoutRearming(w) ==
@@ -82,20 +82,21 @@ CompleteJoinWithoutRearming(w) ==
      ELSE IF Joined(g) = {} THEN v
      ELSE CompleteWithMembers(v)
 
-\* For NotPending: the first SyncGroup cancels the timer for all (C-SYNC-16).
-NobodyIsPendingAfterOne(g, m) ==
+\* For RemovePendingSync: the first SyncGroup cancels the timer for all
+\* (C-SYNC-16).
+CancelSyncTimerForAll(g, m) ==
   [g EXCEPT !.pendingSync = @ \ {m}, !.syncTimer = FALSE]
 
-\* For Overdue: a member that has just returned is late too (C-STATIC-16).
-WhoeverIsPendingIsOverdue(g) == g.pendingSync
+\* For OverdueMembers: a member that has just returned is late too (C-STATIC-16).
+EveryPendingMemberIsOverdue(g) == g.pendingSync
 
 \* For SessionExpired: a member is removed without a rebalance (C-TMR-07).
-SessionExpiresSilently(g, id) ==
-  World(Remove([g EXCEPT !.sessionTimers = @ \ {id}], {id}))
+SessionExpiresWithoutRebalance(g, id) ==
+  Outcome(Remove([g EXCEPT !.sessionTimers = @ \ {id}], {id}))
 
 \* For Unloaded: open replacements are undone first (C-STATIC-06), although the
 \* member may be in a later generation by then and wait for another answer.
-UnloadedAfterUndoing(g) ==
+UnloadedAfterRollback(g) ==
   LET open == {unreplicated[i] : i \in 1..Len(unreplicated)}
       Replaced(m) == \E e \in open : e.memberId = m
       Later(m)    == \E e \in open : /\ e.memberId = m
@@ -106,11 +107,11 @@ UnloadedAfterUndoing(g) ==
       ToJoin(m) == JoinError(JoinOf(m), "NOT_COORDINATOR", "")
       ToSync(m) == SyncReply(SyncOf(m), IF Replaced(m) THEN "FENCED_INSTANCE_ID"
                                         ELSE "NOT_COORDINATOR", {})
-  IN ReplyAll(ReplyAll(World(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
+  IN ReplyAll(ReplyAll(Outcome(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
 
 \* For Surviving: replicated records may be lost with the others.
-SurvivesOnlyIfOpen(k) == IF k = 0 THEN FirstRecord ELSE unreplicated[k].record
+ReplicatedStateIsLost(k) == IF k = 0 THEN FirstRecord ELSE unreplicated[k].record
 
-\* For Expecting: a client never stops waiting (K-ERR-13).
-AlwaysExpecting(c) == TRUE
+\* For ExpectsAnswer: a client never stops waiting (K-ERR-13).
+AlwaysExpectsAnswer(c) == TRUE
 =============================================================================

@@ -6,11 +6,11 @@
 EXTENDS MCOffsets
 
 \* For IsCurrent: any former member may commit (O-COMMIT-25, 32).
-WhateverItsEpoch(r) == TRUE
+AnyRequestIsCurrent(r) == TRUE
 
 \* For IsInTransaction: a late commit of a finished transaction is written as if
 \* the transaction were open (before KIP-890).
-WhateverItsTransaction(r) == TRUE
+AnyRequestIsInTransaction(r) == TRUE
 
 \* For Visible: the last written offset, pending or not (O-FETCH-07).
 LastWritten(q) == IF q = << >> THEN Missing ELSE q[Len(q)]
@@ -20,31 +20,31 @@ LastWritten(q) == IF q = << >> THEN Missing ELSE q[Len(q)]
 NeverUnstable(q) == FALSE
 
 \* For AfterAbortMarker: an abort leaks.
-AfterAnyMarker(q, h) == AfterCommitMarker(q, h)
+AbortMarkerCommits(q, h) == AfterCommitMarker(q, h)
 
 \* For Overtaken: the end of a transaction counts as the time of its commits.
 NeverOvertaken(q, i) == FALSE
 
 \* For MayExpire: a pending offset expires too (O-EXP-11).
-ExpiresAnyway(q) == TRUE
+AlwaysMayExpire(q) == TRUE
 
-\* For AtOnce: a commit is answered before it is replicated (F-RT-04).
-BeforeReplication(answers) == answers
+\* For SentAtOnce: a commit is answered before it is replicated (F-RT-04).
+AnsweredBeforeReplication(answers) == answers
 
-\* For MarkerIsOut: a marker is not requested again after a fault.
-NotAskedForAgain(h) ==
+\* For MarkerIsInFlight: a marker is not requested again after a fault.
+MarkerIsNotRetried(h) ==
   \/ \E i \in 1..Len(unreplicated) : h \in unreplicated[i].ends
   \/ faultsLeft < Faults
 
-\* For Keeps: a member that missed a decision keeps its positions (N-TR-06).
-KeepsWhatItIsGranted(h) == lease[h].things \cap grant[h]
+\* For KeptPartitions: a member that missed a decision keeps its positions (N-TR-06).
+KeepsGrantedPartitions(h) == lease[h].resources \cap grant[h]
 
-\* For Newly: a lease of the decision and of everything held before.
-KeepsTheOldToo(h) ==
-  [lease EXCEPT ![h] = [epoch |-> epoch, things |-> @.things \cup grant[h]]]
+\* For NewLease: a lease of the decision and of everything held before.
+KeepsOldLease(h) ==
+  [lease EXCEPT ![h] = [epoch |-> epoch, resources |-> @.resources \cup grant[h]]]
 
 \* For Loaded: a new coordinator starts without offsets (F-LOAD-01).
-LoadsOpenBatchesOnly(k) == IF k = 0 THEN NoOffsets ELSE unreplicated[k].store
+LoadsOnlyOpenBatches(k) == IF k = 0 THEN NoOffsets ELSE unreplicated[k].store
 
 \* For IsAbandoned: a transaction without a producer stays open.
 NeverAbandoned(h) == FALSE

@@ -11,7 +11,7 @@ TwoHolders == {"h1", "h2"}
 OneHolder  == {"h1"}
 First      == {"h1"}
 Second     == {"h2"}
-Nobody     == {}
+NoHolder     == {}
 
 (***************************************************************************)
 (* Partitions. Risk of one: a transaction over two of them.                *)
@@ -22,29 +22,29 @@ TwoParts == {"p1", "p2"}
 (***************************************************************************)
 (* Decisions. With one partition: one member has it, the other, or none.   *)
 (***************************************************************************)
-AllToOne == {[h1 |-> {"p1"}, h2 |-> {}], [h1 |-> {}, h2 |-> {"p1"}]}
-OrNobody == AllToOne \cup {[h1 |-> {}, h2 |-> {}]}
+OneOwner == {[h1 |-> {"p1"}, h2 |-> {}], [h1 |-> {}, h2 |-> {"p1"}]}
+OneOwnerOrNone == OneOwner \cup {[h1 |-> {}, h2 |-> {}]}
 Alone    == {[h1 |-> {"p1"}]}
 Spread   == {[h1 |-> {"p1", "p2"}, h2 |-> {}], [h1 |-> {"p1"}, h2 |-> {"p2"}]}
 
 (***************************************************************************)
 (* The faults that the environment may cause.                              *)
 (***************************************************************************)
-DecidesOnly == {"GroupDecides"}
+DecisionsOnly == {"GroupDecides"}
 
-WhatMembersDo == {"MemberGivesUp", "MemberRestarts"}
+MemberFaults == {"MemberGivesUp", "MemberRestarts"}
 
-WhatBefallsOffsets == {"OffsetIsDeleted", "OffsetExpires"}
+OffsetFaults == {"OffsetIsDeleted", "OffsetExpires"}
 
-GivesUp == DecidesOnly \cup {"MemberGivesUp"}
+DecisionsAndGiveUps == DecisionsOnly \cup {"MemberGivesUp"}
 
-RestartsOnly == DecidesOnly \cup {"MemberRestarts"}
+DecisionsAndRestarts == DecisionsOnly \cup {"MemberRestarts"}
 
-FailsOver == DecidesOnly \cup {"CoordinatorFailsOver"}
+DecisionsAndFailOvers == DecisionsOnly \cup {"CoordinatorFailsOver"}
 
-TimesOut == DecidesOnly \cup {"TransactionTimesOut"}
+DecisionsAndTimeOuts == DecisionsOnly \cup {"TransactionTimesOut"}
 
-Everything == DecidesOnly \cup WhatMembersDo \cup WhatBefallsOffsets \cup
+AllFaults == DecisionsOnly \cup MemberFaults \cup OffsetFaults \cup
   {"CoordinatorFailsOver", "TransactionTimesOut"}
 
 -----------------------------------------------------------------------------
@@ -54,13 +54,13 @@ Everything == DecidesOnly \cup WhatMembersDo \cup WhatBefallsOffsets \cup
 (***************************************************************************)
 
 \* An owner continues where another one has stopped.
-NobodyIsToldAnOffset == \A y \in replies : y.api = "Fetch" => y.entry.offset = 0
+NoCommittedOffsetIsEverFetched == \A y \in replies : y.api = "Fetch" => y.entry.offset = 0
 
 \* A fetch waits for a transaction to end.
-NoFetchFindsAPendingOffset ==
+NoFetchEverFindsAPendingOffset ==
   \A r \in requests : r.api = "Fetch" => ~IsPending(Newest[r.part])
 
 \* A commit is refused, since its member is out of date.
-NoCommitIsRefused ==
+NoCommitIsEverRejected ==
   \A y \in replies : y.api = "Commit" => y.error # "STALE_MEMBER_EPOCH"
 =============================================================================

@@ -7,26 +7,26 @@
 EXTENDS Ownership
 
 TwoHolders == {"h1", "h2"}
-TwoThings  == {"p1", "p2"}
+TwoResources  == {"p1", "p2"}
 FewEpochs  == 0..2
 
 \* The same next-state relation, with sets that TLC can enumerate.
 BoundedDecide ==
-  \E e \in FewEpochs, g \in [Holders -> SUBSET Things] :
+  \E e \in FewEpochs, g \in [Holders -> SUBSET Resources] :
     /\ e > epoch
     /\ Disjoint(g)
     /\ epoch' = e
     /\ grant' = g
-    /\ leases' \in SUBSET (leases \cup Entitled(e, g))
+    /\ leases' \in SUBSET (leases \cup GrantedLeases(e, g))
 
-BoundedNext == BoundedDecide \/ Serve
+BoundedNext == BoundedDecide \/ ChangeLeases
 BoundedSpec == Init /\ [][BoundedNext]_ownership
 
 -----------------------------------------------------------------------------
-\* For Disjoint: one thing may be granted twice.
-GrantsAnything(g) == TRUE
+\* For Disjoint: one resource may be granted twice.
+AnyGrant(g) == TRUE
 
 \* For MayCommit: a lease of any epoch passes.
 MayCommitWithAnyLease(h, t) ==
-  \E l \in leases : l.holder = h /\ t \in l.things
+  \E l \in leases : l.holder = h /\ t \in l.resources
 =============================================================================

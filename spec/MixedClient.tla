@@ -15,7 +15,7 @@ AfterClassicError(p, error) ==
 \* The answer to a JoinGroup; after NONE the client sends SyncGroup.
 AfterJoinReply(p, y) ==
   CASE y.error = "NONE"               -> ClassicMember!AfterJoin(p, y)
-    [] y.error = "MEMBER_ID_REQUIRED" -> ClassicMember!AfterIdGiven(p, y.memberId)
+    [] y.error = "MEMBER_ID_REQUIRED" -> ClassicMember!AfterMemberIdRequired(p, y.memberId)
     [] OTHER                          -> AfterClassicError(p, y.error)
 
 AfterSyncReply(p, y) ==
@@ -25,7 +25,7 @@ AfterSyncReply(p, y) ==
 \* The client tries again if the group may be converted later, and stops if it
 \* is not a consumer group (N-ERR-03, N-ERR-05).
 AfterHeartbeatReply(p, y) ==
-  CASE y.error = "COORDINATOR_LOAD_IN_PROGRESS" -> ConsumerMember!AfterSilence(p)
+  CASE y.error = "COORDINATOR_LOAD_IN_PROGRESS" -> ConsumerMember!AfterNoAnswer(p)
     [] y.error \in {"GROUP_ID_NOT_FOUND", "UNKNOWN_SERVER_ERROR"}
                                                 -> ConsumerMember!Ended("stopped")
     [] OTHER                                    -> ConsumerMember!AfterReply(p, y)

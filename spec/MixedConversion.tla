@@ -1,8 +1,8 @@
 --------------------------- MODULE MixedConversion --------------------------
 (***************************************************************************)
 (* From a classic group to a consumer group and back (9.2, 9.5), as        *)
-(* functions from a world to a world. A world is what one event has done   *)
-(* so far:                                                                 *)
+(* functions from an outcome to an outcome. An outcome is what one event   *)
+(* has done so far:                                                        *)
 (*    g    the group                                                       *)
 (*    out  the replies sent                                                *)
 (*    app  the classic records replicated                                  *)
@@ -10,7 +10,7 @@
 (***************************************************************************)
 EXTENDS MixedTypes
 
-World(g) == [g |-> g, out |-> {}, app |-> << >>]
+Outcome(g) == [g |-> g, out |-> {}, app |-> << >>]
 
 Reply(w, to, y) == IF to \in Clients THEN [w EXCEPT !.out = @ \cup {y}] ELSE w
 
@@ -26,7 +26,7 @@ Replicated(v, app) ==
 
 Records(app) == [i \in 1..Len(app) |-> app[i].record]
 
-ClassicWorld(g, v) ==
+ClassicOutcome(g, v) ==
   LET u == Replicated([g |-> v.g, out |-> v.out], v.app)
   IN [g |-> [g EXCEPT !.classic = u.g], out |-> u.out, app |-> Records(v.app)]
 
@@ -44,15 +44,15 @@ MayUpgrade == Policy \in {"bidirectional", "upgrade"}
 HasNoProtocol(g) == g.initial /\ DOMAIN g.members # {}
 
 \* Every parked request is answered REBALANCE_IN_PROGRESS (X-UP-03).
-Released(g) ==
+AnswerParkedRequests(g) ==
   LET M == DOMAIN g.members
-      Free == [g EXCEPT !.members = [m \in M |->
-                 [@[m] EXCEPT !.awaitingJoin = "no", !.awaitingSync = "no"]]]
+      Unparked == [g EXCEPT !.members = [m \in M |->
+                     [@[m] EXCEPT !.awaitingJoin = "no", !.awaitingSync = "no"]]]
       JoinOf(m) == g.members[m].awaitingJoin
       SyncOf(m) == g.members[m].awaitingSync
       ToJoin(m) == Classic!JoinError(JoinOf(m), "REBALANCE_IN_PROGRESS", "")
       ToSync(m) == Classic!SyncReply(SyncOf(m), "REBALANCE_IN_PROGRESS", {})
-  IN Classic!ReplyAll(Classic!ReplyAll(Classic!World(Free), M, JoinOf, ToJoin),
+  IN Classic!ReplyAll(Classic!ReplyAll(Classic!Outcome(Unparked), M, JoinOf, ToJoin),
                       M, SyncOf, ToSync)
 
 \* The epochs start from the generation (X-UP-04).
@@ -61,48 +61,48 @@ UpgradedEpoch(g) == g.generationId
 \* The claim of n to p takes precedence over that of m: it has a newer
 \* generation, or the same one and n comes first.
 ClaimsBefore(g, n, m, p) ==
-  LET its  == g.members[n].metadata
+  LET other  == g.members[n].metadata
       mine == g.members[m].metadata
-  IN /\ p \in its.owned
-     /\ \/ its.generation > mine.generation
-        \/ its.generation = mine.generation /\ Classic!First({m, n}) = n
+  IN /\ p \in other.owned
+     /\ \/ other.generation > mine.generation
+        \/ other.generation = mine.generation /\ Classic!First({m, n}) = n
 
 \* Partitions that m may still own beyond its assignment (X-UP-05 fixed). The
 \* assignment lacks what m is about to give up in a cooperative rebalance, and
 \* C-JOIN-42 blanks it.
-TakenOver(g, m) ==
+ValidClaims(g, m) ==
   {p \in g.members[m].metadata.owned :
      \A n \in DOMAIN g.members \ {m} :
        p \notin g.members[n].assignment /\ ~ClaimsBefore(g, n, m, p)}
 
 \* Which members are converted, and with which partitions (X-UP-05). An
 \* assignment of zero bytes counts as nothing (X-UP-06).
-Converted(g) == DOMAIN g.members
-Brought(g, m) ==
+ConvertedMembers(g) == DOMAIN g.members
+ConvertedPartitions(g, m) ==
   g.members[m].assignment \cup
-  IF fault_upgrade_overlooks_owned THEN {} ELSE TakenOver(g, m)
+  IF fault_upgrade_overlooks_owned THEN {} ELSE ValidClaims(g, m)
 
 \* The members whose session timers are started: all (X-UP-08).
-TimersOf(M) == M
+StartedSessionTimers(M) == M
 
 \* A converted member is STABLE at the generation (X-UP-05).
 ConvertedMember(g, m) ==
   [instanceId |-> g.members[m].instanceId, epoch |-> UpgradedEpoch(g),
    previousEpoch |-> UpgradedEpoch(g), state |-> "STABLE",
-   assigned |-> [p \in Brought(g, m) |-> UpgradedEpoch(g)],
+   assigned |-> [p \in ConvertedPartitions(g, m) |-> UpgradedEpoch(g)],
    revoking |-> << >>]
 
 \* The consumer group after an upgrade (X-UP-04, X-UP-05, X-UP-08).
 Upgraded(g) ==
-  LET M == Converted(g)
+  LET M == ConvertedMembers(g)
       S == {g.members[m].instanceId : m \in M} \ {""}
   IN ConsumerGroup(
        [groupEpoch |-> UpgradedEpoch(g), assignmentEpoch |-> UpgradedEpoch(g),
         hashed |-> Size,
         members |-> [m \in M |-> ConvertedMember(g, m)],
-        target |-> [m \in M |-> Brought(g, m)],
+        target |-> [m \in M |-> ConvertedPartitions(g, m)],
         instances |-> [i \in S |-> CHOOSE m \in M : g.members[m].instanceId = i],
-        rebalanceTimers |-> << >>, sessionTimers |-> TimersOf(M), blocked |-> FALSE],
+        rebalanceTimers |-> << >>, sessionTimers |-> StartedSessionTimers(M), blocked |-> FALSE],
        [m \in M |-> g.members[m].metadata])
 
 -----------------------------------------------------------------------------
@@ -128,7 +128,7 @@ HasItsTarget(h, m) ==
 
 \* Some member of M lacks its target, and would never learn of it if the classic
 \* group were Stable at once (X-DOWN-22 fixed).
-Owes(h, M) == ~fault_downgrade_owes /\ \E m \in M : ~HasItsTarget(h, m)
+OwesPartitions(h, M) == ~fault_downgrade_owes /\ \E m \in M : ~HasItsTarget(h, m)
 
 \* A member keeps what it holds. In Kafka it is assigned its target, whatever it
 \* holds (X-DOWN-04).
@@ -144,7 +144,7 @@ ClassicMemberOf(g, m) ==
    isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]
 
 \* The classic group of the members M (X-DOWN-03, X-DOWN-05).
-Stable(g, M, generation) ==
+StableClassicGroup(g, M, generation) ==
   [Classic!EmptyGroup EXCEPT
      !.state = "Stable", !.generationId = generation, !.leader = Classic!First(M),
      !.members = [m \in M |-> ClassicMemberOf(g, m)],
@@ -152,31 +152,31 @@ Stable(g, M, generation) ==
 
 \* Which timers of the consumer group stay armed: none, unless Kafka's fault is
 \* on (X-DOWN-06, X-DOWN-33).
-LeftTimers(timers) == IF fault_downgrade_leaves_timers THEN timers ELSE {}
+RemainingTimers(timers) == IF fault_downgrade_leaves_timers THEN timers ELSE {}
 
 \* The group is replaced (X-DOWN-02). stable is the classic group in the log, w
-\* the world that it leads to.
+\* the outcome that it leads to.
 Downgraded(g, stable, w) ==
-  LET v == ClassicWorld([ClassicGroup(stable) EXCEPT
-                           !.joinTimers = LeftTimers(g.joinTimers),
-                           !.syncTimers = LeftTimers(g.syncTimers)], w)
+  LET v == ClassicOutcome([ClassicGroup(stable) EXCEPT
+                             !.joinTimers = RemainingTimers(g.joinTimers),
+                             !.syncTimers = RemainingTimers(g.syncTimers)], w)
   IN [v EXCEPT !.app = <<Classic!RecordOf(stable)>> \o @]
 
 \* The members that stay when L go (X-DOWN-01), and the generation (X-DOWN-03).
-Rest(g, L) == DOMAIN g.consumer.members \ L
+RemainingMembers(g, L) == DOMAIN g.consumer.members \ L
 DowngradedEpoch(g) == g.consumer.groupEpoch
 
 \* A rebalance distributes the partitions of the others again (X-DOWN-06).
-Redistributed(stable) == Classic!PrepareRebalance(Classic!World(stable))
+RebalanceAfterDowngrade(stable) == Classic!PrepareRebalance(Classic!Outcome(stable))
 
-DowngradedWithout(g, L) ==
-  LET stable == Stable(g, Rest(g, L), DowngradedEpoch(g))
-  IN Downgraded(g, stable, Redistributed(stable))
+DowngradeWithout(g, L) ==
+  LET stable == StableClassicGroup(g, RemainingMembers(g, L), DowngradedEpoch(g))
+  IN Downgraded(g, stable, RebalanceAfterDowngrade(stable))
 
 \* Member m goes, whichever protocol it speaks (M-LEAVE-03, X-LEAVE-03..05).
-Gone(g, m) ==
-  IF Downgrades(g, {m}, 0) THEN DowngradedWithout(g, {m})
-  ELSE World([g EXCEPT !.consumer = Consumer!Fenced(@, m, Size),
-                       !.subscriptions = Without(@, {m}),
-                       !.joinTimers = @ \ {m}, !.syncTimers = @ \ {m}])
+RemoveMember(g, m) ==
+  IF Downgrades(g, {m}, 0) THEN DowngradeWithout(g, {m})
+  ELSE Outcome([g EXCEPT !.consumer = Consumer!Fenced(@, m, Size),
+                         !.subscriptions = Without(@, {m}),
+                         !.joinTimers = @ \ {m}, !.syncTimers = @ \ {m}])
 =============================================================================

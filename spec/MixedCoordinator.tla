@@ -27,28 +27,28 @@ NewConsumerGroup(g) ==
 \* The consumer group that the heartbeat finds: an empty classic group is
 \* replaced by a new one (M-VAL-22); one with members is converted first
 \* (X-UP-01).
-Grounds(g, r) ==
+GroupForHeartbeat(g, r) ==
   CASE g.protocol = "consumer" -> g
     [] g.classic.state = "Empty" -> ConsumerGroup(NewConsumerGroup(g.classic), << >>)
     [] OTHER -> Upgraded(g.classic)
 
-Converts(g) == g.protocol = "classic" /\ g.classic.state # "Empty"
+UpgradesGroup(g) == g.protocol = "classic" /\ g.classic.state # "Empty"
 
 \* An upgrade always bumps, once (X-UP-15 fixed).
-Rebumped(g, h) ==
-  IF Converts(g) /\ ~fault_upgrade_without_bump
+BumpAfterUpgrade(g, h) ==
+  IF UpgradesGroup(g) /\ ~fault_upgrade_without_bump
      /\ h.groupEpoch = Upgraded(g.classic).consumer.groupEpoch
   THEN [h EXCEPT !.groupEpoch = @ + 1] ELSE h
 
 \* The consumer group just before reconciliation, except for the target.
-HeartbeatPlaced(g, r) ==
-  LET grounds == Grounds(g, r)
-      verdict == HeartbeatVerdict(grounds, r)
-  IN Rebumped(g, Consumer!Placed(grounds.consumer, r, verdict, Size))
+HeartbeatApplied(g, r) ==
+  LET found == GroupForHeartbeat(g, r)
+      verdict == HeartbeatVerdict(found, r)
+  IN BumpAfterUpgrade(g, Consumer!ApplyVerdict(found.consumer, r, verdict, Size))
 
 \* The error if the group does not take heartbeats, or "" (X-UP-02, X-UP-07,
 \* M-VAL-24).
-HeartbeatRefusal(g, r) ==
+GroupError(g, r) ==
   CASE g.protocol = "consumer" -> ""
     [] r.epoch # 0 -> "GROUP_ID_NOT_FOUND"
     [] g.classic.state = "Empty" -> ""
@@ -58,55 +58,58 @@ HeartbeatRefusal(g, r) ==
          ELSE "COORDINATOR_LOAD_IN_PROGRESS"
     [] OTHER -> ""
 
-TargetsOf(h) == IF Consumer!Computes(h) THEN Consumer!Targets(h, Size) ELSE {<< >>}
+TargetsOf(h) == IF Consumer!MustComputeTarget(h) THEN Consumer!Targets(h, Size) ELSE {<< >>}
 
 HeartbeatTargets(g, r) ==
-  IF HeartbeatRefusal(g, r) # ""
-     \/ HeartbeatVerdict(Grounds(g, r), r) \in Consumer!Errors
-  THEN {<< >>} ELSE TargetsOf(HeartbeatPlaced(g, r))
+  IF GroupError(g, r) # ""
+     \/ HeartbeatVerdict(GroupForHeartbeat(g, r), r) \in Consumer!Errors
+  THEN {<< >>} ELSE TargetsOf(HeartbeatApplied(g, r))
 
 \* Join and sync timers end with the member, or when it changes its protocol
 \* (M-STATIC-10): they would find no member.
-Tidy(g) ==
+WithoutOldTimers(g) ==
   [g EXCEPT !.joinTimers = @ \cap DOMAIN g.subscriptions,
             !.syncTimers = @ \cap DOMAIN g.subscriptions]
 
 \* The answers that an upgrade releases, and the group without them.
-ReleasedBy(g) == IF Converts(g) THEN Released(g.classic) ELSE Classic!World(g.classic)
+AnswerParkedOnUpgrade(g) ==
+  IF UpgradesGroup(g) THEN AnswerParkedRequests(g.classic) ELSE Classic!Outcome(g.classic)
 
-RefusedHeartbeat(g, error) ==
+RejectHeartbeat(g, error) ==
   LET early == /\ fault_upgrade_answers_before_checks
                /\ error \in {"UNKNOWN_SERVER_ERROR", "COORDINATOR_LOAD_IN_PROGRESS"}
-      freed == ReleasedBy(g)
-  IN [w |-> IF early THEN [World([g EXCEPT !.classic = freed.g]) EXCEPT !.out = freed.out]
-            ELSE World(g),
+      answered == AnswerParkedOnUpgrade(g)
+  IN [w |-> IF early THEN [Outcome([g EXCEPT !.classic = answered.g]) EXCEPT !.out = answered.out]
+            ELSE Outcome(g),
       y |-> Consumer!Error(error)]
 
 \* A heartbeat r and its answer (M-HB-01..11, X-UP-03..11).
-GetHeartbeat(g, r, T) ==
-  LET grounds == Grounds(g, r)
-      verdict == HeartbeatVerdict(grounds, r)
-      after == Consumer!BeatFrom(HeartbeatPlaced(g, r), r, verdict, T)
-      there == DOMAIN after.g.members
-      joined == [grounds EXCEPT
+HandleHeartbeat(g, r, T) ==
+  LET found == GroupForHeartbeat(g, r)
+      verdict == HeartbeatVerdict(found, r)
+      after == Consumer!FinishHeartbeat(HeartbeatApplied(g, r), r, verdict, T)
+      present == DOMAIN after.g.members
+      joined == [found EXCEPT
                    !.consumer = after.g,
-                   !.subscriptions = [m \in (DOMAIN @ \cap there) \ {r.memberId} |-> @[m]],
+                   !.subscriptions = [m \in (DOMAIN @ \cap present) \ {r.memberId} |-> @[m]],
                    !.joinTimers = g.joinTimers, !.syncTimers = g.syncTimers]
-  IN IF HeartbeatRefusal(g, r) # ""
-     THEN RefusedHeartbeat(g, HeartbeatRefusal(g, r))
+  IN IF GroupError(g, r) # ""
+     THEN RejectHeartbeat(g, GroupError(g, r))
      ELSE IF verdict \in Consumer!Errors
-     THEN [w |-> World(g), y |-> Consumer!Error(verdict)]
-     ELSE [w |-> [World(Tidy(joined)) EXCEPT !.out = ReleasedBy(g).out], y |-> after.y]
+     THEN [w |-> Outcome(g), y |-> Consumer!Error(verdict)]
+     ELSE [w |-> [Outcome(WithoutOldTimers(joined)) EXCEPT
+                    !.out = AnswerParkedOnUpgrade(g).out],
+           y |-> after.y]
 
 \* A leave heartbeat (M-LEAVE-02..05), for whose answer no client waits.
-GetLeave(g, r) ==
+HandleLeave(g, r) ==
   LET holder == IF r.instanceId = "" THEN r.memberId
                 ELSE IF r.instanceId \in DOMAIN g.consumer.instances
                 THEN g.consumer.instances[r.instanceId] ELSE ""
-  IN CASE g.protocol = "classic" -> World(g)              \* refused (M-VAL-24)
-       [] holder # r.memberId \/ holder \notin DOMAIN g.consumer.members -> World(g)
-       [] r.epoch = -2 -> World([g EXCEPT !.consumer = Consumer!Away(@, holder)])
-       [] OTHER -> Gone(g, holder)
+  IN CASE g.protocol = "classic" -> Outcome(g)              \* refused (M-VAL-24)
+       [] holder # r.memberId \/ holder \notin DOMAIN g.consumer.members -> Outcome(g)
+       [] r.epoch = -2 -> Outcome([g EXCEPT !.consumer = Consumer!OnTemporaryLeave(@, holder)])
+       [] OTHER -> RemoveMember(g, holder)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -125,11 +128,11 @@ MissedAnAnswer(m, metadata) ==
 (* generation; without one, its claims must be the member's.               *)
 (***************************************************************************)
 JoinsInStep(h, id, metadata) ==
-  LET there == id \in DOMAIN h.members
-  IN \/ there /\ metadata.generation = h.members[id].epoch
-     \/ there /\ MissedAnAnswer(h.members[id], metadata)
+  LET present == id \in DOMAIN h.members
+  IN \/ present /\ metadata.generation = h.members[id].epoch
+     \/ present /\ MissedAnAnswer(h.members[id], metadata)
      \/ /\ metadata.generation = -1
-        /\ metadata.owned \subseteq IF there THEN Consumer!Holding(h.members[id]) ELSE {}
+        /\ metadata.owned \subseteq IF present THEN Consumer!Holding(h.members[id]) ELSE {}
 
 IsOutOfStep(g, id, metadata) ==
   ~fault_join_generation_ignored /\ id # "" /\ ~JoinsInStep(g.consumer, id, metadata)
@@ -148,26 +151,26 @@ JoinVerdict(g, id, inst, metadata) ==
        [] OTHER -> IF id \in DOMAIN g.consumer.members THEN "known" ELSE "new"
 
 \* A partition that is not listed is given up (X-JOIN-11).
-SaidToBeOwned(metadata) == metadata.owned
+ReportedOwned(metadata) == metadata.owned
 
 \* The list of a member that has missed an answer confirms nothing (M-REC-18).
-TellsOwned(h, id, metadata) ==
+IncludesOwned(h, id, metadata) ==
   \/ fault_join_generation_ignored
   \/ id \notin DOMAIN h.members
   \/ ~MissedAnAnswer(h.members[id], metadata)
 
 \* The join, written as a heartbeat (X-JOIN-10, 11). Its epoch has been checked
 \* already, or is not checked at all (X-JOIN-12).
-Said(g, id, inst, metadata) ==
-  LET tells == TellsOwned(g.consumer, id, metadata)
-  IN [memberId |-> id, instanceId |-> inst, epoch |-> -1, tellsOwned |-> tells,
-      owned |-> IF tells THEN SaidToBeOwned(metadata) ELSE {}, full |-> TRUE]
+JoinAsHeartbeat(g, id, inst, metadata) ==
+  LET includes == IncludesOwned(g.consumer, id, metadata)
+  IN [memberId |-> id, instanceId |-> inst, epoch |-> -1, includesOwned |-> includes,
+      owned |-> IF includes THEN ReportedOwned(metadata) ELSE {}, full |-> TRUE]
 
 \* The request, with the id of its member filled in.
-Asked(g, r, inst, fresh) ==
-  Said(g, IF r.memberId = "" THEN fresh ELSE r.memberId, inst, r.metadata)
+RequestAsHeartbeat(g, r, inst, fresh) ==
+  JoinAsHeartbeat(g, IF r.memberId = "" THEN fresh ELSE r.memberId, inst, r.metadata)
 
-VerdictOf(g, r, inst) == JoinVerdict(g, r.memberId, inst, r.metadata)
+RequestVerdict(g, r, inst) == JoinVerdict(g, r.memberId, inst, r.metadata)
 
 \* The replaced member was the last one that speaks the consumer protocol
 \* (X-DOWN-20).
@@ -176,37 +179,38 @@ JoinDowngrades(g, inst) ==
   /\ g.consumer.instances[inst] \notin DOMAIN g.subscriptions
   /\ Downgrades(g, {g.consumer.instances[inst]}, 1)
 
-JoinPlaced(g, r, inst, fresh) ==
-  Consumer!Placed(g.consumer, Asked(g, r, inst, fresh), VerdictOf(g, r, inst), Size)
+JoinApplied(g, r, inst, fresh) ==
+  Consumer!ApplyVerdict(g.consumer, RequestAsHeartbeat(g, r, inst, fresh),
+                        RequestVerdict(g, r, inst), Size)
 
 \* The targets that the assignor may choose. It is not asked if the join is
 \* refused or downgrades the group.
 JoinTargets(g, r, inst, fresh) ==
   IF \/ g.protocol = "classic" \/ DOMAIN g.consumer.members = {}
-     \/ VerdictOf(g, r, inst) \in JoinErrors \cup {"id required"}
+     \/ RequestVerdict(g, r, inst) \in JoinErrors \cup {"id required"}
      \/ JoinDowngrades(g, inst)
-  THEN {<< >>} ELSE TargetsOf(JoinPlaced(g, r, inst, fresh))
+  THEN {<< >>} ELSE TargetsOf(JoinApplied(g, r, inst, fresh))
 
 \* The answer: the member epoch as generation, no leader, no members
 \* (X-JOIN-15).
-JoinedAt(c, id, epoch) ==
+JoinAnswer(c, id, epoch) ==
   [api |-> "JoinGroup", to |-> c, error |-> "NONE", memberId |-> id,
    generation |-> epoch, leader |-> "", skipAssignment |-> FALSE, members |-> {}]
 
 \* A join that stays in the consumer group (X-JOIN-10..20). Classic members have
 \* no rebalance timer (X-JOIN-21).
-Joined(g, r, inst, fresh, T) ==
-  LET said == Asked(g, r, inst, fresh)
-      id == said.memberId
-      placed == JoinPlaced(g, r, inst, fresh)
-      after == Consumer!BeatFrom(placed, said, VerdictOf(g, r, inst), T)
-      there == DOMAIN after.g.members
-      subscribed == Put([m \in DOMAIN g.subscriptions \cap there |-> g.subscriptions[m]],
+JoinConsumerGroup(g, r, inst, fresh, T) ==
+  LET heartbeat == RequestAsHeartbeat(g, r, inst, fresh)
+      id == heartbeat.memberId
+      applied == JoinApplied(g, r, inst, fresh)
+      after == Consumer!FinishHeartbeat(applied, heartbeat, RequestVerdict(g, r, inst), T)
+      present == DOMAIN after.g.members
+      subscribed == Put([m \in DOMAIN g.subscriptions \cap present |-> g.subscriptions[m]],
                         id, r.metadata)
-      h == [g EXCEPT !.consumer = [after.g EXCEPT !.rebalanceTimers = placed.rebalanceTimers],
+      h == [g EXCEPT !.consumer = [after.g EXCEPT !.rebalanceTimers = applied.rebalanceTimers],
                      !.subscriptions = subscribed,
                      !.joinTimers = @ \ {id}, !.syncTimers = @ \cup {id}]
-  IN Reply(World(Tidy(h)), Classic!Caller(r), JoinedAt(r.from, id, after.y.epoch))
+  IN Reply(Outcome(WithoutOldTimers(h)), Classic!Caller(r), JoinAnswer(r.from, id, after.y.epoch))
 
 (***************************************************************************)
 (* A join that downgrades the group (X-DOWN-20..24). The joiner gets what  *)
@@ -215,50 +219,50 @@ Joined(g, r, inst, fresh, T) ==
 (* member epoch, and starts from the generation before the request; the    *)
 (* intended protocol parks it.                                             *)
 (***************************************************************************)
-JoinedAsLast(g, r, inst, fresh) ==
-  LET said == Asked(g, r, inst, fresh)
-      id == said.memberId
-      placed == JoinPlaced(g, r, inst, fresh)
-      behind == \/ placed.assignmentEpoch < placed.groupEpoch   \* (X-DOWN-22)
-                \/ Owes(placed, DOMAIN placed.members \ {id})
-      after == Consumer!BeatFrom(placed, said, VerdictOf(g, r, inst), << >>)
-      epoch == IF behind THEN placed.members[id].epoch ELSE after.y.epoch
-      M == DOMAIN placed.members
-      h == [g EXCEPT !.consumer = IF behind THEN placed ELSE after.g,
+JoinAndDowngrade(g, r, inst, fresh) ==
+  LET heartbeat == RequestAsHeartbeat(g, r, inst, fresh)
+      id == heartbeat.memberId
+      applied == JoinApplied(g, r, inst, fresh)
+      behind == \/ applied.assignmentEpoch < applied.groupEpoch   \* (X-DOWN-22)
+                \/ OwesPartitions(applied, DOMAIN applied.members \ {id})
+      after == Consumer!FinishHeartbeat(applied, heartbeat, RequestVerdict(g, r, inst), << >>)
+      epoch == IF behind THEN applied.members[id].epoch ELSE after.y.epoch
+      M == DOMAIN applied.members
+      h == [g EXCEPT !.consumer = IF behind THEN applied ELSE after.g,
                      !.subscriptions = Put([m \in DOMAIN @ \cap M |-> @[m]], id, r.metadata),
                      !.joinTimers = @ \ {id}]
-      stable == Stable(h, M, IF fault_downgrade_loses_bump THEN g.consumer.groupEpoch
-                             ELSE placed.groupEpoch)
+      stable == StableClassicGroup(h, M, IF fault_downgrade_loses_bump THEN g.consumer.groupEpoch
+                                         ELSE applied.groupEpoch)
       parks == behind /\ ~fault_downgrade_loses_bump
-      start == Classic!World(IF parks THEN [stable EXCEPT !.members[id].awaitingJoin =
-                                              Classic!Caller(r)] ELSE stable)
+      start == Classic!Outcome(IF parks THEN [stable EXCEPT !.members[id].awaitingJoin =
+                                                Classic!Caller(r)] ELSE stable)
       w == Downgraded(h, stable, IF behind THEN Classic!PrepareRebalance(start) ELSE start)
-  IN IF parks THEN w ELSE Reply(w, Classic!Caller(r), JoinedAt(r.from, id, epoch))
+  IN IF parks THEN w ELSE Reply(w, Classic!Caller(r), JoinAnswer(r.from, id, epoch))
 
-GetJoinToConsumer(g, r, inst, fresh, T) ==
-  LET verdict == VerdictOf(g, r, inst)
+HandleJoinToConsumerGroup(g, r, inst, fresh, T) ==
+  LET verdict == RequestVerdict(g, r, inst)
       caller == Classic!Caller(r)
   IN CASE verdict \in JoinErrors ->
-            Reply(World(g), caller, Classic!JoinError(r.from, verdict, ""))  \* (X-JOIN-26)
+            Reply(Outcome(g), caller, Classic!JoinError(r.from, verdict, ""))  \* (X-JOIN-26)
        [] verdict = "id required" ->                                         \* (X-JOIN-05)
-            Reply(World(g), caller, Classic!JoinError(r.from, "MEMBER_ID_REQUIRED", fresh))
-       [] JoinDowngrades(g, inst) -> JoinedAsLast(g, r, inst, fresh)
-       [] OTHER -> Joined(g, r, inst, fresh, T)
+            Reply(Outcome(g), caller, Classic!JoinError(r.from, "MEMBER_ID_REQUIRED", fresh))
+       [] JoinDowngrades(g, inst) -> JoinAndDowngrade(g, r, inst, fresh)
+       [] OTHER -> JoinConsumerGroup(g, r, inst, fresh, T)
 
 \* A classic group replaces an empty consumer group, and continues its count
 \* (fixed) (C-JOIN-10..12, 16).
-GetJoinToNobody(g, r, inst, fresh) ==
+HandleJoinToEmptyGroup(g, r, inst, fresh) ==
   IF r.memberId # ""
-  THEN Reply(World(g), Classic!Caller(r), Classic!JoinError(r.from, "UNKNOWN_MEMBER_ID", ""))
+  THEN Reply(Outcome(g), Classic!Caller(r), Classic!JoinError(r.from, "UNKNOWN_MEMBER_ID", ""))
   ELSE LET begin == IF fault_empty_group_counts_anew THEN 0 ELSE g.consumer.groupEpoch
            new == [NoClassicGroup EXCEPT !.generationId = begin]
-           w == ClassicWorld(ClassicGroup(new), Classic!GetJoin(new, r, inst, fresh))
+           w == ClassicOutcome(ClassicGroup(new), Classic!HandleJoin(new, r, inst, fresh))
        IN [w EXCEPT !.app = <<[Classic!FirstRecord EXCEPT !.generationId = begin]>> \o @]
 
-GetJoin(g, r, inst, fresh, T) ==
-  CASE g.protocol = "classic" -> ClassicWorld(g, Classic!GetJoin(g.classic, r, inst, fresh))
-    [] DOMAIN g.consumer.members = {} -> GetJoinToNobody(g, r, inst, fresh)
-    [] OTHER -> GetJoinToConsumer(g, r, inst, fresh, T)
+HandleJoin(g, r, inst, fresh, T) ==
+  CASE g.protocol = "classic" -> ClassicOutcome(g, Classic!HandleJoin(g.classic, r, inst, fresh))
+    [] DOMAIN g.consumer.members = {} -> HandleJoinToEmptyGroup(g, r, inst, fresh)
+    [] OTHER -> HandleJoinToConsumerGroup(g, r, inst, fresh, T)
 
 \* Whether answering r uses up a member id.
 NeedsId(g, r, inst) ==
@@ -272,7 +276,7 @@ NeedsId(g, r, inst) ==
 
 \* The error that refuses the request, or "" if it passes (X-SYNC-01, 02, 03 and
 \* X-HB-01).
-ClassicFence(g, id, inst, generation) ==
+ClassicMemberError(g, id, inst, generation) ==
   LET instances == g.consumer.instances
   IN CASE inst # "" /\ inst \notin DOMAIN instances -> "UNKNOWN_MEMBER_ID"
        [] inst # "" /\ instances[inst] # id         -> "FENCED_INSTANCE_ID"
@@ -282,64 +286,65 @@ ClassicFence(g, id, inst, generation) ==
 
 \* There is a target that m has not been reconciled with (X-SYNC-05, X-HB-03),
 \* or one would be computed if a member asked (LIV-14 fixed).
-Lags(g, m) ==
+IsBehind(g, m) ==
   LET h == g.consumer
   IN \/ h.members[m].epoch < h.assignmentEpoch
-     \/ ~fault_classic_members_starve /\ Consumer!Computes(h)
+     \/ ~fault_classic_members_starve /\ Consumer!MustComputeTarget(h)
 
 \* Other members have given up everything that m waits for (X-HB-03).
-CanHaveMore(g, m) ==
+CanGetMore(g, m) ==
   LET h == g.consumer
   IN /\ h.members[m].state = "UNRELEASED"
      /\ \A p \in Consumer!Stored(h, m) \ DOMAIN h.members[m].assigned :
-          Consumer!Unheld(h, p)
+          Consumer!IsFree(h, p)
 
 \* m has to rejoin: it lags, or must revoke, or can have more (X-HB-03,
 \* X-HB-07).
-IsToRejoin(g, m) ==
-  Lags(g, m) \/ g.consumer.members[m].state = "UNREVOKED" \/ CanHaveMore(g, m)
+MustRejoin(g, m) ==
+  IsBehind(g, m) \/ g.consumer.members[m].state = "UNREVOKED" \/ CanGetMore(g, m)
 
 \* The partitions that SyncGroup returns to a classic member: A (X-SYNC-06).
-Granted(g, m) == DOMAIN g.consumer.members[m].assigned
+SyncAssignment(g, m) == DOMAIN g.consumer.members[m].assigned
 
-\* A SyncGroup is refused, told to rejoin, or answered with A (X-SYNC-01..06).
-GetSyncToConsumer(g, r, inst) ==
+\* A SyncGroup is refused, answered with REBALANCE_IN_PROGRESS, or with A
+\* (X-SYNC-01..06).
+HandleSyncToConsumerGroup(g, r, inst) ==
   LET id == r.memberId
-      error == ClassicFence(g, id, inst, r.generation)
-      Told(h, e, a) == Reply(World(h), Classic!Caller(r), Classic!SyncReply(r.from, e, a))
-  IN CASE error # "" -> Told(g, error, {})
-       [] Lags(g, id) /\ g.consumer.members[id].state # "UNREVOKED" ->
-            Told([g EXCEPT !.joinTimers = @ \cup {id}], "REBALANCE_IN_PROGRESS", {})
+      error == ClassicMemberError(g, id, inst, r.generation)
+      Answer(h, e, a) == Reply(Outcome(h), Classic!Caller(r), Classic!SyncReply(r.from, e, a))
+  IN CASE error # "" -> Answer(g, error, {})
+       [] IsBehind(g, id) /\ g.consumer.members[id].state # "UNREVOKED" ->
+            Answer([g EXCEPT !.joinTimers = @ \cup {id}], "REBALANCE_IN_PROGRESS", {})
        [] OTHER ->
-            Told([g EXCEPT !.syncTimers = @ \ {id},
-                           !.consumer.sessionTimers = @ \cup {id}],
-                 "NONE", Granted(g, id))
+            Answer([g EXCEPT !.syncTimers = @ \ {id},
+                             !.consumer.sessionTimers = @ \cup {id}],
+                   "NONE", SyncAssignment(g, id))
 
-GetSync(g, r, inst) ==
-  IF g.protocol = "classic" THEN ClassicWorld(g, Classic!GetSync(g.classic, r, inst, << >>))
-  ELSE GetSyncToConsumer(g, r, inst)
+HandleSync(g, r, inst) ==
+  IF g.protocol = "classic" THEN ClassicOutcome(g, Classic!HandleSync(g.classic, r, inst, << >>))
+  ELSE HandleSyncToConsumerGroup(g, r, inst)
 
 \* A heartbeat of a classic client: the group afterwards, and the answer
 \* (C-HB-05..12, X-HB-01..05).
-Beaten(g, id, inst, generation) ==
+HandleClassicHeartbeat(g, id, inst, generation) ==
   LET classic == Classic!HeartbeatError(g.classic, id, inst, generation)
       known == classic \in {"NONE", "REBALANCE_IN_PROGRESS"}
-      fence == ClassicFence(g, id, inst, generation)
-      told == IsToRejoin(g, id)
+      fence == ClassicMemberError(g, id, inst, generation)
+      mustRejoin == MustRejoin(g, id)
   IN CASE g.protocol = "classic" ->
             [g |-> IF known THEN [g EXCEPT !.classic.sessionTimers = @ \cup {id}] ELSE g,
              error |-> classic]
        [] fence # "" -> [g |-> g, error |-> fence]
        [] OTHER ->
             [g |-> [g EXCEPT !.consumer.sessionTimers = @ \cup {id},
-                             !.joinTimers = IF told THEN @ \cup {id} ELSE @],
-             error |-> IF told THEN "REBALANCE_IN_PROGRESS" ELSE "NONE"]
+                             !.joinTimers = IF mustRejoin THEN @ \cup {id} ELSE @],
+             error |-> IF mustRejoin THEN "REBALANCE_IN_PROGRESS" ELSE "NONE"]
 
 \* A leave by member id (C-LEAVE-12..22, X-LEAVE-01..05).
-GetLeaveGroup(g, id) ==
-  CASE g.protocol = "classic" -> ClassicWorld(g, Classic!GetLeave(g.classic, id))
-    [] id \in DOMAIN g.consumer.members -> Gone(g, id)
-    [] OTHER -> World(g)
+HandleLeaveGroup(g, id) ==
+  CASE g.protocol = "classic" -> ClassicOutcome(g, Classic!HandleLeave(g.classic, id))
+    [] id \in DOMAIN g.consumer.members -> RemoveMember(g, id)
+    [] OTHER -> Outcome(g)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -350,27 +355,27 @@ SessionTimers(g) ==
 
 \* The session timer of m fires (C-TMR-06..09, M-TMR-01, X-TMR-01).
 SessionExpired(g, m) ==
-  IF g.protocol = "classic" THEN ClassicWorld(g, Classic!SessionExpired(g.classic, m))
-  ELSE Gone(g, m)
+  IF g.protocol = "classic" THEN ClassicOutcome(g, Classic!SessionExpired(g.classic, m))
+  ELSE RemoveMember(g, m)
 
 \* The rebalance timer fences its member only if the epoch is still that at
 \* arming (M-TMR-02).
 RebalanceExpired(g, m) ==
   IF /\ m \in DOMAIN g.consumer.members
      /\ g.consumer.members[m].epoch = g.consumer.rebalanceTimers[m]
-  THEN Gone(g, m)
-  ELSE World([g EXCEPT !.consumer.rebalanceTimers = Without(@, {m})])
+  THEN RemoveMember(g, m)
+  ELSE Outcome([g EXCEPT !.consumer.rebalanceTimers = Without(@, {m})])
 
 \* The join timer fences its member (X-TMR-02). It may also be left over from
 \* one (X-DOWN-33).
 JoinExpired(g, m) ==
-  IF m \in DOMAIN g.consumer.members THEN Gone(g, m)
-  ELSE World([g EXCEPT !.joinTimers = @ \ {m}])
+  IF m \in DOMAIN g.consumer.members THEN RemoveMember(g, m)
+  ELSE Outcome([g EXCEPT !.joinTimers = @ \ {m}])
 
 \* The sync timer fences its member (X-TMR-03).
 SyncExpired(g, m) ==
-  IF m \in DOMAIN g.consumer.members THEN Gone(g, m)
-  ELSE World([g EXCEPT !.syncTimers = @ \ {m}])
+  IF m \in DOMAIN g.consumer.members THEN RemoveMember(g, m)
+  ELSE Outcome([g EXCEPT !.syncTimers = @ \ {m}])
 
 \* The group that a new coordinator loads; join and sync timers are not restored
 \* (F-LOAD-01, X-TMR-04).

@@ -12,7 +12,7 @@ EXTENDS MixedSystem
 
 RunsClassic(c)  == classic[c].state \notin {"down", "stopped"}
 RunsConsumer(c) == consumer[c].state \notin {"down", "stopped"}
-Runs(c) == RunsClassic(c) \/ RunsConsumer(c)
+IsRunning(c) == RunsClassic(c) \/ RunsConsumer(c)
 IsDown(c) == classic[c].state = "down" /\ consumer[c].state = "down"
 
 IsConsumerGroup == group.protocol = "consumer"
@@ -22,7 +22,7 @@ IsClassicGroup  == group.protocol = "classic"
 Present == DOMAIN group.consumer.members
 Member(m) == group.consumer.members[m]
 
-IdOf(c) == IF RunsConsumer(c) THEN consumer[c].memberId ELSE classic[c].memberId
+MemberIdOf(c) == IF RunsConsumer(c) THEN consumer[c].memberId ELSE classic[c].memberId
 
 \* The partitions that the application of c believes to own. Only one of the two
 \* processes runs.
@@ -45,25 +45,25 @@ ClientStarts(c, protocol) ==
      ELSE /\ idsUsed < Len(MemberIds)
           /\ idsUsed' = idsUsed + 1
           /\ consumer' = [consumer EXCEPT ![c] =
-                            ConsumerMember!Starting(MemberIds[idsUsed + 1], InstanceOf[c])]
+                            ConsumerMember!JoiningClient(MemberIds[idsUsed + 1], InstanceOf[c])]
           /\ UNCHANGED classic
   /\ UNCHANGED <<broker, net, faultsLeft>>
 
 \* The process of c ends; more is what it sends last.
-Ends(c, more) ==
+StopProcess(c, more) ==
   /\ classic' = [classic EXCEPT ![c] = ClassicMember!Ended("down")]
   /\ consumer' = [consumer EXCEPT ![c] = ConsumerMember!Ended("down")]
-  /\ StopsWaiting(c, more)
+  /\ StopWaiting(c, more)
 
 \* A running client crashes, without a message to anyone.
 ClientCrashes(c) ==
   /\ Fault("ClientCrashes")
-  /\ Runs(c)
-  /\ Ends(c, {})
+  /\ IsRunning(c)
+  /\ StopProcess(c, {})
 
 \* The leave request of c (K-LEAVE-01, N-TR-07, N-HB-09). A static classic
 \* client sends none.
-Farewell(c) ==
+LeaveRequests(c) ==
   CASE RunsConsumer(c) ->
          {Consumer!LeaveRequest(c, consumer[c], IF InstanceOf[c] = "" THEN -1 ELSE -2)}
     [] classic[c].memberId # "" /\ InstanceOf[c] = "" ->
@@ -74,33 +74,33 @@ Farewell(c) ==
 \* the consumer protocol leaves for a while.
 ClientLeaves(c) ==
   /\ Fault("ClientLeaves")
-  /\ Runs(c)
-  /\ Farewell(c) # {}
-  /\ Ends(c, Farewell(c))
+  /\ IsRunning(c)
+  /\ LeaveRequests(c) # {}
+  /\ StopProcess(c, LeaveRequests(c))
 
 \* A waiting client reaches its request timeout or loses its connection.
 ClientGivesUp(c) ==
   /\ Fault("ClientGivesUp")
-  /\ Waiting(c)
-  /\ GoesOn(c)
-  /\ StopsWaiting(c, {})
+  /\ IsWaiting(c)
+  /\ ResumeClient(c)
+  /\ StopWaiting(c, {})
 
 \* Whether a commit of c for p, sent now, would be accepted (K-OFF-02,
 \* O-COMMIT-25..28, 30..33, M-PE-08).
-EpochCommits(m, epoch, p) ==
+EpochMayCommit(m, epoch, p) ==
   \/ epoch = m.epoch
-  \/ epoch < m.epoch /\ Consumer!OlderEpochCommits(m, epoch, p)
+  \/ epoch < m.epoch /\ Consumer!OlderEpochMayCommit(m, epoch, p)
 
-ClassicCommits(c, p) ==
+ClassicMayCommit(c, p) ==
   LET me == classic[c]
   IN IF IsClassicGroup
      THEN Classic!CommitError(group.classic, me.memberId, InstanceOf[c],
                               me.generation) = "NONE"
-     ELSE me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.generation, p)
+     ELSE me.memberId \in Present /\ EpochMayCommit(Member(me.memberId), me.generation, p)
 
-ConsumerCommits(c, p) ==
+ConsumerMayCommit(c, p) ==
   LET me == consumer[c]
-  IN me.memberId \in Present /\ EpochCommits(Member(me.memberId), me.epoch, p)
+  IN me.memberId \in Present /\ EpochMayCommit(Member(me.memberId), me.epoch, p)
 
 \* A client commits with the epoch of its assignment, or not at all (K-OFF-02,
 \* N-CMT-01).
@@ -112,7 +112,7 @@ SendsCommits(c) ==
 
 CommitIsAccepted(c, p) ==
   /\ SendsCommits(c)
-  /\ IF RunsClassic(c) THEN ClassicCommits(c, p) ELSE ConsumerCommits(c, p)
+  /\ IF RunsClassic(c) THEN ClassicMayCommit(c, p) ELSE ConsumerMayCommit(c, p)
 
 \* The application commits, and the commit would be accepted for something that
 \* its client owns. Nothing changes here; Offsets specifies what happens to the
@@ -124,7 +124,7 @@ ClientCommits(c) ==
 
 \* The application commits something that its client believes to own but has
 \* lost, or commits in a rebalance. The coordinator refuses the commit.
-ClientCommitsInVain(c) ==
+ClientCommitIsRejected(c) ==
   /\ "ClientCommits" \in Allowed
   /\ SendsCommits(c)
   /\ \E p \in Owned(c) : ~CommitIsAccepted(c, p)
@@ -138,13 +138,13 @@ ClientCommitsInVain(c) ==
 \* The network loses a request whose sender still waits for the answer.
 RequestLost ==
   /\ Fault("RequestLost")
-  /\ \E r \in {q \in requests : q.heard} : requests' = requests \ {r}
+  /\ \E r \in {q \in requests : q.awaited} : requests' = requests \ {r}
   /\ UNCHANGED <<broker, idsUsed, clients, replies>>
 
 \* The network will deliver a request a second time.
 RequestDuplicated ==
   /\ Fault("RequestDuplicated")
-  /\ \E r \in {q \in requests : q.heard} :
+  /\ \E r \in {q \in requests : q.awaited} :
        requests' = requests \cup {Duplicate(r)}
   /\ UNCHANGED <<broker, idsUsed, clients, replies>>
 
@@ -160,7 +160,7 @@ JoinTimerFiresEarly ==
   /\ Fault("JoinTimerFiresEarly")
   /\ group.classic.joinTimer
   /\ ~JoinTimerIsDue
-  /\ TimerDid(ClassicWorld(group, Classic!JoinExpired(group.classic)))
+  /\ TimerOutcomeApplied(ClassicOutcome(group, Classic!JoinExpired(group.classic)))
 
 \* The sync timer of a classic group fires although a live client has not
 \* synced.
@@ -168,36 +168,36 @@ SyncTimerFiresEarly ==
   /\ Fault("SyncTimerFiresEarly")
   /\ group.classic.syncTimer
   /\ ~SyncTimerIsDue
-  /\ TimerDid(ClassicWorld(group, Classic!SyncExpired(group.classic)))
+  /\ TimerOutcomeApplied(ClassicOutcome(group, Classic!SyncExpired(group.classic)))
 
 \* The session timer of m fires although its client lives, but stalls.
 SessionTimerFiresEarly(m) ==
   /\ Fault("SessionTimerFiresEarly")
   /\ m \in SessionTimers(group)
-  /\ ~Abandoned(m)
-  /\ TimerDid(SessionExpired(group, m))
+  /\ ~IsAbandoned(m)
+  /\ TimerOutcomeApplied(SessionExpired(group, m))
 
 \* The rebalance timer of m fires although its client lives, but is slow to
 \* revoke.
 RebalanceTimerFiresEarly(m) ==
   /\ Fault("RebalanceTimerFiresEarly")
   /\ m \in DOMAIN group.consumer.rebalanceTimers
-  /\ ~Abandoned(m)
-  /\ TimerDid(RebalanceExpired(group, m))
+  /\ ~IsAbandoned(m)
+  /\ TimerOutcomeApplied(RebalanceExpired(group, m))
 
 \* The join timer of m fires although its client lives, but is slow to rejoin.
 MemberJoinTimerFiresEarly(m) ==
   /\ Fault("MemberJoinTimerFiresEarly")
   /\ m \in group.joinTimers
-  /\ ~Abandoned(m)
-  /\ TimerDid(JoinExpired(group, m))
+  /\ ~IsAbandoned(m)
+  /\ TimerOutcomeApplied(JoinExpired(group, m))
 
 \* The sync timer of m fires although its client lives, but is slow to sync.
 MemberSyncTimerFiresEarly(m) ==
   /\ Fault("MemberSyncTimerFiresEarly")
   /\ m \in group.syncTimers
-  /\ ~Abandoned(m)
-  /\ TimerDid(SyncExpired(group, m))
+  /\ ~IsAbandoned(m)
+  /\ TimerOutcomeApplied(SyncExpired(group, m))
 
 \* Another broker becomes the coordinator: all soft state is lost, and parked
 \* requests are answered (F-LOAD-01, F-UNLOAD-01).
@@ -209,14 +209,14 @@ CoordinatorFailsOver ==
 
 -----------------------------------------------------------------------------
 System ==
-  \/ CoordinatorGetsJoin
-  \/ CoordinatorGetsSync
-  \/ CoordinatorGetsLeaveGroup
-  \/ CoordinatorGetsHeartbeat
-  \/ CoordinatorGetsLeave
-  \/ ClientGetsJoinReply
-  \/ ClientGetsSyncReply
-  \/ ClientGetsReply
+  \/ CoordinatorHandlesJoin
+  \/ CoordinatorHandlesSync
+  \/ CoordinatorHandlesLeaveGroup
+  \/ CoordinatorHandlesHeartbeat
+  \/ CoordinatorHandlesLeave
+  \/ ClientReceivesJoinReply
+  \/ ClientReceivesSyncReply
+  \/ ClientReceivesReply
   \/ IntervalPasses
   \/ JoinTimerFires
   \/ SyncTimerFires
@@ -242,7 +242,7 @@ Environment ==
   \/ \E c \in Clients : ClientLeaves(c)
   \/ \E c \in Clients : ClientGivesUp(c)
   \/ \E c \in Clients : ClientCommits(c)
-  \/ \E c \in Clients : ClientCommitsInVain(c)
+  \/ \E c \in Clients : ClientCommitIsRejected(c)
   \/ \E m \in Ids : SessionTimerFiresEarly(m)
   \/ \E m \in Ids : RebalanceTimerFiresEarly(m)
   \/ \E m \in Ids : MemberJoinTimerFiresEarly(m)
@@ -269,12 +269,12 @@ SystemCanMove ==
   \/ group.classic.syncTimer /\ SyncTimerIsDue
   \/ \E c \in Clients :
        \/ classic[c].state = "unjoined"
-       \/ HeartbeatMatters(c)
+       \/ ClassicHeartbeatHasEffect(c)
        \/ CanSendHeartbeat(c)
        \/ consumer[c].reconciling
-       \/ Waiting(c) /\ ~Expecting(c)
+       \/ IsWaiting(c) /\ ~ExpectsAnswer(c)
   \/ \E m \in SessionTimers(group) \cup DOMAIN group.consumer.rebalanceTimers
-             \cup group.joinTimers \cup group.syncTimers : Abandoned(m)
+             \cup group.joinTimers \cup group.syncTimers : IsAbandoned(m)
 
 (***************************************************************************)
 (* As long as the system can do something, it does something: WF(System),  *)

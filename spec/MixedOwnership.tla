@@ -13,7 +13,7 @@ EXTENDS MCMixedMutants, Leases
 \* A static member is one holder across its restarts; any other holder is a
 \* member id.
 Identity(id, inst) == IF inst # "" THEN inst ELSE id
-HolderOf(c) == Identity(IdOf(c), InstanceOf[c])
+HolderOf(c) == Identity(MemberIdOf(c), InstanceOf[c])
 
 ClassicGrant(record, k) ==
   UNION {l.assignment : l \in {n \in record.members :
@@ -29,34 +29,34 @@ GrantedBy(l) ==
 
 \* Answers that give a lease: SyncGroup in one protocol, a heartbeat in the
 \* other.
-Gives(y) == y.error = "NONE" /\ (IsClassic(y) => y.api = "SyncGroup")
-Good(c, ys) == \E y \in ys : y.to = c /\ Gives(y)
+GivesLease(y) == y.error = "NONE" /\ (IsClassic(y) => y.api = "SyncGroup")
+HasGoodAnswer(c, ys) == \E y \in ys : y.to = c /\ GivesLease(y)
 
-AnswerLeaves(c) == Good(c, replies' \ replies)
-AnswerIsOnItsWay(c) == Good(c, replies')
-ClientGets(c) ==
+AnswerIsSent(c) == HasGoodAnswer(c, replies' \ replies)
+AnswerIsInFlight(c) == HasGoodAnswer(c, replies')
+ClientReceivesLease(c) ==
   \E y \in replies \ replies' :
-    /\ y.to = c /\ Gives(y)
+    /\ y.to = c /\ GivesLease(y)
     /\ IF IsClassic(y) THEN classic'[c] = AfterSyncReply(classic[c], y)
        ELSE consumer'[c] = AfterHeartbeatReply(consumer[c], y)
-ClientGoesOn(c) == classic'[c].owned # {} \/ consumer'[c].state = "member"
+ClientUsesLease(c) == classic'[c].owned # {} \/ consumer'[c].state = "member"
 
-CountedInit == Init /\ LeasesInit(Clients)
+HistoryInit == Init /\ LeasesInit(Clients)
 
-CountedNext ==
+HistoryNext ==
   /\ Next
   /\ LeasesNext(GrantedBy(log), GrantedBy(log'), HolderOf,
-                AnswerLeaves, AnswerIsOnItsWay, ClientGets, ClientGoesOn)
+                AnswerIsSent, AnswerIsInFlight, ClientReceivesLease, ClientUsesLease)
 
-CountedSpec == CountedInit /\ [][CountedNext]_<<vars, leases>>
+HistorySpec == HistoryInit /\ [][HistoryNext]_<<vars, leases>>
 
-OwnedBy == [c \in Clients |-> Owned(c)]
-ToldTo == [c \in Clients |->
-            UNION {y.assignment : y \in {z \in replies : z.to = c /\ Gives(z)}}]
+OwnedByClient == [c \in Clients |-> Owned(c)]
+SentTo == [c \in Clients |->
+            UNION {y.assignment : y \in {z \in replies : z.to = c /\ GivesLease(z)}}]
 
 Abstract == INSTANCE Ownership WITH
-  Holders <- Ids \cup Instances, Things <- Parts,
-  epoch <- decision, grant <- GrantedBy(log), leases <- LeasesOf(OwnedBy, ToldTo)
+  Holders <- Ids \cup Instances, Resources <- Parts,
+  epoch <- decision, grant <- GrantedBy(log), leases <- ClientLeases(OwnedByClient, SentTo)
 
-TheGroupKeepsOwnership == Abstract!Spec
+TheGroupRefinesOwnership == Abstract!Spec
 =============================================================================

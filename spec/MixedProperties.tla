@@ -7,7 +7,7 @@
 EXTENDS MixedGroup
 
 Live    == {m \in Present : group.consumer.members[m].epoch >= 0}
-Running == {c \in Clients : Runs(c)}
+Running == {c \in Clients : IsRunning(c)}
 
 (***************************************************************************)
 (* c is in step: what it owns came with the current epoch of its member,   *)
@@ -53,9 +53,9 @@ NoPartitionHasTwoOwners ==
 \* A joining classic client is let in: its JoinGroup, in flight or sent again,
 \* would not be refused now; or it has been answered, and its SyncGroup would
 \* not be refused.
-IsLetIn(c) ==
+MayJoin(c) ==
   LET p == classic[c]
-  IN \/ JoinVerdict(group, p.memberId, InstanceOf[c], ClassicMember!MetadataOf(p))
+  IN \/ JoinVerdict(group, p.memberId, InstanceOf[c], ClassicMember!JoinMetadata(p))
            \notin JoinErrors
      \/ \E y \in replies :
           /\ IsApi(y, "JoinGroup") /\ y.to = c /\ y.error = "NONE"
@@ -64,27 +64,27 @@ IsLetIn(c) ==
 \* c is a client of the consumer group: it has not been fenced. For a classic
 \* client its generation decides, and while it joins, whether it is let in
 \* (X-JOIN-12).
-Belongs(c) ==
+IsInGroup(c) ==
   \/ RunsConsumer(c) /\ consumer[c].memberId \in Present
   \/ /\ classic[c].memberId \in DOMAIN group.subscriptions
      /\ \/ classic[c].generation = Member(classic[c].memberId).epoch
-        \/ classic[c].state = "joining" /\ IsLetIn(c)
+        \/ classic[c].state = "joining" /\ MayJoin(c)
 
 \* INV-KIP-09, for clients: a partition assigned to one member is no longer
 \* owned by any other client, unless that client was fenced.
-NoPartitionIsGivenBeforeItIsGivenUp ==
-  \A c \in Clients : Belongs(c) =>
-    \A m \in Present \ {IdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
+NoPartitionIsReassignedBeforeItIsReleased ==
+  \A c \in Clients : IsInGroup(c) =>
+    \A m \in Present \ {MemberIdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
 
 \* INV-KIP-09 without regard to epochs, where no request is late and no timer
 \* early: a conversion never gives away what a present member still has.
-NothingIsTakenFromWhoIsThere ==
-  \A c \in Clients : Runs(c) /\ IdOf(c) \in Present =>
-    \A m \in Present \ {IdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
+NoPartitionIsTakenFromAPresentMember ==
+  \A c \in Clients : IsRunning(c) /\ MemberIdOf(c) \in Present =>
+    \A m \in Present \ {MemberIdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
 
 \* SyncGroup returns to a classic member what it holds, for any sender
 \* (X-SYNC-06).
-AClassicMemberIsToldWhatItHolds ==
+EverySyncReturnsTheCurrentAssignment ==
   [][\A y \in replies' \ replies :
        /\ IsConsumerGroup
        /\ IsApi(y, "SyncGroup") /\ y.error = "NONE"
@@ -99,17 +99,17 @@ NoPartitionHasTwoCommitters ==
 \* The partitions that the log grants the member of c.
 GrantedTo(c) ==
   IF log.protocol = "classic"
-  THEN UNION {l.assignment : l \in {n \in log.classic.members : n.memberId = IdOf(c)}}
-  ELSE IF IdOf(c) \in DOMAIN log.consumer.members
-  THEN Consumer!Holding(log.consumer.members[IdOf(c)]) ELSE {}
+  THEN UNION {l.assignment : l \in {n \in log.classic.members : n.memberId = MemberIdOf(c)}}
+  ELSE IF MemberIdOf(c) \in DOMAIN log.consumer.members
+  THEN Consumer!Holding(log.consumer.members[MemberIdOf(c)]) ELSE {}
 
 \* Every accepted commit is for a partition that the log grants, across all
 \* conversions.
-OnlyAHolderCommits ==
+OnlyHoldersCommit ==
   \A c \in Clients : \A p \in Owned(c) : CommitIsAccepted(c, p) => p \in GrantedTo(c)
 
 \* A client in step is not refused, across all conversions.
-WhoHoldsMayCommit ==
+EveryHolderMayCommit ==
   \A c \in Clients : InStep(c) /\ SendsCommits(c) =>
     \A p \in Owned(c) : CommitIsAccepted(c, p)
 
@@ -120,7 +120,7 @@ WhoHoldsMayCommit ==
 
 \* A member's epoch is at most the assignment epoch, which is at most the group
 \* epoch (INV-KIP-03).
-EpochsKeepTheirOrder ==
+EpochsAreOrdered ==
   /\ group.consumer.assignmentEpoch <= group.consumer.groupEpoch
   /\ \A m \in Live : Member(m).epoch <= group.consumer.assignmentEpoch
 
@@ -133,16 +133,16 @@ IsUpgrade   == IsClassicGroup /\ DOMAIN group.classic.members # {}
 IsDowngrade == IsConsumerGroup /\ Present # {} /\ group'.protocol = "classic"
 
 \* Generation and group epoch are one count (INV-CONV-01, X-UP-04, X-DOWN-03).
-AConversionKeepsTheEpoch ==
+NoConversionLowersTheEpoch ==
   [][IsUpgrade \/ IsDowngrade => EpochOf(group') >= EpochOf(group)]_vars
 
 \* An upgrade bumps, so all members are asked to take part in a new target
 \* (X-UP-15 fixed).
-AnUpgradeMovesTheEpoch == [][IsUpgrade => EpochOf(group') > EpochOf(group)]_vars
+EveryUpgradeBumpsTheEpoch == [][IsUpgrade => EpochOf(group') > EpochOf(group)]_vars
 
 \* The generation in a JoinGroup answer is one with which a SyncGroup would pass
 \* now (X-JOIN-15, X-DOWN-23).
-AJoinAnswerIsNoTrap ==
+EveryJoinAnswerHasTheCurrentGeneration ==
   [][\A y \in replies' \ replies :
        IsApi(y, "JoinGroup") /\ y.error = "NONE" =>
          y.generation = IF group'.protocol = "classic" THEN group'.classic.generationId
@@ -160,7 +160,7 @@ MayOwn(g, m) == g.members[m].assignment \cup g.members[m].metadata.owned
 \* The partitions converted with m: its assignment, and each claim of m, unless
 \* the partition is assigned to another member, or claimed by one whose
 \* generation is not older.
-ComesWith(g, m, held) ==
+IsConvertedWith(g, m, held) ==
   /\ g.members[m].assignment \subseteq held
   /\ held \subseteq MayOwn(g, m)
   /\ \A p \in MayOwn(g, m) \ held : \E n \in DOMAIN g.members \ {m} :
@@ -170,21 +170,21 @@ ComesWith(g, m, held) ==
 
 \* An upgrade keeps every member and what it owns (INV-CONV-01, X-UP-05). A
 \* replaced member keeps its instance id only (X-UP-13).
-AnUpgradeKeepsEveryMember ==
+EveryUpgradeKeepsAllMembers ==
   [][IsUpgrade =>
        \A m \in DOMAIN group.classic.members :
          LET before == group.classic.members[m]
              after == group'.consumer.members[m]
          IN \/ /\ m \in DOMAIN group'.subscriptions
                /\ after.instanceId = before.instanceId
-               /\ ComesWith(group.classic, m, Consumer!Holding(after))
+               /\ IsConvertedWith(group.classic, m, Consumer!Holding(after))
                /\ group'.subscriptions[m] = before.metadata
             \/ /\ before.instanceId \in DOMAIN group'.consumer.instances
                /\ group'.consumer.instances[before.instanceId] # m]_vars
 
 \* In a downgrade one member goes or is replaced; the others stay with what they
 \* hold (INV-CONV-01, X-DOWN-04).
-ADowngradeKeepsEveryOtherMember ==
+EveryDowngradeKeepsTheOtherMembers ==
   [][IsDowngrade =>
        /\ Cardinality(Present \ DOMAIN group'.classic.members) = 1
        /\ \A m \in Present \cap DOMAIN group'.classic.members :
@@ -195,7 +195,7 @@ ADowngradeKeepsEveryOtherMember ==
 
 \* If no rebalance follows a downgrade, a member at rest has all of its target,
 \* as it would never learn of the rest (X-DOWN-22).
-ADowngradeAtRestOwesNobody ==
+NoStableDowngradeOwesPartitions ==
   [][IsDowngrade /\ group'.classic.state = "Stable" =>
        \A c \in Clients :
          /\ classic[c].state = "stable"
@@ -204,18 +204,18 @@ ADowngradeAtRestOwesNobody ==
          => classic[c].owned = Consumer!Stored(group.consumer, classic[c].memberId)]_vars
 
 \* Every conversion is one that the policy allows (X-POL-01..04).
-NoConversionIsAgainstThePolicy ==
+EveryConversionIsAllowed ==
   [][/\ IsUpgrade => Policy \in {"bidirectional", "upgrade"}
      /\ IsDowngrade => Policy \in {"bidirectional", "downgrade"}]_vars
 
 \* A refused join affects no other client (X-UP-03 fixed).
-ARefusedJoinDisturbsNobody ==
+NoRejectedJoinAffectsOtherClients ==
   [][\A y \in replies' \ replies :
        ~IsClassic(y) /\ y.error # "NONE" => replies' \ replies = {y} /\ group' = group]_vars
 
 \* A client that comes during the group's first rebalance is asked to wait
 \* (X-UP-07 fixed).
-NobodyIsRefusedWithoutAReason ==
+NoHeartbeatFailsInternally ==
   \A y \in replies : y.error # "UNKNOWN_SERVER_ERROR"
 
 -----------------------------------------------------------------------------
@@ -226,7 +226,7 @@ NobodyIsRefusedWithoutAReason ==
 \* LIV-01 as a safety property, for networks that neither lose nor duplicate:
 \* for every client that waits there is a request, a reply or a parked future
 \* (X-UP-03, X-JOIN-14).
-NobodyWaitsForNothing == \A c \in Clients : Waiting(c) => Expecting(c)
+EveryWaitingClientExpectsAnAnswer == \A c \in Clients : IsWaiting(c) => ExpectsAnswer(c)
 
 \* A stale SyncGroup changes nothing and is refused (X-SYNC-01..03, INV-KIP-17).
 \* The left side repeats the rules.
@@ -240,22 +240,22 @@ AStaleSyncChangesNothing ==
 
 \* Every member has its session timer, and no other id has one (M-TMR-01,
 \* X-TMR-01).
-EveryMemberHasItsSessionTimer == group.consumer.sessionTimers = Present
+EveryMemberHasASessionTimer == group.consumer.sessionTimers = Present
 
 \* A member with a join timer was asked to rejoin, so none is fenced for
-\* ignoring what it never heard (X-TMR-02, X-DOWN-33 fixed).
-OnlyWhoIsToJoinAgainHasAJoinTimer ==
-  \A m \in group.joinTimers : m \in Present /\ IsToRejoin(group, m)
+\* ignoring a request that it never got (X-TMR-02, X-DOWN-33 fixed).
+OnlyMembersAskedToRejoinHaveAJoinTimer ==
+  \A m \in group.joinTimers : m \in Present /\ MustRejoin(group, m)
 
 \* Only classic members have sync timers (X-TMR-03).
-OnlyWhoIsToSyncHasASyncTimer == group.syncTimers \subseteq DOMAIN group.subscriptions
+OnlyClassicMembersHaveASyncTimer == group.syncTimers \subseteq DOMAIN group.subscriptions
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Liveness (LIV-05..08, X-ROLL-02), under FairSpec. The environment has   *)
 (* finitely many faults, so it is quiet eventually.                        *)
 (***************************************************************************)
-ClassicSettled(c) ==
+ClassicHasConverged(c) ==
   LET p == classic[c]
       m == Member(p.memberId)
   IN /\ p.state = "stable"
@@ -268,7 +268,7 @@ ClassicSettled(c) ==
              /\ p.generation = m.epoch /\ m.epoch = group.consumer.assignmentEpoch
              /\ p.owned = DOMAIN m.assigned
 
-ConsumerSettled(c) ==
+ConsumerHasConverged(c) ==
   LET p == consumer[c]
       m == Member(p.memberId)
   IN /\ p.state = "member"
@@ -278,28 +278,28 @@ ConsumerSettled(c) ==
      /\ p.owned = DOMAIN m.assigned
      /\ ~p.reconciling /\ ~p.unacknowledged /\ ~p.waiting
 
-Settled(c) == IF RunsConsumer(c) THEN ConsumerSettled(c) ELSE ClassicSettled(c)
+ClientHasConverged(c) == IF RunsConsumer(c) THEN ConsumerHasConverged(c) ELSE ClassicHasConverged(c)
 
-Everybody == IF IsClassicGroup THEN DOMAIN group.classic.members ELSE Present
+AllMembers == IF IsClassicGroup THEN DOMAIN group.classic.members ELSE Present
 
 \* If the policy allows both conversions, a group whose members all speak one
 \* protocol is a group of that protocol.
-OfOneProtocol ==
+ProtocolFitsMembers ==
   Policy = "bidirectional" =>
     (IsConsumerGroup <=> \E c \in Running : RunsConsumer(c))
 
-Content ==
-  /\ Everybody = {IdOf(c) : c \in Running}
-  /\ \A c \in Running : Settled(c)
+HasConverged ==
+  /\ AllMembers = {MemberIdOf(c) : c \in Running}
+  /\ \A c \in Running : ClientHasConverged(c)
   /\ Running # {} =>
-       /\ OfOneProtocol
+       /\ ProtocolFitsMembers
        /\ group.consumer.assignmentEpoch = group.consumer.groupEpoch
        /\ UNION {Owned(c) : c \in Running} = Parts
 
 \* The bound on ids cuts off the rest of this run.
-CutOff == \E r \in requests : IsApi(r, "JoinGroup") /\ ~HasAnId(r)
+IdsAreExhausted == \E r \in requests : IsApi(r, "JoinGroup") /\ ~HasAnId(r)
 
-TheGroupConverges == <>[](Content \/ CutOff)
+TheGroupConverges == <>[](HasConverged \/ IdsAreExhausted)
 
-EveryWaitEnds == \A c \in Clients : Waiting(c) ~> (~Waiting(c) \/ CutOff)
+EveryWaitEnds == \A c \in Clients : IsWaiting(c) ~> (~IsWaiting(c) \/ IdsAreExhausted)
 =============================================================================

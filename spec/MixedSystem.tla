@@ -64,42 +64,42 @@ LoggedAfter(w) ==
     [] OTHER -> log
 
 \* The coordinator has acted; w is the result, replicated at once.
-Did(w) ==
+OutcomeApplied(w) ==
   /\ group' = w.g
   /\ log' = LoggedAfter(w)
   /\ replies' = replies \cup w.out
 
-AnswersTo(r, y) == IF r.heard THEN {Consumer!To(r.from, y)} ELSE {}
+AnswersTo(r, y) == IF r.awaited THEN {Consumer!To(r.from, y)} ELSE {}
 
 \* c stops waiting: the answer to its request, when it comes, does not reach it.
-Deaf(g, c) ==
+WithoutListener(g, c) ==
   [g EXCEPT !.classic.members = [m \in DOMAIN @ |->
      [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
                   !.awaitingSync = IF @ = c THEN "nobody" ELSE @]]]
 
-StopsWaiting(c, more) ==
-  /\ group' = Deaf(group, c)
+StopWaiting(c, more) ==
+  /\ group' = WithoutListener(group, c)
   /\ requests' = GiveUpRequests(requests, c) \cup more
   /\ replies' = GiveUpReplies(replies, c)
   /\ UNCHANGED <<log, idsUsed>>
 
-Waiting(c) == classic[c].state \in {"joining", "syncing"} \/ consumer[c].waiting
+IsWaiting(c) == classic[c].state \in {"joining", "syncing"} \/ consumer[c].waiting
 
-Parked(c) ==
+IsParked(c) ==
   \E m \in DOMAIN group.classic.members :
     c \in {group.classic.members[m].awaitingJoin, group.classic.members[m].awaitingSync}
 
 \* An answer to c may still come.
-Expecting(c) ==
-  \/ \E r \in requests : r.from = c /\ r.heard
+ExpectsAnswer(c) ==
+  \/ \E r \in requests : r.from = c /\ r.awaited
   \/ \E y \in replies : y.to = c
-  \/ Parked(c)
+  \/ IsParked(c)
 
 \* c after it stopped waiting (K-ERR-13, N-ERR-06).
-GoesOn(c) ==
+ResumeClient(c) ==
   /\ classic' = [classic EXCEPT ![c].state = IF @ \in {"joining", "syncing"}
                                              THEN "unjoined" ELSE @]
-  /\ consumer' = [consumer EXCEPT ![c] = IF @.waiting THEN ConsumerMember!AfterSilence(@)
+  /\ consumer' = [consumer EXCEPT ![c] = IF @.waiting THEN ConsumerMember!AfterNoAnswer(@)
                                          ELSE @]
 
 (***************************************************************************)
@@ -108,7 +108,7 @@ GoesOn(c) ==
 (* fire. That of a live client fires early only by a fault of the          *)
 (* environment.                                                            *)
 (***************************************************************************)
-Abandoned(m) ==
+IsAbandoned(m) ==
   /\ \A c \in Clients : classic[c].memberId # m /\ consumer[c].memberId # m
   /\ \A y \in replies : IsApi(y, "JoinGroup") => y.memberId # m
   /\ m \in DOMAIN group.classic.members =>
@@ -118,8 +118,8 @@ Abandoned(m) ==
 JoinTimerIsDue ==
   LET g == group.classic
   IN \/ g.initial
-     \/ \A m \in (DOMAIN g.members \ Classic!Joined(g)) \cup g.pendingJoin : Abandoned(m)
-SyncTimerIsDue == \A m \in group.classic.pendingSync : Abandoned(m)
+     \/ \A m \in (DOMAIN g.members \ Classic!Joined(g)) \cup g.pendingJoin : IsAbandoned(m)
+SyncTimerIsDue == \A m \in group.classic.pendingSync : IsAbandoned(m)
 
 Fault(name) ==
   /\ name \in Allowed
@@ -135,15 +135,15 @@ Fault(name) ==
 \* (K-CB-02..04) and sends JoinGroup (K-ST-10).
 ClientSendsJoin(c) ==
   /\ classic[c].state = "unjoined"
-  /\ LET p == ClassicMember!Prepared(classic[c])
+  /\ LET p == ClassicMember!AfterJoinPrepare(classic[c])
      IN /\ classic' = [classic EXCEPT ![c] = [p EXCEPT !.state = "joining"]]
         /\ requests' = requests \cup
-             {Classic!JoinRequest(c, p.memberId, ClassicMember!MetadataOf(p))}
+             {Classic!JoinRequest(c, p.memberId, ClassicMember!JoinMetadata(p))}
   /\ UNCHANGED <<broker, idsUsed, consumer, replies, faultsLeft>>
 
 \* A classic client receives the answer to its JoinGroup (K-ERR-01..10). If it
 \* is NONE, the client sends SyncGroup, as leader with an assignment.
-ClientGetsJoinReply ==
+ClientReceivesJoinReply ==
   /\ \E y \in {z \in replies : IsApi(z, "JoinGroup")} :
        LET c == y.to
            p == AfterJoinReply(classic[c], y)
@@ -158,27 +158,27 @@ ClientGetsJoinReply ==
 
 \* A classic client receives the answer to its SyncGroup and takes its
 \* assignment (K-ST-12, K-CB-05, 06), or handles the error (K-ERR-03..08).
-ClientGetsSyncReply ==
+ClientReceivesSyncReply ==
   /\ \E y \in {z \in replies : IsApi(z, "SyncGroup")} :
        /\ replies' = replies \ {y}
        /\ classic' = [classic EXCEPT ![y.to] = AfterSyncReply(@, y)]
   /\ UNCHANGED <<broker, idsUsed, consumer, requests, faultsLeft>>
 
 \* The result of a heartbeat of the classic client c.
-HeartbeatOf(c) ==
-  Beaten(group, classic[c].memberId, InstanceOf[c], classic[c].generation)
+ClassicHeartbeat(c) ==
+  HandleClassicHeartbeat(group, classic[c].memberId, InstanceOf[c], classic[c].generation)
 
-HeartbeatMatters(c) ==
+ClassicHeartbeatHasEffect(c) ==
   /\ classic[c].state = "stable"
-  /\ HeartbeatOf(c).error # "NONE" \/ HeartbeatOf(c).g # group
+  /\ ClassicHeartbeat(c).error # "NONE" \/ ClassicHeartbeat(c).g # group
 
 \* A stable classic client heartbeats, if that changes anything: request, check
 \* and answer in one step (C-HB-05..12, X-HB-01..05).
 ClientHeartbeats(c) ==
-  /\ HeartbeatMatters(c)
-  /\ group' = HeartbeatOf(c).g
-  /\ classic' = IF HeartbeatOf(c).error = "NONE" THEN classic
-                ELSE [classic EXCEPT ![c] = AfterClassicError(@, HeartbeatOf(c).error)]
+  /\ ClassicHeartbeatHasEffect(c)
+  /\ group' = ClassicHeartbeat(c).g
+  /\ classic' = IF ClassicHeartbeat(c).error = "NONE" THEN classic
+                ELSE [classic EXCEPT ![c] = AfterClassicError(@, ClassicHeartbeat(c).error)]
   /\ UNCHANGED <<log, idsUsed, consumer, net, faultsLeft>>
 
 -----------------------------------------------------------------------------
@@ -189,20 +189,20 @@ ClientHeartbeats(c) ==
 \* Whether the next heartbeat would bring news, or change something, now. One
 \* that would do neither is not a step: sent now or later, it is the same.
 \* Neither is a join whose only answer is to try again (N-ERR-03).
-BringsNews(c) ==
+ConsumerHeartbeatHasEffect(c) ==
   LET p == consumer[c]
       r == ConsumerMember!NextHeartbeat(c, p)
-      settled == p.state = "member" /\ ~p.unsure /\ ~p.unacknowledged
+      upToDate == p.state = "member" /\ ~p.unsure /\ ~p.unacknowledged
   IN \E T \in HeartbeatTargets(group, r) :
-       LET h == GetHeartbeat(group, r, T)
-       IN CASE settled -> \/ h.y.error # "NONE" \/ h.y.tells \/ h.y.epoch # p.epoch
-                          \/ LoggedAfter(h.w) # log
-            [] OTHER -> h.y.error # "COORDINATOR_LOAD_IN_PROGRESS" \/ h.w # World(group)
+       LET h == HandleHeartbeat(group, r, T)
+       IN CASE upToDate -> \/ h.y.error # "NONE" \/ h.y.includes \/ h.y.epoch # p.epoch
+                           \/ LoggedAfter(h.w) # log
+            [] OTHER -> h.y.error # "COORDINATOR_LOAD_IN_PROGRESS" \/ h.w # Outcome(group)
 
 CanSendHeartbeat(c) ==
   /\ consumer[c].state \in {"joining", "member"}
   /\ ~consumer[c].waiting
-  /\ BringsNews(c)
+  /\ ConsumerHeartbeatHasEffect(c)
 
 \* A consumer client that waits for no answer, and has something to report or to
 \* learn, sends a heartbeat: to join, in full, with what it owns, or bare.
@@ -213,7 +213,7 @@ ClientSendsHeartbeat(c) ==
   /\ UNCHANGED <<broker, idsUsed, classic, replies, faultsLeft>>
 
 \* A consumer client receives the answer to its heartbeat (N-TR-02..06, N-ERR).
-ClientGetsReply ==
+ClientReceivesReply ==
   /\ \E y \in {z \in replies : ~IsClassic(z)} :
        /\ replies' = replies \ {y}
        /\ consumer' = [consumer EXCEPT ![y.to] = AfterHeartbeatReply(@, y)]
@@ -229,10 +229,10 @@ ClientReconciles(c) ==
 \* A client of either protocol stops waiting for an answer that cannot come any
 \* more (K-ERR-13, N-ERR-06).
 ClientTimesOut(c) ==
-  /\ Waiting(c)
-  /\ ~Expecting(c)
-  /\ GoesOn(c)
-  /\ StopsWaiting(c, {})
+  /\ IsWaiting(c)
+  /\ ~ExpectsAnswer(c)
+  /\ ResumeClient(c)
+  /\ StopWaiting(c, {})
   /\ UNCHANGED faultsLeft
 
 -----------------------------------------------------------------------------
@@ -243,7 +243,7 @@ ClientTimesOut(c) ==
 \* The coordinator handles a JoinGroup by section 3 of the rules, or by 9.3,
 \* which may downgrade the group. If that takes a new member id, there must be
 \* one left.
-CoordinatorGetsJoin ==
+CoordinatorHandlesJoin ==
   /\ \E r \in {q \in requests : IsApi(q, "JoinGroup")} :
        LET inst == InstanceOf[r.from]
            new  == IF NeedsId(group, r, inst) THEN 1 ELSE 0
@@ -253,43 +253,43 @@ CoordinatorGetsJoin ==
           /\ idsUsed' = idsUsed + new
           /\ requests' = requests \ {r}
           /\ \E T \in JoinTargets(group, r, inst, fresh) :
-               Did(GetJoin(group, r, inst, fresh, T))
+               OutcomeApplied(HandleJoin(group, r, inst, fresh, T))
   /\ UNCHANGED <<clients, faultsLeft>>
 
 \* The coordinator handles a SyncGroup (C-SYNC-05..19, X-SYNC).
-CoordinatorGetsSync ==
+CoordinatorHandlesSync ==
   /\ \E r \in {q \in requests : IsApi(q, "SyncGroup")} :
        /\ Deliverable(requests, r)
        /\ requests' = requests \ {r}
-       /\ Did(GetSync(group, r, InstanceOf[r.from]))
+       /\ OutcomeApplied(HandleSync(group, r, InstanceOf[r.from]))
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
 
 \* The coordinator handles a LeaveGroup (C-LEAVE-12..22, X-LEAVE).
-CoordinatorGetsLeaveGroup ==
+CoordinatorHandlesLeaveGroup ==
   /\ \E r \in {q \in requests : IsApi(q, "LeaveGroup")} :
        /\ requests' = requests \ {r}
-       /\ Did(GetLeaveGroup(group, r.memberId))
+       /\ OutcomeApplied(HandleLeaveGroup(group, r.memberId))
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
 
 \* The coordinator handles a heartbeat of the consumer protocol by sections 7.3
 \* to 7.6 of the rules, or converts the group first (9.2).
-CoordinatorGetsHeartbeat ==
+CoordinatorHandlesHeartbeat ==
   /\ \E r \in {q \in requests : ~IsClassic(q)} :
        /\ r.epoch >= 0
        /\ Deliverable(requests, r)
        /\ requests' = requests \ {r}
        /\ \E T \in HeartbeatTargets(group, r) :
-            LET h == GetHeartbeat(group, r, T)
-            IN Did([h.w EXCEPT !.out = @ \cup AnswersTo(r, h.y)])
+            LET h == HandleHeartbeat(group, r, T)
+            IN OutcomeApplied([h.w EXCEPT !.out = @ \cup AnswersTo(r, h.y)])
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
 
 \* The coordinator handles a leave heartbeat (M-LEAVE-01..05), which may
 \* downgrade the group (X-DOWN-01..06).
-CoordinatorGetsLeave ==
+CoordinatorHandlesLeave ==
   /\ \E r \in {q \in requests : ~IsClassic(q)} :
        /\ r.epoch < 0
        /\ requests' = requests \ {r}
-       /\ Did(GetLeave(group, r))
+       /\ OutcomeApplied(HandleLeave(group, r))
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>
 
 \* The assignment interval ends (M-TGT-08).
@@ -304,14 +304,14 @@ IntervalPasses ==
 (***************************************************************************)
 
 \* A timer has fired; w is the result.
-TimerDid(w) == Did(w) /\ UNCHANGED <<idsUsed, clients, requests>>
+TimerOutcomeApplied(w) == OutcomeApplied(w) /\ UNCHANGED <<idsUsed, clients, requests>>
 
 \* The join timer of a classic group fires, in the initial delay or when all
 \* missing members are abandoned. It ends the join phase (C-JOIN-44).
 JoinTimerFires ==
   /\ group.classic.joinTimer
   /\ JoinTimerIsDue
-  /\ TimerDid(ClassicWorld(group, Classic!JoinExpired(group.classic)))
+  /\ TimerOutcomeApplied(ClassicOutcome(group, Classic!JoinExpired(group.classic)))
   /\ UNCHANGED faultsLeft
 
 \* The sync timer of a classic group fires when every pending sync is abandoned.
@@ -319,35 +319,35 @@ JoinTimerFires ==
 SyncTimerFires ==
   /\ group.classic.syncTimer
   /\ SyncTimerIsDue
-  /\ TimerDid(ClassicWorld(group, Classic!SyncExpired(group.classic)))
+  /\ TimerOutcomeApplied(ClassicOutcome(group, Classic!SyncExpired(group.classic)))
   /\ UNCHANGED faultsLeft
 
 \* The session timer of an abandoned id m fires (C-TMR-06..09, M-TMR-01).
 SessionTimerFires(m) ==
   /\ m \in SessionTimers(group)
-  /\ Abandoned(m)
-  /\ TimerDid(SessionExpired(group, m))
+  /\ IsAbandoned(m)
+  /\ TimerOutcomeApplied(SessionExpired(group, m))
   /\ UNCHANGED faultsLeft
 
 \* The rebalance timer of an abandoned member m fires (M-TMR-02).
 RebalanceTimerFires(m) ==
   /\ m \in DOMAIN group.consumer.rebalanceTimers
-  /\ Abandoned(m)
-  /\ TimerDid(RebalanceExpired(group, m))
+  /\ IsAbandoned(m)
+  /\ TimerOutcomeApplied(RebalanceExpired(group, m))
   /\ UNCHANGED faultsLeft
 
 \* The join timer of m, an abandoned classic member of a consumer group, fences
 \* it (X-TMR-02).
 MemberJoinTimerFires(m) ==
   /\ m \in group.joinTimers
-  /\ Abandoned(m)
-  /\ TimerDid(JoinExpired(group, m))
+  /\ IsAbandoned(m)
+  /\ TimerOutcomeApplied(JoinExpired(group, m))
   /\ UNCHANGED faultsLeft
 
 \* The sync timer of an abandoned classic member m fences it (X-TMR-03).
 MemberSyncTimerFires(m) ==
   /\ m \in group.syncTimers
-  /\ Abandoned(m)
-  /\ TimerDid(SyncExpired(group, m))
+  /\ IsAbandoned(m)
+  /\ TimerOutcomeApplied(SyncExpired(group, m))
   /\ UNCHANGED faultsLeft
 =============================================================================

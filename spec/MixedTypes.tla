@@ -22,7 +22,7 @@ CONSTANTS
 (***************************************************************************)
 CONSTANTS
   Cooperative,             \* do classic clients keep partitions over a rebalance? (G-VOC-15)
-  MetadataTellsGeneration, \* metadata holds the generation: subscription v2 and later (A-EMB-02)
+  MetadataHasGeneration, \* metadata holds the generation: subscription v2 and later (A-EMB-02)
   Assignor,                \* of the consumer group: "range" or "uniform"; classic leaders assign in
                            \* one way
   Interval,                \* is the assignment interval I > 0? (M-TGT-08)
@@ -54,7 +54,7 @@ MaxSize == Len(MemberIds)        \* never reached (G-CFG-04)
 DelayWindows == 0                \* no extended delay (C-JOIN-43)
 FirstParts == Len(Partitions)    \* the topic does not grow
 NewInstanceOf == [c \in Clients |-> ""]
-TellsWhatComes == TRUE           \* clients report what they are about to take (N-HB-05)
+ReportsPendingPartitions == TRUE           \* clients report what they are about to take (N-HB-05)
 
 \* Faults of one protocol alone are covered by the specification of that
 \* protocol.

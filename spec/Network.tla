@@ -6,7 +6,7 @@
 (* ClassicGroup, selected by Allowed, and each uses one of the operators   *)
 (* below.                                                                  *)
 (*                                                                         *)
-(* The field heard of a request says whether its sender still waits for    *)
+(* The field awaited of a request says whether its sender still waits for  *)
 (* the answer. A client waits for at most one answer, so this bit replaces *)
 (* a correlation id and keeps the state finite.                            *)
 (***************************************************************************)
@@ -19,14 +19,14 @@ CONSTANT Reorder  \* may a later request overtake one that was given up?
 (***************************************************************************)
 Deliverable(net, r) ==
   \/ Reorder
-  \/ ~r.heard
-  \/ \A q \in net : q.from = r.from => q.heard \/ q = r
+  \/ ~r.awaited
+  \/ \A q \in net : q.from = r.from => q.awaited \/ q = r
 
 \* A copy, for whose answer no client waits.
-Duplicate(r) == [r EXCEPT !.heard = FALSE]
+Duplicate(r) == [r EXCEPT !.awaited = FALSE]
 
 \* c no longer waits: its request stays in flight, its answer is not read.
 GiveUpRequests(net, c) ==
-  {IF r.from = c /\ r.heard THEN Duplicate(r) ELSE r : r \in net}
+  {IF r.from = c /\ r.awaited THEN Duplicate(r) ELSE r : r \in net}
 GiveUpReplies(net, c) == {y \in net : y.to # c}
 =============================================================================

@@ -9,22 +9,22 @@ EXTENDS Offsets
 (***************************************************************************)
 (* Ownership decides who may commit. The leases are what members believe.  *)
 (***************************************************************************)
-Group == INSTANCE Ownership WITH
-  Things <- Parts,
-  leases <- {[holder |-> h, epoch |-> lease[h].epoch, things |-> lease[h].things] :
+Abstract == INSTANCE Ownership WITH
+  Resources <- Parts,
+  leases <- {[holder |-> h, epoch |-> lease[h].epoch, resources |-> lease[h].resources] :
                h \in {k \in Holders : lease[k].epoch > 0}}
 
-TheGroupKeepsOwnership == Group!Spec
+TheGroupRefinesOwnership == Abstract!Spec
 
 (***************************************************************************)
 (* Durable keeps what was written.                                         *)
 (***************************************************************************)
-Kept == INSTANCE Durable WITH
+DurableOffsets == INSTANCE Durable WITH
   IsState <- IsStore, Blank <- NoOffsets,
   stable  <- log,
   open    <- [i \in 1..Len(unreplicated) |-> unreplicated[i].store]
 
-TheOffsetsAreDurable == Kept!Spec
+TheOffsetsRefineDurable == DurableOffsets!Spec
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -36,51 +36,51 @@ Accepted(r) ==
   /\ r.api # "Fetch"
   /\ Len(unreplicated') > Len(unreplicated)
 
-OnlyAnOwnerCommits ==
+OnlyOwnersCommit ==
   [][\A r \in requests \ requests' :
-       Accepted(r) => Group!MayCommit(r.from, r.part)]_vars
+       Accepted(r) => Abstract!MayCommit(r.from, r.part)]_vars
 
 (***************************************************************************)
 (* Nothing acknowledged is lost (INV-COMMIT-03): an offset that was        *)
 (* acknowledged to a member as committed is in the replicated state, or    *)
 (* belongs to a transaction that is sure to commit.                        *)
 (***************************************************************************)
-Counts(e) ==
+CountsAsCommitted(e) ==
   e.pending => /\ txn[e.producer].state = "committing"
                /\ txn[e.producer].number = e.number
 
-NothingAcknowledgedIsLost ==
-  \A t \in Parts : promised[t] > 0 =>
-    \E i \in 1..Len(log[t]) : log[t][i].offset >= promised[t] /\ Counts(log[t][i])
+NoAcknowledgedWriteIsLost ==
+  \A t \in Parts : acknowledged[t] > 0 =>
+    \E i \in 1..Len(log[t]) : log[t][i].offset >= acknowledged[t] /\ CountsAsCommitted(log[t][i])
 
 (***************************************************************************)
 (* No owner is behind an offset that was acknowledged to an earlier owner, *)
 (* so no committed record is processed again.                              *)
 (***************************************************************************)
-NoOwnerIsBehindWhatWasCommitted ==
+NoOwnerIsBehindACommittedOffset ==
   \A h \in Holders : \A t \in Parts :
-    Group!MayCommit(h, t) /\ member[h].position[t] # Unknown =>
-      member[h].position[t] >= promised[t]
+    Abstract!MayCommit(h, t) /\ member[h].position[t] # Unknown =>
+      member[h].position[t] >= acknowledged[t]
 
 -----------------------------------------------------------------------------
 \* Answers that contain an offset, in flight or waiting for replication.
-Telling ==
+OffsetAnswers ==
   {y \in replies \cup UNION {unreplicated[i].answers : i \in 1..Len(unreplicated)} :
      y.api = "Fetch" /\ y.error = "NONE"}
 
 (***************************************************************************)
 (* No answer contains a pending offset (INV-TXN-01).                       *)
 (***************************************************************************)
-NobodyIsToldWhatIsPending == \A y \in Telling : ~y.entry.pending
+NoAnswerContainsAPendingOffset == \A y \in OffsetAnswers : ~y.entry.pending
 
 (***************************************************************************)
 (* A fetch for stable offsets gets no offset while a transaction has yet   *)
 (* to decide whether another offset counts (O-FETCH-08).                   *)
 (***************************************************************************)
-WhoWantsStableOffsetsWaits ==
+EveryStableFetchWaitsForTransactions ==
   [][\A r \in requests \ requests' :
        /\ r.api = "Fetch" /\ RequireStable
-       /\ \E y \in Telling' : y \notin Telling /\ y.to = r.from
+       /\ \E y \in OffsetAnswers' : y \notin OffsetAnswers /\ y.to = r.from
        => ~IsPending(Newest[r.part])]_vars
 
 (***************************************************************************)
@@ -89,15 +89,15 @@ WhoWantsStableOffsetsWaits ==
 (***************************************************************************)
 IsAborted(e) == e.producer # "" /\ e.number \in txn[e.producer].aborted
 
-NobodySeesWhatWasAborted ==
-  /\ \A y \in Telling : ~IsAborted(y.entry)
+NoAbortedOffsetIsVisible ==
+  /\ \A y \in OffsetAnswers : ~IsAborted(y.entry)
   /\ \A t \in Parts : ~IsAborted(Visible(Newest[t]))
 
 (***************************************************************************)
 (* A pending offset belongs to a transaction that is still to end. Without *)
 (* a marker to come, it would hang for ever (KIP-890).                     *)
 (***************************************************************************)
-WhatIsPendingIsStillToEnd ==
+EveryPendingOffsetHasAnUnfinishedTransaction ==
   \A t \in Parts : \A i \in 1..Len(Newest[t]) :
     LET e == Newest[t][i]
     IN e.pending => /\ txn[e.producer].state # "none"
@@ -108,13 +108,13 @@ WhatIsPendingIsStillToEnd ==
 (* Liveness: a transaction that ends frees its offsets, and every member   *)
 (* that waits is answered, or has stopped waiting.                         *)
 (***************************************************************************)
-AnEndedTransactionFreesItsOffsets ==
+EveryEndedTransactionFreesItsOffsets ==
   \A h \in Holders : \A t \in Parts :
     txn[h].state \in {"committing", "aborting"} ~>
       \/ txn[h].state = "none"
-      \/ \A i \in 1..Len(log[t]) : ~IsOf(log[t][i], h)
+      \/ \A i \in 1..Len(log[t]) : ~IsPendingOf(log[t][i], h)
 
-NothingIsPendingForEver ==
+NoOffsetIsPendingForever ==
   \A t \in Parts : IsPending(log[t]) ~> ~IsPending(log[t])
 
 EveryWaitEnds == \A h \in Holders : member[h].waiting ~> ~member[h].waiting

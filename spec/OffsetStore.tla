@@ -29,7 +29,7 @@ Missing == Plain(0)
 InTransaction(h, n, offset) ==
   [offset |-> offset, producer |-> h, number |-> n, pending |-> TRUE]
 
-IsOf(e, h) == e.pending /\ e.producer = h
+IsPendingOf(e, h) == e.pending /\ e.producer = h
 
 IsStore(s) ==
   /\ DOMAIN s = Parts
@@ -67,7 +67,7 @@ MayExpire(q) == ~IsPending(q)
 \* A plain commit replaces the committed offset (F-REPLAY-02).
 WithCommit(q, offset) == Append(SelectSeq(q, LAMBDA e : e.pending), Plain(offset))
 
-Without(q, h) == SelectSeq(q, LAMBDA e : ~IsOf(e, h))
+Without(q, h) == SelectSeq(q, LAMBDA e : ~IsPendingOf(e, h))
 
 \* A later commit of a transaction replaces its earlier one (O-TXN-09).
 WithPending(q, e) == Append(Without(q, e.producer), e)
@@ -77,7 +77,7 @@ Overtaken(q, i) == \E j \in (i + 1)..Len(q) : ~q[j].pending
 
 \* The transaction of h commits: its offset counts from now on.
 AfterCommitMarker(q, h) ==
-  LET places == {i \in 1..Len(q) : IsOf(q[i], h)}
+  LET places == {i \in 1..Len(q) : IsPendingOf(q[i], h)}
       i == CHOOSE n \in places : TRUE
       counts == [q EXCEPT ![i].pending = FALSE]
   IN CASE places = {} -> q

@@ -13,31 +13,31 @@
 EXTENDS OffsetStore, Network
 
 CONSTANTS
-  Plainly,        \* members that commit plainly
-  Transactional,  \* members that commit in transactions; a member may do both
+  PlainCommitters,        \* members that commit plainly
+  TransactionalCommitters,  \* members that commit in transactions; a member may do both
   Decisions,      \* what the group may grant
   Epochs,         \* how many decisions there may be
   RequireStable,  \* do members ask for stable offsets?
   Faults,         \* how many faults of the environment a run may have
   Allowed         \* names of the environment actions that may happen
 
-ASSUME Plainly \cup Transactional \subseteq Holders
+ASSUME PlainCommitters \cup TransactionalCommitters \subseteq Holders
 ASSUME Decisions \subseteq [Holders -> SUBSET Parts]
 ASSUME Epochs \in Nat /\ Faults \in Nat /\ RequireStable \in BOOLEAN
 
 Unknown == MaxOffset + 1  \* the position before the first fetch
 
 -----------------------------------------------------------------------------
-VARIABLE epoch         \* number of the last decision
+VARIABLE epoch  \* number of the last decision
 TypeEpoch == epoch \in 0..Epochs
 
-VARIABLE grant         \* that decision: who shall own what
+VARIABLE grant  \* that decision: who shall own what
 TypeGrant == grant \in [Holders -> SUBSET Parts]
 
-VARIABLE lease         \* the decision that a member last learned of, and what it got
-TypeLease == lease \in [Holders -> [epoch : 0..Epochs, things : SUBSET Parts]]
+VARIABLE lease  \* the decision that a member last learned of, and what it got
+TypeLease == lease \in [Holders -> [epoch : 0..Epochs, resources : SUBSET Parts]]
 
-VARIABLE log           \* the offsets as far as they are replicated
+VARIABLE log  \* the offsets as far as they are replicated
 TypeLog == IsStore(log)
 
 \* Batches written, not yet replicated, oldest first: the offsets after each,
@@ -51,7 +51,7 @@ TypeUnreplicated ==
     /\ unreplicated[i].expired \subseteq Parts
     /\ unreplicated[i].deleted \subseteq Parts
 
-VARIABLE member        \* the positions of each member, and what it has not committed
+VARIABLE member  \* the positions of each member, and what it has not committed
 TypeMember == member \in [Holders ->
   [position : [Parts -> 0..Unknown], dirty : SUBSET Parts, waiting : BOOLEAN,
    begun : {"none", "open", "failed"}]]
@@ -64,46 +64,46 @@ TypeTxn == txn \in [Holders ->
   [number : 0..Transactions, state : {"none", "open", "committing", "aborting"},
    offsets : [Parts -> 0..MaxOffset], aborted : SUBSET (1..Transactions)]]
 
-VARIABLE requests      \* requests on their way to the coordinator
+VARIABLE requests  \* requests on their way to the coordinator
 TypeRequests == \A r \in requests : /\ r.api \in {"Commit", "TxnCommit", "Fetch"}
                                     /\ r.from \in Holders /\ r.part \in Parts
 
-VARIABLE replies       \* answers on their way to members
+VARIABLE replies  \* answers on their way to members
 TypeReplies == \A y \in replies : y.to \in Holders /\ y.entry \in Entry
 
-VARIABLE promised      \* the highest offset that was acknowledged as committed
-TypePromised == promised \in [Parts -> 0..MaxOffset]
+VARIABLE acknowledged  \* the highest offset that was acknowledged as committed
+TypeAcknowledged == acknowledged \in [Parts -> 0..MaxOffset]
 
-VARIABLE faultsLeft    \* faults that may still happen
+VARIABLE faultsLeft  \* faults that may still happen
 TypeFaultsLeft == faultsLeft \in 0..Faults
 
 vars == <<epoch, grant, lease, log, unreplicated, member, txn, requests, replies,
-          promised, faultsLeft>>
+          acknowledged, faultsLeft>>
 decided == <<epoch, grant>>
 stored  == <<log, unreplicated>>
 net     == <<requests, replies>>
 
 EveryVariableHasItsType ==
   /\ TypeEpoch /\ TypeGrant /\ TypeLease /\ TypeLog /\ TypeUnreplicated
-  /\ TypeMember /\ TypeTxn /\ TypeRequests /\ TypeReplies /\ TypePromised
+  /\ TypeMember /\ TypeTxn /\ TypeRequests /\ TypeReplies /\ TypeAcknowledged
   /\ TypeFaultsLeft
 
-Nowhere == [t \in Parts |-> Unknown]
+NoPositions == [t \in Parts |-> Unknown]
 Nothing == [t \in Parts |-> 0]
-Fresh == [position |-> Nowhere, dirty |-> {}, waiting |-> FALSE, begun |-> "none"]
+NewMember == [position |-> NoPositions, dirty |-> {}, waiting |-> FALSE, begun |-> "none"]
 
 Init ==
   /\ epoch = 0
   /\ grant = [h \in Holders |-> {}]
-  /\ lease = [h \in Holders |-> [epoch |-> 0, things |-> {}]]
+  /\ lease = [h \in Holders |-> [epoch |-> 0, resources |-> {}]]
   /\ log = NoOffsets
   /\ unreplicated = << >>
-  /\ member = [h \in Holders |-> Fresh]
+  /\ member = [h \in Holders |-> NewMember]
   /\ txn = [h \in Holders |-> [number |-> 0, state |-> "none",
                                offsets |-> Nothing, aborted |-> {}]]
   /\ requests = {}
   /\ replies = {}
-  /\ promised = Nothing
+  /\ acknowledged = Nothing
   /\ faultsLeft = Faults
 
 -----------------------------------------------------------------------------
@@ -118,10 +118,10 @@ Newest == IF unreplicated = << >> THEN log
 
 Reply(r, error, e) ==
   [api |-> r.api, to |-> r.from, part |-> r.part, error |-> error, entry |-> e]
-AnswersTo(r, error, e) == IF r.heard THEN {Reply(r, error, e)} ELSE {}
+AnswersTo(r, error, e) == IF r.awaited THEN {Reply(r, error, e)} ELSE {}
 
 \* The answers to a write that do not wait for it: none.
-AtOnce(answers) == {}
+SentAtOnce(answers) == {}
 
 \* A batch with these offsets, for which no member waits.
 Batch(store) == [store |-> store, answers |-> {}, ends |-> {},
@@ -131,32 +131,32 @@ Highest(S) == CHOOSE n \in S : \A m \in S : n >= m
 
 \* The promised offset of t once these answers are out: the highest acknowledged
 \* one.
-PromisedWith(answers, t) ==
-  Highest({promised[t]} \cup
+AcknowledgedWith(answers, t) ==
+  Highest({acknowledged[t]} \cup
           {y.entry.offset : y \in {z \in answers :
              /\ z.api = "Commit" /\ z.error = "NONE" /\ z.part = t}})
 
 \* A batch is written. The answers wait until it is replicated (F-RT-04).
-Writes(batch) ==
+Write(batch) ==
   /\ unreplicated' = Append(unreplicated,
-       [batch EXCEPT !.answers = @ \ AtOnce(@)])
-  /\ replies' = replies \cup AtOnce(batch.answers)
-  /\ promised' = [t \in Parts |-> PromisedWith(AtOnce(batch.answers), t)]
+       [batch EXCEPT !.answers = @ \ SentAtOnce(@)])
+  /\ replies' = replies \cup SentAtOnce(batch.answers)
+  /\ acknowledged' = [t \in Parts |-> AcknowledgedWith(SentAtOnce(batch.answers), t)]
   /\ UNCHANGED log
 
 \* An answer without a record waits for the batches written before it (F-RT-07).
-Answers(answers) ==
+Respond(answers) ==
   /\ IF unreplicated = << >>
      THEN replies' = replies \cup answers /\ UNCHANGED stored
      ELSE /\ unreplicated' =
                [unreplicated EXCEPT ![Len(unreplicated)].answers = @ \cup answers]
           /\ UNCHANGED <<log, replies>>
-  /\ UNCHANGED promised
+  /\ UNCHANGED acknowledged
 
 \* An error does not wait.
-Refuses(r, error) ==
+Reject(r, error) ==
   /\ replies' = replies \cup AnswersTo(r, error, Missing)
-  /\ UNCHANGED <<stored, promised>>
+  /\ UNCHANGED <<stored, acknowledged>>
 
 \* The coordinator checks the epoch that the request names (O-COMMIT-25, 32). It
 \* does not check partitions: that members commit only what they own is an
@@ -171,26 +171,26 @@ IsInTransaction(r) ==
 \* The partitions whose positions h keeps: those it still owns, if it missed no
 \* decision. If it missed one it was fenced, and others may have continued
 \* meanwhile (N-TR-06).
-Keeps(h) == IF lease[h].epoch + 1 = epoch THEN lease[h].things \cap grant[h] ELSE {}
+KeptPartitions(h) == IF lease[h].epoch + 1 = epoch THEN lease[h].resources \cap grant[h] ELSE {}
 
 \* h learns of the last decision.
-Learned(h, m) ==
-  [m EXCEPT !.position = [t \in Parts |-> IF t \in Keeps(h) THEN @[t] ELSE Unknown],
-            !.dirty    = @ \cap Keeps(h)]
-Newly(h) == [lease EXCEPT ![h] = [epoch |-> epoch, things |-> grant[h]]]
+AfterLearning(h, m) ==
+  [m EXCEPT !.position = [t \in Parts |-> IF t \in KeptPartitions(h) THEN @[t] ELSE Unknown],
+            !.dirty    = @ \cap KeptPartitions(h)]
+NewLease(h) == [lease EXCEPT ![h] = [epoch |-> epoch, resources |-> grant[h]]]
 
 \* A member whose transaction failed: it has to read again what it has
 \* processed.
-Reset(m) == [m EXCEPT !.position = Nowhere, !.dirty = {}, !.begun = "none"]
+Reset(m) == [m EXCEPT !.position = NoPositions, !.dirty = {}, !.begun = "none"]
 
-StopsWaiting(h) ==
+StopWaiting(h) ==
   /\ unreplicated' = [i \in 1..Len(unreplicated) |->
        [unreplicated[i] EXCEPT !.answers = GiveUpReplies(@, h)]]
   /\ requests' = GiveUpRequests(requests, h)
   /\ replies' = GiveUpReplies(replies, h)
   /\ UNCHANGED log
 
-Sends(r) == requests' = requests \cup {r}
+Send(r) == requests' = requests \cup {r}
 
 Fault(name) ==
   /\ name \in Allowed
@@ -208,58 +208,58 @@ Ready(h) == ~member[h].waiting /\ member[h].begun # "failed"
 
 \* A member outside of a transaction learns of a new decision: it takes what it
 \* is granted and gives up the rest.
-MemberLearns(h) ==
+MemberLearnsDecision(h) ==
   /\ lease[h].epoch < epoch
   /\ ~member[h].waiting
   /\ member[h].begun = "none"
-  /\ member' = [member EXCEPT ![h] = Learned(h, @)]
-  /\ lease' = Newly(h)
-  /\ UNCHANGED <<decided, stored, txn, net, promised, faultsLeft>>
+  /\ member' = [member EXCEPT ![h] = AfterLearning(h, @)]
+  /\ lease' = NewLease(h)
+  /\ UNCHANGED <<decided, stored, txn, net, acknowledged, faultsLeft>>
 
 \* An owner without a position fetches the committed offset (K-POS-01).
 MemberFetches(h, t) ==
   /\ Ready(h)
-  /\ t \in lease[h].things
+  /\ t \in lease[h].resources
   /\ member[h].position[t] = Unknown
   /\ member' = [member EXCEPT ![h].waiting = TRUE]
-  /\ Sends([api |-> "Fetch", from |-> h, heard |-> TRUE, epoch |-> lease[h].epoch,
-            part |-> t])
-  /\ UNCHANGED <<decided, lease, stored, txn, replies, promised, faultsLeft>>
+  /\ Send([api |-> "Fetch", from |-> h, awaited |-> TRUE, epoch |-> lease[h].epoch,
+           part |-> t])
+  /\ UNCHANGED <<decided, lease, stored, txn, replies, acknowledged, faultsLeft>>
 
 \* An owner processes the next record.
 MemberProcesses(h, t) ==
   /\ Ready(h)
-  /\ t \in lease[h].things
+  /\ t \in lease[h].resources
   /\ member[h].position[t] < MaxOffset
   /\ member' = [member EXCEPT ![h].position[t] = @ + 1, ![h].dirty = @ \cup {t}]
-  /\ UNCHANGED <<decided, lease, stored, txn, net, promised, faultsLeft>>
+  /\ UNCHANGED <<decided, lease, stored, txn, net, acknowledged, faultsLeft>>
 
 \* An owner commits what it has processed.
 MemberCommits(h, t) ==
-  /\ h \in Plainly
+  /\ h \in PlainCommitters
   /\ Ready(h)
   /\ t \in member[h].dirty
   /\ member' = [member EXCEPT ![h].waiting = TRUE]
-  /\ Sends([api |-> "Commit", from |-> h, heard |-> TRUE, epoch |-> lease[h].epoch,
-            part |-> t, offset |-> member[h].position[t]])
-  /\ UNCHANGED <<decided, lease, stored, txn, replies, promised, faultsLeft>>
+  /\ Send([api |-> "Commit", from |-> h, awaited |-> TRUE, epoch |-> lease[h].epoch,
+           part |-> t, offset |-> member[h].position[t]])
+  /\ UNCHANGED <<decided, lease, stored, txn, replies, acknowledged, faultsLeft>>
 
 \* An owner commits what it has processed in its transaction, or begins one if
 \* it may.
 MemberCommitsInTransaction(h, t) ==
   LET begins == member[h].begun = "none"
       n == IF begins THEN txn[h].number + 1 ELSE txn[h].number
-  IN /\ h \in Transactional
+  IN /\ h \in TransactionalCommitters
      /\ Ready(h)
      /\ t \in member[h].dirty
      /\ begins => txn[h].state = "none" /\ n <= Transactions
      /\ member' = [member EXCEPT ![h].waiting = TRUE, ![h].begun = "open"]
      /\ txn' = IF begins THEN [txn EXCEPT ![h].number = n, ![h].state = "open"]
                ELSE txn
-     /\ Sends([api |-> "TxnCommit", from |-> h, heard |-> TRUE,
-               epoch |-> lease[h].epoch, part |-> t,
-               offset |-> member[h].position[t], number |-> n])
-     /\ UNCHANGED <<decided, lease, stored, replies, promised, faultsLeft>>
+     /\ Send([api |-> "TxnCommit", from |-> h, awaited |-> TRUE,
+              epoch |-> lease[h].epoch, part |-> t,
+              offset |-> member[h].position[t], number |-> n])
+     /\ UNCHANGED <<decided, lease, stored, replies, acknowledged, faultsLeft>>
 
 \* A producer whose writes are all answered commits its transaction, which is
 \* still open. From now on its offsets are promised.
@@ -269,7 +269,7 @@ MemberCommitsTransaction(h) ==
   /\ txn[h].state = "open"
   /\ member' = [member EXCEPT ![h].begun = "none"]
   /\ txn' = [txn EXCEPT ![h].state = "committing", ![h].offsets = Nothing]
-  /\ promised' = [t \in Parts |-> Max(promised[t], txn[h].offsets[t])]
+  /\ acknowledged' = [t \in Parts |-> Max(acknowledged[t], txn[h].offsets[t])]
   /\ UNCHANGED <<decided, lease, stored, net, faultsLeft>>
 
 \* The transaction of h will be undone.
@@ -284,7 +284,7 @@ MemberAbortsTransaction(h) ==
   /\ ~member[h].waiting
   /\ member' = [member EXCEPT ![h] = Reset(@)]
   /\ txn' = IF txn[h].state = "open" THEN Aborting(h) ELSE txn
-  /\ UNCHANGED <<decided, lease, stored, net, promised, faultsLeft>>
+  /\ UNCHANGED <<decided, lease, stored, net, acknowledged, faultsLeft>>
 
 \* Member m after the answer y.
 AfterReply(m, y) ==
@@ -297,15 +297,15 @@ AfterReply(m, y) ==
 \* A member receives an answer and continues: at the position returned, with
 \* what is still to be committed, or by learning what it owns (O-COMMIT-25,
 \* N-CMT-02).
-MemberGetsReply ==
+MemberReceivesReply ==
   /\ \E y \in replies :
        LET h == y.to
            m == AfterReply(member[h], y)
            learns == y.error = "STALE_MEMBER_EPOCH" /\ m.begun = "none"
        IN /\ replies' = replies \ {y}
-          /\ member' = [member EXCEPT ![h] = IF learns THEN Learned(h, m) ELSE m]
-          /\ lease' = IF learns THEN Newly(h) ELSE lease
-  /\ UNCHANGED <<decided, stored, txn, requests, promised, faultsLeft>>
+          /\ member' = [member EXCEPT ![h] = IF learns THEN AfterLearning(h, m) ELSE m]
+          /\ lease' = IF learns THEN NewLease(h) ELSE lease
+  /\ UNCHANGED <<decided, stored, txn, requests, acknowledged, faultsLeft>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -313,29 +313,29 @@ MemberGetsReply ==
 (***************************************************************************)
 
 \* The coordinator writes or refuses a commit.
-CoordinatorGetsCommit ==
+CoordinatorHandlesCommit ==
   /\ \E r \in {q \in requests : q.api = "Commit"} :
        /\ Deliverable(requests, r)
        /\ requests' = requests \ {r}
        /\ IF IsCurrent(r)
           THEN LET store == [Newest EXCEPT ![r.part] = WithCommit(@, r.offset)]
-               IN Writes([Batch(store) EXCEPT
+               IN Write([Batch(store) EXCEPT
                     !.answers = AnswersTo(r, "NONE", Plain(r.offset))])
-          ELSE Refuses(r, "STALE_MEMBER_EPOCH")
+          ELSE Reject(r, "STALE_MEMBER_EPOCH")
   /\ UNCHANGED <<decided, lease, member, txn, faultsLeft>>
 
 \* The coordinator writes a transactional commit as pending, or refuses it
 \* (O-TXN-04, 05, 07, 11).
-CoordinatorGetsTxnCommit ==
+CoordinatorHandlesTxnCommit ==
   /\ \E r \in {q \in requests : q.api = "TxnCommit"} :
        /\ Deliverable(requests, r)
        /\ requests' = requests \ {r}
-       /\ CASE ~IsCurrent(r) -> Refuses(r, "ILLEGAL_GENERATION")
-            [] ~IsInTransaction(r) -> Refuses(r, "INVALID_PRODUCER_EPOCH")
+       /\ CASE ~IsCurrent(r) -> Reject(r, "ILLEGAL_GENERATION")
+            [] ~IsInTransaction(r) -> Reject(r, "INVALID_PRODUCER_EPOCH")
             [] OTHER ->
                  LET e == InTransaction(r.from, r.number, r.offset)
                      store == [Newest EXCEPT ![r.part] = WithPending(@, e)]
-                 IN Writes([Batch(store) EXCEPT !.answers = AnswersTo(r, "NONE", e)])
+                 IN Write([Batch(store) EXCEPT !.answers = AnswersTo(r, "NONE", e)])
   /\ UNCHANGED <<decided, lease, member, txn, faultsLeft>>
 
 \* The coordinator answers a fetch with the committed offset. For stable offsets
@@ -343,31 +343,31 @@ CoordinatorGetsTxnCommit ==
 \* pending there; otherwise it answers from the replicated state (O-FETCH-05,
 \* 07, 08). A fetch that would have to be sent again is not a step: that is the
 \* same as a later fetch.
-CoordinatorGetsFetch ==
+CoordinatorHandlesFetch ==
   /\ \E r \in {q \in requests : q.api = "Fetch"} :
        /\ Deliverable(requests, r)
        /\ requests' = requests \ {r}
-       /\ CASE ~IsCurrent(r) -> Refuses(r, "STALE_MEMBER_EPOCH")
+       /\ CASE ~IsCurrent(r) -> Reject(r, "STALE_MEMBER_EPOCH")
             [] RequireStable ->
                  /\ ~Unstable(Newest[r.part])
-                 /\ Answers(AnswersTo(r, "NONE", Visible(Newest[r.part])))
+                 /\ Respond(AnswersTo(r, "NONE", Visible(Newest[r.part])))
             [] OTHER ->
                  /\ replies' = replies \cup AnswersTo(r, "NONE", Visible(log[r.part]))
-                 /\ UNCHANGED <<stored, promised>>
+                 /\ UNCHANGED <<stored, acknowledged>>
   /\ UNCHANGED <<decided, lease, member, txn, faultsLeft>>
 
 \* The marker of h is written, and not yet answered.
-MarkerIsOut(h) == \E i \in 1..Len(unreplicated) : h \in unreplicated[i].ends
+MarkerIsInFlight(h) == \E i \in 1..Len(unreplicated) : h \in unreplicated[i].ends
 
 \* The transaction coordinator writes the marker of a decided transaction
 \* (O-TXN-08), again until it is answered.
 MarkerIsWritten(h) ==
   /\ txn[h].state \in {"committing", "aborting"}
-  /\ ~MarkerIsOut(h)
+  /\ ~MarkerIsInFlight(h)
   /\ LET store == [t \in Parts |-> IF txn[h].state = "committing"
                                    THEN AfterCommitMarker(Newest[t], h)
                                    ELSE AfterAbortMarker(Newest[t], h)]
-     IN Writes([Batch(store) EXCEPT !.ends = {h}])
+     IN Write([Batch(store) EXCEPT !.ends = {h}])
   /\ UNCHANGED <<decided, lease, member, txn, requests, faultsLeft>>
 
 \* The highest offset that h knows to be written in its transaction once these
@@ -386,8 +386,8 @@ AppendSucceeds ==
   /\ LET e == Head(unreplicated)
      IN /\ log' = e.store
         /\ replies' = replies \cup e.answers
-        /\ promised' = [t \in Parts |-> IF t \in e.expired \cup e.deleted THEN 0
-                                        ELSE PromisedWith(e.answers, t)]
+        /\ acknowledged' = [t \in Parts |-> IF t \in e.expired \cup e.deleted THEN 0
+                                            ELSE AcknowledgedWith(e.answers, t)]
         /\ txn' = [h \in Holders |->
              [txn[h] EXCEPT
                 !.state = IF h \in e.ends THEN "none" ELSE @,
@@ -404,7 +404,7 @@ IsAbandoned(h) == txn[h].state = "open" /\ member[h].begun = "none"
 TransactionIsAbandoned(h) ==
   /\ IsAbandoned(h)
   /\ txn' = Aborting(h)
-  /\ UNCHANGED <<decided, lease, stored, member, net, promised, faultsLeft>>
+  /\ UNCHANGED <<decided, lease, stored, member, net, acknowledged, faultsLeft>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -419,7 +419,7 @@ GroupDecides(g) ==
   /\ g # grant
   /\ epoch' = epoch + 1
   /\ grant' = g
-  /\ UNCHANGED <<lease, stored, member, txn, net, promised, faultsLeft>>
+  /\ UNCHANGED <<lease, stored, member, txn, net, acknowledged, faultsLeft>>
 
 \* A waiting member stops waiting; its request may still be handled.
 MemberGivesUp(h) ==
@@ -427,16 +427,16 @@ MemberGivesUp(h) ==
   /\ member[h].waiting
   /\ member' = [member EXCEPT ![h].waiting = FALSE,
                               ![h].begun = IF @ = "open" THEN "failed" ELSE @]
-  /\ StopsWaiting(h)
-  /\ UNCHANGED <<decided, lease, txn, promised>>
+  /\ StopWaiting(h)
+  /\ UNCHANGED <<decided, lease, txn, acknowledged>>
 
 \* A member restarts in its place and has lost everything.
 MemberRestarts(h) ==
   /\ Fault("MemberRestarts")
-  /\ member[h] # Fresh
-  /\ member' = [member EXCEPT ![h] = Fresh]
-  /\ StopsWaiting(h)
-  /\ UNCHANGED <<decided, lease, txn, promised>>
+  /\ member[h] # NewMember
+  /\ member' = [member EXCEPT ![h] = NewMember]
+  /\ StopWaiting(h)
+  /\ UNCHANGED <<decided, lease, txn, acknowledged>>
 
 \* The transaction coordinator aborts a transaction that was open too long,
 \* although its producer still uses it.
@@ -445,7 +445,7 @@ TransactionTimesOut(h) ==
   /\ txn[h].state = "open"
   /\ member[h].begun # "none"
   /\ txn' = Aborting(h)
-  /\ UNCHANGED <<decided, lease, stored, member, net, promised, faultsLeft>>
+  /\ UNCHANGED <<decided, lease, stored, member, net, acknowledged, faultsLeft>>
 
 \* The offsets that a new coordinator loads if the first k batches survive
 \* (F-LOAD-01).
@@ -459,7 +459,7 @@ CoordinatorFailsOver ==
        LET deleted == UNION {unreplicated[i].deleted : i \in 1..k}
            gone == deleted \cup UNION {unreplicated[i].expired : i \in 1..k}
        IN /\ log' = Loaded(k)
-          /\ promised' = [t \in Parts |-> IF t \in gone THEN 0 ELSE promised[t]]
+          /\ acknowledged' = [t \in Parts |-> IF t \in gone THEN 0 ELSE acknowledged[t]]
           /\ txn' = [h \in Holders |-> [txn[h] EXCEPT !.offsets =
                [t \in Parts |-> IF t \in deleted THEN 0 ELSE @[t]]]]
   /\ unreplicated' = << >>
@@ -469,7 +469,7 @@ CoordinatorFailsOver ==
   /\ UNCHANGED <<decided, lease, member, requests>>
 
 \* A member that is granted nothing subscribes to nothing.
-NobodySubscribes == \A h \in Holders : grant[h] = {}
+NoMemberSubscribes == \A h \in Holders : grant[h] = {}
 
 \* A tombstone removes everything of t, pending offsets included (O-TXN-10).
 WithTombstone(t) == Batch([Newest EXCEPT ![t] = << >>])
@@ -478,29 +478,29 @@ WithTombstone(t) == Batch([Newest EXCEPT ![t] = << >>])
 \* from open transactions too (O-DEL-05, 06, 09).
 OffsetIsDeleted(t) ==
   /\ "OffsetIsDeleted" \in Allowed
-  /\ NobodySubscribes
+  /\ NoMemberSubscribes
   /\ Newest[t] # << >>
-  /\ Writes([WithTombstone(t) EXCEPT !.deleted = {t}])
+  /\ Write([WithTombstone(t) EXCEPT !.deleted = {t}])
   /\ UNCHANGED <<decided, lease, member, txn, requests, faultsLeft>>
 
 \* A committed offset expires if no member subscribes to it and no transaction
 \* may still commit it (O-EXP-02..05, 11, 12).
 OffsetExpires(t) ==
   /\ "OffsetExpires" \in Allowed
-  /\ NobodySubscribes
+  /\ NoMemberSubscribes
   /\ Visible(Newest[t]) # Missing
   /\ MayExpire(Newest[t])
-  /\ Writes([WithTombstone(t) EXCEPT !.expired = {t}])
+  /\ Write([WithTombstone(t) EXCEPT !.expired = {t}])
   /\ UNCHANGED <<decided, lease, member, txn, requests, faultsLeft>>
 
 -----------------------------------------------------------------------------
 System ==
   \/ AppendSucceeds
-  \/ CoordinatorGetsCommit
-  \/ CoordinatorGetsTxnCommit
-  \/ CoordinatorGetsFetch
-  \/ MemberGetsReply
-  \/ \E h \in Holders : MemberLearns(h)
+  \/ CoordinatorHandlesCommit
+  \/ CoordinatorHandlesTxnCommit
+  \/ CoordinatorHandlesFetch
+  \/ MemberReceivesReply
+  \/ \E h \in Holders : MemberLearnsDecision(h)
   \/ \E h \in Holders : MemberCommitsTransaction(h)
   \/ \E h \in Holders : MemberAbortsTransaction(h)
   \/ \E h \in Holders : MarkerIsWritten(h)

@@ -12,16 +12,16 @@ EXTENDS Naturals
 
 CONSTANTS
   Holders,  \* who may own: static members by instance id, others by member id
-  Things    \* what is owned: the partitions
+  Resources    \* what is owned: the partitions
 
 VARIABLE epoch   \* number of the last decision that can no longer be lost
 TypeEpoch == epoch \in Nat
 
 VARIABLE grant   \* that decision: who shall own what
-TypeGrant == grant \in [Holders -> SUBSET Things]
+TypeGrant == grant \in [Holders -> SUBSET Resources]
 
 VARIABLE leases  \* what holders believe to own, or what is on its way to them
-TypeLeases == leases \subseteq [holder : Holders, epoch : Nat, things : SUBSET Things]
+TypeLeases == leases \subseteq [holder : Holders, epoch : Nat, resources : SUBSET Resources]
 
 ownership == <<epoch, grant, leases>>
 
@@ -30,7 +30,7 @@ EveryVariableHasItsType == TypeEpoch /\ TypeGrant /\ TypeLeases
 Disjoint(g) == \A h, k \in Holders : h # k => g[h] \cap g[k] = {}
 
 \* The leases that a decision gives.
-Entitled(e, g) == {[holder |-> h, epoch |-> e, things |-> g[h]] : h \in Holders}
+GrantedLeases(e, g) == {[holder |-> h, epoch |-> e, resources |-> g[h]] : h \in Holders}
 
 Init == /\ epoch = 0
         /\ grant = [h \in Holders |-> {}]
@@ -41,31 +41,31 @@ Init == /\ epoch = 0
 (***************************************************************************)
 Decide ==
   /\ epoch' \in Nat /\ epoch' > epoch
-  /\ grant' \in [Holders -> SUBSET Things]
+  /\ grant' \in [Holders -> SUBSET Resources]
   /\ Disjoint(grant')
-  /\ leases' \in SUBSET (leases \cup Entitled(epoch', grant'))
+  /\ leases' \in SUBSET (leases \cup GrantedLeases(epoch', grant'))
 
 (***************************************************************************)
 (* Holders take leases of the last decision, or give leases back.          *)
 (***************************************************************************)
-Serve ==
+ChangeLeases ==
   /\ UNCHANGED <<epoch, grant>>
-  /\ leases' \in SUBSET (leases \cup Entitled(epoch, grant))
+  /\ leases' \in SUBSET (leases \cup GrantedLeases(epoch, grant))
 
-Next == Decide \/ Serve
+Next == Decide \/ ChangeLeases
 
 Spec == Init /\ [][Next]_ownership
 
 -----------------------------------------------------------------------------
-NoThingHasTwoHoldersInAnEpoch ==
+NoResourceHasTwoHoldersInAnEpoch ==
   \A l, m \in leases :
-    l.epoch = m.epoch /\ l.holder # m.holder => l.things \cap m.things = {}
+    l.epoch = m.epoch /\ l.holder # m.holder => l.resources \cap m.resources = {}
 
-\* A holder may commit for a thing if it has it in a lease of the last epoch.
+\* A holder may commit for a resource that it has in a lease of the last epoch.
 MayCommit(h, t) == \E l \in leases : /\ l.holder = h /\ l.epoch = epoch
-                                     /\ t \in l.things
+                                     /\ t \in l.resources
 
-NoThingHasTwoCommitters ==
-  \A t \in Things : \A h, k \in Holders :
+NoResourceHasTwoCommitters ==
+  \A t \in Resources : \A h, k \in Holders :
     MayCommit(h, t) /\ MayCommit(k, t) => h = k
 =============================================================================

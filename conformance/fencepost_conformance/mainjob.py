@@ -37,7 +37,7 @@ NEEDS_JDK = "needs a JDK 17 or later (java and javac on the PATH; Debian: apt-ge
 GRAPHS = (
     *("EagerCommits", "EagerFaults", "KafkaTwoOwners", "ConsumerCommits", "ConsumerAlone", "LostLeave"),
     *("MixedCommits", "MixedStaticAlone", "KafkaUpgradeFails"),
-    *("LogThreeBrokers", "LogTombstoneUnseen", "OffsetsQuiet", "OffsetsToldUnstable"),
+    *("LogThreeBrokers", "LogTombstoneUnseen", "OffsetsQuiet", "OffsetsUnstableAnswered"),
 )
 
 

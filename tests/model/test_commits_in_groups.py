@@ -16,7 +16,7 @@ from fencepost_model.system.manifest import read_manifest
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC)}
 QUIET = ("EagerCommits", "ConsumerCommits", "MixedCommits")
-FAULTY = ("ConsumerTimersCommits", "MixedBackCommits", "StaticCommits")
+FAULTY = ("ConsumerTimersCommits", "MixedDowngradeAndUpgradeCommits", "StaticCommits")
 
 
 @pytest.mark.tlc
@@ -63,7 +63,7 @@ def test_a_check_that_is_too_strict_is_seen_by_the_graphs(
 
 
 @pytest.mark.parametrize("name", ["StaticCommits", "ConsumerTimersCommits"])
-@pytest.mark.parametrize(("check", "promise"), [(_lax, "OnlyAHolderCommits"), (_strict, "WhoHoldsMayCommit")])
+@pytest.mark.parametrize(("check", "promise"), [(_lax, "OnlyHoldersCommit"), (_strict, "EveryHolderMayCommit")])
 def test_a_wrong_check_breaks_a_promise(name: str, check: Any, promise: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commits, "may_commit", check)
     assert promise in check_python(ENTRIES[name]).violated

@@ -38,7 +38,7 @@ def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
 
 @pytest.mark.tlc
 def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    mutants = ("NotPending <- NobodyIsPendingAfterOne", "NextGeneration <- SameGeneration")
+    mutants = ("RemovePendingSync <- CancelSyncTimerForAll", "NextGeneration <- SameGeneration")
     check_changes_of_the_model(tmp_path, ENTRIES["EagerQuiet"], *mutants)
 
 
@@ -54,8 +54,8 @@ def test_a_change_of_the_specification_alone_is_seen(tmp_path: Path, tlc: None) 
 @pytest.mark.parametrize(
     "mutant",
     [
-        "NotPending <- NobodyIsPendingAfterOne",
-        pytest.param("GetSync <- GetSyncAnsweredEarly", marks=pytest.mark.all),
+        "RemovePendingSync <- CancelSyncTimerForAll",
+        pytest.param("HandleSync <- HandleSyncAnsweredEarly", marks=pytest.mark.all),
         pytest.param("FailParkedSyncs <- ForgetParkedSyncs", marks=pytest.mark.all),
     ],
 )

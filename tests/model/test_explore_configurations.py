@@ -63,7 +63,7 @@ def test_a_step_property_holds_where_it_is_not_asked(name: str) -> None:
 def test_symmetry_of_the_closed_system_counts_classes_and_keeps_verdicts() -> None:
     broken_by = {
         "EagerQuiet": None,
-        "WitnessStable": "NobodyIsEverStable",
+        "WitnessStable": "TheGroupIsNeverStable",
         "SameGeneration": "EveryJoinPhaseEndsInANewGeneration",
     }
     for name, broken in broken_by.items():

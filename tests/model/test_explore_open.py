@@ -14,7 +14,7 @@ FAULTS = [
     ("NobodyIsParkedWhoWasAnswered", 2, ("StaticJoin",), ["StaticJoin 0", "OperationTimesOut 1"]),  # C-JOIN-16 (ii)
     ("NoTimerOutlivesItsGroup", 2, ("Join",), ["Join 0", "AppendFails"]),  # C-TMR-12
     (  # C-JOIN-72
-        "APreparingGroupHasItsTimer",
+        "EveryPreparingGroupHasAJoinTimer",
         2,
         ("Join", "JoinWithDoubledName"),
         ["Join 0", "JoinWithDoubledName 1", "TimerFires join"],

@@ -25,7 +25,7 @@ from fencepost_model.tlc.dump import ValueNumbers
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in LOG.modules}
 QUICK = "LogThreeBrokers"
 #: Guards of the cleaners, which are not used where there is room for one record only.
-CLEANERS = {"Superseded", "TakesNothingAway", "EverybodyHasSeen"}
+CLEANERS = {"Superseded", "HasNoOlderRecords", "EveryBrokerHasSeen"}
 
 
 # ---- E1 --------------------------------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Pa
 
 @pytest.mark.tlc
 @pytest.mark.all
-@pytest.mark.parametrize("mutant", ["AfterTimeOut <- UndoneByTimeOut", "Loaded <- LoadedToTheMark"])
+@pytest.mark.parametrize("mutant", ["AfterTimeOut <- UndoneByTimeOut", "Loaded <- LoadedToHighWatermark"])
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
     check_the_same_change_of_both(tmp_path, ENTRIES[QUICK], mutant)
 

@@ -43,7 +43,11 @@ def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
 
 @pytest.mark.tlc
 def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
-    mutants = ("Granted <- ToldItsTarget", "Brought <- BringsNothing", "TimersOf <- NoTimers")
+    mutants = (
+        "SyncAssignment <- SyncReturnsTarget",
+        "ConvertedPartitions <- ConvertedWithoutPartitions",
+        "StartedSessionTimers <- NoTimers",
+    )
     check_changes_of_the_model(tmp_path, ENTRIES["MixedQuiet"], *mutants)
 
 
@@ -64,9 +68,9 @@ def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Pa
 @pytest.mark.parametrize(
     "mutant",
     [
-        "Granted <- ToldItsTarget",
-        pytest.param("Brought <- BringsNothing", marks=pytest.mark.all),
-        pytest.param("TimersOf <- NoTimers", marks=pytest.mark.all),
+        "SyncAssignment <- SyncReturnsTarget",
+        pytest.param("ConvertedPartitions <- ConvertedWithoutPartitions", marks=pytest.mark.all),
+        pytest.param("StartedSessionTimers <- NoTimers", marks=pytest.mark.all),
     ],
 )
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
@@ -84,7 +88,7 @@ def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None
 
 def test_an_empty_classic_group_does_not_show_its_former_members() -> None:
     """An empty classic group is the same whether its members left or it continues a consumer group (C-JOIN-60)."""
-    config = read_problem(ENTRIES["MixedEpochsGoOn"]).config
+    config = read_problem(ENTRIES["MixedEpochsContinue"]).config
     assert isinstance(config, MixedConfig)
     coordinator = MixedSystem(config).coordinator
     fresh = coordinator.machine.load(FIRST_LOG)
@@ -172,12 +176,12 @@ FAULTS = {
     "KafkaDowngradeLosesBump": {"fault_downgrade_loses_bump"},
     "KafkaLeavesJoinTimers": {"fault_downgrade_leaves_timers"},
     "KafkaLeavesSyncTimers": {"fault_downgrade_leaves_timers"},
-    "KafkaFencedJoinsAgain": {"fault_join_generation_ignored"},
-    "KafkaJoinComesTwice": {"fault_join_generation_ignored"},
+    "KafkaFencedRejoins": {"fault_join_generation_ignored"},
+    "KafkaDuplicateJoin": {"fault_join_generation_ignored"},
     "KafkaDowngradeForgets": {"fault_downgrade_assigns_target"},
-    "KafkaThereAndBack": {"fault_downgrade_assigns_target", "fault_join_generation_ignored"},
+    "KafkaDowngradeAndUpgrade": {"fault_downgrade_assigns_target", "fault_join_generation_ignored"},
     "KafkaUpgradeOverlooks": {"fault_upgrade_overlooks_owned"},
-    "KafkaEpochsComeAgain": {"fault_empty_group_counts_anew"},
+    "KafkaEpochsRepeat": {"fault_empty_group_counts_anew"},
 }
 
 

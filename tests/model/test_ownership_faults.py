@@ -53,9 +53,9 @@ class Heard(Play):
 
     @classmethod
     def of(cls, play: Play, known: dict[str, Known]) -> Heard:
-        heard = cls(*play)
-        heard.known = known
-        return heard
+        awaited = cls(*play)
+        awaited.known = known
+        return awaited
 
 
 class Honest(Search):

@@ -149,8 +149,8 @@ def test_every_property_that_holds_in_a_family_fails_there_with_a_guard_removed(
     [
         ("Classic", "EveryWaitEnds"),
         ("Consumer", "NoPartitionHasTwoCommitters"),
-        ("Mixed", "OnlyAHolderCommits"),
-        ("Offset", "NothingAcknowledgedIsLost"),
+        ("Mixed", "OnlyHoldersCommit"),
+        ("Offset", "NoAcknowledgedWriteIsLost"),
     ],
 )
 def test_a_property_that_lacks_a_sibling_in_one_family_is_noticed(lacking: str, name: str) -> None:

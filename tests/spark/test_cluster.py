@@ -182,12 +182,12 @@ def test_a_killed_worker_costs_its_tasks_only(
     assert len(lost.below) >= (4 if builds else 3)  # the executor, PySpark's daemon, its worker (, Kafka)
     assert until_gone(lost.below) == []
 
-    heard = told_by_spark(log)
-    ends = [each for each in heard if each["Event"] == "SparkListenerTaskEnd"]
+    awaited = told_by_spark(log)
+    ends = [each for each in awaited if each["Event"] == "SparkListenerTaskEnd"]
     failed = [each for each in ends if each["Task End Reason"]["Reason"] != "Success"]
     assert 1 <= len(failed) <= 2  # the executor had one core, and may get one more task while it ends
     assert len({each["Task Info"]["Executor ID"] for each in failed}) == 1
-    stages = [each["Stage Info"] for each in heard if each["Event"] == "SparkListenerStageSubmitted"]
+    stages = [each["Stage Info"] for each in awaited if each["Event"] == "SparkListenerStageSubmitted"]
     making = {each["Stage ID"] for each in stages if each["Stage Name"].startswith("parquet")}
     done = Counter(each["Stage ID"] for each in ends if each not in failed and each["Stage ID"] in making)
     assert [*done.values()] == [8, 8, 8]  # four tasks for each core and wave, each done once

@@ -136,7 +136,7 @@ def client_value(client: Client) -> TlaValue:
 
 
 def request_value(sender: str, request: Request) -> TlaValue:
-    common = {"api": request.api, "from": sender, "heard": request.heard, "memberId": request.member_id}
+    common = {"api": request.api, "from": sender, "awaited": request.awaited, "memberId": request.member_id}
     if isinstance(request, JoinRequest):
         return function({**common, "metadata": metadata_value(request.metadata)})
     if isinstance(request, SyncRequest):

@@ -40,7 +40,7 @@ def knows_its_generation(client: Client) -> bool:
 
 def join_request(config: Config, client: Client) -> JoinRequest:
     """Return the JoinGroup that the client sends or has sent."""
-    told = client.generation if config.metadata_tells_generation else -1
+    told = client.generation if config.metadata_has_generation else -1
     return JoinRequest("JoinGroup", True, client.member_id, Metadata(client.owned, told))
 
 
@@ -128,7 +128,7 @@ def get_heartbeat_reply(client: Client, error: str) -> Client:
 
 def unheard(lane: Lane) -> Lane:
     """Stop waiting; requests in flight stay in flight."""
-    requests = frozenset(request._replace(heard=False) for request in lane.requests)
+    requests = frozenset(request._replace(awaited=False) for request in lane.requests)
     return lane._replace(requests=requests, replies=frozenset())
 
 
@@ -156,8 +156,8 @@ def leave(lane: Lane) -> Lane | None:
 def deliverable(config: Config, lane: Lane) -> tuple[Request, ...]:
     """Return the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
     ``reorder``."""
-    any_late = not all(request.heard for request in lane.requests)
-    may_come = [each for each in lane.requests if config.reorder or not each.heard or not any_late]
+    any_late = not all(request.awaited for request in lane.requests)
+    may_come = [each for each in lane.requests if config.reorder or not each.awaited or not any_late]
     return tuple(sorted(may_come, key=repr))
 
 

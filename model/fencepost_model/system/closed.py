@@ -219,9 +219,9 @@ class ClosedSystem:
         yield own(
             "ClientSendsJoin", lambda before: _one(("ClientSendsJoin", name), clients.send_join(self.config, before))
         )
-        yield own("ClientGetsReply", partial(self._get_replies, name))
+        yield own("ClientReceivesReply", partial(self._get_replies, name))
         reads = (GROUP, self.ids_used, self.requests[number])
-        yield Action("CoordinatorGetsRequest", reads, partial(self._get_requests, number))
+        yield Action("CoordinatorHandlesRequest", reads, partial(self._get_requests, number))
         yield Action("ClientHeartbeats", (GROUP, self.members[number]), partial(self._heartbeat, number))
         waits = (self.calm, self.parked[number], lane)
         yield Action("ClientTimesOut", waits, partial(self._stop, number, "ClientTimesOut"))
@@ -230,8 +230,10 @@ class ClosedSystem:
                 yield Action(action, waits, partial(self._stop, number, action))
         if "ClientStarts" in allowed:
             yield own("ClientStarts", lambda before: _one(("ClientStarts", name), _start(before)))
-        if "ClientAsksToRejoin" in allowed:
-            yield own("ClientAsksToRejoin", lambda before: _one(("ClientAsksToRejoin", name), _rejoin(before)), FAULT)
+        if "ClientRequestsRejoin" in allowed:
+            yield own(
+                "ClientRequestsRejoin", lambda before: _one(("ClientRequestsRejoin", name), _rejoin(before)), FAULT
+            )
         for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
             if action in allowed:
                 yield own(action, partial(step, (action, name)), FAULT)
@@ -242,7 +244,7 @@ class ClosedSystem:
 
     def _get_replies(self, name: str, before: Lane) -> Iterator[tuple[Label, Lane]]:
         for reply in before.replies:
-            action = "ClientGetsJoinReply" if isinstance(reply, JoinReply) else "ClientGetsSyncReply"
+            action = "ClientReceivesJoinReply" if isinstance(reply, JoinReply) else "ClientReceivesSyncReply"
             for after in clients.get_reply(self.config, before, reply):
                 yield (action, name, reply.error), after
 
@@ -262,7 +264,7 @@ class ClosedSystem:
             kind = (
                 "Join" if isinstance(request, JoinRequest) else "Sync" if isinstance(request, SyncRequest) else "Leave"
             )
-            label = (f"CoordinatorGets{kind}", self.config.clients[number], *([] if request.heard else ["late"]))
+            label = (f"CoordinatorHandles{kind}", self.config.clients[number], *([] if request.awaited else ["late"]))
             more = ((COUNTERS, "id"),) if made else ()
             yield self._outcome(label, result, *more, tokens={number: [("take", request)]})
 
@@ -287,7 +289,7 @@ class ClosedSystem:
         after: Lane | None = None
         if action != "ClientTimesOut":
             after = STOPS[action](lane)
-        elif not is_parked and not lane.replies and not any(request.heard for request in lane.requests):
+        elif not is_parked and not lane.replies and not any(request.awaited for request in lane.requests):
             after = clients.give_up(lane)
         if after is not None:
             updates: list[tuple[int, Value]] = [] if action == "ClientTimesOut" else [FAULT]
@@ -382,14 +384,14 @@ def _rejoin(lane: Lane) -> Lane | None:
 
 def _lose(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:
     for request in lane.requests:
-        if request.heard:
+        if request.awaited:
             yield label, lane._replace(requests=lane.requests - {request})
 
 
 def _duplicate(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:
     for request in lane.requests:
-        if request.heard:
-            yield label, lane._replace(requests=lane.requests | {request._replace(heard=False)})
+        if request.awaited:
+            yield label, lane._replace(requests=lane.requests | {request._replace(awaited=False)})
 
 
 def _lose_reply(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:

@@ -2,7 +2,7 @@
 
 A commit changes nothing in the group; the closed system of offsets covers what happens to the offset. So a commit is an
 edge from a state to itself, in states where the application owns something and would commit it. It has one of two
-names: ``ClientCommits`` if it is accepted, ``ClientCommitsInVain`` if it is not. The model's check of commits
+names: ``ClientCommits`` if it is accepted, ``ClientCommitIsRejected`` if it is not. The model's check of commits
 (``offsets.checks``) decides that, and the specification states it again. So the comparison of the graphs (E1) compares
 the check itself, and finds one that is too strict as well as one that is too lax.
 
@@ -40,4 +40,4 @@ def outcomes(name: str, taken: Iterable[bool]) -> Iterator[Outcome]:
     if True in seen:
         yield Outcome((COMMITS, name), ())
     if False in seen:
-        yield Outcome(("ClientCommitsInVain", name), ())
+        yield Outcome(("ClientCommitIsRejected", name), ())

@@ -20,7 +20,7 @@ ENVIRONMENT: Final = (
     "ClientLeaves",
     "ClientGivesUp",
     "ClientCommits",
-    "ClientAsksToRejoin",
+    "ClientRequestsRejoin",
     "OperatorRemovesMember",
     "RequestLost",
     "RequestDuplicated",
@@ -42,7 +42,7 @@ class Config:
     partitions: tuple[str, ...] = ("p1", "p2")
     instance_of: tuple[str, ...] = ()  #: by client; if shorter than ``clients``, the rest is dynamic
     cooperative: bool = False
-    metadata_tells_generation: bool = False
+    metadata_has_generation: bool = False
     assignor: Literal["range", "any"] = "range"
     max_size: int = 9
     delay_windows: int = 0
@@ -91,7 +91,7 @@ def from_constants(constants: Mapping[str, Any]) -> Config:
         partitions=tuple(constants["Partitions"]),
         instance_of=tuple(instances[client] for client in clients),
         cooperative=bool(constants["Cooperative"]),
-        metadata_tells_generation=bool(constants["MetadataTellsGeneration"]),
+        metadata_has_generation=bool(constants["MetadataHasGeneration"]),
         assignor=constants["Assignor"],
         max_size=int(constants["MaxSize"]),
         delay_windows=int(constants["DelayWindows"]),

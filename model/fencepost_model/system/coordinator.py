@@ -148,7 +148,7 @@ class Coordinator:
         else:
             version = 5
             body = LeaveGroupRequest(GROUP_ID, (LeaveGroupMember(request.member_id),))
-        return Arrive(client + 1 if request.heard else LATE, version, CLIENT_ID, CLIENT_HOST, body, new_id)
+        return Arrive(client + 1 if request.awaited else LATE, version, CLIENT_ID, CLIENT_HOST, body, new_id)
 
     @property
     def protocol(self) -> str:

@@ -31,7 +31,7 @@ from .consumer import state as consumer_state
 from .consumer.mutants import CONSUMER_MUTANTS
 from .coordinator import FIRST_RECORD, Coordinator, Result
 from .log.mutants import LOG_MUTANTS
-from .mixed.mutants import EXPECTS_FOR_EVER, MIXED_MUTANTS
+from .mixed.mutants import EXPECTS_ANSWER_FOREVER, MIXED_MUTANTS
 from .offsets.mutants import OFFSET_MUTANTS
 
 Patches = list[tuple[Any, str, Any]]
@@ -217,22 +217,25 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "SyncError <- SyncErrorWithoutGeneration": _sync_without_generation,
     "HeartbeatError <- HeartbeatErrorWithoutMembership": _heartbeat_without_membership,
     "Loaded <- LoadedWithoutLog": _loads_nothing,
-    "GetSync <- GetSyncAnsweredEarly": _answers_early,
+    "HandleSync <- HandleSyncAnsweredEarly": _answers_early,
     "Remove <- RemoveWithoutSuccession": _no_succession,
     "FailParkedSyncs <- ForgetParkedSyncs": _forgets_parked_syncs,
-    "Refused <- RefusesNobody": _refuses_nobody,
+    "IsOverCapacity <- NeverOverCapacity": _refuses_nobody,
     "CompleteJoin <- CompleteJoinWithoutRearming": _does_not_rearm,
-    "NotPending <- NobodyIsPendingAfterOne": _cancels_for_all,
-    "Overdue <- WhoeverIsPendingIsOverdue": _returning_is_late,
-    "SessionExpired <- SessionExpiresSilently": _expires_silently,
-    "Unloaded <- UnloadedAfterUndoing": _undoes_when_lost,
-    "Expecting <- AlwaysExpecting": _waits_for_ever,
-    "Surviving <- SurvivesOnlyIfOpen": _survives_only_if_open,
+    "RemovePendingSync <- CancelSyncTimerForAll": _cancels_for_all,
+    "OverdueMembers <- EveryPendingMemberIsOverdue": _returning_is_late,
+    "SessionExpired <- SessionExpiresWithoutRebalance": _expires_silently,
+    "Unloaded <- UnloadedAfterRollback": _undoes_when_lost,
+    "ExpectsAnswer <- AlwaysExpectsAnswer": _waits_for_ever,
+    "Surviving <- ReplicatedStateIsLost": _survives_only_if_open,
     **CONSUMER_MUTANTS,
     **MIXED_MUTANTS,
     **LOG_MUTANTS,
     **OFFSET_MUTANTS,
-    "Expecting <- ExpectsForEver": lambda: [*CONSUMER_MUTANTS["Expecting <- ExpectsForEver"](), *EXPECTS_FOR_EVER],
+    "ExpectsAnswer <- ExpectsAnswerForever": lambda: [
+        *CONSUMER_MUTANTS["ExpectsAnswer <- ExpectsAnswerForever"](),
+        *EXPECTS_ANSWER_FOREVER,
+    ],
 }
 
 

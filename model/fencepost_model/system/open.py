@@ -152,7 +152,7 @@ def _time_out_is_no_undo(label: Label, before: tuple[Any, ...], after: tuple[Any
 
 PROPERTIES: Final[tuple[Invariant | StepInvariant, ...]] = (
     Invariant("NobodyIsParkedWhoWasAnswered", (0,), _nobody_answered_is_parked),  # C-JOIN-70, C-JOIN-16 (ii)
-    Invariant("APreparingGroupHasItsTimer", (0,), _preparing_has_its_timer),  # C-JOIN-72
+    Invariant("EveryPreparingGroupHasAJoinTimer", (0,), _preparing_has_its_timer),  # C-JOIN-72
     Invariant(  # C-TMR-12
         "NoTimerOutlivesItsGroup", (0,), lambda state: state.group.group is not None or not state.group.timers
     ),

@@ -66,7 +66,7 @@ def no_partition_has_two_committers(system: ClosedSystem) -> Iterable[Part]:
         yield Invariant("NoPartitionHasTwoCommitters", (GROUP, system.members[c], system.members[d]), holds)
 
 
-def only_a_holder_commits(system: ClosedSystem) -> Iterable[Part]:
+def only_holders_commit(system: ClosedSystem) -> Iterable[Part]:
     """Every accepted commit is one that ``Ownership`` allows: its client has a lease of the last decision, believed or
     in flight, with the partition."""
     numbers = range(len(system.config.clients))
@@ -85,10 +85,10 @@ def only_a_holder_commits(system: ClosedSystem) -> Iterable[Part]:
             ]
             return mine.owned <= frozenset[str]().union(*granted)
 
-        yield Invariant("OnlyAHolderCommits", (GROUP, system.record, system.members[c], *system.leases), holds)
+        yield Invariant("OnlyHoldersCommit", (GROUP, system.record, system.members[c], *system.leases), holds)
 
 
-def who_holds_may_commit(system: ClosedSystem) -> Iterable[Part]:
+def every_holder_may_commit(system: ClosedSystem) -> Iterable[Part]:
     """A member with an assignment of this generation is not refused (O-COMMIT-25, O-COMMIT-28)."""
     for c in range(len(system.config.clients)):
 
@@ -99,10 +99,10 @@ def who_holds_may_commit(system: ClosedSystem) -> Iterable[Part]:
                 return True
             return system.commit_is_taken(group, c, mine)
 
-        yield Invariant("WhoHoldsMayCommit", (GROUP, system.members[c]), holds)
+        yield Invariant("EveryHolderMayCommit", (GROUP, system.members[c]), holds)
 
 
-def every_assignment_is_the_logged_one(system: ClosedSystem) -> Iterable[Part]:
+def every_assignment_is_logged(system: ClosedSystem) -> Iterable[Part]:
     """A member's assignment is its part of the logged one, and comes after it (INV-SYNC-01, INV-SYNC-02)."""
     for number, _, _ in _each_client(system):
 
@@ -116,7 +116,7 @@ def every_assignment_is_the_logged_one(system: ClosedSystem) -> Iterable[Part]:
                 for member in value.members
             )
 
-        yield Invariant("EveryAssignmentIsTheLoggedOne", (system.record, system.members[number]), holds)
+        yield Invariant("EveryAssignmentIsLogged", (system.record, system.members[number]), holds)
 
 
 def is_stale(group: GroupState, member_id: str, instance: str, generation: int) -> bool:
@@ -152,7 +152,7 @@ def a_stale_sync_changes_nothing(system: ClosedSystem) -> Iterable[Part]:
             "AStaleSyncChangesNothing",
             (GROUP, LOG, system.lanes[number]),
             holds,
-            frozenset({"CoordinatorGetsSync", "AppendFails"}),
+            frozenset({"CoordinatorHandlesSync", "AppendFails"}),
             (system.lanes[number],),
         )
 
@@ -173,7 +173,7 @@ def a_stale_heartbeat_fences_its_client(system: ClosedSystem) -> Iterable[Part]:
         yield StepInvariant("AStaleHeartbeatFencesItsClient", reads, holds, frozenset({"ClientHeartbeats"}))
 
 
-def the_logged_generation_never_falls(system: ClosedSystem) -> Iterable[Part]:
+def the_logged_generation_never_decreases(system: ClosedSystem) -> Iterable[Part]:
     """The generation in the log never falls (INV-GEN-02)."""
 
     def generation(record: Record) -> int:
@@ -181,7 +181,7 @@ def the_logged_generation_never_falls(system: ClosedSystem) -> Iterable[Part]:
         return value.generation if value is not None else 0
 
     yield StepInvariant(
-        "TheLoggedGenerationNeverFalls",
+        "TheLoggedGenerationNeverDecreases",
         (system.record,),
         lambda label, before, after: generation(after[0]) >= generation(before[0]),
         changed=(system.record,),
@@ -194,7 +194,7 @@ def keeps_its_log(system: ClosedSystem) -> Iterable[Part]:
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         return follows(*(Durable(log.replicated, log.open) for (log,) in (before, after)))
 
-    yield StepInvariant("TheGroupsLogIsDurable", (LOG,), holds, changed=(LOG,))
+    yield StepInvariant("TheGroupRefinesDurable", (LOG,), holds, changed=(LOG,))
 
 
 def every_join_phase_ends_in_a_new_generation(system: ClosedSystem) -> Iterable[Part]:
@@ -233,7 +233,7 @@ def _pending_are_members(state: GroupState) -> bool:
     return group.pending_sync <= {member.member_id for member in group.members}
 
 
-def no_more_join_than_fit(system: ClosedSystem) -> Iterable[Part]:
+def no_more_members_join_than_max_size(system: ClosedSystem) -> Iterable[Part]:
     """Absent static members may come on top of those that join (C-JOIN-21, C-JOIN-22)."""
 
     def holds(state: GroupState) -> bool:
@@ -242,28 +242,28 @@ def no_more_join_than_fit(system: ClosedSystem) -> Iterable[Part]:
         present = [m for m in group.members if (m.join is not None if joining else m.instance is None)]
         return len(present) <= system.config.max_size
 
-    yield Invariant("NoMoreJoinThanFit", (GROUP,), holds)
+    yield Invariant("NoMoreMembersJoinThanMaxSize", (GROUP,), holds)
 
 
 def _expecting(group: GroupState, lane: Lane, number: int) -> bool:
-    return bool(lane.replies) or any(request.heard for request in lane.requests) or parked(group, number)
+    return bool(lane.replies) or any(request.awaited for request in lane.requests) or parked(group, number)
 
 
 def _waiting(client: Client) -> bool:
     return client.state in ("joining", "syncing")
 
 
-def nobody_waits_for_nothing(system: ClosedSystem) -> Iterable[Part]:
+def every_waiting_client_expects_an_answer(system: ClosedSystem) -> Iterable[Part]:
     """LIV-01 as a safety property, for networks that neither lose nor duplicate."""
     for number, _, _ in _each_client(system):
 
         def holds(group: GroupState, lane: Lane, number: int = number) -> bool:
             return not _waiting(lane.client) or _expecting(group, lane, number)
 
-        yield Invariant("NobodyWaitsForNothing", (GROUP, system.lanes[number]), holds)
+        yield Invariant("EveryWaitingClientExpectsAnAnswer", (GROUP, system.lanes[number]), holds)
 
 
-def a_returning_static_member_is_not_refused(system: ClosedSystem) -> Iterable[Part]:
+def no_returning_static_member_is_rejected(system: ClosedSystem) -> Iterable[Part]:
     """A static member that returns needs no new room (C-STATIC-15, C-JOIN-75)."""
     for number, name, instance in _each_client(system):
         if not instance:
@@ -279,13 +279,13 @@ def a_returning_static_member_is_not_refused(system: ClosedSystem) -> Iterable[P
             return all(reply.error != "GROUP_MAX_SIZE_REACHED" for reply in after[1].replies - before[1].replies)
 
         reads = (GROUP, system.lanes[number])
-        yield StepInvariant("AReturningStaticMemberIsNotRefused", reads, holds, frozenset({"CoordinatorGetsJoin"}))
+        yield StepInvariant("NoReturningStaticMemberIsRejected", reads, holds, frozenset({"CoordinatorHandlesJoin"}))
 
 
-def a_fail_over_fences_nobody(system: ClosedSystem) -> Iterable[Part]:
+def no_fail_over_fences_a_member(system: ClosedSystem) -> Iterable[Part]:
     """Waiting clients are sent to the new coordinator (F-UNLOAD-01)."""
     for lane in system.lanes:
-        yield StepInvariant("AFailOverFencesNobody", (lane,), _sent_elsewhere, frozenset({"CoordinatorFailsOver"}))
+        yield StepInvariant("NoFailOverFencesAMember", (lane,), _sent_elsewhere, frozenset({"CoordinatorFailsOver"}))
 
 
 def _sent_elsewhere(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -315,7 +315,7 @@ def every_wait_ends(system: ClosedSystem) -> Iterable[Part]:
         yield LeadsTo("EveryWaitEnds", (view,), _waiting, lambda client: not _waiting(client))
 
 
-def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
+def the_group_refines_ownership(system: ClosedSystem) -> Iterable[Part]:
     """Refinement of ``Ownership``: the last replicated record is the decision. The leases are what clients believe and
     the assignments in replies in flight. A new lease is one that the decision gives, and decisions only move
     forward."""
@@ -348,23 +348,23 @@ def the_group_keeps_ownership(system: ClosedSystem) -> Iterable[Part]:
         return leases(after[1 : 1 + count]) <= leases(before[1 : 1 + count]) | entitled
 
     reads = (system.record, *system.leases)
-    yield StepInvariant("TheGroupKeepsOwnership", reads, holds, changed=reads)
+    yield StepInvariant("TheGroupRefinesOwnership", reads, holds, changed=reads)
 
 
 #: name → the parts of the property for a system
 CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
     "NoPartitionHasTwoOwnersInAGeneration": no_partition_has_two_owners_in_a_generation,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
-    "OnlyAHolderCommits": only_a_holder_commits,
-    "WhoHoldsMayCommit": who_holds_may_commit,
-    "EveryAssignmentIsTheLoggedOne": every_assignment_is_the_logged_one,
+    "OnlyHoldersCommit": only_holders_commit,
+    "EveryHolderMayCommit": every_holder_may_commit,
+    "EveryAssignmentIsLogged": every_assignment_is_logged,
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
     "AStaleHeartbeatFencesItsClient": a_stale_heartbeat_fences_its_client,
-    "TheLoggedGenerationNeverFalls": the_logged_generation_never_falls,
-    "TheGroupsLogIsDurable": keeps_its_log,
+    "TheLoggedGenerationNeverDecreases": the_logged_generation_never_decreases,
+    "TheGroupRefinesDurable": keeps_its_log,
     "EveryJoinPhaseEndsInANewGeneration": every_join_phase_ends_in_a_new_generation,
     # INV-MEM-03, INV-MEM-04: a group past its join phase is led by a member; an Empty one has no members
-    "AGroupPastJoiningHasALeader": _of_group("AGroupPastJoiningHasALeader", _has_leader),
+    "EveryGroupHasALeaderAfterItsJoinPhase": _of_group("EveryGroupHasALeaderAfterItsJoinPhase", _has_leader),
     # SyncGroups are parked only while Completing (INV-MEM-06).
     "ParkedSyncsExistOnlyWhileCompleting": _of_group(
         "ParkedSyncsExistOnlyWhileCompleting",
@@ -372,47 +372,48 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
     ),
     # Every id in pending-sync is a member (INV-MEM-07).
     "EveryPendingSyncIsAMember": _of_group("EveryPendingSyncIsAMember", _pending_are_members),
-    "NoMoreJoinThanFit": no_more_join_than_fit,
+    "NoMoreMembersJoinThanMaxSize": no_more_members_join_than_max_size,
     # The flag newMemberAdded is about the current initial delay (G-DATA-09).
-    "ANewcomerIsRememberedOnlyInTheDelay": _of_group(
-        "ANewcomerIsRememberedOnlyInTheDelay",
+    "NewMemberAddedIsSetOnlyInTheInitialDelay": _of_group(
+        "NewMemberAddedIsSetOnlyInTheInitialDelay",
         lambda state: (
             not existing(state).new_member_added
             or (existing(state).state == PREPARING and existing(state).previous == EMPTY)
         ),
     ),
-    "NobodyWaitsForNothing": nobody_waits_for_nothing,
+    "EveryWaitingClientExpectsAnAnswer": every_waiting_client_expects_an_answer,
     # Something always ends the join phase: the timer, or the last member that joins (LIV-02).
-    "APreparingGroupHasItsTimer": _of_group(
-        "APreparingGroupHasItsTimer", lambda state: existing(state).state != PREPARING or JOIN_TIMER in state.timers
+    "EveryPreparingGroupHasAJoinTimer": _of_group(
+        "EveryPreparingGroupHasAJoinTimer",
+        lambda state: existing(state).state != PREPARING or JOIN_TIMER in state.timers,
     ),
     "AJoinPhaseEndsWhenAllHaveJoined": _of_group(
         "AJoinPhaseEndsWhenAllHaveJoined",
         lambda state: existing(state).state != PREPARING or existing(state).previous == EMPTY or not _all_joined(state),
     ),
     # A completing group with pending syncs has its sync timer (LIV-03).
-    "ACompletingGroupHasItsTimer": _of_group(
-        "ACompletingGroupHasItsTimer",
+    "EveryCompletingGroupHasASyncTimer": _of_group(
+        "EveryCompletingGroupHasASyncTimer",
         lambda state: (
             existing(state).state != COMPLETING or not existing(state).pending_sync or SYNC_TIMER in state.timers
         ),
     ),
-    "AReturningStaticMemberIsNotRefused": a_returning_static_member_is_not_refused,
-    "AFailOverFencesNobody": a_fail_over_fences_nobody,
+    "NoReturningStaticMemberIsRejected": no_returning_static_member_is_rejected,
+    "NoFailOverFencesAMember": no_fail_over_fences_a_member,
     "TheGroupSettles": the_group_settles,
     "EveryWaitEnds": every_wait_ends,
-    "TheGroupKeepsOwnership": the_group_keeps_ownership,
+    "TheGroupRefinesOwnership": the_group_refines_ownership,
 }
 
 
 SYSTEM: Final = frozenset(
     {
         "AppendSucceeds",
-        "CoordinatorGetsJoin",
-        "CoordinatorGetsSync",
-        "CoordinatorGetsLeave",
-        "ClientGetsJoinReply",
-        "ClientGetsSyncReply",
+        "CoordinatorHandlesJoin",
+        "CoordinatorHandlesSync",
+        "CoordinatorHandlesLeave",
+        "ClientReceivesJoinReply",
+        "ClientReceivesSyncReply",
         "JoinTimerFires",
         "SyncTimerFires",
         "ClientSendsJoin",

@@ -35,14 +35,14 @@ class Client(NamedTuple):
 
 class JoinRequest(NamedTuple):
     api: Literal["JoinGroup"]
-    heard: bool
+    awaited: bool
     member_id: str
     metadata: Metadata
 
 
 class SyncRequest(NamedTuple):
     api: Literal["SyncGroup"]
-    heard: bool
+    awaited: bool
     member_id: str
     generation: int
     assignment: frozenset[tuple[str, Partitions]]
@@ -50,7 +50,7 @@ class SyncRequest(NamedTuple):
 
 class LeaveRequest(NamedTuple):
     api: Literal["LeaveGroup"]
-    heard: Literal[False]
+    awaited: Literal[False]
     member_id: str
 
 

@@ -54,21 +54,21 @@ def every_join_finds_an_id(system: ClosedSystem) -> Iterable[Part]:
         yield Invariant("EveryJoinFindsAnId", (COUNTERS, lane), holds)
 
 
-def no_partition_is_ever_believed_twice(system: ClosedSystem) -> Iterable[Part]:
+def no_two_clients_ever_believe_to_own_a_partition(system: ClosedSystem) -> Iterable[Part]:
     """Two clients believe that they own a partition (NOT-01)."""
     for pair in combinations(system.members, 2):
-        yield Invariant("NoPartitionIsEverBelievedTwice", pair, lambda one, two: not one.owned & two.owned)
+        yield Invariant("NoTwoClientsEverBelieveToOwnAPartition", pair, lambda one, two: not one.owned & two.owned)
 
 
-def nobody_is_ever_stable(system: ClosedSystem) -> Iterable[Part]:
-    yield Invariant("NobodyIsEverStable", (GROUP,), lambda state: existing(state).state != STABLE)
+def the_group_is_never_stable(system: ClosedSystem) -> Iterable[Part]:
+    yield Invariant("TheGroupIsNeverStable", (GROUP,), lambda state: existing(state).state != STABLE)
 
 
-def the_group_never_empties_again(system: ClosedSystem) -> Iterable[Part]:
+def the_group_is_never_empty_again(system: ClosedSystem) -> Iterable[Part]:
     def holds(state: GroupState) -> bool:
         return existing(state).state != EMPTY or existing(state).generation == 0
 
-    yield Invariant("TheGroupNeverEmptiesAgain", (GROUP,), holds)
+    yield Invariant("TheGroupIsNeverEmptyAgain", (GROUP,), holds)
 
 
 def no_static_leader_ever_skips_its_assignment(system: ClosedSystem) -> Iterable[Part]:
@@ -92,17 +92,17 @@ def no_delay_is_ever_extended(system: ClosedSystem) -> Iterable[Part]:
     yield Invariant("NoDelayIsEverExtended", (GROUP,), holds)
 
 
-def nobody_ever_keeps_a_partition_while_joining(system: ClosedSystem) -> Iterable[Part]:
+def no_client_ever_keeps_a_partition_while_joining(system: ClosedSystem) -> Iterable[Part]:
     """A cooperative client keeps partitions while it joins (K-CB-11)."""
 
     def holds(client: Client) -> bool:
         return client.state not in ("joining", "syncing") or not client.owned
 
     for view in system.members:
-        yield Invariant("NobodyEverKeepsAPartitionWhileJoining", (view,), holds)
+        yield Invariant("NoClientEverKeepsAPartitionWhileJoining", (view,), holds)
 
 
-def no_untold_assignment_is_ever_loaded(system: ClosedSystem) -> Iterable[Part]:
+def no_unreceived_assignment_is_ever_loaded(system: ClosedSystem) -> Iterable[Part]:
     """A new coordinator loads a generation whose assignment no client had received (F-SURV-05)."""
 
     def holds(state: GroupState, shape: Shape, *clients: Client) -> bool:
@@ -110,17 +110,17 @@ def no_untold_assignment_is_ever_loaded(system: ClosedSystem) -> Iterable[Part]:
             return True
         return any(client.generation >= shape.generation for client in clients)
 
-    yield Invariant("NoUntoldAssignmentIsEverLoaded", (GROUP, system.shape, *system.members), holds)
+    yield Invariant("NoUnreceivedAssignmentIsEverLoaded", (GROUP, system.shape, *system.members), holds)
 
 
 WITNESSES: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
     "EveryVariableHasItsType": every_variable_has_its_type,
     "EveryJoinFindsAnId": every_join_finds_an_id,
-    "NoPartitionIsEverBelievedTwice": no_partition_is_ever_believed_twice,
-    "NobodyIsEverStable": nobody_is_ever_stable,
-    "TheGroupNeverEmptiesAgain": the_group_never_empties_again,
+    "NoTwoClientsEverBelieveToOwnAPartition": no_two_clients_ever_believe_to_own_a_partition,
+    "TheGroupIsNeverStable": the_group_is_never_stable,
+    "TheGroupIsNeverEmptyAgain": the_group_is_never_empty_again,
     "NoStaticLeaderEverSkipsItsAssignment": no_static_leader_ever_skips_its_assignment,
     "NoDelayIsEverExtended": no_delay_is_ever_extended,
-    "NobodyEverKeepsAPartitionWhileJoining": nobody_ever_keeps_a_partition_while_joining,
-    "NoUntoldAssignmentIsEverLoaded": no_untold_assignment_is_ever_loaded,
+    "NoClientEverKeepsAPartitionWhileJoining": no_client_ever_keeps_a_partition_while_joining,
+    "NoUnreceivedAssignmentIsEverLoaded": no_unreceived_assignment_is_ever_loaded,
 }

@@ -109,11 +109,11 @@ def request_value(sender: str, beat: Beat) -> TlaValue:
     return function(
         {
             "from": sender,
-            "heard": beat.heard,
+            "awaited": beat.awaited,
             "memberId": beat.member_id,
             "instanceId": beat.instance,
             "epoch": beat.epoch,
-            "tellsOwned": beat.owned is not None,
+            "includesOwned": beat.owned is not None,
             "owned": beat.owned or NO_PARTITIONS,
             "full": beat.full,
         }
@@ -125,6 +125,6 @@ def reply_value(receiver: str, reply: Reply) -> TlaValue:
         to=receiver,
         error=reply.error,
         epoch=reply.epoch,
-        tells=reply.assignment is not None,
+        includesAssignment=reply.assignment is not None,
         assignment=reply.assignment or NO_PARTITIONS,
     )

@@ -18,9 +18,9 @@ def starting(member_id: str, instance: str) -> Client:
 
 
 def reported(config: ConsumerConfig, client: Client) -> Partitions:
-    """Return the partitions that the client reports as owned (N-HB-05); with ``tells_what_comes`` also those about to
-    be taken."""
-    return client.owned | client.assigned if config.tells_what_comes and client.reconciling else client.owned
+    """Return the partitions that the client reports as owned (N-HB-05); with ``reports_pending_partitions`` also those
+    about to be taken."""
+    return client.owned | client.assigned if config.reports_pending_partitions and client.reconciling else client.owned
 
 
 def next_beat(config: ConsumerConfig, client: Client) -> Beat:
@@ -75,7 +75,7 @@ def get_reply(client: Client, reply: Reply) -> Client:
 
 def deaf(lane: Lane, client: Client, *more: Beat) -> Lane:
     """Stop waiting; requests in flight stay in flight."""
-    requests = frozenset(beat._replace(heard=False) for beat in lane.requests)
+    requests = frozenset(beat._replace(awaited=False) for beat in lane.requests)
     return Lane(client, requests | {*more})
 
 
@@ -114,7 +114,7 @@ def change_instance(lane: Lane, new: str) -> Lane | None:
 def deliverable(config: ConsumerConfig, requests: frozenset[Beat]) -> Iterator[Beat]:
     """Yield the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
     ``reorder``."""
-    late = not all(beat.heard for beat in requests)
+    late = not all(beat.awaited for beat in requests)
     for beat in sorted(requests, key=repr):
-        if config.reorder or not beat.heard or not late:
+        if config.reorder or not beat.awaited or not late:
             yield beat

@@ -27,7 +27,7 @@ STOPS: Final[dict[str, Callable[[Lane, str], Lane | None]]] = {
     "ClientGivesUp": clients.give_up,
     "ClientCrashes": clients.crash,
     "ClientLeaves": clients.leave,
-    "ClientQuits": clients.quit_,
+    "ClientLeavesPermanently": clients.quit_,
     "ClientChangesInstance": clients.change_instance,
 }
 
@@ -48,7 +48,7 @@ def is_open(log: Log) -> bool:
 
 def expecting(lane: Lane, waits_for_batch: bool) -> bool:
     """Return whether an answer to the client may still come."""
-    return waits_for_batch or bool(lane.replies) or any(beat.heard for beat in lane.requests)
+    return waits_for_batch or bool(lane.replies) or any(beat.awaited for beat in lane.requests)
 
 
 def surviving(log: Log, survive: int) -> Hard:
@@ -179,11 +179,11 @@ class ConsumerSystem:
             )
 
         yield Action("ClientSendsHeartbeat", (GROUP, self.existing, lane), partial(self._send, number))
-        yield Action("ClientGetsReply", (lane,), partial(_get_replies, lane, name))
+        yield Action("ClientReceivesReply", (lane,), partial(_get_replies, lane, name))
         yield own("ClientReconciles", _reconcile)
         yield Action("ClientTimesOut", (self.awaited[number], lane), partial(self._time_out, number))
         getting = (GROUP, self.existing, self.open, self.requests[number])
-        yield Action("CoordinatorGetsRequest", getting, partial(self._get_requests, number))
+        yield Action("CoordinatorHandlesRequest", getting, partial(self._get_requests, number))
         if "ClientStarts" in config.allowed:
             yield Action("ClientStarts", (self.ids_used, lane), partial(self._start, number))
         for action in STOPS:
@@ -194,7 +194,7 @@ class ConsumerSystem:
                 yield own(action, step, FAULT)
         if commits.COMMITS in config.allowed:
             yield Action(commits.COMMITS, (self.hard, self.members[number]), partial(self._commit, number))
-        for action in ("AppendFails", "LeaveIsNotStored"):
+        for action in ("AppendFails", "LeaveAppendFails"):
             if action in config.allowed:
                 refusing = (GROUP, self.existing, self.requests[number])
                 yield Action(action, refusing, partial(self._refuse, number, action))
@@ -264,23 +264,23 @@ class ConsumerSystem:
             taken = (number, beat)
             for result in self.coordinator.get(group, beat, existing):
                 if beat.epoch < 0:
-                    yield self._becomes(("CoordinatorGetsLeave", name), group, result, is_open, taken=taken)
+                    yield self._becomes(("CoordinatorHandlesLeave", name), group, result, is_open, taken=taken)
                     continue
-                answers = frozenset({(number, result.reply)} if beat.heard else ())
-                label = ("CoordinatorGetsHeartbeat", name, result.reply.error, *(() if beat.heard else ("late",)))
+                answers = frozenset({(number, result.reply)} if beat.awaited else ())
+                label = ("CoordinatorHandlesHeartbeat", name, result.reply.error, *(() if beat.awaited else ("late",)))
                 yield self._becomes(label, group, result, is_open, taken=taken, answers=answers)
 
     def _refuse(
         self, number: int, action: str, group: Group, existing: int, requests: frozenset[Beat]
     ) -> Iterator[Outcome]:
-        """Refuse the records of a request: AppendFails those of a heartbeat, LeaveIsNotStored those of a leave."""
-        leaves = action == "LeaveIsNotStored"
+        """Refuse the records of a request: AppendFails those of a heartbeat, LeaveAppendFails those of a leave."""
+        leaves = action == "LeaveAppendFails"
         for beat in clients.deliverable(self.config, requests):
             if (beat.epoch < 0) != leaves:
                 continue
             for result in self.coordinator.get(group, beat, existing):
                 if result.group.hard != group.hard:
-                    told = [(number, Reply("COORDINATOR_NOT_AVAILABLE"))] if beat.heard and not leaves else []
+                    told = [(number, Reply("COORDINATOR_NOT_AVAILABLE"))] if beat.awaited and not leaves else []
                     updates = (FAULT, *self._deliver(told, (number, beat)))
                     writes = ((GROUP, self.coordinator.revert(group, result.group)),)
                     yield Outcome((action, self.config.clients[number]), writes, updates, result.step)
@@ -347,7 +347,7 @@ def _interval_passes(group: Group) -> Iterator[Outcome]:
 def _get_replies(lane: int, name: str, before: Lane) -> Iterator[Outcome]:
     for reply in before.replies:
         after = before._replace(client=clients.get_reply(before.client, reply), replies=before.replies - {reply})
-        yield Outcome(("ClientGetsReply", name, reply.error), ((lane, after),))
+        yield Outcome(("ClientReceivesReply", name, reply.error), ((lane, after),))
 
 
 def _reconcile(lane: Lane) -> Iterator[Lane]:
@@ -356,12 +356,12 @@ def _reconcile(lane: Lane) -> Iterator[Lane]:
 
 
 def _lose(lane: Lane) -> Iterator[Lane]:
-    return (lane._replace(requests=lane.requests - {beat}) for beat in lane.requests if beat.heard)
+    return (lane._replace(requests=lane.requests - {beat}) for beat in lane.requests if beat.awaited)
 
 
 def _duplicate(lane: Lane) -> Iterator[Lane]:
     return (
-        lane._replace(requests=lane.requests | {beat._replace(heard=False)}) for beat in lane.requests if beat.heard
+        lane._replace(requests=lane.requests | {beat._replace(awaited=False)}) for beat in lane.requests if beat.awaited
     )
 
 

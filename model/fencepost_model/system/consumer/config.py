@@ -15,7 +15,7 @@ ENVIRONMENT: Final = (
     "ClientStarts",
     "ClientCrashes",
     "ClientLeaves",
-    "ClientQuits",
+    "ClientLeavesPermanently",
     "ClientGivesUp",
     "ClientCommits",
     "ClientChangesInstance",
@@ -25,7 +25,7 @@ ENVIRONMENT: Final = (
     "SessionTimerFiresEarly",
     "RebalanceTimerFiresEarly",
     "AppendFails",
-    "LeaveIsNotStored",
+    "LeaveAppendFails",
     "CoordinatorFailsOver",
     "TopicGrows",
 )
@@ -43,7 +43,7 @@ class ConsumerConfig:
     assignor: Literal["range", "uniform"] = "range"
     first_parts: int = 2
     interval: bool = False
-    tells_what_comes: bool = True
+    reports_pending_partitions: bool = True
     faults: int = 0
     reorder: bool = False
     slow_appends: bool = False
@@ -77,7 +77,7 @@ def from_constants(constants: Mapping[str, Any]) -> ConsumerConfig:
         assignor=constants["Assignor"],
         first_parts=int(constants["FirstParts"]),
         interval=bool(constants["Interval"]),
-        tells_what_comes=bool(constants["TellsWhatComes"]),
+        reports_pending_partitions=bool(constants["ReportsPendingPartitions"]),
         faults=int(constants["Faults"]),
         reorder=bool(constants["Reorder"]),
         slow_appends=bool(constants["SlowAppends"]),

@@ -110,7 +110,7 @@ class Coordinator:
     def get(self, group: Group, beat: Beat, existing: int) -> Iterator[Result]:
         """Yield the results of a heartbeat or a leave: one for each target the assignor may choose, if it is asked."""
         step = MachineBeat(self._translation.body(beat))
-        key = (group.hard, group.blocked, beat._replace(heard=True), existing)
+        key = (group.hard, group.blocked, beat._replace(awaited=True), existing)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = tuple(self._run(group.hard, group.blocked, step, existing))

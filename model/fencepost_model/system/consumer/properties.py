@@ -80,7 +80,7 @@ def no_partition_has_two_owners(system: ConsumerSystem) -> Iterable[Part]:
         yield Invariant("NoPartitionHasTwoOwners", (system.hard, c, d), holds)
 
 
-def no_partition_is_given_before_it_is_given_up(system: ConsumerSystem) -> Iterable[Part]:
+def no_partition_is_reassigned_before_it_is_released(system: ConsumerSystem) -> Iterable[Part]:
     """A partition assigned to one member is owned by no other client that was not fenced (INV-KIP-09)."""
 
     def holds(hard: Hard, client: Client) -> bool:
@@ -89,7 +89,7 @@ def no_partition_is_given_before_it_is_given_up(system: ConsumerSystem) -> Itera
         )
 
     for view in system.members:
-        yield Invariant("NoPartitionIsGivenBeforeItIsGivenUp", (system.hard, view), holds)
+        yield Invariant("NoPartitionIsReassignedBeforeItIsReleased", (system.hard, view), holds)
 
 
 def no_partition_has_two_committers(system: ConsumerSystem) -> Iterable[Part]:
@@ -105,7 +105,7 @@ def no_partition_has_two_committers(system: ConsumerSystem) -> Iterable[Part]:
         yield Invariant("NoPartitionHasTwoCommitters", (system.hard, c, d), holds)
 
 
-def only_a_holder_commits(system: ConsumerSystem) -> Iterable[Part]:
+def only_holders_commit(system: ConsumerSystem) -> Iterable[Part]:
     """Every accepted commit is for a partition that the log grants."""
 
     def holds(hard: Hard, replicated: Hard, client: Client) -> bool:
@@ -114,10 +114,10 @@ def only_a_holder_commits(system: ConsumerSystem) -> Iterable[Part]:
         return all(p in granted or not can_commit(system, hard, client, p) for p in client.owned)
 
     for view in system.members:
-        yield Invariant("OnlyAHolderCommits", (system.hard, system.replicated, view), holds)
+        yield Invariant("OnlyHoldersCommit", (system.hard, system.replicated, view), holds)
 
 
-def who_holds_may_commit(system: ConsumerSystem) -> Iterable[Part]:
+def every_holder_may_commit(system: ConsumerSystem) -> Iterable[Part]:
     """A client in step is not refused, with the previous epoch either (M-PE-08)."""
 
     def holds(hard: Hard, client: Client) -> bool:
@@ -126,7 +126,7 @@ def who_holds_may_commit(system: ConsumerSystem) -> Iterable[Part]:
         return all(system.commit_is_taken(hard, client, partition) for partition in client.owned)
 
     for view in system.members:
-        yield Invariant("WhoHoldsMayCommit", (system.hard, view), holds)
+        yield Invariant("EveryHolderMayCommit", (system.hard, view), holds)
 
 
 # ---- epochs and members ----------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def _epochs_in_order(hard: Hard) -> bool:
     return hard.assignment_epoch <= hard.group_epoch and not ahead
 
 
-def no_epoch_falls(system: ConsumerSystem) -> Iterable[Part]:
+def no_epoch_decreases(system: ConsumerSystem) -> Iterable[Part]:
     """No replicated epoch falls (INV-KIP-04)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -152,7 +152,7 @@ def no_epoch_falls(system: ConsumerSystem) -> Iterable[Part]:
             )
         )
 
-    yield StepInvariant("NoEpochFalls", (system.replicated,), holds, changed=(system.replicated,))
+    yield StepInvariant("NoEpochDecreases", (system.replicated,), holds, changed=(system.replicated,))
 
 
 def no_member_is_between_epochs(system: ConsumerSystem) -> Iterable[Part]:
@@ -165,19 +165,19 @@ def no_member_is_between_epochs(system: ConsumerSystem) -> Iterable[Part]:
             for name, member in after[0].members
         )
 
-    actions = {"CoordinatorGetsHeartbeat", "CoordinatorGetsLeave"}
+    actions = {"CoordinatorHandlesHeartbeat", "CoordinatorHandlesLeave"}
     yield StepInvariant("NoMemberIsBetweenEpochs", (system.hard,), holds, frozenset(actions), (system.hard,))
 
 
-def who_comes_first_need_not_wait(system: ConsumerSystem) -> Iterable[Part]:
+def the_first_member_need_not_wait(system: ConsumerSystem) -> Iterable[Part]:
     """The first member of an empty group does not wait for an interval that earlier members began (M-LEAVE-08)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         comes = after[0].members and not before[0].members
         return not comes or after[0].assignment_epoch == after[0].group_epoch
 
-    beats = frozenset({"CoordinatorGetsHeartbeat"})
-    yield StepInvariant("WhoComesFirstNeedNotWait", (system.hard,), holds, beats, (system.hard,))
+    beats = frozenset({"CoordinatorHandlesHeartbeat"})
+    yield StepInvariant("TheFirstMemberNeedNotWait", (system.hard,), holds, beats, (system.hard,))
 
 
 def _granted_in_time(_: Hard, __: str, member: Member) -> bool:
@@ -203,7 +203,7 @@ def _unrevoked_have_timers(group: Group) -> bool:
 
 # ---- requests and answers -------------------------------------------------------------------------------------------
 
-HEARTBEAT: Final = frozenset({"CoordinatorGetsHeartbeat"})
+HEARTBEAT: Final = frozenset({"CoordinatorHandlesHeartbeat"})
 
 
 def _taken(before: Lane, after: Lane) -> frozenset[Beat]:
@@ -233,7 +233,7 @@ def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
         yield StepInvariant("AStaleHeartbeatChangesNothing", (GROUP, LOG, lane), holds, HEARTBEAT, (lane,))
 
 
-def an_answer_tells_what_is_replicated(system: ConsumerSystem) -> Iterable[Part]:
+def every_answered_epoch_is_replicated(system: ConsumerSystem) -> Iterable[Part]:
     """The epoch in an answer NONE is stored and replicated (INV-KIP-10)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -242,7 +242,7 @@ def an_answer_tells_what_is_replicated(system: ConsumerSystem) -> Iterable[Part]
         return all(member is not None and member.epoch == reply.epoch for reply in new)
 
     for lane in system.lanes:
-        yield StepInvariant("AnAnswerTellsWhatIsReplicated", (system.replicated, lane), holds, changed=(lane,))
+        yield StepInvariant("EveryAnsweredEpochIsReplicated", (system.replicated, lane), holds, changed=(lane,))
 
 
 def _answers(number: int, log: Log, lane: Lane) -> frozenset[Reply]:
@@ -250,7 +250,7 @@ def _answers(number: int, log: Log, lane: Lane) -> frozenset[Reply]:
     return lane.replies | {reply for batch in log.open for to, reply in batch.answers if to == number}
 
 
-def what_is_not_told_did_not_change(system: ConsumerSystem) -> Iterable[Part]:
+def every_changed_assignment_is_answered(system: ConsumerSystem) -> Iterable[Part]:
     """An answer without assignment means that A did not change (INV-KIP-15)."""
     for number, lane in enumerate(system.lanes):
 
@@ -263,7 +263,7 @@ def what_is_not_told_did_not_change(system: ConsumerSystem) -> Iterable[Part]:
             return all(old[beat.member_id].assigned == now[beat.member_id].assigned for beat in _taken(lane, lane2))
 
         reads = (system.hard, LOG, lane)
-        yield StepInvariant("WhatIsNotToldDidNotChange", reads, holds, HEARTBEAT, (lane,))
+        yield StepInvariant("EveryChangedAssignmentIsAnswered", reads, holds, HEARTBEAT, (lane,))
 
 
 def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool]) -> Property:
@@ -336,56 +336,56 @@ def keeps_its_log(system: ConsumerSystem) -> Iterable[Part]:
         logs = (Durable(log.replicated, tuple(batch.hard for batch in log.open)) for (log,) in (before, after))
         return follows(*logs)
 
-    yield StepInvariant("TheGroupsLogIsDurable", (LOG,), holds, changed=(LOG,))
+    yield StepInvariant("TheGroupRefinesDurable", (LOG,), holds, changed=(LOG,))
 
 
 CATALOGUE: Final[dict[str, Property]] = {
-    "TheGroupsLogIsDurable": keeps_its_log,
+    "TheGroupRefinesDurable": keeps_its_log,
     # INV-KIP-01
     "NoPartitionHasTwoHolders": _of_hard("NoPartitionHasTwoHolders", _two_holders),
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
-    "NoPartitionIsGivenBeforeItIsGivenUp": no_partition_is_given_before_it_is_given_up,
+    "NoPartitionIsReassignedBeforeItIsReleased": no_partition_is_reassigned_before_it_is_released,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
-    "OnlyAHolderCommits": only_a_holder_commits,
-    "WhoHoldsMayCommit": who_holds_may_commit,
+    "OnlyHoldersCommit": only_holders_commit,
+    "EveryHolderMayCommit": every_holder_may_commit,
     # INV-KIP-03
-    "EpochsKeepTheirOrder": _of_hard("EpochsKeepTheirOrder", _epochs_in_order),
-    "NoEpochFalls": no_epoch_falls,
+    "EpochsAreOrdered": _of_hard("EpochsAreOrdered", _epochs_in_order),
+    "NoEpochDecreases": no_epoch_decreases,
     "NoMemberIsBetweenEpochs": no_member_is_between_epochs,
-    "WhoComesFirstNeedNotWait": who_comes_first_need_not_wait,
+    "TheFirstMemberNeedNotWait": the_first_member_need_not_wait,
     # INV-KIP-16
     "NoAssignmentEpochIsNewerThanItsMember": _of_members("NoAssignmentEpochIsNewerThanItsMember", _granted_in_time),
     # INV-KIP-02
-    "NothingIsBothAssignedAndRevoked": _of_members(
-        "NothingIsBothAssignedAndRevoked",
+    "NoPartitionIsBothAssignedAndRevoked": _of_members(
+        "NoPartitionIsBothAssignedAndRevoked",
         lambda _, __, member: not names(member.assigned) & names(member.revoking),
         also_away=True,
     ),
     # INV-KIP-06
-    "AReconciledMemberHasItsTarget": _of_members("AReconciledMemberHasItsTarget", _has_its_target),
+    "EveryReconciledMemberHasItsTarget": _of_members("EveryReconciledMemberHasItsTarget", _has_its_target),
     # INV-KIP-07
-    "AMemberIsUnrevokedWhileItHasToRevoke": _of_members(
-        "AMemberIsUnrevokedWhileItHasToRevoke",
+    "AMemberIsUnrevokedIffItHasToRevoke": _of_members(
+        "AMemberIsUnrevokedIffItHasToRevoke",
         lambda _, __, member: (member.state == "UNREVOKED") == bool(member.revoking),
     ),
     # INV-KIP-14
-    "EveryInstanceIsThatOfAMember": _of_hard("EveryInstanceIsThatOfAMember", _every_instance_is_a_members),
+    "EveryInstanceMapsToItsMember": _of_hard("EveryInstanceMapsToItsMember", _every_instance_is_a_members),
     # M-TMR-01
-    "EveryMemberHasItsSessionTimer": _of_group(
-        "EveryMemberHasItsSessionTimer", lambda group: group.session_timers == {name for name, _ in group.hard.members}
+    "EveryMemberHasASessionTimer": _of_group(
+        "EveryMemberHasASessionTimer", lambda group: group.session_timers == {name for name, _ in group.hard.members}
     ),
     # M-TMR-02, LIV-08
-    "WhoeverHasToRevokeHasATimer": _of_group("WhoeverHasToRevokeHasATimer", _unrevoked_have_timers),
+    "EveryRevokingMemberHasARebalanceTimer": _of_group("EveryRevokingMemberHasARebalanceTimer", _unrevoked_have_timers),
     "AStaleHeartbeatChangesNothing": a_stale_heartbeat_changes_nothing,
-    "AnAnswerTellsWhatIsReplicated": an_answer_tells_what_is_replicated,
-    "WhatIsNotToldDidNotChange": what_is_not_told_did_not_change,
+    "EveryAnsweredEpochIsReplicated": every_answered_epoch_is_replicated,
+    "EveryChangedAssignmentIsAnswered": every_changed_assignment_is_answered,
     # M-FENCE-02, M-STATIC-13
-    "NobodyWhoJoinsIsUnknown": _never_answered("NobodyWhoJoinsIsUnknown", "UNKNOWN_MEMBER_ID", _joins),
+    "NoJoiningMemberIsUnknown": _never_answered("NoJoiningMemberIsUnknown", "UNKNOWN_MEMBER_ID", _joins),
     # M-FENCE-07
-    "NobodyWhoJoinsIsFenced": _never_answered("NobodyWhoJoinsIsFenced", "FENCED_MEMBER_EPOCH", _joins),
+    "NoJoiningMemberIsFenced": _never_answered("NoJoiningMemberIsFenced", "FENCED_MEMBER_EPOCH", _joins),
     # M-STATIC-02
-    "NobodyIsRefusedForItsOwnSake": _never_answered(
-        "NobodyIsRefusedForItsOwnSake", "UNRELEASED_INSTANCE_ID", _holds_the_instance
+    "NoStaticMemberBlocksItself": _never_answered(
+        "NoStaticMemberBlocksItself", "UNRELEASED_INSTANCE_ID", _holds_the_instance
     ),
     "TheGroupConverges": the_group_converges,
     "EveryWaitEnds": every_wait_ends,
@@ -395,9 +395,9 @@ CATALOGUE: Final[dict[str, Property]] = {
 SYSTEM: Final = frozenset(
     {
         "AppendSucceeds",
-        "CoordinatorGetsHeartbeat",
-        "CoordinatorGetsLeave",
-        "ClientGetsReply",
+        "CoordinatorHandlesHeartbeat",
+        "CoordinatorHandlesLeave",
+        "ClientReceivesReply",
         "IntervalPasses",
         "ClientSendsHeartbeat",
         "ClientReconciles",

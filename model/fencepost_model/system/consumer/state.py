@@ -80,7 +80,7 @@ class Client(NamedTuple):
 class Beat(NamedTuple):
     """A heartbeat. ``owned`` None: not reported. A negative epoch leaves."""
 
-    heard: bool
+    awaited: bool
     member_id: str
     instance: str
     epoch: int

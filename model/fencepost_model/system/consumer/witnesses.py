@@ -40,15 +40,15 @@ def every_variable_has_its_type(system: ConsumerSystem) -> Iterable[Part]:
         )
 
 
-def no_partition_is_ever_believed_twice(system: ConsumerSystem) -> Iterable[Part]:
+def no_two_clients_ever_believe_to_own_a_partition(system: ConsumerSystem) -> Iterable[Part]:
     """Two clients believe that they own a partition (NOT-01)."""
     for pair in combinations(system.members, 2):
-        yield Invariant("NoPartitionIsEverBelievedTwice", pair, lambda one, two: not one.owned & two.owned)
+        yield Invariant("NoTwoClientsEverBelieveToOwnAPartition", pair, lambda one, two: not one.owned & two.owned)
 
 
-def nobody_ever_owns_anything(system: ConsumerSystem) -> Iterable[Part]:
+def no_client_ever_owns_a_partition(system: ConsumerSystem) -> Iterable[Part]:
     for view in system.members:
-        yield Invariant("NobodyEverOwnsAnything", (view,), lambda client: not client.owned)
+        yield Invariant("NoClientEverOwnsAPartition", (view,), lambda client: not client.owned)
 
 
 def _no_member(name: str, state: str) -> Property:
@@ -58,13 +58,13 @@ def _no_member(name: str, state: str) -> Property:
     return lambda system: (Invariant(name, (system.hard,), holds),)
 
 
-def nobody_ever_returns_to_its_partitions(system: ConsumerSystem) -> Iterable[Part]:
+def no_member_ever_returns_to_its_partitions(system: ConsumerSystem) -> Iterable[Part]:
     """A static member returns to its partitions (M-STATIC-03, M-PE-07)."""
 
     def holds(hard: Hard) -> bool:
         return all(epoch > 0 for _, member in live(hard) for _, epoch in member.assigned)
 
-    yield Invariant("NobodyEverReturnsToItsPartitions", (system.hard,), holds)
+    yield Invariant("NoMemberEverReturnsToItsPartitions", (system.hard,), holds)
 
 
 def no_bump_ever_waits(system: ConsumerSystem) -> Iterable[Part]:
@@ -76,7 +76,7 @@ def no_bump_ever_waits(system: ConsumerSystem) -> Iterable[Part]:
     yield Invariant("NoBumpEverWaits", (GROUP,), holds)
 
 
-def no_lost_answer_is_ever_forgiven(system: ConsumerSystem) -> Iterable[Part]:
+def no_previous_epoch_is_ever_accepted(system: ConsumerSystem) -> Iterable[Part]:
     """A lost answer does no harm (M-FENCE-04)."""
 
     def holds(group: Group, existing: int, lane: Lane) -> bool:
@@ -89,16 +89,16 @@ def no_lost_answer_is_ever_forgiven(system: ConsumerSystem) -> Iterable[Part]:
         )
 
     for lane in system.lanes:
-        yield Invariant("NoLostAnswerIsEverForgiven", (GROUP, system.existing, lane), holds)
+        yield Invariant("NoPreviousEpochIsEverAccepted", (GROUP, system.existing, lane), holds)
 
 
 WITNESSES: Final[dict[str, Property]] = {
     "EveryVariableHasItsType": every_variable_has_its_type,
-    "NoPartitionIsEverBelievedTwice": no_partition_is_ever_believed_twice,
-    "NobodyEverOwnsAnything": nobody_ever_owns_anything,
-    "NobodyEverHasToRevoke": _no_member("NobodyEverHasToRevoke", "UNREVOKED"),
-    "NobodyEverWaitsForAPartition": _no_member("NobodyEverWaitsForAPartition", "UNRELEASED"),
-    "NobodyEverReturnsToItsPartitions": nobody_ever_returns_to_its_partitions,
+    "NoTwoClientsEverBelieveToOwnAPartition": no_two_clients_ever_believe_to_own_a_partition,
+    "NoClientEverOwnsAPartition": no_client_ever_owns_a_partition,
+    "NoMemberEverHasToRevoke": _no_member("NoMemberEverHasToRevoke", "UNREVOKED"),
+    "NoMemberEverWaitsForAPartition": _no_member("NoMemberEverWaitsForAPartition", "UNRELEASED"),
+    "NoMemberEverReturnsToItsPartitions": no_member_ever_returns_to_its_partitions,
     "NoBumpEverWaits": no_bump_ever_waits,
-    "NoLostAnswerIsEverForgiven": no_lost_answer_is_ever_forgiven,
+    "NoPreviousEpochIsEverAccepted": no_previous_epoch_is_ever_accepted,
 }

@@ -71,7 +71,7 @@ class LogSystem:
 
         yield action("CoordinatorLoads", (b, cluster), self._loads)
         yield action("HighWatermarkRises", (b, cluster, self.told, *reaches), self._rises)
-        yield action("BrokerLearns", (b, cluster), self._learns)
+        yield action("BrokerLearnsElection", (b, cluster), self._learns)
         for other in others:
             yield action("FollowerFetches", (self.head, b, self.copies[other]), partial(self._fetches, other))
             in_sync = (cluster, self.reaches[b], self.copies[other])
@@ -110,7 +110,7 @@ class LogSystem:
         copy, mind = broker.copy, broker.mind
         others = [each for each in self.numbers if each != b]
         counted = [end for other, (_, end) in zip(others, reaches, strict=True) if other in cluster.insync]
-        mark = rules.held_by_all(copy.end, counted)
+        mark = rules.replicated_to_all(copy.end, counted)
         if mark <= copy.mark:
             return
         now = [*told]
@@ -126,7 +126,7 @@ class LogSystem:
         if broker.knows < cluster.epoch:
             end = rules.parting(broker, cluster)
             copy = Copy(below(broker.copy.rows, end), end, min(broker.copy.mark, end))
-            yield Outcome(self._label("BrokerLearns", b), ((b, Broker(cluster.epoch, copy, self.unread)),))
+            yield Outcome(self._label("BrokerLearnsElection", b), ((b, Broker(cluster.epoch, copy, self.unread)),))
 
     # ---- copies -------------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class LogSystem:
         upto = ((broker.knows, broker.copy.end), *reaches)
         loading = broker.mind.upto if cluster.led_by(b, broker) else None
         for row in below(broker.copy.rows, broker.copy.mark):
-            if row.value != GONE or not rules.takes_nothing_away(broker.copy, row):
+            if row.value != GONE or not rules.has_no_older_records(broker.copy, row):
                 continue
             if rules.seen_by_all(row, upto, cluster.epoch, loading):
                 yield self._dropped("CleanerDropsTombstone", b, broker, row)

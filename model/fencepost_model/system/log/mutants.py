@@ -46,14 +46,14 @@ def _undone(broker: Broker, offset: int) -> Contents:
 
 #: "operator <- replacement" of the specification → the patches
 LOG_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
-    "HeldByAll <- HeldByItself": _instead_of("held_by_all", _held_by_itself),
-    "MayReplicate <- WhoeverLeads": _instead_of("may_replicate", _whoever_leads),
-    "CaughtUp <- CaughtUpToTheMark": _instead_of("caught_up", _caught_up_to_the_mark),
-    "Parting <- CutsNothingOff": _instead_of("parting", _cuts_nothing_off),
+    "ReplicatedToAll <- ReplicatedByItself": _instead_of("replicated_to_all", _held_by_itself),
+    "MayReplicate <- AnyLeaderMayReplicate": _instead_of("may_replicate", _whoever_leads),
+    "CaughtUp <- CaughtUpToHighWatermark": _instead_of("caught_up", _caught_up_to_the_mark),
+    "DivergenceOffset <- TruncatesNothing": _instead_of("parting", _cuts_nothing_off),
     "Superseded <- SupersededByAny": _instead_of("superseded", _superseded_by_any),
-    "Superseded <- SupersededByTheFirst": _instead_of("superseded", _superseded_by_the_first),
-    "TakesNothingAway <- NothingToTakeAway": _instead_of("takes_nothing_away", lambda copy, row: True),
-    "EverybodyHasSeen <- WhoeverHasSeen": _instead_of("seen_by_all", lambda row, upto, epoch, loading: True),
+    "Superseded <- SupersededByFirst": _instead_of("superseded", _superseded_by_the_first),
+    "HasNoOlderRecords <- NeverHasOlderRecords": _instead_of("has_no_older_records", lambda copy, row: True),
+    "EveryBrokerHasSeen <- AlwaysSeen": _instead_of("seen_by_all", lambda row, upto, epoch, loading: True),
     "AfterTimeOut <- UndoneByTimeOut": _instead_of("after_time_out", _undone),
-    "Loaded <- LoadedToTheMark": _instead_of("has_loaded", lambda broker: broker.mind.upto >= broker.copy.mark),
+    "Loaded <- LoadedToHighWatermark": _instead_of("has_loaded", lambda broker: broker.mind.upto >= broker.copy.mark),
 }

@@ -52,7 +52,7 @@ def keeps_what_is_acknowledged(system: LogSystem) -> Iterable[Part]:
                 return False
         return True
 
-    yield Invariant("NothingAcknowledgedIsLost", (system.head, system.told, *system.copies), holds)
+    yield Invariant("NoAcknowledgedWriteIsLost", (system.head, system.told, *system.copies), holds)
 
 
 def agrees_on_what_is_replicated(system: LogSystem) -> Iterable[Part]:
@@ -64,7 +64,7 @@ def agrees_on_what_is_replicated(system: LogSystem) -> Iterable[Part]:
             row.offset < start for row in below(broker_copy.rows, broker_copy.mark) for start in starts[row.epoch :]
         )
 
-    return (Invariant("WhatIsReplicatedStays", (copy, system.cluster), holds) for copy in system.copies)
+    return (Invariant("EveryReplicatedRecordStays", (copy, system.cluster), holds) for copy in system.copies)
 
 
 def has_in_memory_what_is_in_the_log(system: LogSystem) -> Iterable[Part]:
@@ -78,7 +78,7 @@ def has_in_memory_what_is_in_the_log(system: LogSystem) -> Iterable[Part]:
 
         return holds
 
-    return (Invariant("TheMemoryIsTheLog", (b, system.cluster), holding(b)) for b in system.numbers)
+    return (Invariant("TheMemoryEqualsTheLog", (b, system.cluster), holding(b)) for b in system.numbers)
 
 
 def durable(system: LogSystem, leader: int, copies: Sequence[Copy]) -> Durable[Contents]:
@@ -105,7 +105,7 @@ def is_durable(system: LogSystem) -> Iterable[Part]:
         then, now = (durable(system, each[0][1].leader, each[1:]) for each in (before, after))
         return follows(then, now)
 
-    yield StepInvariant("TheLogIsDurable", reads, holds, changed=reads)
+    yield StepInvariant("TheLogRefinesDurable", reads, holds, changed=reads)
 
 
 # ---- witnesses: each says "never" of something that must be reachable ----------------------------------------------
@@ -128,7 +128,7 @@ def one_answers(system: LogSystem) -> Iterable[Part]:
     def holds(cluster: Cluster, *brokers: Broker) -> bool:
         return sum(cluster.led_by(b, each) and rules.has_loaded(each) for b, each in enumerate(brokers)) < 2
 
-    yield Invariant("OneCoordinatorAnswers", (system.cluster, *system.numbers), holds)
+    yield Invariant("NoTwoCoordinatorsEverAnswer", (system.cluster, *system.numbers), holds)
 
 
 def reads_what_is_stable(system: LogSystem) -> Iterable[Part]:
@@ -140,18 +140,18 @@ def reads_what_is_stable(system: LogSystem) -> Iterable[Part]:
         seen, stable = (replay(below(leader.copy.rows, upto), system.empty) for upto in (leader.copy.mark, mark))
         return not rules.has_loaded(leader) or seen == stable
 
-    yield Invariant("TheLeaderReadsWhatIsStable", (system.cluster, *system.numbers), holds)
+    yield Invariant("TheLeaderNeverReadsOldState", (system.cluster, *system.numbers), holds)
 
 
 CATALOGUE: Final[Mapping[str, Callable[[LogSystem], Iterable[Part]]]] = {
     "EveryVariableHasItsType": has_types,
-    "NothingAcknowledgedIsLost": keeps_what_is_acknowledged,
-    "WhatIsReplicatedStays": agrees_on_what_is_replicated,
-    "TheMemoryIsTheLog": has_in_memory_what_is_in_the_log,
-    "TheLogIsDurable": is_durable,
+    "NoAcknowledgedWriteIsLost": keeps_what_is_acknowledged,
+    "EveryReplicatedRecordStays": agrees_on_what_is_replicated,
+    "TheMemoryEqualsTheLog": has_in_memory_what_is_in_the_log,
+    "TheLogRefinesDurable": is_durable,
     "NoWriteSurvivesItsTimeOut": no_write_survives,
-    "OneCoordinatorAnswers": one_answers,
-    "TheLeaderReadsWhatIsStable": reads_what_is_stable,
+    "NoTwoCoordinatorsEverAnswer": one_answers,
+    "TheLeaderNeverReadsOldState": reads_what_is_stable,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from .state import Broker, Cluster, Contents, Copy, Row, below
 
 
-def held_by_all(own: int, others: Iterable[int]) -> int:
+def replicated_to_all(own: int, others: Iterable[int]) -> int:
     """Return the high watermark that a leader may set, from the end of its copy and of others that count (F-RT-04)."""
     return min((own, *others))
 
@@ -36,7 +36,7 @@ def superseded(copy: Copy, row: Row) -> bool:
     return any(each.key == row.key and each.offset > row.offset for each in below(copy.rows, copy.mark))
 
 
-def takes_nothing_away(copy: Copy, row: Row) -> bool:
+def has_no_older_records(copy: Copy, row: Row) -> bool:
     """Return whether no record of the tombstone's key is left before it (F-REPLAY-14)."""
     return all(each.key != row.key for each in below(copy.rows, row.offset))
 

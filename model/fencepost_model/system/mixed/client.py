@@ -33,7 +33,7 @@ def waits(lane: Lane) -> bool:
 
 def expecting(lane: Lane, is_parked: bool) -> bool:
     """Return whether an answer to the client may still come."""
-    return is_parked or bool(lane.replies) or any(request.heard for request in lane.requests)
+    return is_parked or bool(lane.replies) or any(request.awaited for request in lane.requests)
 
 
 def held_ids(lane: Lane) -> frozenset[str]:
@@ -107,7 +107,7 @@ def start_consumer(lane: Lane, member_id: str, instance: str) -> Lane:
 
 def _deaf(lane: Lane, more: Iterable[Request] = ()) -> Lane:
     """Stop waiting; requests in flight stay in flight."""
-    requests: set[Request] = {request._replace(heard=False) for request in lane.requests}
+    requests: set[Request] = {request._replace(awaited=False) for request in lane.requests}
     return lane._replace(requests=frozenset(requests | {*more}), replies=frozenset())
 
 
@@ -149,6 +149,6 @@ STOPS: Final[dict[str, Callable[[Lane, str], Lane | None]]] = {
 def deliverable(reorder: bool, lane: Lane) -> tuple[Request, ...]:
     """Return the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
     ``reorder``."""
-    late = not all(request.heard for request in lane.requests)
-    may_come = [each for each in lane.requests if reorder or not each.heard or not late]
+    late = not all(request.awaited for request in lane.requests)
+    may_come = [each for each in lane.requests if reorder or not each.awaited or not late]
     return tuple(sorted(may_come, key=repr))

@@ -41,9 +41,9 @@ TIMERS: Final = {
     "MemberSyncTimerFires": TimerKind.CONSUMER_SYNC,
 }
 _ACTIONS: Final[dict[type, str]] = {
-    JoinRequest: "CoordinatorGetsJoin",
-    SyncRequest: "CoordinatorGetsSync",
-    LeaveRequest: "CoordinatorGetsLeaveGroup",
+    JoinRequest: "CoordinatorHandlesJoin",
+    SyncRequest: "CoordinatorHandlesSync",
+    LeaveRequest: "CoordinatorHandlesLeaveGroup",
 }
 
 
@@ -149,13 +149,13 @@ class MixedSystem:
             return Action(action, (lane,), outcomes)
 
         yield own("ClientSendsJoin", lambda before: [clients.send_join(self._classic, before)])
-        yield Action("ClientGetsReply", (lane,), partial(self._get_replies, number))
+        yield Action("ClientReceivesReply", (lane,), partial(self._get_replies, number))
         yield own("ClientReconciles", clients.reconcile)
         yield Action("ClientHeartbeats", (GROUP, self.classics[number]), partial(self._heartbeat, number))
         yield Action("ClientSendsHeartbeat", (GROUP, lane), partial(self._send_beat, number))
         yield Action("ClientTimesOut", (self.parked[number], lane), partial(self._time_out, number))
         getting = (GROUP, self.ids_used, self.requests[number])
-        yield Action("CoordinatorGetsRequest", getting, partial(self._get_requests, number))
+        yield Action("CoordinatorHandlesRequest", getting, partial(self._get_requests, number))
         if "ClientStarts" in config.allowed:
             yield Action("ClientStarts", (self.ids_used, lane), partial(self._start, number))
         for action in clients.STOPS:
@@ -171,9 +171,9 @@ class MixedSystem:
 
     def _get_replies(self, number: int, before: Lane) -> Iterator[Outcome]:
         for reply in before.replies:
-            action = "ClientGetsReply"
+            action = "ClientReceivesReply"
             if isinstance(reply, JoinReply | SyncReply):
-                action = "ClientGetsJoinReply" if isinstance(reply, JoinReply) else "ClientGetsSyncReply"
+                action = "ClientReceivesJoinReply" if isinstance(reply, JoinReply) else "ClientReceivesSyncReply"
             label = (action, self.config.clients[number], reply.error)
             for after in clients.get_reply(self._classic, before, reply):
                 yield Outcome(label, ((self.lanes[number], after),))
@@ -269,7 +269,7 @@ class MixedSystem:
                 if ids_used == len(ids):
                     continue
                 new_id, more = ids[ids_used], ((COUNTERS, "id"),)
-            label = (_getting(request), self.config.clients[number], *(() if request.heard else ("late",)))
+            label = (_getting(request), self.config.clients[number], *(() if request.awaited else ("late",)))
             for done in self.coordinator.get(memory, number, request, new_id):
                 yield self._did(label, done, *more, tokens={number: [("take", request)]})
 
@@ -287,7 +287,7 @@ class MixedSystem:
 
 def _getting(request: Request) -> str:
     if isinstance(request, Beat):
-        return "CoordinatorGetsLeave" if request.epoch < 0 else "CoordinatorGetsHeartbeat"
+        return "CoordinatorHandlesLeave" if request.epoch < 0 else "CoordinatorHandlesHeartbeat"
     return _ACTIONS[type(request)]
 
 
@@ -302,11 +302,11 @@ def _interval_passes(memory: Memory) -> Iterator[Outcome]:
 
 
 def _lose(lane: Lane) -> Iterator[Lane]:
-    return (lane._replace(requests=lane.requests - {each}) for each in lane.requests if each.heard)
+    return (lane._replace(requests=lane.requests - {each}) for each in lane.requests if each.awaited)
 
 
 def _duplicate(lane: Lane) -> Iterator[Lane]:
-    return (lane._replace(requests=lane.requests | {r._replace(heard=False)}) for r in lane.requests if r.heard)
+    return (lane._replace(requests=lane.requests | {r._replace(awaited=False)}) for r in lane.requests if r.awaited)
 
 
 def _lose_reply(lane: Lane) -> Iterator[Lane]:

@@ -58,7 +58,7 @@ class MixedConfig:
     #: by client; if shorter than ``clients``, the rest speaks either protocol
     starts_as: tuple[frozenset[str], ...] = ()
     cooperative: bool = False
-    metadata_tells_generation: bool = False
+    metadata_has_generation: bool = False
     assignor: Literal["range", "uniform"] = "range"
     interval: bool = False
     policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
@@ -91,7 +91,7 @@ class MixedConfig:
             partitions=self.partitions,
             instance_of=self.instance_of,
             cooperative=self.cooperative,
-            metadata_tells_generation=self.metadata_tells_generation,
+            metadata_has_generation=self.metadata_has_generation,
             max_size=len(self.member_ids),
             reorder=self.reorder,
         )
@@ -120,7 +120,7 @@ def from_constants(constants: Mapping[str, Any]) -> MixedConfig:
         instance_of=tuple(instances[client] for client in clients),
         starts_as=tuple(frozenset(speaks[client]) for client in clients),
         cooperative=bool(constants["Cooperative"]),
-        metadata_tells_generation=bool(constants["MetadataTellsGeneration"]),
+        metadata_has_generation=bool(constants["MetadataHasGeneration"]),
         assignor=constants["Assignor"],
         interval=bool(constants["Interval"]),
         policy=MigrationPolicy(constants["Policy"]),

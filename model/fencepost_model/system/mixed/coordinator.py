@@ -63,7 +63,7 @@ class Coordinator:
             version, body = arrive.version, arrive.body
         event = Request(
             NOW,
-            id=client + 1 if request.heard else LATE,
+            id=client + 1 if request.awaited else LATE,
             version=version,
             client_id=CLIENT_ID,
             client_host=CLIENT_HOST,
@@ -98,8 +98,8 @@ class Coordinator:
         return self._done(self.machine.fail_over(memory, log))
 
     def _done(self, result: Result) -> Done:
-        heard = ((to - 1, body) for to, body in result.replies if NOBODY < to < LATE)
-        replies = tuple((to, self._reply(body)) for to, body in heard)
+        awaited = ((to - 1, body) for to, body in result.replies if NOBODY < to < LATE)
+        replies = tuple((to, self._reply(body)) for to, body in awaited)
         return Done(result.memory, result.records, replies, result.events)
 
     def _reply(self, body: ResponseBody) -> state.Reply:

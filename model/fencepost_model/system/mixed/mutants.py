@@ -147,19 +147,19 @@ def _any_epoch_commits() -> Patches:
 
 
 MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
-    "Granted <- ToldItsTarget": _told_its_target,
-    "SaidToBeOwned <- NothingIsOwned": _nothing_is_owned,
-    "EpochCommits <- AnyEpochCommits": _any_epoch_commits,
-    "EpochCommits <- OnlyTheEpochCommits": _patch(checks, "_held_since", lambda member, by: False),
-    "ClassicFence <- AnyGeneration": _any_generation,
-    "Brought <- BringsNothing": _brings_nothing,
-    "TimersOf <- NoTimers": _no_timers,
-    "Released <- NobodyIsReleased": _patch(working, "release", lambda draft: None),
-    "DowngradedEpoch <- StartsAnew": _goes(lambda value: replace(value, generation=1)),
-    "ClassicMemberOf <- GoesWithNothing": _goes(_with_nothing),
-    "Redistributed <- StaysStable": _stays_stable,
-    "MayDowngrade <- AlwaysMay": _always_may,
+    "SyncAssignment <- SyncReturnsTarget": _told_its_target,
+    "ReportedOwned <- NothingReportedOwned": _nothing_is_owned,
+    "EpochMayCommit <- AnyEpochMayCommit": _any_epoch_commits,
+    "EpochMayCommit <- OnlyCurrentEpochMayCommit": _patch(checks, "_held_since", lambda member, by: False),
+    "ClassicMemberError <- AnyGeneration": _any_generation,
+    "ConvertedPartitions <- ConvertedWithoutPartitions": _brings_nothing,
+    "StartedSessionTimers <- NoTimers": _no_timers,
+    "AnswerParkedRequests <- ParkedRequestsStay": _patch(working, "release", lambda draft: None),
+    "DowngradedEpoch <- StartsAtGenerationOne": _goes(lambda value: replace(value, generation=1)),
+    "ClassicMemberOf <- ConvertedWithoutAssignment": _goes(_with_nothing),
+    "RebalanceAfterDowngrade <- StaysStable": _stays_stable,
+    "MayDowngrade <- AlwaysMayDowngrade": _always_may,
 }
 
 #: The replacement of ``Expecting`` here; it has the same name in the other closed systems.
-EXPECTS_FOR_EVER: Final[Patches] = [(client, "expecting", lambda lane, is_parked: True)]
+EXPECTS_ANSWER_FOREVER: Final[Patches] = [(client, "expecting", lambda lane, is_parked: True)]

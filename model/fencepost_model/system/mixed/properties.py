@@ -119,7 +119,7 @@ def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
         yield Invariant("NoPartitionHasTwoOwners", (system.group, *pair), holds)
 
 
-def no_partition_is_given_before_it_is_given_up(system: MixedSystem) -> Iterable[Part]:
+def no_partition_is_reassigned_before_it_is_released(system: MixedSystem) -> Iterable[Part]:
     """A partition assigned to one member is owned by no other client that was not fenced (INV-KIP-09)."""
 
     for number, lane in enumerate(system.lanes):
@@ -127,10 +127,10 @@ def no_partition_is_given_before_it_is_given_up(system: MixedSystem) -> Iterable
         def holds(memory: Memory, lane: Lane, number: int = number) -> bool:
             return _is_given_nobody_else(memory.group, lane.process) or not belongs(system, memory, number, lane)
 
-        yield Invariant("NoPartitionIsGivenBeforeItIsGivenUp", (GROUP, lane), holds)
+        yield Invariant("NoPartitionIsReassignedBeforeItIsReleased", (GROUP, lane), holds)
 
 
-def nothing_is_taken_from_who_is_there(system: MixedSystem) -> Iterable[Part]:
+def no_partition_is_taken_from_a_present_member(system: MixedSystem) -> Iterable[Part]:
     """INV-KIP-09 without regard to epochs, where no request is late and no timer early."""
 
     def holds(group: AnyGroup, process: Process) -> bool:
@@ -138,7 +138,7 @@ def nothing_is_taken_from_who_is_there(system: MixedSystem) -> Iterable[Part]:
         return not is_there or _is_given_nobody_else(group, process)
 
     for view in system.processes:
-        yield Invariant("NothingIsTakenFromWhoIsThere", (system.group, view), holds)
+        yield Invariant("NoPartitionIsTakenFromAPresentMember", (system.group, view), holds)
 
 
 def _is_given_nobody_else(group: AnyGroup, process: Process) -> bool:
@@ -182,7 +182,7 @@ def granted_by(log: Log) -> Mapping[str, Partitions]:
     return granted
 
 
-def only_a_holder_commits(system: MixedSystem) -> Iterable[Part]:
+def only_holders_commit(system: MixedSystem) -> Iterable[Part]:
     """Every accepted commit is for a partition that the log grants, across all conversions."""
     for number, view in enumerate(system.processes):
 
@@ -190,10 +190,10 @@ def only_a_holder_commits(system: MixedSystem) -> Iterable[Part]:
             granted = granted_by(log).get(process.member_id, frozenset())
             return all(p in granted or not _can_commit(system, group, number, process, p) for p in process.owned)
 
-        yield Invariant("OnlyAHolderCommits", (system.group, LOG, view), holds)
+        yield Invariant("OnlyHoldersCommit", (system.group, LOG, view), holds)
 
 
-def who_holds_may_commit(system: MixedSystem) -> Iterable[Part]:
+def every_holder_may_commit(system: MixedSystem) -> Iterable[Part]:
     """A client in step is not refused, across all conversions."""
     for number, view in enumerate(system.processes):
 
@@ -202,7 +202,7 @@ def who_holds_may_commit(system: MixedSystem) -> Iterable[Part]:
                 return True
             return all(system.commit_is_taken(group, number, process, partition) for partition in process.owned)
 
-        yield Invariant("WhoHoldsMayCommit", (system.group, view), holds)
+        yield Invariant("EveryHolderMayCommit", (system.group, view), holds)
 
 
 # ---- epochs, refusals, waits, timers ------------------------------------------------------------------------------
@@ -214,23 +214,23 @@ def _epochs_in_order(group: AnyGroup) -> bool:
     return group.assignment_epoch <= group.epoch and all(m.epoch <= group.assignment_epoch for m in group.members)
 
 
-def nobody_is_refused_without_a_reason(system: MixedSystem) -> Iterable[Part]:
+def no_heartbeat_fails_internally(system: MixedSystem) -> Iterable[Part]:
     """A client that comes during the group's first rebalance is asked to wait (X-UP-07 fixed)."""
 
     def holds(lane: Lane) -> bool:
         return all(reply.error != "UNKNOWN_SERVER_ERROR" for reply in lane.replies)
 
-    return (Invariant("NobodyIsRefusedWithoutAReason", (lane,), holds) for lane in system.lanes)
+    return (Invariant("NoHeartbeatFailsInternally", (lane,), holds) for lane in system.lanes)
 
 
-def nobody_waits_for_nothing(system: MixedSystem) -> Iterable[Part]:
+def every_waiting_client_expects_an_answer(system: MixedSystem) -> Iterable[Part]:
     """LIV-01 as a safety property, for networks that neither lose nor duplicate."""
 
     def holds(is_parked: bool, lane: Lane) -> bool:
         return not clients.waits(lane) or clients.expecting(lane, is_parked)
 
     for views in zip(system.parked, system.lanes, strict=True):
-        yield Invariant("NobodyWaitsForNothing", views, holds)
+        yield Invariant("EveryWaitingClientExpectsAnAnswer", views, holds)
 
 
 def ids(memory: Memory, kind: TimerKind) -> set[str]:
@@ -242,7 +242,7 @@ def _every_session_has_its_timer(memory: Memory) -> bool:
     return ids(memory, TimerKind.CONSUMER_SESSION) == {*present(memory.group)}
 
 
-def only_who_is_to_join_again_has_a_join_timer(system: MixedSystem) -> Iterable[Part]:
+def only_members_asked_to_rejoin_have_a_join_timer(system: MixedSystem) -> Iterable[Part]:
     """A member with a join timer was asked to rejoin, so none is fenced for ignoring what it never heard (X-TMR-02,
     X-HB-03)."""
 
@@ -253,7 +253,7 @@ def only_who_is_to_join_again_has_a_join_timer(system: MixedSystem) -> Iterable[
             for name in ids(memory, TimerKind.CONSUMER_JOIN)
         )
 
-    yield Invariant("OnlyWhoIsToJoinAgainHasAJoinTimer", (GROUP,), holds)
+    yield Invariant("OnlyMembersAskedToRejoinHaveAJoinTimer", (GROUP,), holds)
 
 
 def _only_who_is_to_sync(memory: Memory) -> bool:
@@ -341,34 +341,34 @@ CATALOGUE: Final[dict[str, Property]] = {
     # Members hold disjoint sets of partitions (INV-KIP-01).
     "NoPartitionHasTwoHolders": _of_group("NoPartitionHasTwoHolders", _two_holders),
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
-    "NoPartitionIsGivenBeforeItIsGivenUp": no_partition_is_given_before_it_is_given_up,
-    "NothingIsTakenFromWhoIsThere": nothing_is_taken_from_who_is_there,
+    "NoPartitionIsReassignedBeforeItIsReleased": no_partition_is_reassigned_before_it_is_released,
+    "NoPartitionIsTakenFromAPresentMember": no_partition_is_taken_from_a_present_member,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
-    "OnlyAHolderCommits": only_a_holder_commits,
-    "WhoHoldsMayCommit": who_holds_may_commit,
+    "OnlyHoldersCommit": only_holders_commit,
+    "EveryHolderMayCommit": every_holder_may_commit,
     # A member's epoch is at most the assignment epoch, which is at most the group epoch (INV-KIP-03).
-    "EpochsKeepTheirOrder": _of_group("EpochsKeepTheirOrder", _epochs_in_order),
-    "NobodyIsRefusedWithoutAReason": nobody_is_refused_without_a_reason,
-    "NobodyWaitsForNothing": nobody_waits_for_nothing,
+    "EpochsAreOrdered": _of_group("EpochsAreOrdered", _epochs_in_order),
+    "NoHeartbeatFailsInternally": no_heartbeat_fails_internally,
+    "EveryWaitingClientExpectsAnAnswer": every_waiting_client_expects_an_answer,
     # Every member has its session timer, and no other id has one (M-TMR-01, X-TMR-01).
-    "EveryMemberHasItsSessionTimer": _of_memory("EveryMemberHasItsSessionTimer", _every_session_has_its_timer),
-    "OnlyWhoIsToJoinAgainHasAJoinTimer": only_who_is_to_join_again_has_a_join_timer,
+    "EveryMemberHasASessionTimer": _of_memory("EveryMemberHasASessionTimer", _every_session_has_its_timer),
+    "OnlyMembersAskedToRejoinHaveAJoinTimer": only_members_asked_to_rejoin_have_a_join_timer,
     # Only classic members have sync timers (X-TMR-03).
-    "OnlyWhoIsToSyncHasASyncTimer": _of_memory("OnlyWhoIsToSyncHasASyncTimer", _only_who_is_to_sync),
+    "OnlyClassicMembersHaveASyncTimer": _of_memory("OnlyClassicMembersHaveASyncTimer", _only_who_is_to_sync),
     "TheGroupConverges": the_group_converges,
     "EveryWaitEnds": every_wait_ends,
 }
 
 SYSTEM: Final = frozenset(
     {
-        "CoordinatorGetsJoin",
-        "CoordinatorGetsSync",
-        "CoordinatorGetsLeaveGroup",
-        "CoordinatorGetsHeartbeat",
-        "CoordinatorGetsLeave",
-        "ClientGetsJoinReply",
-        "ClientGetsSyncReply",
-        "ClientGetsReply",
+        "CoordinatorHandlesJoin",
+        "CoordinatorHandlesSync",
+        "CoordinatorHandlesLeaveGroup",
+        "CoordinatorHandlesHeartbeat",
+        "CoordinatorHandlesLeave",
+        "ClientReceivesJoinReply",
+        "ClientReceivesSyncReply",
+        "ClientReceivesReply",
         "IntervalPasses",
         "JoinTimerFires",
         "SyncTimerFires",

@@ -96,7 +96,7 @@ def _is_allowed(system: MixedSystem, before: AnyGroup, _: AnyGroup) -> bool:
     return policy.upgrades if isinstance(before, Group) else policy.downgrades
 
 
-def a_downgrade_at_rest_owes_nobody(system: MixedSystem) -> Iterable[Part]:
+def no_stable_downgrade_owes_partitions(system: MixedSystem) -> Iterable[Part]:
     """A classic group that is Stable at once asks no member to rejoin, so every member must have its target
     (X-DOWN-22)."""
 
@@ -110,7 +110,7 @@ def a_downgrade_at_rest_owes_nobody(system: MixedSystem) -> Iterable[Part]:
         return not in_time or client.owned == aimed_at(old.target_of(client.member_id))
 
     for view in system.processes:
-        yield StepInvariant("ADowngradeAtRestOwesNobody", (system.group, view), holds)
+        yield StepInvariant("NoStableDowngradeOwesPartitions", (system.group, view), holds)
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def _new(before: Lane, after: Lane) -> frozenset[Any]:
     return after.replies - before.replies
 
 
-def a_classic_member_is_told_what_it_holds(system: MixedSystem) -> Iterable[Part]:
+def every_sync_returns_the_current_assignment(system: MixedSystem) -> Iterable[Part]:
     """SyncGroup returns to a classic member what it holds (X-SYNC-06)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -132,10 +132,10 @@ def a_classic_member_is_told_what_it_holds(system: MixedSystem) -> Iterable[Part
         )
 
     for lane in system.lanes:
-        yield StepInvariant("AClassicMemberIsToldWhatItHolds", (system.group, lane), holds)
+        yield StepInvariant("EverySyncReturnsTheCurrentAssignment", (system.group, lane), holds)
 
 
-def a_join_answer_is_no_trap(system: MixedSystem) -> Iterable[Part]:
+def every_join_answer_has_the_current_generation(system: MixedSystem) -> Iterable[Part]:
     """The generation in a JoinGroup answer is one with which a SyncGroup would pass now (X-JOIN-15, X-DOWN-23)."""
 
     def fits(group: AnyGroup, reply: JoinReply) -> bool:
@@ -149,10 +149,10 @@ def a_join_answer_is_no_trap(system: MixedSystem) -> Iterable[Part]:
         return all(fits(after[0], reply) for reply in told)
 
     for lane in system.lanes:
-        yield StepInvariant("AJoinAnswerIsNoTrap", (system.group, lane), holds)
+        yield StepInvariant("EveryJoinAnswerHasTheCurrentGeneration", (system.group, lane), holds)
 
 
-def a_refused_join_disturbs_nobody(system: MixedSystem) -> Iterable[Part]:
+def no_rejected_join_affects_other_clients(system: MixedSystem) -> Iterable[Part]:
     """A refused join affects no other client (X-UP-03 fixed)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -160,8 +160,8 @@ def a_refused_join_disturbs_nobody(system: MixedSystem) -> Iterable[Part]:
         refused = any(isinstance(reply, BeatReply) and reply.error != "NONE" for reply in new)
         return not refused or (len(new) == 1 and before[0] == after[0])
 
-    beats = frozenset({"CoordinatorGetsHeartbeat"})
-    yield StepInvariant("ARefusedJoinDisturbsNobody", (GROUP, *system.lanes), holds, beats)
+    beats = frozenset({"CoordinatorHandlesHeartbeat"})
+    yield StepInvariant("NoRejectedJoinAffectsOtherClients", (GROUP, *system.lanes), holds, beats)
 
 
 def is_stale(group: ConsumerGroup, request: SyncRequest) -> bool:
@@ -187,25 +187,23 @@ def a_stale_sync_changes_nothing(system: MixedSystem) -> Iterable[Part]:
 
 STEPS: Final[dict[str, Property]] = {
     # Generation and group epoch are one count (INV-CONV-01, X-UP-04, X-DOWN-03).
-    "AConversionKeepsTheEpoch": _of_conversions(
-        "AConversionKeepsTheEpoch",
+    "NoConversionLowersTheEpoch": _of_conversions(
+        "NoConversionLowersTheEpoch",
         (is_upgrade, is_downgrade),
         lambda _, before, after: epoch_of(after) >= epoch_of(before),
     ),
     # An upgrade bumps (X-UP-15 fixed).
-    "AnUpgradeMovesTheEpoch": _of_conversions(
-        "AnUpgradeMovesTheEpoch", (is_upgrade,), lambda _, before, after: epoch_of(after) > epoch_of(before)
+    "EveryUpgradeBumpsTheEpoch": _of_conversions(
+        "EveryUpgradeBumpsTheEpoch", (is_upgrade,), lambda _, before, after: epoch_of(after) > epoch_of(before)
     ),
-    "AnUpgradeKeepsEveryMember": _of_conversions("AnUpgradeKeepsEveryMember", (is_upgrade,), _keeps_members),
-    "ADowngradeKeepsEveryOtherMember": _of_conversions(
-        "ADowngradeKeepsEveryOtherMember", (is_downgrade,), _keeps_others
+    "EveryUpgradeKeepsAllMembers": _of_conversions("EveryUpgradeKeepsAllMembers", (is_upgrade,), _keeps_members),
+    "EveryDowngradeKeepsTheOtherMembers": _of_conversions(
+        "EveryDowngradeKeepsTheOtherMembers", (is_downgrade,), _keeps_others
     ),
-    "ADowngradeAtRestOwesNobody": a_downgrade_at_rest_owes_nobody,
-    "NoConversionIsAgainstThePolicy": _of_conversions(
-        "NoConversionIsAgainstThePolicy", (is_upgrade, is_downgrade), _is_allowed
-    ),
-    "AClassicMemberIsToldWhatItHolds": a_classic_member_is_told_what_it_holds,
-    "AJoinAnswerIsNoTrap": a_join_answer_is_no_trap,
-    "ARefusedJoinDisturbsNobody": a_refused_join_disturbs_nobody,
+    "NoStableDowngradeOwesPartitions": no_stable_downgrade_owes_partitions,
+    "EveryConversionIsAllowed": _of_conversions("EveryConversionIsAllowed", (is_upgrade, is_downgrade), _is_allowed),
+    "EverySyncReturnsTheCurrentAssignment": every_sync_returns_the_current_assignment,
+    "EveryJoinAnswerHasTheCurrentGeneration": every_join_answer_has_the_current_generation,
+    "NoRejectedJoinAffectsOtherClients": no_rejected_join_affects_other_clients,
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
 }

@@ -25,7 +25,7 @@ VARIABLES: Final = (
     "txn",
     "requests",
     "replies",
-    "promised",
+    "acknowledged",
     "faultsLeft",
 )
 
@@ -57,7 +57,7 @@ class _Values:
         fields: dict[str, TlaValue] = {
             "api": request.api,
             "from": sender,
-            "heard": request.heard,
+            "awaited": request.awaited,
             "epoch": request.epoch,
             "part": self.config.parts[request.part],
         }
@@ -81,7 +81,7 @@ class _Values:
         return tuple(self.batch(batch) for batch in log.open)
 
     def lease(self, lane: Lane) -> TlaValue:
-        return record(epoch=lane.lease.epoch, things=lane.lease.things)
+        return record(epoch=lane.lease.epoch, resources=lane.lease.resources)
 
     def member(self, lane: Lane) -> TlaValue:
         member = lane.member
@@ -115,7 +115,7 @@ def _makers(system: OffsetsSystem) -> Makers:
         "txn": (lanes, each_client(holders, values.txn)),
         "requests": (lanes, under_way(holders, "requests", values.request)),
         "replies": (lanes, under_way(holders, "replies", values.reply)),
-        "promised": ((PROMISED,), values.by_part),
+        "acknowledged": ((PROMISED,), values.by_part),
         "faultsLeft": ((FAULTS,), lambda faults: faults),
     }
 

@@ -92,22 +92,24 @@ class OffsetsSystem:
 
             return Action(action, (lane,), outcomes)
 
-        yield alone("MemberLearns", lambda before, decision: members.learns(config, number, before, decision), DECISION)
+        yield alone(
+            "MemberLearnsDecision", lambda before, decision: members.learns(config, number, before, decision), DECISION
+        )
         yield alone("MemberAbortsTransaction", partial(members.aborts, config))
         yield alone("TransactionIsAbandoned", _abandoned)
         yield Action("MemberCommitsTransaction", (lane, PROMISED), partial(self._ends, number))
-        yield Action("MemberGetsReply", (lane, DECISION), partial(self._answered, number))
+        yield Action("MemberReceivesReply", (lane, DECISION), partial(self._answered, number))
         for part in self.parts:
             yield of_part("MemberFetches", members.fetches, part)
             yield of_part("MemberProcesses", members.processed, part)
-            if name in config.plainly:
+            if name in config.plain_committers:
                 yield of_part("MemberCommits", members.commits, part)
-            if name in config.transactional:
+            if name in config.transactional_committers:
                 yield of_part("MemberCommitsInTransaction", members.commits_in_transaction, part)
         reads = (lane, DECISION, LOG, PROMISED)
-        yield Action("CoordinatorGetsCommit", reads, partial(self._gets_commit, number))
-        yield Action("CoordinatorGetsTxnCommit", reads, partial(self._gets_txn_commit, number))
-        yield Action("CoordinatorGetsFetch", (lane, DECISION, LOG), partial(self._gets_fetch, number))
+        yield Action("CoordinatorHandlesCommit", reads, partial(self._gets_commit, number))
+        yield Action("CoordinatorHandlesTxnCommit", reads, partial(self._gets_txn_commit, number))
+        yield Action("CoordinatorHandlesFetch", (lane, DECISION, LOG), partial(self._gets_fetch, number))
         yield Action("MarkerIsWritten", (lane, LOG, FAULTS), partial(self._marker, number))
         if "TransactionTimesOut" in config.allowed:
             yield alone("TransactionTimesOut", _timed_out)
@@ -131,7 +133,7 @@ class OffsetsSystem:
 
     def _answered(self, number: int, lane: Lane, decision: Decision) -> Iterator[Outcome]:
         for reply, after in members.answered(self.config, number, lane, decision):
-            label = self._label("MemberGetsReply", number, reply.api, reply.error)
+            label = self._label("MemberReceivesReply", number, reply.api, reply.error)
             yield Outcome(label, ((self.lanes[number], after),))
 
     def _stops(self, action: str, number: int, faults: int, lane: Lane, log: Log) -> Iterator[Outcome]:
@@ -151,19 +153,19 @@ class OffsetsSystem:
             yield request, lane._replace(requests=lane.requests - {request})
 
     def _refused(self, number: int, request: Request, left: Lane, error: str) -> Outcome:
-        replies = frozenset({Reply(request.api, request.part, error)} if request.heard else ())
+        replies = frozenset({Reply(request.api, request.part, error)} if request.awaited else ())
         after = left._replace(replies=left.replies | replies)
-        label = self._label(f"CoordinatorGets{request.api}", number, error)
+        label = self._label(f"CoordinatorHandles{request.api}", number, error)
         return Outcome(label, ((self.lanes[number], after),))
 
     def _written(self, handled: Handled, log: Log, promised: Promised, offsets: Offsets, entry: Entry) -> Outcome:
         """Write these offsets for the request; its answer waits in the batch."""
         number, request, left = handled
-        answers = frozenset({(number, Reply(request.api, request.part, "NONE", entry))} if request.heard else ())
+        answers = frozenset({(number, Reply(request.api, request.part, "NONE", entry))} if request.awaited else ())
         early = rules.at_once(answers)
         batch = Batch(offsets, answers - early)
         after = left._replace(replies=left.replies | {reply for _, reply in early})
-        label = self._label(f"CoordinatorGets{request.api}", number, "NONE")
+        label = self._label(f"CoordinatorHandles{request.api}", number, "NONE")
         now = _promised(promised, early)
         return Outcome(
             label, ((self.lanes[number], after), (LOG, log._replace(open=(*log.open, batch))), (PROMISED, now))
@@ -197,14 +199,14 @@ class OffsetsSystem:
         for request, left in self._requests(number, lane, "Fetch"):
             stable = self.config.require_stable
             found = self.machine.fetch(decision, number, request, log.newest if stable else log.stable)
-            label = self._label("CoordinatorGetsFetch", number, "NONE")
+            label = self._label("CoordinatorHandlesFetch", number, "NONE")
             if found == UNSTABLE:
                 continue  # it will be sent again, which is the same as a later fetch
             if isinstance(found, str):
                 yield self._refused(number, request, left, found)
                 continue
             reply = Reply("Fetch", request.part, "NONE", found)
-            if not request.heard:
+            if not request.awaited:
                 yield Outcome(label, ((self.lanes[number], left),))
             elif stable and log.open:
                 waits = log.open[-1]._replace(answers=log.open[-1].answers | {(number, reply)})
@@ -216,7 +218,7 @@ class OffsetsSystem:
     def _marker(self, number: int, lane: Lane, log: Log, faults: int) -> Iterator[Outcome]:
         quiet = faults == self.config.faults
         state = lane.producer.state
-        if state not in {"committing", "aborting"} or rules.marker_is_out(number, log, quiet=quiet):
+        if state not in {"committing", "aborting"} or rules.marker_is_in_flight(number, log, quiet=quiet):
             return
         batch = Batch(self.machine.ended(log.newest, number, committed=state == "committing"), ends=number)
         yield Outcome(self._label("MarkerIsWritten", number), ((LOG, log._replace(open=(*log.open, batch))),))

@@ -31,8 +31,8 @@ class OffsetsConfig:
     parts: tuple[str, ...] = ("p1",)
     max_offset: int = 1
     transactions: int = 1
-    plainly: frozenset[str] = frozenset({"h1"})
-    transactional: frozenset[str] = frozenset({"h2"})
+    plain_committers: frozenset[str] = frozenset({"h1"})
+    transactional_committers: frozenset[str] = frozenset({"h2"})
     decisions: tuple[Grant, ...] = ((frozenset({"p1"}), frozenset()), (frozenset(), frozenset({"p1"})))
     epochs: int = 2
     require_stable: bool = True
@@ -59,8 +59,8 @@ def from_constants(constants: Mapping[str, Any]) -> OffsetsConfig:
         parts=tuple(sorted(constants["Parts"])),
         max_offset=int(constants["MaxOffset"]),
         transactions=int(constants["Transactions"]),
-        plainly=frozenset(constants["Plainly"]),
-        transactional=frozenset(constants["Transactional"]),
+        plain_committers=frozenset(constants["PlainCommitters"]),
+        transactional_committers=frozenset(constants["TransactionalCommitters"]),
         decisions=tuple(sorted(decisions, key=lambda grant: [sorted(each) for each in grant])),
         epochs=int(constants["Epochs"]),
         require_stable=bool(constants["RequireStable"]),

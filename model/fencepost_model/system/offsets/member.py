@@ -30,7 +30,7 @@ def learned(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) 
 
 
 def learns(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) -> Lane | None:
-    """Return the lane after ``MemberLearns``, or None if that is not possible."""
+    """Return the lane after ``MemberLearnsDecision``, or None if that is not possible."""
     member = lane.member
     if lane.lease.epoch < decision.epoch and not member.waiting and member.begun == "none":
         return learned(config, number, lane, decision)
@@ -48,7 +48,7 @@ def processed(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
     it."""
     member, name = lane.member, config.parts[part]
     at = member.positions[part]
-    if not ready(member) or name not in lane.lease.things or at is UNKNOWN or at == config.max_offset:
+    if not ready(member) or name not in lane.lease.resources or at is UNKNOWN or at == config.max_offset:
         return None
     positions = (*member.positions[:part], at + 1, *member.positions[part + 1 :])
     return lane._replace(member=member._replace(positions=positions, dirty=member.dirty | {name}))
@@ -57,7 +57,7 @@ def processed(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
 def fetches(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
     """Return the lane after a fetch of the position, or None if the member does not need one."""
     member = lane.member
-    if not ready(member) or config.parts[part] not in lane.lease.things or member.positions[part] is not UNKNOWN:
+    if not ready(member) or config.parts[part] not in lane.lease.resources or member.positions[part] is not UNKNOWN:
         return None
     return sent(lane, Request("Fetch", True, lane.lease.epoch, part))
 
@@ -131,7 +131,7 @@ def answered(config: OffsetsConfig, number: int, lane: Lane, decision: Decision)
 
 def unheard(lane: Lane, number: int, log: Log) -> tuple[Lane, Log]:
     """Return lane and log after the member has stopped waiting: no answer reaches it any more."""
-    requests = frozenset(request._replace(heard=False) for request in lane.requests)
+    requests = frozenset(request._replace(awaited=False) for request in lane.requests)
     batches = tuple(
         batch._replace(answers=frozenset(each for each in batch.answers if each[0] != number)) for batch in log.open
     )
@@ -140,7 +140,7 @@ def unheard(lane: Lane, number: int, log: Log) -> tuple[Lane, Log]:
 
 def deliverable(config: OffsetsConfig, lane: Lane, api: str) -> Iterator[Request]:
     """Yield the requests of that kind that may arrive now. One whose answer is awaited comes after those given up."""
-    late = any(not request.heard for request in lane.requests)
+    late = any(not request.awaited for request in lane.requests)
     for request in sorted(lane.requests):
-        if request.api == api and (config.reorder or not request.heard or not late):
+        if request.api == api and (config.reorder or not request.awaited or not late):
             yield request

@@ -68,11 +68,11 @@ def _not_asked_for_again(holder: int, log: Log, *, quiet: bool) -> bool:
 
 
 def _keeps_what_it_is_granted(lease: Lease, decision: Decision, granted: frozenset[str]) -> frozenset[str]:
-    return lease.things & granted
+    return lease.resources & granted
 
 
 def _keeps_the_old_too(lease: Lease, granted: frozenset[str]) -> frozenset[str]:
-    return lease.things | granted
+    return lease.resources | granted
 
 
 def _loads_open_batches_only(log: Log, survivors: int) -> Offsets:
@@ -81,19 +81,19 @@ def _loads_open_batches_only(log: Log, survivors: int) -> Offsets:
 
 #: "operator <- replacement" of the specification → the patches
 OFFSET_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
-    "IsCurrent <- WhateverItsEpoch": _whatever_its_epoch,
-    "IsInTransaction <- WhateverItsTransaction": _instead_of(
+    "IsCurrent <- AnyRequestIsCurrent": _whatever_its_epoch,
+    "IsInTransaction <- AnyRequestIsInTransaction": _instead_of(
         rules, "is_in_transaction", lambda request, producer: True
     ),
     "Visible <- LastWritten": _instead_of(Offsets, "get", _last_written),
     "Unstable <- NeverUnstable": _instead_of(Offsets, "is_pending", lambda self, place: False),
-    "AfterAbortMarker <- AfterAnyMarker": _ends(counts=True, first=False),
+    "AfterAbortMarker <- AbortMarkerCommits": _ends(counts=True, first=False),
     "Overtaken <- NeverOvertaken": _ends(counts=False, first=True),
-    "MayExpire <- ExpiresAnyway": _expires_anyway,
-    "AtOnce <- BeforeReplication": _instead_of(rules, "at_once", lambda answers: answers),
-    "MarkerIsOut <- NotAskedForAgain": _instead_of(rules, "marker_is_out", _not_asked_for_again),
-    "Keeps <- KeepsWhatItIsGranted": _instead_of(rules, "keeps", _keeps_what_it_is_granted),
-    "Newly <- KeepsTheOldToo": _instead_of(rules, "taken", _keeps_the_old_too),
-    "Loaded <- LoadsOpenBatchesOnly": _instead_of(rules, "loaded", _loads_open_batches_only),
+    "MayExpire <- AlwaysMayExpire": _expires_anyway,
+    "SentAtOnce <- AnsweredBeforeReplication": _instead_of(rules, "at_once", lambda answers: answers),
+    "MarkerIsInFlight <- MarkerIsNotRetried": _instead_of(rules, "marker_is_in_flight", _not_asked_for_again),
+    "KeptPartitions <- KeepsGrantedPartitions": _instead_of(rules, "keeps", _keeps_what_it_is_granted),
+    "NewLease <- KeepsOldLease": _instead_of(rules, "taken", _keeps_the_old_too),
+    "Loaded <- LoadsOnlyOpenBatches": _instead_of(rules, "loaded", _loads_open_batches_only),
     "IsAbandoned <- NeverAbandoned": _instead_of(rules, "is_abandoned", lambda lane: False),
 }

@@ -21,11 +21,11 @@ Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 SYSTEM: Final = frozenset(
     {
         "AppendSucceeds",
-        "CoordinatorGetsCommit",
-        "CoordinatorGetsTxnCommit",
-        "CoordinatorGetsFetch",
-        "MemberGetsReply",
-        "MemberLearns",
+        "CoordinatorHandlesCommit",
+        "CoordinatorHandlesTxnCommit",
+        "CoordinatorHandlesFetch",
+        "MemberReceivesReply",
+        "MemberLearnsDecision",
         "MemberCommitsTransaction",
         "MemberAbortsTransaction",
         "MarkerIsWritten",
@@ -43,7 +43,7 @@ FAIRNESS: Final = of_system(SYSTEM)
 def may_commit(number: int, part: str, lane: Lane, decision: Decision) -> bool:
     """Return whether Ownership lets the holder commit there: it has a lease of the last decision with that
     partition."""
-    return lane.lease.epoch == decision.epoch > 0 and part in lane.lease.things
+    return lane.lease.epoch == decision.epoch > 0 and part in lane.lease.resources
 
 
 def has_types(system: OffsetsSystem) -> Iterable[Part]:
@@ -78,10 +78,10 @@ def commits_are_owners(system: OffsetsSystem) -> Iterable[Part]:
 
         return holds
 
-    actions = frozenset({"CoordinatorGetsCommit", "CoordinatorGetsTxnCommit"})
+    actions = frozenset({"CoordinatorHandlesCommit", "CoordinatorHandlesTxnCommit"})
     for number, lane in enumerate(system.lanes):
         reads = (DECISION, lane, LOG)
-        yield StepInvariant("OnlyAnOwnerCommits", reads, holding(number), actions, changed=(lane,))
+        yield StepInvariant("OnlyOwnersCommit", reads, holding(number), actions, changed=(lane,))
 
 
 def keeps_what_is_acknowledged(system: OffsetsSystem) -> Iterable[Part]:
@@ -102,7 +102,7 @@ def keeps_what_is_acknowledged(system: OffsetsSystem) -> Iterable[Part]:
                 return False
         return True
 
-    yield Invariant("NothingAcknowledgedIsLost", (PROMISED, LOG, *system.lanes), holds)
+    yield Invariant("NoAcknowledgedWriteIsLost", (PROMISED, LOG, *system.lanes), holds)
 
 
 def goes_on_where_others_stopped(system: OffsetsSystem) -> Iterable[Part]:
@@ -118,7 +118,7 @@ def goes_on_where_others_stopped(system: OffsetsSystem) -> Iterable[Part]:
         return holds
 
     for number, lane in enumerate(system.lanes):
-        yield Invariant("NoOwnerIsBehindWhatWasCommitted", (DECISION, PROMISED, lane), holding(number))
+        yield Invariant("NoOwnerIsBehindACommittedOffset", (DECISION, PROMISED, lane), holding(number))
 
 
 def telling(replies: Iterable[Reply]) -> Iterable[Entry]:
@@ -140,7 +140,7 @@ def _told(system: OffsetsSystem, name: str, holds: Callable[[Entry], bool]) -> I
 
 def tells_nothing_pending(system: OffsetsSystem) -> Iterable[Part]:
     """No answer contains a pending offset (INV-TXN-01)."""
-    return _told(system, "NobodyIsToldWhatIsPending", lambda entry: not entry.pending)
+    return _told(system, "NoAnswerContainsAPendingOffset", lambda entry: not entry.pending)
 
 
 def waits_for_transactions(system: OffsetsSystem) -> Iterable[Part]:
@@ -159,8 +159,10 @@ def waits_for_transactions(system: OffsetsSystem) -> Iterable[Part]:
 
     if system.config.require_stable:
         for number, lane in enumerate(system.lanes):
-            asked = frozenset({"CoordinatorGetsFetch"})
-            yield StepInvariant("WhoWantsStableOffsetsWaits", (lane, LOG), holding(number), asked, changed=(lane,))
+            asked = frozenset({"CoordinatorHandlesFetch"})
+            yield StepInvariant(
+                "EveryStableFetchWaitsForTransactions", (lane, LOG), holding(number), asked, changed=(lane,)
+            )
 
 
 def shows_nothing_aborted(system: OffsetsSystem) -> Iterable[Part]:
@@ -176,7 +178,7 @@ def shows_nothing_aborted(system: OffsetsSystem) -> Iterable[Part]:
         seen += [committed(log.newest, part) for part in system.parts]
         return all((entry.producer, entry.number) not in aborted for entry in seen)
 
-    yield Invariant("NobodySeesWhatWasAborted", (LOG, *system.lanes), holds)
+    yield Invariant("NoAbortedOffsetIsVisible", (LOG, *system.lanes), holds)
 
 
 def pending_is_to_end(system: OffsetsSystem) -> Iterable[Part]:
@@ -193,7 +195,7 @@ def pending_is_to_end(system: OffsetsSystem) -> Iterable[Part]:
             (each.producer, each.number) in to_end for part in system.parts for each in pending(log.newest, part)
         )
 
-    yield Invariant("WhatIsPendingIsStillToEnd", (LOG, *system.lanes), holds)
+    yield Invariant("EveryPendingOffsetHasAnUnfinishedTransaction", (LOG, *system.lanes), holds)
 
 
 # ---- refinements -----------------------------------------------------------------------------------------------------
@@ -211,12 +213,12 @@ def keeps_ownership(system: OffsetsSystem) -> Iterable[Part]:
     def holding(number: int) -> Callable[[Label, tuple[Any, ...], tuple[Any, ...]], bool]:
         def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
             (lane, _), (now, decision) = before, after
-            entitled: bool = now.lease.epoch == decision.epoch and now.lease.things == decision.grant[number]
+            entitled: bool = now.lease.epoch == decision.epoch and now.lease.resources == decision.grant[number]
             return entitled or bool(now.lease == lane.lease)
 
         return holds
 
-    name = "TheGroupKeepsOwnership"
+    name = "TheGroupRefinesOwnership"
     yield StepInvariant(name, (DECISION,), decides, changed=(DECISION,))
     for number, lane in enumerate(system.lanes):
         yield StepInvariant(name, (lane, DECISION), holding(number), changed=(lane,))
@@ -231,7 +233,7 @@ def is_durable(system: OffsetsSystem) -> Iterable[Part]:
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         return follows(durable(before[0]), durable(after[0]))
 
-    yield StepInvariant("TheOffsetsAreDurable", (LOG,), holds, changed=(LOG,))
+    yield StepInvariant("TheOffsetsRefineDurable", (LOG,), holds, changed=(LOG,))
 
 
 # ---- liveness --------------------------------------------------------------------------------------------------------
@@ -248,7 +250,7 @@ def ends_free(system: OffsetsSystem) -> Iterable[Part]:
     for lane, name in zip(system.lanes, system.config.holders, strict=True):
         for part in system.parts:
             yield LeadsTo(
-                "AnEndedTransactionFreesItsOffsets",
+                "EveryEndedTransactionFreesItsOffsets",
                 (lane, LOG),
                 lambda lane, log: lane.producer.state in {"committing", "aborting"},
                 freeing(part, name),
@@ -262,7 +264,7 @@ def nothing_stays_pending(system: OffsetsSystem) -> Iterable[Part]:
         return lambda log: bool(pending(log.stable, part)) is waits
 
     for part in system.parts:
-        yield LeadsTo("NothingIsPendingForEver", (LOG,), of(part, waits=True), of(part, waits=False))
+        yield LeadsTo("NoOffsetIsPendingForever", (LOG,), of(part, waits=True), of(part, waits=False))
 
 
 def waits_end(system: OffsetsSystem) -> Iterable[Part]:
@@ -278,45 +280,47 @@ def no_offset_is_told(system: OffsetsSystem) -> Iterable[Part]:
     """An owner continues where another one has stopped."""
     for lane in system.lanes:
         yield Invariant(
-            "NobodyIsToldAnOffset", (lane,), lambda lane: all(not entry.offset for entry in telling(lane.replies))
+            "NoCommittedOffsetIsEverFetched",
+            (lane,),
+            lambda lane: all(not entry.offset for entry in telling(lane.replies)),
         )
 
 
-def no_fetch_finds_a_pending_offset(system: OffsetsSystem) -> Iterable[Part]:
+def no_fetch_ever_finds_a_pending_offset(system: OffsetsSystem) -> Iterable[Part]:
     """A fetch waits for a transaction to end."""
 
     def holds(lane: Lane, log: Log) -> bool:
         return all(not pending(log.newest, each.part) for each in lane.requests if each.api == "Fetch")
 
-    return (Invariant("NoFetchFindsAPendingOffset", (lane, LOG), holds) for lane in system.lanes)
+    return (Invariant("NoFetchEverFindsAPendingOffset", (lane, LOG), holds) for lane in system.lanes)
 
 
-def no_commit_is_refused(system: OffsetsSystem) -> Iterable[Part]:
+def no_commit_is_ever_rejected(system: OffsetsSystem) -> Iterable[Part]:
     """A commit is refused for its epoch."""
 
     def holds(lane: Lane) -> bool:
         return all(each.api != "Commit" or each.error != "STALE_MEMBER_EPOCH" for each in lane.replies)
 
-    return (Invariant("NoCommitIsRefused", (lane,), holds) for lane in system.lanes)
+    return (Invariant("NoCommitIsEverRejected", (lane,), holds) for lane in system.lanes)
 
 
 CATALOGUE: Final[Mapping[str, Callable[[OffsetsSystem], Iterable[Part]]]] = {
     "EveryVariableHasItsType": has_types,
-    "OnlyAnOwnerCommits": commits_are_owners,
-    "NothingAcknowledgedIsLost": keeps_what_is_acknowledged,
-    "NoOwnerIsBehindWhatWasCommitted": goes_on_where_others_stopped,
-    "NobodyIsToldWhatIsPending": tells_nothing_pending,
-    "WhoWantsStableOffsetsWaits": waits_for_transactions,
-    "NobodySeesWhatWasAborted": shows_nothing_aborted,
-    "WhatIsPendingIsStillToEnd": pending_is_to_end,
-    "TheGroupKeepsOwnership": keeps_ownership,
-    "TheOffsetsAreDurable": is_durable,
-    "AnEndedTransactionFreesItsOffsets": ends_free,
-    "NothingIsPendingForEver": nothing_stays_pending,
+    "OnlyOwnersCommit": commits_are_owners,
+    "NoAcknowledgedWriteIsLost": keeps_what_is_acknowledged,
+    "NoOwnerIsBehindACommittedOffset": goes_on_where_others_stopped,
+    "NoAnswerContainsAPendingOffset": tells_nothing_pending,
+    "EveryStableFetchWaitsForTransactions": waits_for_transactions,
+    "NoAbortedOffsetIsVisible": shows_nothing_aborted,
+    "EveryPendingOffsetHasAnUnfinishedTransaction": pending_is_to_end,
+    "TheGroupRefinesOwnership": keeps_ownership,
+    "TheOffsetsRefineDurable": is_durable,
+    "EveryEndedTransactionFreesItsOffsets": ends_free,
+    "NoOffsetIsPendingForever": nothing_stays_pending,
     "EveryWaitEnds": waits_end,
-    "NobodyIsToldAnOffset": no_offset_is_told,
-    "NoFetchFindsAPendingOffset": no_fetch_finds_a_pending_offset,
-    "NoCommitIsRefused": no_commit_is_refused,
+    "NoCommittedOffsetIsEverFetched": no_offset_is_told,
+    "NoFetchEverFindsAPendingOffset": no_fetch_ever_finds_a_pending_offset,
+    "NoCommitIsEverRejected": no_commit_is_ever_rejected,
 }
 
 

@@ -17,7 +17,7 @@ def at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, Reply
     return frozenset()
 
 
-def marker_is_out(holder: int, log: Log, *, quiet: bool) -> bool:
+def marker_is_in_flight(holder: int, log: Log, *, quiet: bool) -> bool:
     """Return whether the holder's marker is written and not yet answered, so it is not written again. Whether a fault
     has happened (``quiet``: none) does not matter."""
     return any(batch.ends == holder for batch in log.open)
@@ -25,7 +25,7 @@ def marker_is_out(holder: int, log: Log, *, quiet: bool) -> bool:
 
 def keeps(lease: Lease, decision: Decision, granted: frozenset[str]) -> frozenset[str]:
     """Return the partitions whose positions a member keeps: only if it missed no decision (N-TR-06)."""
-    return lease.things & granted if lease.epoch + 1 == decision.epoch else frozenset()
+    return lease.resources & granted if lease.epoch + 1 == decision.epoch else frozenset()
 
 
 def taken(lease: Lease, granted: frozenset[str]) -> frozenset[str]:

@@ -24,7 +24,7 @@ class Lease(NamedTuple):
     """The decision that a member last learned of, and what it got."""
 
     epoch: int = 0
-    things: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
 
 
 class Member(NamedTuple):
@@ -50,7 +50,7 @@ class Request(NamedTuple):
     """A request about one partition. ``offset`` and ``number`` are 0 if its kind has none."""
 
     api: Literal["Commit", "TxnCommit", "Fetch"]
-    heard: bool
+    awaited: bool
     epoch: int
     part: int
     offset: int = 0
