@@ -195,7 +195,7 @@ ConsumerHeartbeatHasEffect(c) ==
       upToDate == p.state = "member" /\ ~p.unsure /\ ~p.unacknowledged
   IN \E T \in HeartbeatTargets(group, r) :
        LET h == HandleHeartbeat(group, r, T)
-       IN CASE upToDate -> \/ h.y.error # "NONE" \/ h.y.includes \/ h.y.epoch # p.epoch
+       IN CASE upToDate -> \/ h.y.error # "NONE" \/ h.y.includesAssignment \/ h.y.epoch # p.epoch
                            \/ LoggedAfter(h.w) # log
             [] OTHER -> h.y.error # "COORDINATOR_LOAD_IN_PROGRESS" \/ h.w # Outcome(group)
 

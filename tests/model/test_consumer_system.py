@@ -23,7 +23,7 @@ from fencepost_model.system.checking import check_python, check_tlc, explore_ent
 from fencepost_model.system.consumer.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.consumer.closed import COUNTERS, GROUP, ConsumerSystem
 from fencepost_model.system.consumer.config import ConsumerConfig
-from fencepost_model.system.consumer.coordinator import Told
+from fencepost_model.system.consumer.coordinator import TargetOracle
 from fencepost_model.system.consumer.translate import NOW, Translation
 from fencepost_model.system.families import CONSUMER
 from fencepost_model.system.manifest import read_manifest, read_problem
@@ -131,7 +131,7 @@ def test_every_transition_carries_the_stimuli_of_the_machine() -> None:
             assert group.hard == after[GROUP].hard or label[0] == "CoordinatorFailsOver"
             continue
         seen.add(label[0])
-        world = World(NOW, translation.image(existing), oracle=Told())
+        world = World(NOW, translation.image(existing), oracle=TargetOracle())
         (found,) = machine.successors(translation.group(group.hard, group.blocked), step, world)
         assert found.group is not None
         refused = label[0] in {"AppendFails", "LeaveAppendFails"}

@@ -188,8 +188,8 @@ def _states(name: str) -> tuple[Any, list[tuple[Any, ...]]]:
 
 
 def _classic_heartbeats(system: ClosedSystem, states: list[tuple[Any, ...]]) -> Verdicts:
-    for number, lane in enumerate(system.lanes):
-        for group, client in {(state[GROUP], state[lane].client) for state in states}:
+    for number, endpoint in enumerate(system.endpoints):
+        for group, client in {(state[GROUP], state[endpoint].client) for state in states}:
             if client.member_id and not group.undurable:
                 told = system.coordinator.heartbeat(group, number, client).heartbeat
                 instance = system.config.instance(number)
@@ -200,8 +200,8 @@ def _consumer_heartbeats(system: ConsumerSystem, states: list[tuple[Any, ...]]) 
     def refused(group: Any, existing: int, beat: Beat) -> bool:
         return any(result.reply.error in FENCED for result in system.coordinator.get(group, beat, existing))
 
-    for lane in system.lanes:
-        for group, existing, client in {(s[GROUP], s[COUNTERS].existing, s[lane].client) for s in states}:
+    for endpoint in system.endpoints:
+        for group, existing, client in {(s[GROUP], s[COUNTERS].existing, s[endpoint].client) for s in states}:
             if client.state == "member" and client.epoch > 0:
                 beat = Beat(True, client.member_id, client.instance, client.epoch, client.owned, True)
                 is_refused = refused(group, existing, beat)
@@ -214,8 +214,8 @@ def _mixed_requests(system: MixedSystem, states: list[tuple[Any, ...]]) -> Verdi
         steps = system.coordinator.get(memory, number, request, "")
         return any(reply.error in FENCED for done in steps for to, reply in done.replies if to == number)
 
-    for number, lane in enumerate(system.lanes):
-        for memory, process in {(state[GROUP], state[lane].process) for state in states}:
+    for number, endpoint in enumerate(system.endpoints):
+        for memory, process in {(state[GROUP], state[endpoint].process) for state in states}:
             in_step = mixed_properties.in_step(memory.group, process)
             if process.runs_classic and process.classic.owned:
                 client = process.classic._replace(generation=process.classic.owned_generation)

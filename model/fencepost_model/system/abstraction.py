@@ -34,15 +34,15 @@ VARIABLES: Final = ("group", "log", "unreplicated", "idsUsed", "client", "reques
 
 
 def _makers(system: ClosedSystem) -> Makers:
-    names, lanes = system.config.clients, tuple(system.lanes)
+    names, endpoints = system.config.clients, tuple(system.endpoints)
     return {
         "group": ((GROUP,), lambda group: group_value(names, group)),
         "log": ((LOG,), lambda log: record_value(log.replicated)),
         "unreplicated": ((GROUP, LOG), lambda group, log: unreplicated_value(group, log.open)),
         "idsUsed": ((COUNTERS,), lambda counters: counters.ids_used),
-        "client": (lanes, each_client(names, lambda lane: client_value(lane.client))),
-        "requests": (lanes, under_way(names, "requests", request_value)),
-        "replies": (lanes, under_way(names, "replies", reply_value)),
+        "client": (endpoints, each_client(names, lambda endpoint: client_value(endpoint.client))),
+        "requests": (endpoints, under_way(names, "requests", request_value)),
+        "replies": (endpoints, under_way(names, "replies", reply_value)),
         "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
     }
 

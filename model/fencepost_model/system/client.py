@@ -1,4 +1,4 @@
-"""The client's steps (contract, section 4): pure functions of a lane.
+"""The client's steps (contract, section 4): pure functions of an endpoint.
 
 This module contains only what the client does between messages; what the coordinator does is in the group machine.
 """
@@ -13,9 +13,9 @@ from .config import Config
 from .values import (
     NO_PARTITIONS,
     Client,
+    Endpoint,
     JoinReply,
     JoinRequest,
-    Lane,
     LeaveRequest,
     Metadata,
     Request,
@@ -32,7 +32,7 @@ def reset(client: Client, *, keep_id: bool = False) -> Client:
     return UNJOINED._replace(member_id=client.member_id if keep_id else "")
 
 
-def knows_its_generation(client: Client) -> bool:
+def has_its_generation(client: Client) -> bool:
     """Return whether the client would send a commit: it carries the generation of the assignment, or is not sent
     (K-OFF-02)."""
     return client.state in ("stable", "unjoined") and client.generation == client.owned_generation
@@ -40,32 +40,32 @@ def knows_its_generation(client: Client) -> bool:
 
 def join_request(config: Config, client: Client) -> JoinRequest:
     """Return the JoinGroup that the client sends or has sent."""
-    told = client.generation if config.metadata_has_generation else -1
-    return JoinRequest("JoinGroup", True, client.member_id, Metadata(client.owned, told))
+    generation = client.generation if config.metadata_has_generation else -1
+    return JoinRequest("JoinGroup", True, client.member_id, Metadata(client.owned, generation))
 
 
-def send_join(config: Config, lane: Lane) -> Lane | None:
+def send_join(config: Config, endpoint: Endpoint) -> Endpoint | None:
     """Prepare a join (K-CB-02…04) and send JoinGroup."""
-    client = lane.client
+    client = endpoint.client
     if client.state != "unjoined":
         return None
     if not config.cooperative or client.generation == -1:
         client = client._replace(owned=NO_PARTITIONS, owned_generation=-1)
     sent = join_request(config, client)
-    return lane._replace(client=client._replace(state="joining"), requests=lane.requests | {sent})
+    return endpoint._replace(client=client._replace(state="joining"), requests=endpoint.requests | {sent})
 
 
-def get_reply(config: Config, lane: Lane, reply: JoinReply | SyncReply) -> Iterator[Lane]:
-    """Yield the lanes that may follow this reply; several only if the leader may choose its assignment."""
-    lane = lane._replace(replies=lane.replies - {reply})
+def get_reply(config: Config, endpoint: Endpoint, reply: JoinReply | SyncReply) -> Iterator[Endpoint]:
+    """Yield the endpoints that may follow this reply; several only if the leader may choose its assignment."""
+    endpoint = endpoint._replace(replies=endpoint.replies - {reply})
     if isinstance(reply, JoinReply):
-        yield from _join_reply(config, lane, reply)
+        yield from _join_reply(config, endpoint, reply)
     else:
-        yield lane._replace(client=_sync_reply(config, lane.client, reply))
+        yield endpoint._replace(client=_sync_reply(config, endpoint.client, reply))
 
 
-def _join_reply(config: Config, lane: Lane, reply: JoinReply) -> Iterator[Lane]:
-    client = lane.client
+def _join_reply(config: Config, endpoint: Endpoint, reply: JoinReply) -> Iterator[Endpoint]:
+    client = endpoint.client
     match reply.error:
         case "NONE":
             client = client._replace(state="syncing", member_id=reply.member_id, generation=reply.generation)
@@ -74,15 +74,15 @@ def _join_reply(config: Config, lane: Lane, reply: JoinReply) -> Iterator[Lane]:
                 assignments(config, reply.members) if leads else [frozenset[tuple[str, frozenset[str]]]()]
             ):
                 request = SyncRequest("SyncGroup", True, reply.member_id, reply.generation, assignment)
-                yield lane._replace(client=client, requests=lane.requests | {request})
+                yield endpoint._replace(client=client, requests=endpoint.requests | {request})
         case "MEMBER_ID_REQUIRED":  # K-ERR-07
-            yield lane._replace(client=client._replace(state="unjoined", member_id=reply.member_id, generation=-1))
+            yield endpoint._replace(client=client._replace(state="unjoined", member_id=reply.member_id, generation=-1))
         case "UNKNOWN_MEMBER_ID":  # K-ERR-04
-            yield lane._replace(client=reset(client))
+            yield endpoint._replace(client=reset(client))
         case "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE" | "REBALANCE_IN_PROGRESS":  # K-ERR-03, K-ERR-06
-            yield lane._replace(client=client._replace(state="unjoined"))
+            yield endpoint._replace(client=client._replace(state="unjoined"))
         case "FENCED_INSTANCE_ID" | "INCONSISTENT_GROUP_PROTOCOL" | "GROUP_MAX_SIZE_REACHED":  # K-ERR-08…10
-            yield lane._replace(client=STOPPED)
+            yield endpoint._replace(client=STOPPED)
         case other:
             raise ValueError(f"no client expects {other} to JoinGroup here")
 
@@ -126,47 +126,47 @@ def get_heartbeat_reply(client: Client, error: str) -> Client:
             raise ValueError(f"no client expects {other} to Heartbeat here")
 
 
-def unheard(lane: Lane) -> Lane:
+def stop_listening(endpoint: Endpoint) -> Endpoint:
     """Stop waiting; requests in flight stay in flight."""
-    requests = frozenset(request._replace(awaited=False) for request in lane.requests)
-    return lane._replace(requests=requests, replies=frozenset())
+    requests = frozenset(request._replace(awaited=False) for request in endpoint.requests)
+    return endpoint._replace(requests=requests, replies=frozenset())
 
 
-def give_up(lane: Lane) -> Lane | None:
+def give_up(endpoint: Endpoint) -> Endpoint | None:
     """Give up a request without an answer (K-ERR-13)."""
-    if lane.client.state not in ("joining", "syncing"):
+    if endpoint.client.state not in ("joining", "syncing"):
         return None
-    return unheard(lane)._replace(client=lane.client._replace(state="unjoined"))
+    return stop_listening(endpoint)._replace(client=endpoint.client._replace(state="unjoined"))
 
 
-def crash(lane: Lane) -> Lane | None:
-    if lane.client.state in ("down", "stopped"):
+def crash(endpoint: Endpoint) -> Endpoint | None:
+    if endpoint.client.state in ("down", "stopped"):
         return None
-    return unheard(lane)._replace(client=Client())
+    return stop_listening(endpoint)._replace(client=Client())
 
 
-def leave(lane: Lane) -> Lane | None:
+def leave(endpoint: Endpoint) -> Endpoint | None:
     """Close: send LeaveGroup, whose answer is not awaited (K-LEAVE-01)."""
-    after = crash(lane)
-    if after is None or not lane.client.member_id:
+    after = crash(endpoint)
+    if after is None or not endpoint.client.member_id:
         return None
-    return after._replace(requests=after.requests | {LeaveRequest("LeaveGroup", False, lane.client.member_id)})
+    return after._replace(requests=after.requests | {LeaveRequest("LeaveGroup", False, endpoint.client.member_id)})
 
 
-def deliverable(config: Config, lane: Lane) -> tuple[Request, ...]:
+def deliverable(config: Config, endpoint: Endpoint) -> tuple[Request, ...]:
     """Return the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
     ``reorder``."""
-    any_late = not all(request.awaited for request in lane.requests)
-    may_come = [each for each in lane.requests if config.reorder or not each.awaited or not any_late]
+    any_late = not all(request.awaited for request in endpoint.requests)
+    may_come = [each for each in endpoint.requests if config.reorder or not each.awaited or not any_late]
     return tuple(sorted(may_come, key=repr))
 
 
-def deliverable_syncs(config: Config, lane: Lane) -> tuple[SyncRequest, ...]:
+def deliverable_syncs(config: Config, endpoint: Endpoint) -> tuple[SyncRequest, ...]:
     """Return the SyncGroups among them, whose record may be refused."""
-    return tuple(request for request in deliverable(config, lane) if isinstance(request, SyncRequest))
+    return tuple(request for request in deliverable(config, endpoint) if isinstance(request, SyncRequest))
 
 
-def held_ids(lane: Lane) -> frozenset[str]:
+def held_ids(endpoint: Endpoint) -> frozenset[str]:
     """Return the member ids that the client or a reply to it has. A session under one of them is not abandoned."""
-    ids = {reply.member_id for reply in lane.replies if isinstance(reply, JoinReply)}
-    return frozenset(ids | {lane.client.member_id}) - {""}
+    ids = {reply.member_id for reply in endpoint.replies if isinstance(reply, JoinReply)}
+    return frozenset(ids | {endpoint.client.member_id}) - {""}

@@ -1,8 +1,8 @@
 """The closed system as the explorer sees it: components, actions, updates.
 
 Components: 0 the group machine's state, 1 the log (last replicated record, records not yet replicated), 2 the counters
-(member ids handed out, faults left), then one lane per client. An action that needs all clients only to know which
-member ids are still held reads a *view* of each lane instead of the lane. So it too depends on few values.
+(member ids handed out, faults left), then one endpoint per client. An action that needs all clients only to know which
+member ids are still held reads a *view* of each endpoint instead of the endpoint. So it too depends on few values.
 
 ``Coordinator`` computes each action's effect on the group, ``client`` each effect on a client. This module has the
 guards of the contract and delivers the messages.
@@ -25,9 +25,9 @@ from . import commits
 from .config import Config
 from .coordinator import FIRST_RECORD, Coordinator, Result, existing, forget, knows, parked
 from .symmetry import renamings
-from .values import Client, JoinReply, JoinRequest, Lane, LeaveRequest, Request, SyncReply, SyncRequest
+from .values import Client, Endpoint, JoinReply, JoinRequest, LeaveRequest, Request, SyncReply, SyncRequest
 
-GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
+GROUP, LOG, COUNTERS, FIRST_ENDPOINT = 0, 1, 2, 3
 
 
 class Log(NamedTuple):
@@ -60,13 +60,13 @@ def shape(state: GroupState) -> Shape:
     return Shape(group.state, group.generation, frozenset((m.member_id, m.instance or "") for m in group.members))
 
 
-def told(lane: Lane) -> frozenset[tuple[str, int, frozenset[str]]]:
+def client_leases(endpoint: Endpoint) -> frozenset[tuple[str, int, frozenset[str]]]:
     """Return the assignments on their way to the client, and the one it believes in: (member id, generation,
     partitions)."""
-    member = lane.client
+    member = endpoint.client
     leases = {
         (member.member_id, member.generation, reply.assignment)
-        for reply in lane.replies
+        for reply in endpoint.replies
         if isinstance(reply, SyncReply) and reply.assignment
     }
     if member.owned:
@@ -87,9 +87,9 @@ class ClosedSystem:
         self.coordinator = Coordinator(config)
         self.properties = properties or Properties()
         count = len(config.clients)
-        self.lanes = range(FIRST_LANE, FIRST_LANE + count)
+        self.endpoints = range(FIRST_ENDPOINT, FIRST_ENDPOINT + count)
         self.components: Sequence[str] = ("group", "log", "counters", *config.clients)
-        first = FIRST_LANE + count
+        first = FIRST_ENDPOINT + count
         self.ids_used = first
         self.held = range(first + 1, first + 1 + count)
         self.requests = range(first + 1 + count, first + 1 + 2 * count)
@@ -103,25 +103,25 @@ class ClosedSystem:
         self.may_fail = self.calm + 3 + 4 * count
         self.views: Sequence[View] = (
             View(COUNTERS, lambda counters: counters.ids_used),
-            *(View(lane, clients.held_ids) for lane in self.lanes),
-            *(View(lane, partial(clients.deliverable, config)) for lane in self.lanes),
-            View(GROUP, self._settled),
+            *(View(endpoint, clients.held_ids) for endpoint in self.endpoints),
+            *(View(endpoint, partial(clients.deliverable, config)) for endpoint in self.endpoints),
+            View(GROUP, self._log_is_ready),
             View(GROUP, shape),
             View(LOG, lambda log: log.replicated),
-            *(View(lane, lambda lane: lane.client) for lane in self.lanes),
-            *(View(lane, told) for lane in self.lanes),
+            *(View(endpoint, lambda endpoint: endpoint.client) for endpoint in self.endpoints),
+            *(View(endpoint, client_leases) for endpoint in self.endpoints),
             *(View(GROUP, partial(_parked, number)) for number in range(count)),
-            *(View(lane, partial(clients.deliverable_syncs, config)) for lane in self.lanes),
+            *(View(endpoint, partial(clients.deliverable_syncs, config)) for endpoint in self.endpoints),
             View(COUNTERS, lambda counters: counters.faults_left > 0),
         )
 
     def initial(self) -> Iterable[State]:
         group = self.coordinator.load(FIRST_RECORD)
-        return [(group, Log(), Counters(0, self.config.faults), *(Lane() for _ in self.config.clients))]
+        return [(group, Log(), Counters(0, self.config.faults), *(Endpoint() for _ in self.config.clients))]
 
     @cached_property
     def symmetry(self) -> Sequence[Permutation]:
-        return tuple(renamings(self.config, GROUP, LOG, FIRST_LANE))
+        return tuple(renamings(self.config, GROUP, LOG, FIRST_ENDPOINT))
 
     # ---- updates ------------------------------------------------------------------------------------------------
 
@@ -148,13 +148,13 @@ class ClosedSystem:
         return value  # type: ignore[no-any-return]
 
     def _effects(
-        self, result: Result, lane_tokens: dict[int, list[tuple[str, Any]]] | None = None
+        self, result: Result, endpoint_tokens: dict[int, list[tuple[str, Any]]] | None = None
     ) -> tuple[tuple[tuple[int, Value], ...], tuple[tuple[int, Value], ...]]:
         """Return the writes and updates of a coordinator step."""
-        tokens = lane_tokens or {}
+        tokens = endpoint_tokens or {}
         for to, reply in result.replies:
             tokens.setdefault(to, []).append(("reply", reply))
-        updates: list[tuple[int, Value]] = [(FIRST_LANE + to, tuple(each)) for to, each in sorted(tokens.items())]
+        updates: list[tuple[int, Value]] = [(FIRST_ENDPOINT + to, tuple(each)) for to, each in sorted(tokens.items())]
         if result.records:
             updates.append((LOG, result.records))
         return ((GROUP, result.group),), tuple(updates)
@@ -196,25 +196,29 @@ class ClosedSystem:
 
         return Action(name, (self.may_fail, *reads), outcomes)
 
-    def _settled(self, group: GroupState) -> bool:
+    def _log_is_ready(self, group: GroupState) -> bool:
         return self.config.slow_appends or not group.undurable
 
     def _of_client(self, number: int) -> Iterator[Action]:
-        lane, name = self.lanes[number], self.config.clients[number]
+        endpoint, name = self.endpoints[number], self.config.clients[number]
         allowed = self.config.allowed
 
-        def alone(step: Callable[[Lane], Iterable[tuple[Label, Lane]]], *more: tuple[int, Value]) -> Callable[..., Any]:
+        def alone(
+            step: Callable[[Endpoint], Iterable[tuple[Label, Endpoint]]], *more: tuple[int, Value]
+        ) -> Callable[..., Any]:
             """Make an action of the client alone, which the group only has to allow."""
 
-            def outcomes(group: bool, before: Lane) -> Iterator[Outcome]:
+            def outcomes(group: bool, before: Endpoint) -> Iterator[Outcome]:
                 if group:
                     for label, after in step(before):
-                        yield Outcome(label, ((lane, after),), more)
+                        yield Outcome(label, ((endpoint, after),), more)
 
             return outcomes
 
-        def own(action: str, step: Callable[[Lane], Iterable[tuple[Label, Lane]]], *more: tuple[int, Value]) -> Action:
-            return Action(action, (self.calm, lane), alone(step, *more))
+        def own(
+            action: str, step: Callable[[Endpoint], Iterable[tuple[Label, Endpoint]]], *more: tuple[int, Value]
+        ) -> Action:
+            return Action(action, (self.calm, endpoint), alone(step, *more))
 
         yield own(
             "ClientSendsJoin", lambda before: _one(("ClientSendsJoin", name), clients.send_join(self.config, before))
@@ -223,7 +227,7 @@ class ClosedSystem:
         reads = (GROUP, self.ids_used, self.requests[number])
         yield Action("CoordinatorHandlesRequest", reads, partial(self._get_requests, number))
         yield Action("ClientHeartbeats", (GROUP, self.members[number]), partial(self._heartbeat, number))
-        waits = (self.calm, self.parked[number], lane)
+        waits = (self.calm, self.parked[number], endpoint)
         yield Action("ClientTimesOut", waits, partial(self._stop, number, "ClientTimesOut"))
         for action in ("ClientCrashes", "ClientLeaves", "ClientGivesUp"):
             if action in allowed and not (action == "ClientLeaves" and self.config.instance(number)):
@@ -242,7 +246,7 @@ class ClosedSystem:
         if "AppendFails" in allowed:
             yield self._fault("AppendFails", (GROUP, self.syncs[number]), partial(self._append_fails, number))
 
-    def _get_replies(self, name: str, before: Lane) -> Iterator[tuple[Label, Lane]]:
+    def _get_replies(self, name: str, before: Endpoint) -> Iterator[tuple[Label, Endpoint]]:
         for reply in before.replies:
             action = "ClientReceivesJoinReply" if isinstance(reply, JoinReply) else "ClientReceivesSyncReply"
             for after in clients.get_reply(self.config, before, reply):
@@ -251,7 +255,7 @@ class ClosedSystem:
     def _get_requests(
         self, number: int, group: GroupState, ids_used: int, requests: tuple[Request, ...]
     ) -> Iterator[Outcome]:
-        if not self._settled(group):
+        if not self._log_is_ready(group):
             return
         ids = (*self.config.member_ids, UNUSED)
         for request in requests:
@@ -274,45 +278,45 @@ class ClosedSystem:
             label = ("ClientHeartbeats", self.config.clients[number], result.heartbeat or "")
             yield self._outcome(label, result, tokens={number: [("heartbeat", result.heartbeat)]})
 
-    def commit_is_taken(self, group: GroupState, number: int, member: Client) -> bool:
+    def commit_is_accepted(self, group: GroupState, number: int, member: Client) -> bool:
         """Return what the model's check of commits decides for a commit of the client, sent now."""
         by = commits.committer(member.member_id, self.config.instance(number), member.generation)
-        return commits.is_taken(self.config.profile, existing(group), by)
+        return commits.is_accepted(self.config.profile, existing(group), by)
 
     def _commit(self, number: int, group: GroupState, member: Client) -> Iterator[Outcome]:
-        if member.owned and clients.knows_its_generation(member):
-            yield from commits.outcomes(self.config.clients[number], [self.commit_is_taken(group, number, member)])
+        if member.owned and clients.has_its_generation(member):
+            yield from commits.outcomes(self.config.clients[number], [self.commit_is_accepted(group, number, member)])
 
-    def _stop(self, number: int, action: str, calm: bool, is_parked: bool, lane: Lane) -> Iterator[Outcome]:
+    def _stop(self, number: int, action: str, calm: bool, is_parked: bool, endpoint: Endpoint) -> Iterator[Outcome]:
         if not calm:
             return
-        after: Lane | None = None
+        after: Endpoint | None = None
         if action != "ClientTimesOut":
-            after = STOPS[action](lane)
-        elif not is_parked and not lane.replies and not any(request.awaited for request in lane.requests):
-            after = clients.give_up(lane)
+            after = STOPS[action](endpoint)
+        elif not is_parked and not endpoint.replies and not any(request.awaited for request in endpoint.requests):
+            after = clients.give_up(endpoint)
         if after is not None:
             updates: list[tuple[int, Value]] = [] if action == "ClientTimesOut" else [FAULT]
             if is_parked:
                 updates.append((GROUP, number))
             label = (action, self.config.clients[number])
-            yield Outcome(label, ((self.lanes[number], after),), tuple(updates))
+            yield Outcome(label, ((self.endpoints[number], after),), tuple(updates))
 
     def _append_succeeds(self, group: GroupState) -> Iterator[Outcome]:
         if group.undurable:
             yield self._outcome(("AppendSucceeds",), self.coordinator.replicate(group), (LOG, "replicate"))
 
     def _append_fails(self, number: int, group: GroupState, syncs: tuple[SyncRequest, ...]) -> Iterator[Outcome]:
-        if not self._settled(group):
+        if not self._log_is_ready(group):
             return
         for request in syncs:
-            result = self.coordinator.refuse_append(group, number, request)
+            result = self.coordinator.reject_append(group, number, request)
             if result is not None:
                 label = ("AppendFails", self.config.clients[number])
                 yield self._outcome(label, result, FAULT, tokens={number: [("take", request)]})
 
     def _remove_member(self, group: GroupState) -> Iterator[Outcome]:
-        if self._settled(group):
+        if self._log_is_ready(group):
             for member in existing(group).members:
                 leave = LeaveRequest("LeaveGroup", False, member.member_id)
                 result = self.coordinator.get(group, 0, leave, "")
@@ -334,7 +338,7 @@ class ClosedSystem:
         """Make the action of a timer that is due and, where allowed, of one that fires early."""
 
         def outcomes(may_fail: bool, group: GroupState, *held: frozenset[str]) -> Iterator[Outcome]:
-            if not self._settled(group):
+            if not self._log_is_ready(group):
                 return
             for timer, is_due in timers(group, _alive(group, held)):
                 if is_due or (may_fail and early in self.config.allowed):
@@ -370,30 +374,34 @@ def _alive(state: GroupState, held: Iterable[frozenset[str]]) -> frozenset[str]:
     return frozenset(waiting).union(*held)
 
 
-def _one(label: Label, after: Lane | None) -> Iterable[tuple[Label, Lane]]:
+def _one(label: Label, after: Endpoint | None) -> Iterable[tuple[Label, Endpoint]]:
     return () if after is None else ((label, after),)
 
 
-def _start(lane: Lane) -> Lane | None:
-    return lane._replace(client=clients.UNJOINED) if lane.client.state == "down" else None
+def _start(endpoint: Endpoint) -> Endpoint | None:
+    return endpoint._replace(client=clients.UNJOINED) if endpoint.client.state == "down" else None
 
 
-def _rejoin(lane: Lane) -> Lane | None:
-    return lane._replace(client=lane.client._replace(state="unjoined")) if lane.client.state == "stable" else None
+def _rejoin(endpoint: Endpoint) -> Endpoint | None:
+    return (
+        endpoint._replace(client=endpoint.client._replace(state="unjoined"))
+        if endpoint.client.state == "stable"
+        else None
+    )
 
 
-def _lose(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:
-    for request in lane.requests:
+def _lose(label: Label, endpoint: Endpoint) -> Iterator[tuple[Label, Endpoint]]:
+    for request in endpoint.requests:
         if request.awaited:
-            yield label, lane._replace(requests=lane.requests - {request})
+            yield label, endpoint._replace(requests=endpoint.requests - {request})
 
 
-def _duplicate(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:
-    for request in lane.requests:
+def _duplicate(label: Label, endpoint: Endpoint) -> Iterator[tuple[Label, Endpoint]]:
+    for request in endpoint.requests:
         if request.awaited:
-            yield label, lane._replace(requests=lane.requests | {request._replace(awaited=False)})
+            yield label, endpoint._replace(requests=endpoint.requests | {request._replace(awaited=False)})
 
 
-def _lose_reply(label: Label, lane: Lane) -> Iterator[tuple[Label, Lane]]:
-    for reply in lane.replies:
-        yield label, lane._replace(replies=lane.replies - {reply})
+def _lose_reply(label: Label, endpoint: Endpoint) -> Iterator[tuple[Label, Endpoint]]:
+    for reply in endpoint.replies:
+        yield label, endpoint._replace(replies=endpoint.replies - {reply})

@@ -29,7 +29,7 @@ def committer(member_id: str, instance: str, epoch: int, *partitions: tuple[byte
     return Committer(member_id, instance or None, epoch, _VERSION, False, partitions)
 
 
-def is_taken(profile: Profile, group: AnyGroup, by: Committer) -> bool:
+def is_accepted(profile: Profile, group: AnyGroup, by: Committer) -> bool:
     """Return whether the commit, sent now, would be accepted (O-COMMIT-25 to 28, O-COMMIT-30 to 33)."""
     return may_commit(profile, group, by).error is None
 

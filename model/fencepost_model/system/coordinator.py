@@ -181,7 +181,7 @@ class Coordinator:
     def get(self, group: GroupState, client: int, request: Request, new_id: str) -> Result:
         return self.step(group, self.request(client, request, new_id))
 
-    def refuse_append(self, group: GroupState, client: int, request: Request) -> Result | None:
+    def reject_append(self, group: GroupState, client: int, request: Request) -> Result | None:
         """Handle the request and refuse its record. Returns None if it appends none."""
         arrive = self.request(client, request, "")
         if not self.step(group, arrive).records:

@@ -37,7 +37,7 @@ from .offsets.mutants import OFFSET_MUTANTS
 Patches = list[tuple[Any, str, Any]]
 
 
-def _everywhere(name: str, replacement: Callable[..., Any]) -> Patches:
+def _patch_everywhere(name: str, replacement: Callable[..., Any]) -> Patches:
     """Replace the function in every module of the model that has it under its name."""
     modules = (joining, live, rebalance, requests, sync, work)
     return [(module, name, replacement) for module in modules if hasattr(module, name)]
@@ -54,7 +54,7 @@ def _same_generation() -> Patches:
         if d.generation == before:
             d.generation += 1  # nothing was completed (C-JOIN-46)
 
-    return _everywhere("complete", complete)
+    return _patch_everywhere("complete", complete)
 
 
 def _commit_without_generation() -> Patches:
@@ -82,7 +82,7 @@ def _sync_without_generation() -> Patches:
     def sync_error(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
         return original(d, replace(body, generation_id=d.generation))
 
-    return _everywhere("sync_error", sync_error)
+    return _patch_everywhere("sync_error", sync_error)
 
 
 def _heartbeat_without_membership() -> Patches:
@@ -96,7 +96,7 @@ def _heartbeat_without_membership() -> Patches:
         busy = d.state == PREPARING
         return HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS if busy else ErrorCode.NONE)
 
-    return _everywhere("heartbeat", heartbeat)
+    return _patch_everywhere("heartbeat", heartbeat)
 
 
 def _loads_nothing() -> Patches:
@@ -114,9 +114,9 @@ def _answers_early() -> Patches:
         sent = [each for each in inputs if isinstance(each, Arrive) and isinstance(each.body, SyncGroupRequest)]
         if not (sent and result.records):
             return result
-        told = original(self, result.group, Durable(result.group.undurable))
-        after = told.group._replace(undurable=result.group.undurable, operations=result.group.operations)
-        return result._replace(group=after, replies=(*result.replies, *told.replies))
+        replicated = original(self, result.group, Durable(result.group.undurable))
+        after = replicated.group._replace(undurable=result.group.undurable, operations=result.group.operations)
+        return result._replace(group=after, replies=(*result.replies, *replicated.replies))
 
     return [(Coordinator, "step", step)]
 
@@ -141,12 +141,12 @@ def _forgets_parked_syncs() -> Patches:
         if error is ErrorCode.NONE:
             original(d, assignments, error)
 
-    return _everywhere("propagate", propagate)
+    return _patch_everywhere("propagate", propagate)
 
 
-def _refuses_nobody() -> Patches:
+def _never_over_capacity() -> Patches:
     """There is no limit (C-JOIN-21, C-JOIN-22)."""
-    return _everywhere("has_room", lambda d, body: True)
+    return _patch_everywhere("has_room", lambda d, body: True)
 
 
 def _does_not_rearm() -> Patches:
@@ -159,45 +159,45 @@ def _does_not_rearm() -> Patches:
         if (d.state, d.generation) == (state, generation):
             d.cancel(JOIN_TIMER)
 
-    return _everywhere("complete", complete)
+    return _patch_everywhere("complete", complete)
 
 
-def _cancels_for_all() -> Patches:
+def _cancels_sync_timer_for_all() -> Patches:
     """The first SyncGroup cancels the timer for all (C-SYNC-16)."""
 
     def synced(d: Draft, member_id: str) -> None:
         d.pending_sync -= {member_id}
         d.cancel(SYNC_TIMER)
 
-    return _everywhere("synced", synced)
+    return _patch_everywhere("synced", synced)
 
 
-def _returning_is_late() -> Patches:
+def _every_pending_member_is_overdue() -> Patches:
     """A member that has just returned is late too (C-STATIC-16)."""
-    return _everywhere("overdue", lambda d: d.pending_sync)
+    return _patch_everywhere("overdue", lambda d: d.pending_sync)
 
 
-def _expires_silently() -> Patches:
+def _expires_without_rebalance() -> Patches:
     """A member is removed without a rebalance (C-TMR-07)."""
-    return _everywhere("session_timer", lambda d, member_id: d.remove(member_id))
+    return _patch_everywhere("session_timer", lambda d, member_id: d.remove(member_id))
 
 
-def _undoes_when_lost() -> Patches:
+def _rolls_back_on_unload() -> Patches:
     """A lost partition undoes open replacements first, whatever the member waits for by now (C-STATIC-06)."""
     original = static.not_replaced
 
     def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
         original(d, request, callback, error, lost=False)
 
-    return _everywhere("not_replaced", not_replaced)
+    return _patch_everywhere("not_replaced", not_replaced)
 
 
-def _waits_for_ever() -> Patches:
+def _always_expects_answer() -> Patches:
     """A client never stops waiting (K-ERR-13)."""
     return [(closed, "parked", lambda group, client: True)]
 
 
-def _survives_only_if_open() -> Patches:
+def _loses_replicated_state() -> Patches:
     """Replicated records may be lost with the others."""
 
     def record(log: closed.Log, survive: int) -> Record:
@@ -220,14 +220,14 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "HandleSync <- HandleSyncAnsweredEarly": _answers_early,
     "Remove <- RemoveWithoutSuccession": _no_succession,
     "FailParkedSyncs <- ForgetParkedSyncs": _forgets_parked_syncs,
-    "IsOverCapacity <- NeverOverCapacity": _refuses_nobody,
+    "IsOverCapacity <- NeverOverCapacity": _never_over_capacity,
     "CompleteJoin <- CompleteJoinWithoutRearming": _does_not_rearm,
-    "RemovePendingSync <- CancelSyncTimerForAll": _cancels_for_all,
-    "OverdueMembers <- EveryPendingMemberIsOverdue": _returning_is_late,
-    "SessionExpired <- SessionExpiresWithoutRebalance": _expires_silently,
-    "Unloaded <- UnloadedAfterRollback": _undoes_when_lost,
-    "ExpectsAnswer <- AlwaysExpectsAnswer": _waits_for_ever,
-    "Surviving <- ReplicatedStateIsLost": _survives_only_if_open,
+    "RemovePendingSync <- CancelSyncTimerForAll": _cancels_sync_timer_for_all,
+    "OverdueMembers <- EveryPendingMemberIsOverdue": _every_pending_member_is_overdue,
+    "SessionExpired <- SessionExpiresWithoutRebalance": _expires_without_rebalance,
+    "Unloaded <- UnloadedAfterRollback": _rolls_back_on_unload,
+    "ExpectsAnswer <- AlwaysExpectsAnswer": _always_expects_answer,
+    "Surviving <- ReplicatedStateIsLost": _loses_replicated_state,
     **CONSUMER_MUTANTS,
     **MIXED_MUTANTS,
     **LOG_MUTANTS,

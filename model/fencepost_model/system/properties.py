@@ -16,13 +16,13 @@ from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER
 from ..explore.interface import Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
-from .client import knows_its_generation
+from .client import has_its_generation
 from .closed import GROUP, LOG, ClosedSystem, Shape
 from .coordinator import existing, parked
 from .durable import Durable, follows
 from .fairness import of_system
 from .gather import gather
-from .values import Client, Lane, SyncRequest, decode_partitions
+from .values import Client, Endpoint, SyncRequest, decode_partitions
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 Leases: TypeAlias = frozenset[tuple[str, int, frozenset[str]]]  #: member id, generation, partitions
@@ -38,7 +38,7 @@ def _each_client(system: ClosedSystem) -> Iterable[tuple[int, str, str]]:
 
 def _can_commit(system: ClosedSystem, group: GroupState, client: int, its: Client) -> bool:
     """Return whether the client would commit now (K-OFF-02), and the model's coordinator would accept it."""
-    return knows_its_generation(its) and system.commit_is_taken(group, client, its)
+    return has_its_generation(its) and system.commit_is_accepted(group, client, its)
 
 
 def no_partition_has_two_owners_in_a_generation(system: ClosedSystem) -> Iterable[Part]:
@@ -95,9 +95,9 @@ def every_holder_may_commit(system: ClosedSystem) -> Iterable[Part]:
         def holds(group: GroupState, mine: Client, c: int = c) -> bool:
             now = existing(group)
             belongs = any(member.member_id == mine.member_id for member in now.members)
-            if not (mine.owned and knows_its_generation(mine) and belongs and mine.generation == now.generation):
+            if not (mine.owned and has_its_generation(mine) and belongs and mine.generation == now.generation):
                 return True
-            return system.commit_is_taken(group, c, mine)
+            return system.commit_is_accepted(group, c, mine)
 
         yield Invariant("EveryHolderMayCommit", (GROUP, system.members[c]), holds)
 
@@ -137,23 +137,23 @@ def a_stale_sync_changes_nothing(system: ClosedSystem) -> Iterable[Part]:
         def holds(
             label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
         ) -> bool:
-            group, log, lane = before
+            group, log, endpoint = before
             if name not in label:
                 return True
             stale = [
                 request
-                for request in lane.requests - after[2].requests
+                for request in endpoint.requests - after[2].requests
                 if isinstance(request, SyncRequest) and is_stale(group, request.member_id, instance, request.generation)
             ]
-            answered = after[2].replies - lane.replies
+            answered = after[2].replies - endpoint.replies
             return not stale or (after[:2] == (group, log) and all(reply.error != "NONE" for reply in answered))
 
         yield StepInvariant(
             "AStaleSyncChangesNothing",
-            (GROUP, LOG, system.lanes[number]),
+            (GROUP, LOG, system.endpoints[number]),
             holds,
             frozenset({"CoordinatorHandlesSync", "AppendFails"}),
-            (system.lanes[number],),
+            (system.endpoints[number],),
         )
 
 
@@ -188,7 +188,7 @@ def the_logged_generation_never_decreases(system: ClosedSystem) -> Iterable[Part
     )
 
 
-def keeps_its_log(system: ClosedSystem) -> Iterable[Part]:
+def the_group_refines_durable(system: ClosedSystem) -> Iterable[Part]:
     """The log behaves as ``Durable`` says."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -245,11 +245,11 @@ def no_more_members_join_than_max_size(system: ClosedSystem) -> Iterable[Part]:
     yield Invariant("NoMoreMembersJoinThanMaxSize", (GROUP,), holds)
 
 
-def _expecting(group: GroupState, lane: Lane, number: int) -> bool:
-    return bool(lane.replies) or any(request.awaited for request in lane.requests) or parked(group, number)
+def _expects_answer(group: GroupState, endpoint: Endpoint, number: int) -> bool:
+    return bool(endpoint.replies) or any(request.awaited for request in endpoint.requests) or parked(group, number)
 
 
-def _waiting(client: Client) -> bool:
+def _is_waiting(client: Client) -> bool:
     return client.state in ("joining", "syncing")
 
 
@@ -257,10 +257,10 @@ def every_waiting_client_expects_an_answer(system: ClosedSystem) -> Iterable[Par
     """LIV-01 as a safety property, for networks that neither lose nor duplicate."""
     for number, _, _ in _each_client(system):
 
-        def holds(group: GroupState, lane: Lane, number: int = number) -> bool:
-            return not _waiting(lane.client) or _expecting(group, lane, number)
+        def holds(group: GroupState, endpoint: Endpoint, number: int = number) -> bool:
+            return not _is_waiting(endpoint.client) or _expects_answer(group, endpoint, number)
 
-        yield Invariant("EveryWaitingClientExpectsAnAnswer", (GROUP, system.lanes[number]), holds)
+        yield Invariant("EveryWaitingClientExpectsAnAnswer", (GROUP, system.endpoints[number]), holds)
 
 
 def no_returning_static_member_is_rejected(system: ClosedSystem) -> Iterable[Part]:
@@ -278,17 +278,19 @@ def no_returning_static_member_is_rejected(system: ClosedSystem) -> Iterable[Par
                 return True
             return all(reply.error != "GROUP_MAX_SIZE_REACHED" for reply in after[1].replies - before[1].replies)
 
-        reads = (GROUP, system.lanes[number])
+        reads = (GROUP, system.endpoints[number])
         yield StepInvariant("NoReturningStaticMemberIsRejected", reads, holds, frozenset({"CoordinatorHandlesJoin"}))
 
 
 def no_fail_over_fences_a_member(system: ClosedSystem) -> Iterable[Part]:
     """Waiting clients are sent to the new coordinator (F-UNLOAD-01)."""
-    for lane in system.lanes:
-        yield StepInvariant("NoFailOverFencesAMember", (lane,), _sent_elsewhere, frozenset({"CoordinatorFailsOver"}))
+    for endpoint in system.endpoints:
+        yield StepInvariant(
+            "NoFailOverFencesAMember", (endpoint,), _sends_other_errors, frozenset({"CoordinatorFailsOver"})
+        )
 
 
-def _sent_elsewhere(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+def _sends_other_errors(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
     return all(reply.error == "NOT_COORDINATOR" for reply in after[0].replies - before[0].replies)
 
 
@@ -312,7 +314,7 @@ def the_group_settles(system: ClosedSystem) -> Iterable[Part]:
 def every_wait_ends(system: ClosedSystem) -> Iterable[Part]:
     """Every wait for an answer ends (LIV-01…04)."""
     for view in system.members:
-        yield LeadsTo("EveryWaitEnds", (view,), _waiting, lambda client: not _waiting(client))
+        yield LeadsTo("EveryWaitEnds", (view,), _is_waiting, lambda client: not _is_waiting(client))
 
 
 def the_group_refines_ownership(system: ClosedSystem) -> Iterable[Part]:
@@ -361,7 +363,7 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
     "AStaleHeartbeatFencesItsClient": a_stale_heartbeat_fences_its_client,
     "TheLoggedGenerationNeverDecreases": the_logged_generation_never_decreases,
-    "TheGroupRefinesDurable": keeps_its_log,
+    "TheGroupRefinesDurable": the_group_refines_durable,
     "EveryJoinPhaseEndsInANewGeneration": every_join_phase_ends_in_a_new_generation,
     # INV-MEM-03, INV-MEM-04: a group past its join phase is led by a member; an Empty one has no members
     "EveryGroupHasALeaderAfterItsJoinPhase": _of_group("EveryGroupHasALeaderAfterItsJoinPhase", _has_leader),

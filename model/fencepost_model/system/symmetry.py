@@ -21,9 +21,9 @@ from ..explore.interface import Permutation, Value
 from .config import Config
 from .coordinator import existing
 from .values import (
+    Endpoint,
     JoinReply,
     JoinRequest,
-    Lane,
     Metadata,
     Partitions,
     Reply,
@@ -38,8 +38,8 @@ from .values import (
 Names = Mapping[str, str]
 
 
-def renamings(config: Config, group: int, log: int, first_lane: int) -> Iterator[Permutation]:
-    """Yield all renamings except the identity. ``group``, ``log`` and ``first_lane`` are component numbers."""
+def renamings(config: Config, group: int, log: int, first_endpoint: int) -> Iterator[Permutation]:
+    """Yield all renamings except the identity. ``group``, ``log`` and ``first_endpoint`` are component numbers."""
     count = len(config.clients)
     own = tuple(range(count))
     alike = [
@@ -53,14 +53,14 @@ def renamings(config: Config, group: int, log: int, first_lane: int) -> Iterator
         if order == own and partitions == config.partitions:
             continue
         requests = {old + 1: new + 1 for new, old in enumerate(order)}
-        source = (*range(first_lane), *(first_lane + old for old in order))
-        yield Permutation(source, partial(_rename, (group, log, first_lane), requests, names))
+        source = (*range(first_endpoint), *(first_endpoint + old for old in order))
+        yield Permutation(source, partial(_rename, (group, log, first_endpoint), requests, names))
 
 
 def _rename(
     kinds: tuple[int, int, int], requests: Mapping[int, int], names: Names, component: int, value: Any
 ) -> Value:
-    group, log, first_lane = kinds
+    group, log, first_endpoint = kinds
     if component == group:
         return _group(value, requests, names)
     if component == log:
@@ -70,7 +70,7 @@ def _rename(
                 replicated=_record(value.replicated, names), open=tuple(_record(each, names) for each in value.open)
             ),
         )
-    return _lane(value, names) if component >= first_lane else cast(Value, value)
+    return _endpoint(value, names) if component >= first_endpoint else cast(Value, value)
 
 
 def _partitions(partitions: Partitions, names: Names) -> Partitions:
@@ -140,12 +140,12 @@ def _record(record: Record, names: Names) -> Record:
     return replace(record, value=replace(value, members=members))
 
 
-def _lane(lane: Lane, names: Names) -> Lane:
-    client = lane.client._replace(owned=_partitions(lane.client.owned, names))
-    return Lane(
+def _endpoint(endpoint: Endpoint, names: Names) -> Endpoint:
+    client = endpoint.client._replace(owned=_partitions(endpoint.client.owned, names))
+    return Endpoint(
         client,
-        frozenset(_request(each, names) for each in lane.requests),
-        frozenset(_reply(each, names) for each in lane.replies),
+        frozenset(_request(each, names) for each in endpoint.requests),
+        frozenset(_reply(each, names) for each in endpoint.replies),
     )
 
 

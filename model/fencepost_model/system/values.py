@@ -76,7 +76,7 @@ class SyncReply(NamedTuple):
 Reply: TypeAlias = JoinReply | SyncReply
 
 
-class Lane(NamedTuple):
+class Endpoint(NamedTuple):
     """A client with its messages in flight."""
 
     client: Client = Client()

@@ -41,12 +41,14 @@ def graph_over(makers: Makers, graph: Graph, numbers: ValueNumbers) -> LabelledG
 
 
 def each_client(names: Sequence[str], of: Callable[[Any], TlaValue]) -> Callable[..., TlaValue]:
-    """Return the maker of a variable that is a function of the clients, from their lanes."""
-    return lambda *lanes: function((name, of(lane)) for name, lane in zip(names, lanes, strict=True))
+    """Return the maker of a variable that is a function of the clients, from their endpoints."""
+    return lambda *endpoints: function((name, of(endpoint)) for name, endpoint in zip(names, endpoints, strict=True))
 
 
 def under_way(names: Sequence[str], what: str, of: Callable[[str, Any], TlaValue]) -> Callable[..., TlaValue]:
-    """Return the maker of a variable that is a set of messages, from those in the lanes."""
-    return lambda *lanes: frozenset(
-        of(name, message) for name, lane in zip(names, lanes, strict=True) for message in getattr(lane, what)
+    """Return the maker of a variable that is a set of messages, from those in the endpoints."""
+    return lambda *endpoints: frozenset(
+        of(name, message)
+        for name, endpoint in zip(names, endpoints, strict=True)
+        for message in getattr(endpoint, what)
     )

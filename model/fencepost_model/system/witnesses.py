@@ -15,7 +15,7 @@ from ..machines import EMPTY, PREPARING, STABLE
 from .closed import COUNTERS, GROUP, ClosedSystem, Counters, Shape
 from .config import DELAY_MS
 from .coordinator import existing
-from .values import Client, JoinReply, JoinRequest, Lane
+from .values import Client, Endpoint, JoinReply, JoinRequest
 
 Part = Invariant | StepInvariant | LeadsTo | Settles
 
@@ -45,13 +45,13 @@ def every_variable_has_its_type(system: ClosedSystem) -> Iterable[Part]:
 
 def every_join_finds_an_id(system: ClosedSystem) -> Iterable[Part]:
     """No run of the configuration is cut off for lack of member ids."""
-    for lane in system.lanes:
+    for endpoint in system.endpoints:
 
-        def holds(counters: Counters, waiting: Lane) -> bool:
+        def holds(counters: Counters, waiting: Endpoint) -> bool:
             needs = any(isinstance(request, JoinRequest) and not request.member_id for request in waiting.requests)
             return not needs or counters.ids_used < len(system.config.member_ids)
 
-        yield Invariant("EveryJoinFindsAnId", (COUNTERS, lane), holds)
+        yield Invariant("EveryJoinFindsAnId", (COUNTERS, endpoint), holds)
 
 
 def no_two_clients_ever_believe_to_own_a_partition(system: ClosedSystem) -> Iterable[Part]:
@@ -73,12 +73,12 @@ def the_group_is_never_empty_again(system: ClosedSystem) -> Iterable[Part]:
 
 def no_static_leader_ever_skips_its_assignment(system: ClosedSystem) -> Iterable[Part]:
     """A static leader that returns skips its assignment (C-STATIC-04)."""
-    for lane in system.lanes:
+    for endpoint in system.endpoints:
 
-        def holds(value: Lane) -> bool:
+        def holds(value: Endpoint) -> bool:
             return not any(isinstance(reply, JoinReply) and reply.skip_assignment for reply in value.replies)
 
-        yield Invariant("NoStaticLeaderEverSkipsItsAssignment", (lane,), holds)
+        yield Invariant("NoStaticLeaderEverSkipsItsAssignment", (endpoint,), holds)
 
 
 def no_delay_is_ever_extended(system: ClosedSystem) -> Iterable[Part]:

@@ -25,16 +25,16 @@ VARIABLES: Final = (
 
 
 def _makers(system: ConsumerSystem) -> Makers:
-    names, lanes = system.config.clients, tuple(system.lanes)
+    names, endpoints = system.config.clients, tuple(system.endpoints)
     return {
         "group": ((GROUP,), group_value),
         "log": ((LOG,), lambda log: record(**hard_fields(log.replicated))),
         "unreplicated": ((LOG,), lambda log: open_value(names, log)),
         "existing": ((COUNTERS,), lambda counters: counters.existing),
         "idsUsed": ((COUNTERS,), lambda counters: counters.ids_used),
-        "client": (lanes, each_client(names, lambda lane: client_value(lane.client))),
-        "requests": (lanes, under_way(names, "requests", request_value)),
-        "replies": (lanes, under_way(names, "replies", reply_value)),
+        "client": (endpoints, each_client(names, lambda endpoint: client_value(endpoint.client))),
+        "requests": (endpoints, under_way(names, "requests", request_value)),
+        "replies": (endpoints, under_way(names, "replies", reply_value)),
         "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
     }
 

@@ -1,9 +1,8 @@
 """The closed consumer group as the explorer sees it: components, actions, updates.
 
 Components: 0 the group, 1 the log (what is replicated, and the open batches with the answers that wait for them), 2 the
-counters (ids made, faults left, existing partitions), then one lane per client. ``coordinator`` has the coordinator's
-steps, ``client`` the member's. This module has the guards of the contract and delivers the messages.
-"""
+counters (ids made, faults left, existing partitions), then one endpoint per client. ``coordinator`` has the
+coordinator's steps, ``client`` the member's. This module has the guards of the contract and delivers the messages."""
 
 from __future__ import annotations
 
@@ -16,23 +15,23 @@ from .. import commits
 from . import client as clients
 from .config import ConsumerConfig
 from .coordinator import Coordinator, Result
-from .state import Batch, Beat, Client, Counters, Group, Hard, Lane, Log, Reply
+from .state import Batch, Beat, Client, Counters, Endpoint, Group, Hard, Log, Reply
 
-GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
+GROUP, LOG, COUNTERS, FIRST_ENDPOINT = 0, 1, 2, 3
 FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
 Updates = tuple[tuple[int, Value], ...]
 
-#: How a client stops or is stopped: action, and the lane afterwards.
-STOPS: Final[dict[str, Callable[[Lane, str], Lane | None]]] = {
+#: How a client stops or is stopped: action, and the endpoint afterwards.
+STOPS: Final[dict[str, Callable[[Endpoint, str], Endpoint | None]]] = {
     "ClientGivesUp": clients.give_up,
     "ClientCrashes": clients.crash,
     "ClientLeaves": clients.leave,
-    "ClientLeavesPermanently": clients.quit_,
+    "ClientLeavesPermanently": clients.leave_permanently,
     "ClientChangesInstance": clients.change_instance,
 }
 
 
-def at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, Reply]]:
+def sent_at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, Reply]]:
     """Return the answers to an append that do not wait for it (M-HB-11): none."""
     return frozenset()
 
@@ -46,9 +45,9 @@ def is_open(log: Log) -> bool:
     return bool(log.open)
 
 
-def expecting(lane: Lane, waits_for_batch: bool) -> bool:
+def expects_answer(endpoint: Endpoint, waits_for_batch: bool) -> bool:
     """Return whether an answer to the client may still come."""
-    return waits_for_batch or bool(lane.replies) or any(beat.awaited for beat in lane.requests)
+    return waits_for_batch or bool(endpoint.replies) or any(beat.awaited for beat in endpoint.requests)
 
 
 def surviving(log: Log, survive: int) -> Hard:
@@ -64,9 +63,9 @@ class ConsumerSystem:
         self.coordinator = Coordinator(config)
         self.properties = properties or Properties()
         count = len(config.clients)
-        self.lanes = range(FIRST_LANE, FIRST_LANE + count)
+        self.endpoints = range(FIRST_ENDPOINT, FIRST_ENDPOINT + count)
         self.components: Sequence[str] = ("group", "log", "counters", *config.clients)
-        first = FIRST_LANE + count
+        first = FIRST_ENDPOINT + count
         self.ids_used, self.existing, self.open, self.replicated = range(first, first + 4)
         self.members = range(first + 4, first + 4 + count)
         self.requests = range(self.members.stop, self.members.stop + count)
@@ -78,16 +77,16 @@ class ConsumerSystem:
             View(COUNTERS, lambda counters: counters.existing),
             View(LOG, is_open),
             View(LOG, lambda log: log.replicated),
-            *(View(lane, lambda lane: lane.client) for lane in self.lanes),
-            *(View(lane, lambda lane: lane.requests) for lane in self.lanes),
-            *(View(lane, lambda lane: lane.client.member_id) for lane in self.lanes),
+            *(View(endpoint, lambda endpoint: endpoint.client) for endpoint in self.endpoints),
+            *(View(endpoint, lambda endpoint: endpoint.requests) for endpoint in self.endpoints),
+            *(View(endpoint, lambda endpoint: endpoint.client.member_id) for endpoint in self.endpoints),
             *(View(LOG, partial(awaited, number)) for number in range(count)),
             View(GROUP, lambda group: group.hard),
         )
 
     def initial(self) -> Iterable[State]:
         counters = Counters(0, self.config.faults, self.config.first_parts)
-        return [(self.coordinator.load(Hard(), False), Log(), counters, *(Lane() for _ in self.config.clients))]
+        return [(self.coordinator.load(Hard(), False), Log(), counters, *(Endpoint() for _ in self.config.clients))]
 
     @property
     def symmetry(self) -> Sequence[Permutation]:
@@ -101,15 +100,15 @@ class ConsumerSystem:
             return _count(value, token)
         if component == LOG:
             return _log(value, *token)
-        lane: Lane = value
+        endpoint: Endpoint = value
         for kind, what in token:
             if kind == "take":
-                lane = lane._replace(requests=lane.requests - {what})
+                endpoint = endpoint._replace(requests=endpoint.requests - {what})
             else:
-                lane = lane._replace(replies=lane.replies | {what})
-        return lane
+                endpoint = endpoint._replace(replies=endpoint.replies | {what})
+        return endpoint
 
-    def _becomes(
+    def _update_group(
         self,
         label: Label,
         before: Group,
@@ -125,7 +124,7 @@ class ConsumerSystem:
         now = answers
         if after.hard != before.hard:
             if self.config.slow_appends:
-                now = at_once(answers)
+                now = sent_at_once(answers)
                 updates.append((LOG, ("append", Batch(after.hard, answers - now))))
             else:
                 updates.append((LOG, ("store", after.hard)))
@@ -143,7 +142,7 @@ class ConsumerSystem:
             tokens[taken[0]] = [("take", taken[1])]
         for to, reply in sorted(answers, key=repr):
             tokens.setdefault(to, []).append(("reply", reply))
-        return ((FIRST_LANE + to, tuple(each)) for to, each in sorted(tokens.items()))
+        return ((FIRST_ENDPOINT + to, tuple(each)) for to, each in sorted(tokens.items()))
 
     # ---- actions ------------------------------------------------------------------------------------------------
 
@@ -168,27 +167,27 @@ class ConsumerSystem:
         return tuple(found)
 
     def _of_client(self, number: int) -> Iterator[Action]:
-        config, lane, name = self.config, self.lanes[number], self.config.clients[number]
+        config, endpoint, name = self.config, self.endpoints[number], self.config.clients[number]
 
-        def own(action: str, step: Callable[[Lane], Iterable[Lane]], *more: tuple[int, Value]) -> Action:
+        def own(action: str, step: Callable[[Endpoint], Iterable[Endpoint]], *more: tuple[int, Value]) -> Action:
             """Make an action of the client, or of the network on the client's messages."""
             return Action(
                 action,
-                (lane,),
-                lambda before: (Outcome((action, name), ((lane, after),), more) for after in step(before)),
+                (endpoint,),
+                lambda before: (Outcome((action, name), ((endpoint, after),), more) for after in step(before)),
             )
 
-        yield Action("ClientSendsHeartbeat", (GROUP, self.existing, lane), partial(self._send, number))
-        yield Action("ClientReceivesReply", (lane,), partial(_get_replies, lane, name))
+        yield Action("ClientSendsHeartbeat", (GROUP, self.existing, endpoint), partial(self._send, number))
+        yield Action("ClientReceivesReply", (endpoint,), partial(_get_replies, endpoint, name))
         yield own("ClientReconciles", _reconcile)
-        yield Action("ClientTimesOut", (self.awaited[number], lane), partial(self._time_out, number))
+        yield Action("ClientTimesOut", (self.awaited[number], endpoint), partial(self._time_out, number))
         getting = (GROUP, self.existing, self.open, self.requests[number])
         yield Action("CoordinatorHandlesRequest", getting, partial(self._get_requests, number))
         if "ClientStarts" in config.allowed:
-            yield Action("ClientStarts", (self.ids_used, lane), partial(self._start, number))
+            yield Action("ClientStarts", (self.ids_used, endpoint), partial(self._start, number))
         for action in STOPS:
             if action in config.allowed:
-                yield Action(action, (self.awaited[number], lane), partial(self._stop, number, action))
+                yield Action(action, (self.awaited[number], endpoint), partial(self._stop, number, action))
         for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
             if action in config.allowed:
                 yield own(action, step, FAULT)
@@ -197,11 +196,11 @@ class ConsumerSystem:
         for action in ("AppendFails", "LeaveAppendFails"):
             if action in config.allowed:
                 refusing = (GROUP, self.existing, self.requests[number])
-                yield Action(action, refusing, partial(self._refuse, number, action))
+                yield Action(action, refusing, partial(self._reject, number, action))
 
     # ---- members ------------------------------------------------------------------------------------------------
 
-    def _brings_news(self, group: Group, existing: int, client: Client, beat: Beat) -> bool:
+    def _has_effect(self, group: Group, existing: int, client: Client, beat: Beat) -> bool:
         """Return whether a bare heartbeat would change something or bring news now."""
         return any(
             result.reply.error != "NONE"
@@ -211,47 +210,49 @@ class ConsumerSystem:
             for result in self.coordinator.get(group, beat, existing)
         )
 
-    def _send(self, number: int, group: Group, existing: int, lane: Lane) -> Iterator[Outcome]:
-        client = lane.client
+    def _send(self, number: int, group: Group, existing: int, endpoint: Endpoint) -> Iterator[Outcome]:
+        client = endpoint.client
         if client.state not in clients.RUNNING or client.waiting:
             return
-        beat = clients.next_beat(self.config, client)
-        tells_nothing = client.state == "member" and not client.unsure and not client.unacknowledged
-        if tells_nothing and not self._brings_news(group, existing, client, beat):
+        beat = clients.next_heartbeat(self.config, client)
+        reports_nothing = client.state == "member" and not client.unsure and not client.unacknowledged
+        if reports_nothing and not self._has_effect(group, existing, client, beat):
             return
-        after = lane._replace(client=clients.sent(client), requests=lane.requests | {beat})
-        yield Outcome(("ClientSendsHeartbeat", self.config.clients[number]), ((self.lanes[number], after),))
+        after = endpoint._replace(client=clients.after_sending(client), requests=endpoint.requests | {beat})
+        yield Outcome(("ClientSendsHeartbeat", self.config.clients[number]), ((self.endpoints[number], after),))
 
-    def _start(self, number: int, ids_used: int, lane: Lane) -> Iterator[Outcome]:
+    def _start(self, number: int, ids_used: int, endpoint: Endpoint) -> Iterator[Outcome]:
         ids = self.config.member_ids
-        if lane.client.state == "down" and ids_used < len(ids):
-            client = clients.starting(ids[ids_used], self.config.instance(number))
-            after = lane._replace(client=client)
+        if endpoint.client.state == "down" and ids_used < len(ids):
+            client = clients.joining_client(ids[ids_used], self.config.instance(number))
+            after = endpoint._replace(client=client)
             label = ("ClientStarts", self.config.clients[number])
-            yield Outcome(label, ((self.lanes[number], after),), ((COUNTERS, "id"),))
+            yield Outcome(label, ((self.endpoints[number], after),), ((COUNTERS, "id"),))
 
-    def _time_out(self, number: int, waits_for_batch: bool, lane: Lane) -> Iterator[Outcome]:
-        if lane.client.waiting and not expecting(lane, waits_for_batch):
-            yield self._stopped(number, "ClientTimesOut", waits_for_batch, clients.give_up(lane, ""))
+    def _time_out(self, number: int, waits_for_batch: bool, endpoint: Endpoint) -> Iterator[Outcome]:
+        if endpoint.client.waiting and not expects_answer(endpoint, waits_for_batch):
+            yield self._stopped(number, "ClientTimesOut", waits_for_batch, clients.give_up(endpoint, ""))
 
-    def _stop(self, number: int, action: str, waits_for_batch: bool, lane: Lane) -> Iterator[Outcome]:
-        after = STOPS[action](lane, self.config.new_instance(number))
+    def _stop(self, number: int, action: str, waits_for_batch: bool, endpoint: Endpoint) -> Iterator[Outcome]:
+        after = STOPS[action](endpoint, self.config.new_instance(number))
         if after is not None:
             yield self._stopped(number, action, waits_for_batch, after, FAULT)
 
     def _stopped(
-        self, number: int, action: str, waits_for_batch: bool, after: Lane | None, *more: tuple[int, Value]
+        self, number: int, action: str, waits_for_batch: bool, after: Endpoint | None, *more: tuple[int, Value]
     ) -> Outcome:
-        deaf: Updates = ((LOG, ("deaf", number)),) if waits_for_batch else ()
-        return Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*deaf, *more))
+        stop_listening: Updates = ((LOG, ("deaf", number)),) if waits_for_batch else ()
+        return Outcome(
+            (action, self.config.clients[number]), ((self.endpoints[number], after),), (*stop_listening, *more)
+        )
 
-    def commit_is_taken(self, hard: Hard, client: Client, partition: str) -> bool:
+    def commit_is_accepted(self, hard: Hard, client: Client, partition: str) -> bool:
         """Return what the model's check of commits decides for a commit of the client for the partition, sent now."""
-        return self.coordinator.takes_commit(hard, client.member_id, client.instance, client.epoch, partition)
+        return self.coordinator.accepts_commit(hard, client.member_id, client.instance, client.epoch, partition)
 
     def _commit(self, number: int, hard: Hard, client: Client) -> Iterator[Outcome]:
         if client.state in clients.RUNNING and client.epoch > 0:
-            taken = (self.commit_is_taken(hard, client, partition) for partition in client.owned)
+            taken = (self.commit_is_accepted(hard, client, partition) for partition in client.owned)
             yield from commits.outcomes(self.config.clients[number], taken)
 
     # ---- coordinator --------------------------------------------------------------------------------------------
@@ -264,13 +265,13 @@ class ConsumerSystem:
             taken = (number, beat)
             for result in self.coordinator.get(group, beat, existing):
                 if beat.epoch < 0:
-                    yield self._becomes(("CoordinatorHandlesLeave", name), group, result, is_open, taken=taken)
+                    yield self._update_group(("CoordinatorHandlesLeave", name), group, result, is_open, taken=taken)
                     continue
                 answers = frozenset({(number, result.reply)} if beat.awaited else ())
                 label = ("CoordinatorHandlesHeartbeat", name, result.reply.error, *(() if beat.awaited else ("late",)))
-                yield self._becomes(label, group, result, is_open, taken=taken, answers=answers)
+                yield self._update_group(label, group, result, is_open, taken=taken, answers=answers)
 
-    def _refuse(
+    def _reject(
         self, number: int, action: str, group: Group, existing: int, requests: frozenset[Beat]
     ) -> Iterator[Outcome]:
         """Refuse the records of a request: AppendFails those of a heartbeat, LeaveAppendFails those of a leave."""
@@ -280,8 +281,8 @@ class ConsumerSystem:
                 continue
             for result in self.coordinator.get(group, beat, existing):
                 if result.group.hard != group.hard:
-                    told = [(number, Reply("COORDINATOR_NOT_AVAILABLE"))] if beat.awaited and not leaves else []
-                    updates = (FAULT, *self._deliver(told, (number, beat)))
+                    answers = [(number, Reply("COORDINATOR_NOT_AVAILABLE"))] if beat.awaited and not leaves else []
+                    updates = (FAULT, *self._deliver(answers, (number, beat)))
                     writes = ((GROUP, self.coordinator.revert(group, result.group)),)
                     yield Outcome((action, self.config.clients[number]), writes, updates, result.step)
 
@@ -311,7 +312,7 @@ class ConsumerSystem:
             if due or early in self.config.allowed:
                 result = expire(group, member, existing)
                 label = (kind if due else early, member)
-                yield self._becomes(label, group, result, is_open, *(() if due else (FAULT,)))
+                yield self._update_group(label, group, result, is_open, *(() if due else (FAULT,)))
 
     def _grow(self, existing: int) -> Iterator[Outcome]:
         if existing < len(self.config.partitions):
@@ -344,26 +345,28 @@ def _interval_passes(group: Group) -> Iterator[Outcome]:
         yield Outcome(("IntervalPasses",), ((GROUP, group._replace(blocked=False)),))
 
 
-def _get_replies(lane: int, name: str, before: Lane) -> Iterator[Outcome]:
+def _get_replies(endpoint: int, name: str, before: Endpoint) -> Iterator[Outcome]:
     for reply in before.replies:
         after = before._replace(client=clients.get_reply(before.client, reply), replies=before.replies - {reply})
-        yield Outcome(("ClientReceivesReply", name, reply.error), ((lane, after),))
+        yield Outcome(("ClientReceivesReply", name, reply.error), ((endpoint, after),))
 
 
-def _reconcile(lane: Lane) -> Iterator[Lane]:
-    if lane.client.reconciling:
-        yield lane._replace(client=clients.reconciled(lane.client))
+def _reconcile(endpoint: Endpoint) -> Iterator[Endpoint]:
+    if endpoint.client.reconciling:
+        yield endpoint._replace(client=clients.after_callbacks(endpoint.client))
 
 
-def _lose(lane: Lane) -> Iterator[Lane]:
-    return (lane._replace(requests=lane.requests - {beat}) for beat in lane.requests if beat.awaited)
+def _lose(endpoint: Endpoint) -> Iterator[Endpoint]:
+    return (endpoint._replace(requests=endpoint.requests - {beat}) for beat in endpoint.requests if beat.awaited)
 
 
-def _duplicate(lane: Lane) -> Iterator[Lane]:
+def _duplicate(endpoint: Endpoint) -> Iterator[Endpoint]:
     return (
-        lane._replace(requests=lane.requests | {beat._replace(awaited=False)}) for beat in lane.requests if beat.awaited
+        endpoint._replace(requests=endpoint.requests | {beat._replace(awaited=False)})
+        for beat in endpoint.requests
+        if beat.awaited
     )
 
 
-def _lose_reply(lane: Lane) -> Iterator[Lane]:
-    return (lane._replace(replies=lane.replies - {reply}) for reply in lane.replies)
+def _lose_reply(endpoint: Endpoint) -> Iterator[Endpoint]:
+    return (endpoint._replace(replies=endpoint.replies - {reply}) for reply in endpoint.replies)

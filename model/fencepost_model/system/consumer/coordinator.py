@@ -34,7 +34,7 @@ class Result(NamedTuple):
     step: Step
 
 
-class Told:
+class TargetOracle:
     """An assignor and a hash for the machine. The metadata hash is the number of partitions."""
 
     def __init__(self, answer: Mapping[str, Target] | None = None) -> None:
@@ -80,16 +80,16 @@ class Coordinator:
     def _run(self, hard: Hard, blocked: bool, step: Step, existing: int) -> Iterator[Successor]:
         group = self._translation.group(hard, blocked)
 
-        def successors(oracle: Told) -> tuple[Successor, ...]:
+        def successors(oracle: TargetOracle) -> tuple[Successor, ...]:
             return self._model.successors(group, step, World(NOW, self._translation.image(existing), oracle=oracle))
 
-        told = Told()
-        found = successors(told)
-        if told.asked is None:
+        oracle = TargetOracle()
+        found = successors(oracle)
+        if oracle.asked is None:
             yield from found
         else:
-            for answer in answers(told.asked):
-                yield from successors(Told(answer))
+            for answer in answers(oracle.asked):
+                yield from successors(TargetOracle(answer))
 
     def _after(self, before: Group, found: Successor) -> Group:
         """Return the group in memory: the machine's group, with the timers that it requested."""
@@ -119,10 +119,10 @@ class Coordinator:
                 raise ValueError("a heartbeat is always answered")
             yield Result(self._after(group, each), self._translation.reply(each.reply), step)
 
-    def takes_commit(self, hard: Hard, member_id: str, instance: str, epoch: int, partition: str) -> bool:
+    def accepts_commit(self, hard: Hard, member_id: str, instance: str, epoch: int, partition: str) -> bool:
         """Return whether a commit with this epoch would be accepted for the partition (O-COMMIT-30 to 33)."""
         by = commits.committer(member_id, instance, epoch, self._translation.place(partition))
-        return commits.is_taken(self._profile, self._translation.group(hard, False), by)
+        return commits.is_accepted(self._profile, self._translation.group(hard, False), by)
 
     def expire_session(self, group: Group, member_id: str, existing: int) -> Result:
         """Expire a session timer (M-TMR-01, M-LEAVE-07)."""

@@ -37,26 +37,26 @@ def _reconciles(change: Callable[[Reconcile, Desk, Member, Aim], Member]) -> Cal
     return patches
 
 
-def _takes_what_is_held(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+def _takes_held_partitions(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
     return right(desk, member, aim._replace(epochs={}))
 
 
-def _nobody_must_revoke(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+def _never_must_revoke(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
     return right(desk, member, aim._replace(owned=frozenset()))
 
 
-def _anything_confirms(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+def _always_confirms(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
     if member.state == machines.C_UNREVOKED:
         member = member._replace(state=machines.C_UNRELEASED)  # advances whatever is reported (M-REC-05)
     return right(desk, member, aim)
 
 
-def _keeps_what_it_revokes(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+def _keeps_revoked_partitions(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
     after = right(desk, member, aim)
     return after._replace(assigned=tuple(sorted({*after.assigned, *member.assigned})))
 
 
-def _revokes_for_ever(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+def _revokes_forever(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
     after = right(desk, member, aim)
     return after if after.state == machines.C_UNREVOKED else after._replace(revoking=member.revoking)
 
@@ -92,7 +92,7 @@ def _granted_at_group_epoch(right: Reconcile, epoch: int, desk: Desk, member: Me
     return after._replace(assigned=tuple(granted))
 
 
-def _tells_who_asks() -> Patches:
+def _includes_assignment_if_full() -> Patches:
     """Answer only full requests with the assignment (M-RSP-01)."""
 
     def heartbeat(t: Turn, beat: MachineBeat) -> ConsumerGroupHeartbeatResponse:
@@ -102,7 +102,7 @@ def _tells_who_asks() -> Patches:
     return [(machine, "heartbeat", heartbeat)]
 
 
-def _goes_silently() -> Patches:
+def _expires_without_bump() -> Patches:
     """Remove a member without a bump (M-EPOCH-04)."""
     right = Coordinator.expire_session
 
@@ -116,19 +116,19 @@ def _goes_silently() -> Patches:
 
 
 CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
-    "Obtainable <- TakesHeldPartitions": _reconciles(_takes_what_is_held),
-    "MustRevoke <- NeverMustRevoke": _reconciles(_nobody_must_revoke),
-    "Confirms <- AlwaysConfirms": _reconciles(_anything_confirms),
-    "Kept <- KeepsRevokedPartitions": _reconciles(_keeps_what_it_revokes),
-    "StillRevoking <- RevokesForever": _reconciles(_revokes_for_ever),
+    "Obtainable <- TakesHeldPartitions": _reconciles(_takes_held_partitions),
+    "MustRevoke <- NeverMustRevoke": _reconciles(_never_must_revoke),
+    "Confirms <- AlwaysConfirms": _reconciles(_always_confirms),
+    "Kept <- KeepsRevokedPartitions": _reconciles(_keeps_revoked_partitions),
+    "StillRevoking <- RevokesForever": _reconciles(_revokes_forever),
     "TargetEpoch <- GroupEpochAsTarget": _at_group_epoch(_group_epoch_as_target),
     "GrantEpoch <- GrantedAtGroupEpoch": _at_group_epoch(_granted_at_group_epoch),
     "EpochVerdict <- AnyEpochIsCurrent": _patch(heartbeats, "check_epoch", lambda t, member, body: None),
-    "IncludesAssignment <- IncludesAssignmentIfFull": _tells_who_asks,
+    "IncludesAssignment <- IncludesAssignmentIfFull": _includes_assignment_if_full,
     "OlderEpochMayCommit <- AnyOlderEpochMayCommit": _patch(checks, "_held_since", lambda member, by: True),
     "OlderEpochMayCommit <- NoOlderEpochMayCommit": _patch(checks, "_held_since", lambda member, by: False),
-    "SentAtOnce <- AllSentAtOnce": _patch(closed, "at_once", lambda answers: answers),
+    "SentAtOnce <- AllSentAtOnce": _patch(closed, "sent_at_once", lambda answers: answers),
     "Loaded <- LoadedEmpty": _patch(Coordinator, "load", lambda self, hard, blocked: Group()),
-    "SessionExpired <- ExpiresWithoutBump": _goes_silently,
-    "ExpectsAnswer <- ExpectsAnswerForever": _patch(closed, "expecting", lambda lane, waits: True),
+    "SessionExpired <- ExpiresWithoutBump": _expires_without_bump,
+    "ExpectsAnswer <- ExpectsAnswerForever": _patch(closed, "expects_answer", lambda endpoint, waits: True),
 }

@@ -14,7 +14,7 @@ from ...explore.interface import Invariant, Label, LeadsTo, Settles, StepInvaria
 from ..durable import Durable, follows
 from .client import RUNNING
 from .closed import GROUP, LOG, ConsumerSystem
-from .state import AWAY, NO_PARTITIONS, Beat, Client, Group, Hard, Lane, Log, Member, Partitions, Reply, names
+from .state import AWAY, NO_PARTITIONS, Beat, Client, Endpoint, Group, Hard, Log, Member, Partitions, Reply, names
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 Property: TypeAlias = Callable[[ConsumerSystem], Iterable[Part]]
@@ -44,7 +44,7 @@ def in_step(hard: Hard, client: Client) -> bool:
 
 def can_commit(system: ConsumerSystem, hard: Hard, client: Client, partition: str) -> bool:
     """Return whether the client could commit now, and the model's coordinator would accept it for the partition."""
-    return client.state in RUNNING and client.epoch > 0 and system.commit_is_taken(hard, client, partition)
+    return client.state in RUNNING and client.epoch > 0 and system.commit_is_accepted(hard, client, partition)
 
 
 def _of_hard(name: str, holds: Callable[[Hard], bool]) -> Property:
@@ -123,7 +123,7 @@ def every_holder_may_commit(system: ConsumerSystem) -> Iterable[Part]:
     def holds(hard: Hard, client: Client) -> bool:
         if not in_step(hard, client) or client.epoch <= 0:
             return True
-        return all(system.commit_is_taken(hard, client, partition) for partition in client.owned)
+        return all(system.commit_is_accepted(hard, client, partition) for partition in client.owned)
 
     for view in system.members:
         yield Invariant("EveryHolderMayCommit", (system.hard, view), holds)
@@ -132,7 +132,7 @@ def every_holder_may_commit(system: ConsumerSystem) -> Iterable[Part]:
 # ---- epochs and members ----------------------------------------------------------------------------------------------
 
 
-def _epochs_in_order(hard: Hard) -> bool:
+def _epochs_are_ordered(hard: Hard) -> bool:
     ahead = any(member.epoch > hard.assignment_epoch for _, member in live(hard))
     return hard.assignment_epoch <= hard.group_epoch and not ahead
 
@@ -176,11 +176,11 @@ def the_first_member_need_not_wait(system: ConsumerSystem) -> Iterable[Part]:
         comes = after[0].members and not before[0].members
         return not comes or after[0].assignment_epoch == after[0].group_epoch
 
-    beats = frozenset({"CoordinatorHandlesHeartbeat"})
-    yield StepInvariant("TheFirstMemberNeedNotWait", (system.hard,), holds, beats, (system.hard,))
+    handles_heartbeat = frozenset({"CoordinatorHandlesHeartbeat"})
+    yield StepInvariant("TheFirstMemberNeedNotWait", (system.hard,), holds, handles_heartbeat, (system.hard,))
 
 
-def _granted_in_time(_: Hard, __: str, member: Member) -> bool:
+def _assignment_epochs_are_reached(_: Hard, __: str, member: Member) -> bool:
     return all(epoch <= member.epoch for _, epoch in member.assigned | member.revoking)
 
 
@@ -191,7 +191,7 @@ def _has_its_target(hard: Hard, name: str, member: Member) -> bool:
     return has == target if member.state == "STABLE" else has <= target
 
 
-def _every_instance_is_a_members(hard: Hard) -> bool:
+def _every_instance_maps_to_its_member(hard: Hard) -> bool:
     members = dict(hard.members)
     return all(member in members and members[member].instance == instance for instance, member in hard.instances)
 
@@ -206,7 +206,7 @@ def _unrevoked_have_timers(group: Group) -> bool:
 HEARTBEAT: Final = frozenset({"CoordinatorHandlesHeartbeat"})
 
 
-def _taken(before: Lane, after: Lane) -> frozenset[Beat]:
+def _handled_requests(before: Endpoint, after: Endpoint) -> frozenset[Beat]:
     return before.requests - after.requests
 
 
@@ -223,14 +223,14 @@ def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
     """A stale heartbeat changes nothing and is refused (M-FENCE-01, 03, 05, INV-KIP-17)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-        (group, log, lane), (group2, log2, lane2) = before, after
-        if not any(beat.epoch > 0 and is_stale(group.hard, beat) for beat in _taken(lane, lane2)):
+        (group, log, endpoint), (group2, log2, lane2) = before, after
+        if not any(beat.epoch > 0 and is_stale(group.hard, beat) for beat in _handled_requests(endpoint, lane2)):
             return True
-        new: frozenset[Reply] = lane2.replies - lane.replies
+        new: frozenset[Reply] = lane2.replies - endpoint.replies
         return group == group2 and log == log2 and all(reply.error != "NONE" for reply in new)
 
-    for lane in system.lanes:
-        yield StepInvariant("AStaleHeartbeatChangesNothing", (GROUP, LOG, lane), holds, HEARTBEAT, (lane,))
+    for endpoint in system.endpoints:
+        yield StepInvariant("AStaleHeartbeatChangesNothing", (GROUP, LOG, endpoint), holds, HEARTBEAT, (endpoint,))
 
 
 def every_answered_epoch_is_replicated(system: ConsumerSystem) -> Iterable[Part]:
@@ -241,29 +241,32 @@ def every_answered_epoch_is_replicated(system: ConsumerSystem) -> Iterable[Part]
         member = dict(after[0].members).get(before[1].client.member_id)
         return all(member is not None and member.epoch == reply.epoch for reply in new)
 
-    for lane in system.lanes:
-        yield StepInvariant("EveryAnsweredEpochIsReplicated", (system.replicated, lane), holds, changed=(lane,))
+    for endpoint in system.endpoints:
+        yield StepInvariant("EveryAnsweredEpochIsReplicated", (system.replicated, endpoint), holds, changed=(endpoint,))
 
 
-def _answers(number: int, log: Log, lane: Lane) -> frozenset[Reply]:
+def _answers(number: int, log: Log, endpoint: Endpoint) -> frozenset[Reply]:
     """Return the answers to the client, released or not."""
-    return lane.replies | {reply for batch in log.open for to, reply in batch.answers if to == number}
+    return endpoint.replies | {reply for batch in log.open for to, reply in batch.answers if to == number}
 
 
 def every_changed_assignment_is_answered(system: ConsumerSystem) -> Iterable[Part]:
     """An answer without assignment means that A did not change (INV-KIP-15)."""
-    for number, lane in enumerate(system.lanes):
+    for number, endpoint in enumerate(system.endpoints):
 
         def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...], number: int = number) -> bool:
-            (hard, log, lane), (hard2, log2, lane2) = before, after
-            new = _answers(number, log2, lane2) - _answers(number, log, lane)
+            (hard, log, endpoint), (hard2, log2, lane2) = before, after
+            new = _answers(number, log2, lane2) - _answers(number, log, endpoint)
             if not any(reply.error == "NONE" and reply.assignment is None for reply in new):
                 return True
             old, now = dict(hard.members), dict(hard2.members)
-            return all(old[beat.member_id].assigned == now[beat.member_id].assigned for beat in _taken(lane, lane2))
+            return all(
+                old[beat.member_id].assigned == now[beat.member_id].assigned
+                for beat in _handled_requests(endpoint, lane2)
+            )
 
-        reads = (system.hard, LOG, lane)
-        yield StepInvariant("EveryChangedAssignmentIsAnswered", reads, holds, HEARTBEAT, (lane,))
+        reads = (system.hard, LOG, endpoint)
+        yield StepInvariant("EveryChangedAssignmentIsAnswered", reads, holds, HEARTBEAT, (endpoint,))
 
 
 def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool]) -> Property:
@@ -271,19 +274,21 @@ def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool
 
     def parts(system: ConsumerSystem) -> Iterable[Part]:
         def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-            hard, lane = before
-            new = after[1].replies - lane.replies
+            hard, endpoint = before
+            new = after[1].replies - endpoint.replies
             return not (
                 any(reply.error == error for reply in new)
-                and any(concerns(hard, beat) for beat in _taken(lane, after[1]))
+                and any(concerns(hard, beat) for beat in _handled_requests(endpoint, after[1]))
             )
 
-        return (StepInvariant(name, (system.hard, lane), holds, HEARTBEAT, (lane,)) for lane in system.lanes)
+        return (
+            StepInvariant(name, (system.hard, endpoint), holds, HEARTBEAT, (endpoint,)) for endpoint in system.endpoints
+        )
 
     return parts
 
 
-def _joins(_: Hard, beat: Beat) -> bool:
+def _is_join(_: Hard, beat: Beat) -> bool:
     return beat.epoch == 0
 
 
@@ -329,7 +334,7 @@ def every_wait_ends(system: ConsumerSystem) -> Iterable[Part]:
         yield LeadsTo("EveryWaitEnds", (view,), lambda client: client.waiting, lambda client: not client.waiting)
 
 
-def keeps_its_log(system: ConsumerSystem) -> Iterable[Part]:
+def the_group_refines_durable(system: ConsumerSystem) -> Iterable[Part]:
     """The log behaves as ``Durable`` says."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -340,7 +345,7 @@ def keeps_its_log(system: ConsumerSystem) -> Iterable[Part]:
 
 
 CATALOGUE: Final[dict[str, Property]] = {
-    "TheGroupRefinesDurable": keeps_its_log,
+    "TheGroupRefinesDurable": the_group_refines_durable,
     # INV-KIP-01
     "NoPartitionHasTwoHolders": _of_hard("NoPartitionHasTwoHolders", _two_holders),
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
@@ -349,12 +354,14 @@ CATALOGUE: Final[dict[str, Property]] = {
     "OnlyHoldersCommit": only_holders_commit,
     "EveryHolderMayCommit": every_holder_may_commit,
     # INV-KIP-03
-    "EpochsAreOrdered": _of_hard("EpochsAreOrdered", _epochs_in_order),
+    "EpochsAreOrdered": _of_hard("EpochsAreOrdered", _epochs_are_ordered),
     "NoEpochDecreases": no_epoch_decreases,
     "NoMemberIsBetweenEpochs": no_member_is_between_epochs,
     "TheFirstMemberNeedNotWait": the_first_member_need_not_wait,
     # INV-KIP-16
-    "NoAssignmentEpochIsNewerThanItsMember": _of_members("NoAssignmentEpochIsNewerThanItsMember", _granted_in_time),
+    "NoAssignmentEpochIsNewerThanItsMember": _of_members(
+        "NoAssignmentEpochIsNewerThanItsMember", _assignment_epochs_are_reached
+    ),
     # INV-KIP-02
     "NoPartitionIsBothAssignedAndRevoked": _of_members(
         "NoPartitionIsBothAssignedAndRevoked",
@@ -369,7 +376,7 @@ CATALOGUE: Final[dict[str, Property]] = {
         lambda _, __, member: (member.state == "UNREVOKED") == bool(member.revoking),
     ),
     # INV-KIP-14
-    "EveryInstanceMapsToItsMember": _of_hard("EveryInstanceMapsToItsMember", _every_instance_is_a_members),
+    "EveryInstanceMapsToItsMember": _of_hard("EveryInstanceMapsToItsMember", _every_instance_maps_to_its_member),
     # M-TMR-01
     "EveryMemberHasASessionTimer": _of_group(
         "EveryMemberHasASessionTimer", lambda group: group.session_timers == {name for name, _ in group.hard.members}
@@ -380,9 +387,9 @@ CATALOGUE: Final[dict[str, Property]] = {
     "EveryAnsweredEpochIsReplicated": every_answered_epoch_is_replicated,
     "EveryChangedAssignmentIsAnswered": every_changed_assignment_is_answered,
     # M-FENCE-02, M-STATIC-13
-    "NoJoiningMemberIsUnknown": _never_answered("NoJoiningMemberIsUnknown", "UNKNOWN_MEMBER_ID", _joins),
+    "NoJoiningMemberIsUnknown": _never_answered("NoJoiningMemberIsUnknown", "UNKNOWN_MEMBER_ID", _is_join),
     # M-FENCE-07
-    "NoJoiningMemberIsFenced": _never_answered("NoJoiningMemberIsFenced", "FENCED_MEMBER_EPOCH", _joins),
+    "NoJoiningMemberIsFenced": _never_answered("NoJoiningMemberIsFenced", "FENCED_MEMBER_EPOCH", _is_join),
     # M-STATIC-02
     "NoStaticMemberBlocksItself": _never_answered(
         "NoStaticMemberBlocksItself", "UNRELEASED_INSTANCE_ID", _holds_the_instance

@@ -96,7 +96,7 @@ class Reply(NamedTuple):
     assignment: Partitions | None = None
 
 
-class Lane(NamedTuple):
+class Endpoint(NamedTuple):
     """A client with its messages in flight."""
 
     client: Client = Client()

@@ -130,5 +130,7 @@ class Translation:
 
     def reply(self, answer: ConsumerGroupHeartbeatResponse) -> Reply:
         rows = answer.assignment
-        told = None if rows is None else frozenset(self._names[number] for row in rows for number in row.partitions)
-        return Reply(answer.error_code.name, answer.member_epoch, told)
+        assignment = (
+            None if rows is None else frozenset(self._names[number] for row in rows for number in row.partitions)
+        )
+        return Reply(answer.error_code.name, answer.member_epoch, assignment)

@@ -9,7 +9,7 @@ from typing import Final
 from ...explore.interface import Invariant
 from .closed import COUNTERS, GROUP, ConsumerSystem
 from .properties import Part, Property, live
-from .state import Counters, Group, Hard, Lane
+from .state import Counters, Endpoint, Group, Hard
 
 
 def every_variable_has_its_type(system: ConsumerSystem) -> Iterable[Part]:
@@ -79,17 +79,17 @@ def no_bump_ever_waits(system: ConsumerSystem) -> Iterable[Part]:
 def no_previous_epoch_is_ever_accepted(system: ConsumerSystem) -> Iterable[Part]:
     """A lost answer does no harm (M-FENCE-04)."""
 
-    def holds(group: Group, existing: int, lane: Lane) -> bool:
+    def holds(group: Group, existing: int, endpoint: Endpoint) -> bool:
         members = dict(group.hard.members)
         return not any(
             0 < beat.epoch < members[beat.member_id].epoch
             and any(each.reply.error == "NONE" for each in system.coordinator.get(group, beat, existing))
-            for beat in lane.requests
+            for beat in endpoint.requests
             if beat.member_id in members
         )
 
-    for lane in system.lanes:
-        yield Invariant("NoPreviousEpochIsEverAccepted", (GROUP, system.existing, lane), holds)
+    for endpoint in system.endpoints:
+        yield Invariant("NoPreviousEpochIsEverAccepted", (GROUP, system.existing, endpoint), holds)
 
 
 WITNESSES: Final[dict[str, Property]] = {

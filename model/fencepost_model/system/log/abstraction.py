@@ -9,7 +9,7 @@ from ...explore.graph import Graph
 from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
 from ..variables import Makers, graph_over, values_in
-from .closed import LogSystem, Told
+from .closed import Acknowledged, LogSystem
 from .state import Broker, Cluster, Row
 
 VARIABLES: Final = (
@@ -39,28 +39,28 @@ def _makers(system: LogSystem) -> Makers:
         return brokers, made
 
     def memory(broker: Broker) -> TlaValue:
-        contents = function(zip(config.keys, broker.mind.contents, strict=True))
-        return record(state=contents, next=broker.mind.upto)
+        contents = function(zip(config.keys, broker.memory.contents, strict=True))
+        return record(state=contents, next=broker.memory.upto)
 
     def waiting(broker: Broker) -> TlaValue:
-        return frozenset(row(each) for each in broker.copy.rows if each.offset in broker.mind.owes)
+        return frozenset(row(each) for each in broker.copy.rows if each.offset in broker.memory.unanswered)
 
     def elections(found: Cluster) -> TlaValue:
         return tuple(record(leader=config.brokers[each.leader], start=each.start) for each in found.elections)
 
-    def acknowledged(told: Told) -> TlaValue:
-        return frozenset(row(each) for each in told if each is not None)
+    def acknowledged(acknowledged: Acknowledged) -> TlaValue:
+        return frozenset(row(each) for each in acknowledged if each is not None)
 
     return {
         "log": of_each(lambda broker: frozenset(row(each) for each in broker.copy.rows)),
         "end": of_each(lambda broker: broker.copy.end),
-        "highWatermark": of_each(lambda broker: broker.copy.mark),
+        "highWatermark": of_each(lambda broker: broker.copy.high_watermark),
         "elections": (cluster, elections),
-        "knownEpoch": of_each(lambda broker: broker.knows),
-        "inSync": (cluster, lambda found: frozenset(config.brokers[each] for each in found.insync)),
+        "knownEpoch": of_each(lambda broker: broker.known_epoch),
+        "inSync": (cluster, lambda found: frozenset(config.brokers[each] for each in found.in_sync)),
         "memory": of_each(memory),
         "waiting": of_each(waiting),
-        "acknowledged": ((system.told,), acknowledged),
+        "acknowledged": ((system.acknowledged,), acknowledged),
     }
 
 

@@ -15,19 +15,19 @@ def _instead_of(name: str, replacement: Callable[..., Any]) -> Callable[[], Patc
     return lambda: [(rules, name, replacement)]
 
 
-def _held_by_itself(own: int, others: Iterable[int]) -> int:
+def _replicated_by_itself(own: int, others: Iterable[int]) -> int:
     return own
 
 
-def _whoever_leads(number: int, broker: Broker, cluster: Cluster) -> bool:
+def _any_leader_may_replicate(number: int, broker: Broker, cluster: Cluster) -> bool:
     return cluster.led_by(number, broker)
 
 
-def _caught_up_to_the_mark(end: int, leaders_mark: int, start: int) -> bool:
-    return end >= leaders_mark
+def _caught_up_to_high_watermark(end: int, leader_high_watermark: int, start: int) -> bool:
+    return end >= leader_high_watermark
 
 
-def _cuts_nothing_off(broker: Broker, cluster: Cluster) -> int:
+def _truncates_nothing(broker: Broker, cluster: Cluster) -> int:
     return broker.copy.end
 
 
@@ -35,25 +35,27 @@ def _superseded_by_any(copy: Copy, row: Row) -> bool:
     return any(each.key == row.key and each.offset > row.offset for each in copy.rows)
 
 
-def _superseded_by_the_first(copy: Copy, row: Row) -> bool:
-    return any(each.key == row.key and each.offset < row.offset for each in below(copy.rows, copy.mark))
+def _superseded_by_first(copy: Copy, row: Row) -> bool:
+    return any(each.key == row.key and each.offset < row.offset for each in below(copy.rows, copy.high_watermark))
 
 
-def _undone(broker: Broker, offset: int) -> Contents:
-    nothing = (GONE,) * len(broker.mind.contents)
+def _undone_by_time_out(broker: Broker, offset: int) -> Contents:
+    nothing = (GONE,) * len(broker.memory.contents)
     return replay((row for row in broker.copy.rows if row.offset != offset), nothing)
 
 
 #: "operator <- replacement" of the specification → the patches
 LOG_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
-    "ReplicatedToAll <- ReplicatedByItself": _instead_of("replicated_to_all", _held_by_itself),
-    "MayReplicate <- AnyLeaderMayReplicate": _instead_of("may_replicate", _whoever_leads),
-    "CaughtUp <- CaughtUpToHighWatermark": _instead_of("caught_up", _caught_up_to_the_mark),
-    "DivergenceOffset <- TruncatesNothing": _instead_of("parting", _cuts_nothing_off),
+    "ReplicatedToAll <- ReplicatedByItself": _instead_of("replicated_to_all", _replicated_by_itself),
+    "MayReplicate <- AnyLeaderMayReplicate": _instead_of("may_replicate", _any_leader_may_replicate),
+    "CaughtUp <- CaughtUpToHighWatermark": _instead_of("caught_up", _caught_up_to_high_watermark),
+    "DivergenceOffset <- TruncatesNothing": _instead_of("divergence_offset", _truncates_nothing),
     "Superseded <- SupersededByAny": _instead_of("superseded", _superseded_by_any),
-    "Superseded <- SupersededByFirst": _instead_of("superseded", _superseded_by_the_first),
+    "Superseded <- SupersededByFirst": _instead_of("superseded", _superseded_by_first),
     "HasNoOlderRecords <- NeverHasOlderRecords": _instead_of("has_no_older_records", lambda copy, row: True),
-    "EveryBrokerHasSeen <- AlwaysSeen": _instead_of("seen_by_all", lambda row, upto, epoch, loading: True),
-    "AfterTimeOut <- UndoneByTimeOut": _instead_of("after_time_out", _undone),
-    "Loaded <- LoadedToHighWatermark": _instead_of("has_loaded", lambda broker: broker.mind.upto >= broker.copy.mark),
+    "EveryBrokerHasSeen <- AlwaysSeen": _instead_of("every_broker_has_seen", lambda row, upto, epoch, loading: True),
+    "AfterTimeOut <- UndoneByTimeOut": _instead_of("after_time_out", _undone_by_time_out),
+    "Loaded <- LoadedToHighWatermark": _instead_of(
+        "has_loaded", lambda broker: broker.memory.upto >= broker.copy.high_watermark
+    ),
 }

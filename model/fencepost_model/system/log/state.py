@@ -29,23 +29,23 @@ class Copy(NamedTuple):
 
     rows: Rows = ()
     end: int = 0
-    mark: int = 0
+    high_watermark: int = 0
 
 
-class Mind(NamedTuple):
+class Memory(NamedTuple):
     """A coordinator's memory: contents as far as read, the offset read up to, offsets of the writes to be answered."""
 
     contents: Contents
     upto: int
-    owes: frozenset[int]
+    unanswered: frozenset[int]
 
 
 class Broker(NamedTuple):
     """A broker: the number of the last election that it knows (from 1), its copy, its coordinator."""
 
-    knows: int
+    known_epoch: int
     copy: Copy
-    mind: Mind
+    memory: Memory
 
 
 class Election(NamedTuple):
@@ -59,7 +59,7 @@ class Cluster(NamedTuple):
     """The controller's knowledge: all elections, and whose copies count."""
 
     elections: tuple[Election, ...]
-    insync: frozenset[int]
+    in_sync: frozenset[int]
 
     @property
     def epoch(self) -> int:
@@ -71,7 +71,7 @@ class Cluster(NamedTuple):
 
     def led_by(self, number: int, broker: Broker) -> bool:
         """Return whether the broker coordinates, as far as it knows."""
-        return self.elections[broker.knows - 1].leader == number
+        return self.elections[broker.known_epoch - 1].leader == number
 
 
 def place(rows: Rows, offset: int) -> int:

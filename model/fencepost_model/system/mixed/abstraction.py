@@ -38,16 +38,16 @@ _NO_CONSUMER_GROUP: Final = consumer_state.Group()
 
 
 def _makers(system: MixedSystem) -> Makers:
-    names, lanes = system.config.clients, tuple(system.lanes)
+    names, endpoints = system.config.clients, tuple(system.endpoints)
     translation = Translation(system.config.partitions)
     return {
         "group": ((GROUP,), lambda memory: group_value(names, translation, memory)),
         "log": ((LOG,), lambda log: log_value(translation, log)),
         "idsUsed": ((COUNTERS,), lambda counters: counters.ids_used),
-        "classic": (lanes, each_client(names, lambda lane: classic.client_value(lane.classic))),
-        "consumer": (lanes, each_client(names, lambda lane: consumer.client_value(lane.consumer))),
-        "requests": (lanes, under_way(names, "requests", request_value)),
-        "replies": (lanes, under_way(names, "replies", reply_value)),
+        "classic": (endpoints, each_client(names, lambda endpoint: classic.client_value(endpoint.classic))),
+        "consumer": (endpoints, each_client(names, lambda endpoint: consumer.client_value(endpoint.consumer))),
+        "requests": (endpoints, under_way(names, "requests", request_value)),
+        "replies": (endpoints, under_way(names, "replies", reply_value)),
         "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
     }
 

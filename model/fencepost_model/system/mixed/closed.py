@@ -1,9 +1,8 @@
 """The closed mixed group as the explorer sees it: components, actions, updates.
 
-Components: 0 the coordinator's memory, 1 the log, 2 the counters (ids taken, faults left), then one lane per client.
-``coordinator`` has the coordinator's steps, ``client`` the client's. This module has the guards of the contract and
-delivers the messages.
-"""
+Components: 0 the coordinator's memory, 1 the log, 2 the counters (ids taken, faults left), then one endpoint per
+client. ``coordinator`` has the coordinator's steps, ``client`` the client's. This module has the guards of the contract
+and delivers the messages."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from ...offsets.checks import AnyGroup
 from .. import client as classic_clients
 from .. import commits
 from ..consumer.state import Beat
-from ..consumer.state import Reply as BeatReply
+from ..consumer.state import Reply as ConsumerReply
 from ..consumer.translate import TOPIC_ID
 from ..values import Client as ClassicClient
 from ..values import JoinReply, JoinRequest, LeaveRequest, SyncReply, SyncRequest
@@ -26,9 +25,9 @@ from . import client as clients
 from .config import MixedConfig
 from .coordinator import Coordinator, Done, armed, is_due, needs_id
 from .machine import FIRST_LOG, Log, Memory, compacted, forget, interval_passes, parked
-from .state import Counters, Lane, Process, Request
+from .state import Counters, Endpoint, Process, Request
 
-GROUP, LOG, COUNTERS, FIRST_LANE = 0, 1, 2, 3
+GROUP, LOG, COUNTERS, FIRST_ENDPOINT = 0, 1, 2, 3
 FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
 
 #: Timers, by action.
@@ -56,9 +55,9 @@ class MixedSystem:
         self.properties = properties or Properties()
         self._classic, self._consumer = config.classic, config.consumer
         count = len(config.clients)
-        self.lanes = range(FIRST_LANE, FIRST_LANE + count)
+        self.endpoints = range(FIRST_ENDPOINT, FIRST_ENDPOINT + count)
         self.components: Sequence[str] = ("group", "log", "counters", *config.clients)
-        self.ids_used = FIRST_LANE + count
+        self.ids_used = FIRST_ENDPOINT + count
         first = self.ids_used + 1
         self.held, self.requests, self.classics, self.processes, self.parked = (
             range(first + at * count, first + (at + 1) * count) for at in range(5)
@@ -66,17 +65,17 @@ class MixedSystem:
         self.group = self.parked.stop
         self.views: Sequence[View] = (
             View(COUNTERS, lambda counters: counters.ids_used),
-            *(View(lane, clients.held_ids) for lane in self.lanes),
-            *(View(lane, partial(clients.deliverable, config.reorder)) for lane in self.lanes),
-            *(View(lane, lambda lane: lane.classic) for lane in self.lanes),
-            *(View(lane, lambda lane: lane.process) for lane in self.lanes),
+            *(View(endpoint, clients.held_ids) for endpoint in self.endpoints),
+            *(View(endpoint, partial(clients.deliverable, config.reorder)) for endpoint in self.endpoints),
+            *(View(endpoint, lambda endpoint: endpoint.classic) for endpoint in self.endpoints),
+            *(View(endpoint, lambda endpoint: endpoint.process) for endpoint in self.endpoints),
             *(View(GROUP, partial(_parked, number)) for number in range(count)),
             View(GROUP, lambda memory: memory.group),
         )
 
     def initial(self) -> Iterable[State]:
         memory = self.coordinator.machine.load(FIRST_LOG)
-        return [(memory, FIRST_LOG, Counters(0, self.config.faults), *(Lane() for _ in self.config.clients))]
+        return [(memory, FIRST_LOG, Counters(0, self.config.faults), *(Endpoint() for _ in self.config.clients))]
 
     @property
     def symmetry(self) -> Sequence[Permutation]:
@@ -94,17 +93,17 @@ class MixedSystem:
             if token == "id":
                 return Counters(value.ids_used + 1, value.faults_left)
             return Counters(value.ids_used, value.faults_left - 1) if value.faults_left else None
-        lane: Lane = value
+        endpoint: Endpoint = value
         for kind, what in token:
             if kind == "take":
-                lane = lane._replace(requests=lane.requests - {what})
+                endpoint = endpoint._replace(requests=endpoint.requests - {what})
             elif kind == "reply":
-                lane = lane._replace(replies=lane.replies | {what})
+                endpoint = endpoint._replace(replies=endpoint.replies | {what})
             else:
-                lane = clients.get_heartbeat_reply(lane, what)
-        return lane
+                endpoint = clients.get_heartbeat_reply(endpoint, what)
+        return endpoint
 
-    def _did(
+    def _outcome(
         self,
         label: Label,
         done: Done,
@@ -115,7 +114,7 @@ class MixedSystem:
         tokens = tokens or {}
         for to, reply in done.replies:
             tokens.setdefault(to, []).append(("reply", reply))
-        updates: list[tuple[int, Value]] = [(FIRST_LANE + to, tuple(each)) for to, each in sorted(tokens.items())]
+        updates: list[tuple[int, Value]] = [(FIRST_ENDPOINT + to, tuple(each)) for to, each in sorted(tokens.items())]
         if done.records:
             updates.append((LOG, done.records))
         return Outcome(label, ((GROUP, done.memory),), (*updates, *more), done.events)
@@ -136,31 +135,31 @@ class MixedSystem:
         return tuple(found)
 
     def _of_client(self, number: int) -> Iterator[Action]:
-        config, lane, name = self.config, self.lanes[number], self.config.clients[number]
+        config, endpoint, name = self.config, self.endpoints[number], self.config.clients[number]
 
-        def own(action: str, step: Callable[[Lane], Iterable[Lane | None]], *more: tuple[int, Value]) -> Action:
+        def own(action: str, step: Callable[[Endpoint], Iterable[Endpoint | None]], *more: tuple[int, Value]) -> Action:
             """Make an action of the client, or of the network on the client's messages."""
 
-            def outcomes(before: Lane) -> Iterator[Outcome]:
+            def outcomes(before: Endpoint) -> Iterator[Outcome]:
                 for after in step(before):
                     if after is not None:
-                        yield Outcome((action, name), ((lane, after),), more)
+                        yield Outcome((action, name), ((endpoint, after),), more)
 
-            return Action(action, (lane,), outcomes)
+            return Action(action, (endpoint,), outcomes)
 
         yield own("ClientSendsJoin", lambda before: [clients.send_join(self._classic, before)])
-        yield Action("ClientReceivesReply", (lane,), partial(self._get_replies, number))
+        yield Action("ClientReceivesReply", (endpoint,), partial(self._get_replies, number))
         yield own("ClientReconciles", clients.reconcile)
         yield Action("ClientHeartbeats", (GROUP, self.classics[number]), partial(self._heartbeat, number))
-        yield Action("ClientSendsHeartbeat", (GROUP, lane), partial(self._send_beat, number))
-        yield Action("ClientTimesOut", (self.parked[number], lane), partial(self._time_out, number))
+        yield Action("ClientSendsHeartbeat", (GROUP, endpoint), partial(self._send_heartbeat, number))
+        yield Action("ClientTimesOut", (self.parked[number], endpoint), partial(self._time_out, number))
         getting = (GROUP, self.ids_used, self.requests[number])
         yield Action("CoordinatorHandlesRequest", getting, partial(self._get_requests, number))
         if "ClientStarts" in config.allowed:
-            yield Action("ClientStarts", (self.ids_used, lane), partial(self._start, number))
+            yield Action("ClientStarts", (self.ids_used, endpoint), partial(self._start, number))
         for action in clients.STOPS:
             if action in config.allowed:
-                yield Action(action, (self.parked[number], lane), partial(self._stop, number, action))
+                yield Action(action, (self.parked[number], endpoint), partial(self._stop, number, action))
         if commits.COMMITS in config.allowed:
             yield Action(commits.COMMITS, (self.group, self.processes[number]), partial(self._commit, number))
         for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
@@ -169,14 +168,14 @@ class MixedSystem:
 
     # ---- clients ------------------------------------------------------------------------------------------------
 
-    def _get_replies(self, number: int, before: Lane) -> Iterator[Outcome]:
+    def _get_replies(self, number: int, before: Endpoint) -> Iterator[Outcome]:
         for reply in before.replies:
             action = "ClientReceivesReply"
             if isinstance(reply, JoinReply | SyncReply):
                 action = "ClientReceivesJoinReply" if isinstance(reply, JoinReply) else "ClientReceivesSyncReply"
             label = (action, self.config.clients[number], reply.error)
             for after in clients.get_reply(self._classic, before, reply):
-                yield Outcome(label, ((self.lanes[number], after),))
+                yield Outcome(label, ((self.endpoints[number], after),))
 
     def _heartbeat(self, number: int, memory: Memory, client: ClassicClient) -> Iterator[Outcome]:
         """Yield a whole heartbeat of the classic protocol, if it changes anything."""
@@ -185,53 +184,57 @@ class MixedSystem:
         done, error = self.coordinator.heartbeat(memory, number, client)
         if error != "NONE" or done.memory != memory:
             label = ("ClientHeartbeats", self.config.clients[number], error)
-            yield self._did(label, done, tokens={number: [("heartbeat", error)]})
+            yield self._outcome(label, done, tokens={number: [("heartbeat", error)]})
 
-    def _send_beat(self, number: int, memory: Memory, lane: Lane) -> Iterator[Outcome]:
-        beat = clients.next_beat(self._consumer, lane)
-        if beat is not None and self._brings_news(number, memory, lane, beat):
+    def _send_heartbeat(self, number: int, memory: Memory, endpoint: Endpoint) -> Iterator[Outcome]:
+        beat = clients.next_heartbeat(self._consumer, endpoint)
+        if beat is not None and self._has_effect(number, memory, endpoint, beat):
             label = ("ClientSendsHeartbeat", self.config.clients[number])
-            yield Outcome(label, ((self.lanes[number], clients.send_beat(lane, beat)),))
+            yield Outcome(label, ((self.endpoints[number], clients.send_heartbeat(endpoint, beat)),))
 
-    def _brings_news(self, number: int, memory: Memory, lane: Lane, beat: Beat) -> bool:
+    def _has_effect(self, number: int, memory: Memory, endpoint: Endpoint, beat: Beat) -> bool:
         """Return whether the heartbeat, handled now, would bring news or change anything. A join that is only told to
         try again would do neither (N-ERR-03)."""
         for done in self.coordinator.get(memory, number, beat, ""):
             answer = dict(done.replies)[number]
-            if clients.has_settled(lane.consumer):
-                if answer != BeatReply("NONE", lane.consumer.epoch) or done.memory.group != memory.group:
+            if clients.has_nothing_to_report(endpoint.consumer):
+                if answer != ConsumerReply("NONE", endpoint.consumer.epoch) or done.memory.group != memory.group:
                     return True
             elif answer.error != "COORDINATOR_LOAD_IN_PROGRESS" or len(done.replies) > 1 or done.memory != memory:
                 return True
         return False
 
-    def _start(self, number: int, ids_used: int, lane: Lane) -> Iterator[Outcome]:
+    def _start(self, number: int, ids_used: int, endpoint: Endpoint) -> Iterator[Outcome]:
         name, config = self.config.clients[number], self.config
-        if not clients.is_down(lane):
+        if not clients.is_down(endpoint):
             return
         speaks = config.speaks(number)
         if "classic" in speaks:
-            yield Outcome(("ClientStarts", name, "classic"), ((self.lanes[number], clients.start_classic(lane)),))
+            yield Outcome(
+                ("ClientStarts", name, "classic"), ((self.endpoints[number], clients.start_classic(endpoint)),)
+            )
         if "consumer" in speaks and ids_used < len(config.member_ids):
-            after = clients.start_consumer(lane, config.member_ids[ids_used], config.instance(number))
-            yield Outcome(("ClientStarts", name, "consumer"), ((self.lanes[number], after),), ((COUNTERS, "id"),))
+            after = clients.start_consumer(endpoint, config.member_ids[ids_used], config.instance(number))
+            yield Outcome(("ClientStarts", name, "consumer"), ((self.endpoints[number], after),), ((COUNTERS, "id"),))
 
-    def _time_out(self, number: int, is_parked: bool, lane: Lane) -> Iterator[Outcome]:
-        if clients.waits(lane) and not clients.expecting(lane, is_parked):
-            yield from self._stopped(number, "ClientTimesOut", is_parked, clients.give_up(lane))
+    def _time_out(self, number: int, is_parked: bool, endpoint: Endpoint) -> Iterator[Outcome]:
+        if clients.waits(endpoint) and not clients.expects_answer(endpoint, is_parked):
+            yield from self._stopped(number, "ClientTimesOut", is_parked, clients.give_up(endpoint))
 
-    def _stop(self, number: int, action: str, is_parked: bool, lane: Lane) -> Iterator[Outcome]:
-        after = clients.STOPS[action](lane, self.config.instance(number))
+    def _stop(self, number: int, action: str, is_parked: bool, endpoint: Endpoint) -> Iterator[Outcome]:
+        after = clients.STOPS[action](endpoint, self.config.instance(number))
         return self._stopped(number, action, is_parked, after, FAULT)
 
     def _stopped(
-        self, number: int, action: str, is_parked: bool, after: Lane | None, *more: tuple[int, Value]
+        self, number: int, action: str, is_parked: bool, after: Endpoint | None, *more: tuple[int, Value]
     ) -> Iterator[Outcome]:
         if after is not None:
             forgotten = ((GROUP, number),) if is_parked else ()
-            yield Outcome((action, self.config.clients[number]), ((self.lanes[number], after),), (*forgotten, *more))
+            yield Outcome(
+                (action, self.config.clients[number]), ((self.endpoints[number], after),), (*forgotten, *more)
+            )
 
-    def would_join(self, memory: Memory, number: int, client: ClassicClient) -> bool:
+    def may_join(self, memory: Memory, number: int, client: ClassicClient) -> bool:
         """Return whether the coordinator would accept the client's JoinGroup, in flight or sent again."""
         request = classic_clients.join_request(self._classic, client)
         steps = self.coordinator.get(memory, number, request, "")
@@ -241,19 +244,19 @@ class MixedSystem:
         """Return whether the client would send a commit: with the generation or epoch of its assignment, or not at all
         (K-OFF-02, N-CMT-01)."""
         if process.runs_classic:
-            return classic_clients.knows_its_generation(process.classic)
+            return classic_clients.has_its_generation(process.classic)
         return process.runs_consumer and process.consumer.epoch > 0
 
-    def commit_is_taken(self, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
+    def commit_is_accepted(self, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
         """Return what the model's check of commits decides for a commit of the client for the partition, sent now."""
         epoch = process.classic.generation if process.runs_classic else process.consumer.epoch
         place = (TOPIC_ID, self.config.partitions.index(partition))
         by = commits.committer(process.member_id, self.config.instance(number), epoch, place)
-        return commits.is_taken(self.config.profile, group, by)
+        return commits.is_accepted(self.config.profile, group, by)
 
     def _commit(self, number: int, group: AnyGroup, process: Process) -> Iterator[Outcome]:
         if self.sends_commits(process):
-            taken = (self.commit_is_taken(group, number, process, partition) for partition in process.owned)
+            taken = (self.commit_is_accepted(group, number, process, partition) for partition in process.owned)
             yield from commits.outcomes(self.config.clients[number], taken)
 
     # ---- coordinator --------------------------------------------------------------------------------------------
@@ -269,9 +272,9 @@ class MixedSystem:
                 if ids_used == len(ids):
                     continue
                 new_id, more = ids[ids_used], ((COUNTERS, "id"),)
-            label = (_getting(request), self.config.clients[number], *(() if request.awaited else ("late",)))
+            label = (_action_of(request), self.config.clients[number], *(() if request.awaited else ("late",)))
             for done in self.coordinator.get(memory, number, request, new_id):
-                yield self._did(label, done, *more, tokens={number: [("take", request)]})
+                yield self._outcome(label, done, *more, tokens={number: [("take", request)]})
 
     def _fire(self, action: str, kind: TimerKind, memory: Memory, *held: frozenset[str]) -> Iterator[Outcome]:
         for timer, name in armed(memory, kind):
@@ -279,13 +282,13 @@ class MixedSystem:
             if due or f"{action}Early" in self.config.allowed:
                 label = (action if due else f"{action}Early", *([name] if name else []))
                 for done in self.coordinator.fire(memory, timer, name):
-                    yield self._did(label, done, *(() if due else (FAULT,)))
+                    yield self._outcome(label, done, *(() if due else (FAULT,)))
 
     def _fail_over(self, memory: Memory, log: Log) -> Iterator[Outcome]:
-        yield self._did(("CoordinatorFailsOver",), self.coordinator.fail_over(memory, log), FAULT)
+        yield self._outcome(("CoordinatorFailsOver",), self.coordinator.fail_over(memory, log), FAULT)
 
 
-def _getting(request: Request) -> str:
+def _action_of(request: Request) -> str:
     if isinstance(request, Beat):
         return "CoordinatorHandlesLeave" if request.epoch < 0 else "CoordinatorHandlesHeartbeat"
     return _ACTIONS[type(request)]
@@ -301,13 +304,17 @@ def _interval_passes(memory: Memory) -> Iterator[Outcome]:
         yield Outcome(("IntervalPasses",), ((GROUP, after),))
 
 
-def _lose(lane: Lane) -> Iterator[Lane]:
-    return (lane._replace(requests=lane.requests - {each}) for each in lane.requests if each.awaited)
+def _lose(endpoint: Endpoint) -> Iterator[Endpoint]:
+    return (endpoint._replace(requests=endpoint.requests - {each}) for each in endpoint.requests if each.awaited)
 
 
-def _duplicate(lane: Lane) -> Iterator[Lane]:
-    return (lane._replace(requests=lane.requests | {r._replace(awaited=False)}) for r in lane.requests if r.awaited)
+def _duplicate(endpoint: Endpoint) -> Iterator[Endpoint]:
+    return (
+        endpoint._replace(requests=endpoint.requests | {r._replace(awaited=False)})
+        for r in endpoint.requests
+        if r.awaited
+    )
 
 
-def _lose_reply(lane: Lane) -> Iterator[Lane]:
-    return (lane._replace(replies=lane.replies - {reply}) for reply in lane.replies)
+def _lose_reply(endpoint: Endpoint) -> Iterator[Endpoint]:
+    return (endpoint._replace(replies=endpoint.replies - {reply}) for reply in endpoint.replies)

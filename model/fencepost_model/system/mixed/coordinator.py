@@ -31,7 +31,7 @@ from . import state
 from .config import MixedConfig
 from .machine import Log, Machine, Memory, Result
 
-HEARTBEAT_VERSION, BEAT_VERSION = 4, 1
+HEARTBEAT_VERSION, CONSUMER_HEARTBEAT_VERSION = 4, 1
 
 
 class Done(NamedTuple):
@@ -57,7 +57,7 @@ class Coordinator:
         version: int
         body: RequestBody
         if isinstance(request, Beat):
-            version, body = BEAT_VERSION, self._translation.body(request)
+            version, body = CONSUMER_HEARTBEAT_VERSION, self._translation.body(request)
         else:
             arrive = self._messages.request(client, request, "")
             version, body = arrive.version, arrive.body
@@ -75,7 +75,7 @@ class Coordinator:
         """Return the result of a classic heartbeat, and its answer."""
         return self._heartbeat(memory, member.member_id, self.config.instance(client), member.generation)
 
-    def tells_to_rejoin(self, memory: Memory, member_id: str, epoch: int) -> bool:
+    def asks_to_rejoin(self, memory: Memory, member_id: str, epoch: int) -> bool:
         """Return whether a heartbeat of the classic member, sent now, would ask it to rejoin (X-HB-03)."""
         return self._heartbeat(memory, member_id, "", epoch)[1] == "REBALANCE_IN_PROGRESS"
 

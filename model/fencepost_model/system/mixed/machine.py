@@ -3,7 +3,7 @@
 It is ``fencepost_model.classic.coordinator.CoordinatorModel``: every change of the group, including conversions, is one
 of its steps. It gets one group, one topic, a clock that stands still, and a log that accepts everything at once: after
 each step that writes comes the event that its records are replicated. Between steps a ``Memory`` is kept, which holds
-only what the future depends on (``settled``). The coordinator only requests timers; they are kept there as a set.
+only what the future depends on (``has_converged``). The coordinator only requests timers; they are kept there as a set.
 
 Request ids: client number i waits under id i + 1. A request for whose answer no client waits has id ``LATE`` in the
 step in which it arrives and 0 from then on; its answers are dropped.
@@ -151,11 +151,11 @@ class Machine:
         events: tuple[Event, ...] = (event,)
         replies = step.outcome.replies
         if step.outcome.records:
-            told = Appended(NOW, offset=state.durable + state.undurable)
-            after = self._model.successors(state, told)[0]
+            appended = Appended(NOW, offset=state.durable + state.undurable)
+            after = self._model.successors(state, appended)[0]
             if after.outcome.records:
                 raise ValueError("the coordinator wrote more after its records were replicated")
-            state, commands, events = after.state, (*commands, *after.outcome.timers), (*events, told)
+            state, commands, events = after.state, (*commands, *after.outcome.timers), (*events, appended)
             replies += after.outcome.replies
         timers = set(memory.timers)
         for command in commands:

@@ -25,7 +25,7 @@ from ..values import SyncReply, SyncRequest
 from . import client
 from .coordinator import Coordinator, Done
 from .machine import Memory
-from .properties import aimed_at
+from .properties import target_partitions
 from .state import Request
 
 Patches = list[tuple[Any, str, Any]]
@@ -35,7 +35,7 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> Callable[[
     return lambda: [(owner, name, replacement)]
 
 
-def _told_its_target() -> Patches:
+def _sync_returns_target() -> Patches:
     """SyncGroup returns the target, even if others hold parts of it (X-SYNC-06)."""
     right = Coordinator.get
 
@@ -43,7 +43,7 @@ def _told_its_target() -> Patches:
         group = memory.group
         for done in right(self, memory, client, request, new_id):
             if isinstance(group, ConsumerGroup) and isinstance(request, SyncRequest):
-                meant = SyncReply("SyncGroup", "NONE", aimed_at(group.target_of(request.member_id)))
+                meant = SyncReply("SyncGroup", "NONE", target_partitions(group.target_of(request.member_id)))
                 yield done._replace(
                     replies=tuple((to, meant if reply.error == "NONE" else reply) for to, reply in done.replies)
                 )
@@ -53,7 +53,7 @@ def _told_its_target() -> Patches:
     return [(Coordinator, "get", get)]
 
 
-def _nothing_is_owned() -> Patches:
+def _nothing_reported_owned() -> Patches:
     """Every join counts as that of an eager member (X-JOIN-11)."""
     right = joining.confirmed
 
@@ -69,7 +69,7 @@ def _any_generation() -> Patches:
     return [(requests, "spoken", lambda found, generation: right(found, found.epoch))]
 
 
-def _brings_nothing() -> Patches:
+def _converted_without_partitions() -> Patches:
     """A member is converted without its partitions (X-UP-05)."""
     right = upgrade._converted
     return [(upgrade, "_converted", lambda *asked: right(*asked)._replace(assigned=(), claims=frozenset()))]
@@ -85,7 +85,7 @@ def _no_timers() -> Patches:
     return [(working, "upgrade", upgraded)]
 
 
-def _goes(change: Callable[[GroupMetadataValue], GroupMetadataValue]) -> Callable[[], Patches]:
+def _downgrades_with(change: Callable[[GroupMetadataValue], GroupMetadataValue]) -> Callable[[], Patches]:
     """Change the record, and so the group, of a downgrade when members leave."""
 
     def patches() -> Patches:
@@ -105,7 +105,7 @@ def _goes(change: Callable[[GroupMetadataValue], GroupMetadataValue]) -> Callabl
     return patches
 
 
-def _with_nothing(value: GroupMetadataValue) -> GroupMetadataValue:
+def _without_assignments(value: GroupMetadataValue) -> GroupMetadataValue:
     """A member is converted without an assignment (X-DOWN-04)."""
     return replace(value, members=tuple(replace(member, assignment=b"") for member in value.members))
 
@@ -121,7 +121,7 @@ def _stays_stable() -> Patches:
     return [(owner, "fence", fence) for owner in (leaving, machine, requests)]
 
 
-def _always_may() -> Patches:
+def _always_may_downgrade() -> Patches:
     """The policy of downgrades is not asked (X-POL)."""
 
     def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
@@ -135,7 +135,7 @@ def _always_may() -> Patches:
     return [(owner, "downgrades", downgrades) for owner in (leaving, joining)]
 
 
-def _any_epoch_commits() -> Patches:
+def _any_epoch_may_commit() -> Patches:
     """Every member of a consumer group may commit (O-COMMIT-32)."""
     original = checks._consumer
 
@@ -147,19 +147,19 @@ def _any_epoch_commits() -> Patches:
 
 
 MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
-    "SyncAssignment <- SyncReturnsTarget": _told_its_target,
-    "ReportedOwned <- NothingReportedOwned": _nothing_is_owned,
-    "EpochMayCommit <- AnyEpochMayCommit": _any_epoch_commits,
+    "SyncAssignment <- SyncReturnsTarget": _sync_returns_target,
+    "ReportedOwned <- NothingReportedOwned": _nothing_reported_owned,
+    "EpochMayCommit <- AnyEpochMayCommit": _any_epoch_may_commit,
     "EpochMayCommit <- OnlyCurrentEpochMayCommit": _patch(checks, "_held_since", lambda member, by: False),
     "ClassicMemberError <- AnyGeneration": _any_generation,
-    "ConvertedPartitions <- ConvertedWithoutPartitions": _brings_nothing,
+    "ConvertedPartitions <- ConvertedWithoutPartitions": _converted_without_partitions,
     "StartedSessionTimers <- NoTimers": _no_timers,
     "AnswerParkedRequests <- ParkedRequestsStay": _patch(working, "release", lambda draft: None),
-    "DowngradedEpoch <- StartsAtGenerationOne": _goes(lambda value: replace(value, generation=1)),
-    "ClassicMemberOf <- ConvertedWithoutAssignment": _goes(_with_nothing),
+    "DowngradedEpoch <- StartsAtGenerationOne": _downgrades_with(lambda value: replace(value, generation=1)),
+    "ClassicMemberOf <- ConvertedWithoutAssignment": _downgrades_with(_without_assignments),
     "RebalanceAfterDowngrade <- StaysStable": _stays_stable,
-    "MayDowngrade <- AlwaysMayDowngrade": _always_may,
+    "MayDowngrade <- AlwaysMayDowngrade": _always_may_downgrade,
 }
 
 #: The replacement of ``Expecting`` here; it has the same name in the other closed systems.
-EXPECTS_ANSWER_FOREVER: Final[Patches] = [(client, "expecting", lambda lane, is_parked: True)]
+EXPECTS_ANSWER_FOREVER: Final[Patches] = [(client, "expects_answer", lambda endpoint, is_parked: True)]

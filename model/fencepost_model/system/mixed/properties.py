@@ -28,7 +28,7 @@ from . import client as clients
 from .closed import GROUP, LOG, MixedSystem
 from .coordinator import needs_id
 from .machine import Log, Memory
-from .state import Lane, Process
+from .state import Endpoint, Process
 
 AnyGroup = Group | ConsumerGroup
 Property = Callable[[MixedSystem], Iterable[Part]]
@@ -38,7 +38,7 @@ def held(held: Held) -> Partitions:
     return frozenset(named(number) for _, number, _ in held)
 
 
-def aimed_at(target: Target | None) -> Partitions:
+def target_partitions(target: Target | None) -> Partitions:
     return frozenset(named(number) for _, number in target or ())
 
 
@@ -64,17 +64,18 @@ def in_step(group: AnyGroup, process: Process) -> bool:
         member = present(group).get(client.member_id)
         return member is not None and member.classic is not None and client.owned_generation == member.epoch
     if process.runs_consumer:
-        told, member = process.consumer, present(group).get(process.member_id)
+        consumer, member = process.consumer, present(group).get(process.member_id)
         return member is not None and (
-            told.epoch == member.epoch or (told.epoch == member.previous and told.owned <= held(member.assigned))
+            consumer.epoch == member.epoch
+            or (consumer.epoch == member.previous and consumer.owned <= held(member.assigned))
         )
     return False
 
 
-def belongs(system: MixedSystem, memory: Memory, number: int, lane: Lane) -> bool:
+def is_in_group(system: MixedSystem, memory: Memory, number: int, endpoint: Endpoint) -> bool:
     """Return whether it is a client of the consumer group that has not been fenced. For a classic client its generation
     decides, and while it joins, whether it is let in (X-JOIN-12)."""
-    process, client = lane.process, lane.classic
+    process, client = endpoint.process, endpoint.classic
     member = present(memory.group).get(process.member_id)
     if member is None or not process.runs:
         return False
@@ -82,15 +83,15 @@ def belongs(system: MixedSystem, memory: Memory, number: int, lane: Lane) -> boo
         return True
     if member.classic is None:
         return False
-    joins = client.state == "joining" and (system.would_join(memory, number, client) or _was_let_in(lane, member))
+    joins = client.state == "joining" and (system.may_join(memory, number, client) or _was_admitted(endpoint, member))
     return client.generation == member.epoch or joins
 
 
-def _was_let_in(lane: Lane, member: Member) -> bool:
+def _was_admitted(endpoint: Endpoint, member: Member) -> bool:
     """Return whether the answer to its JoinGroup is in flight, and its SyncGroup would not be refused."""
     return any(
         isinstance(reply, JoinReply) and reply.error == "NONE" and reply.generation == member.epoch
-        for reply in lane.replies
+        for reply in endpoint.replies
     )
 
 
@@ -122,12 +123,14 @@ def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
 def no_partition_is_reassigned_before_it_is_released(system: MixedSystem) -> Iterable[Part]:
     """A partition assigned to one member is owned by no other client that was not fenced (INV-KIP-09)."""
 
-    for number, lane in enumerate(system.lanes):
+    for number, endpoint in enumerate(system.endpoints):
 
-        def holds(memory: Memory, lane: Lane, number: int = number) -> bool:
-            return _is_given_nobody_else(memory.group, lane.process) or not belongs(system, memory, number, lane)
+        def holds(memory: Memory, endpoint: Endpoint, number: int = number) -> bool:
+            return _is_assigned_to_no_other(memory.group, endpoint.process) or not is_in_group(
+                system, memory, number, endpoint
+            )
 
-        yield Invariant("NoPartitionIsReassignedBeforeItIsReleased", (GROUP, lane), holds)
+        yield Invariant("NoPartitionIsReassignedBeforeItIsReleased", (GROUP, endpoint), holds)
 
 
 def no_partition_is_taken_from_a_present_member(system: MixedSystem) -> Iterable[Part]:
@@ -135,13 +138,13 @@ def no_partition_is_taken_from_a_present_member(system: MixedSystem) -> Iterable
 
     def holds(group: AnyGroup, process: Process) -> bool:
         is_there = process.runs and process.member_id in present(group)
-        return not is_there or _is_given_nobody_else(group, process)
+        return not is_there or _is_assigned_to_no_other(group, process)
 
     for view in system.processes:
         yield Invariant("NoPartitionIsTakenFromAPresentMember", (system.group, view), holds)
 
 
-def _is_given_nobody_else(group: AnyGroup, process: Process) -> bool:
+def _is_assigned_to_no_other(group: AnyGroup, process: Process) -> bool:
     return all(
         name == process.member_id or not process.owned & held(member.assigned)
         for name, member in present(group).items()
@@ -151,12 +154,12 @@ def _is_given_nobody_else(group: AnyGroup, process: Process) -> bool:
 def _can_commit(system: MixedSystem, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
     """Return whether the client would commit now (K-OFF-02), and the model's coordinator would accept it for the
     partition."""
-    return system.sends_commits(process) and system.commit_is_taken(group, number, process, partition)
+    return system.sends_commits(process) and system.commit_is_accepted(group, number, process, partition)
 
 
 def no_partition_has_two_committers(system: MixedSystem) -> Iterable[Part]:
     """Whatever clients believe (NOT-01), the coordinator accepts commits of at most one of them."""
-    for c, d in combinations(range(len(system.lanes)), 2):
+    for c, d in combinations(range(len(system.endpoints)), 2):
 
         def holds(group: AnyGroup, one: Process, two: Process, c: int = c, d: int = d) -> bool:
             return not any(
@@ -200,7 +203,7 @@ def every_holder_may_commit(system: MixedSystem) -> Iterable[Part]:
         def holds(group: AnyGroup, process: Process, number: int = number) -> bool:
             if not (in_step(group, process) and system.sends_commits(process)):
                 return True
-            return all(system.commit_is_taken(group, number, process, partition) for partition in process.owned)
+            return all(system.commit_is_accepted(group, number, process, partition) for partition in process.owned)
 
         yield Invariant("EveryHolderMayCommit", (system.group, view), holds)
 
@@ -208,7 +211,7 @@ def every_holder_may_commit(system: MixedSystem) -> Iterable[Part]:
 # ---- epochs, refusals, waits, timers ------------------------------------------------------------------------------
 
 
-def _epochs_in_order(group: AnyGroup) -> bool:
+def _epochs_are_ordered(group: AnyGroup) -> bool:
     if isinstance(group, Group):
         return True
     return group.assignment_epoch <= group.epoch and all(m.epoch <= group.assignment_epoch for m in group.members)
@@ -217,19 +220,19 @@ def _epochs_in_order(group: AnyGroup) -> bool:
 def no_heartbeat_fails_internally(system: MixedSystem) -> Iterable[Part]:
     """A client that comes during the group's first rebalance is asked to wait (X-UP-07 fixed)."""
 
-    def holds(lane: Lane) -> bool:
-        return all(reply.error != "UNKNOWN_SERVER_ERROR" for reply in lane.replies)
+    def holds(endpoint: Endpoint) -> bool:
+        return all(reply.error != "UNKNOWN_SERVER_ERROR" for reply in endpoint.replies)
 
-    return (Invariant("NoHeartbeatFailsInternally", (lane,), holds) for lane in system.lanes)
+    return (Invariant("NoHeartbeatFailsInternally", (endpoint,), holds) for endpoint in system.endpoints)
 
 
 def every_waiting_client_expects_an_answer(system: MixedSystem) -> Iterable[Part]:
     """LIV-01 as a safety property, for networks that neither lose nor duplicate."""
 
-    def holds(is_parked: bool, lane: Lane) -> bool:
-        return not clients.waits(lane) or clients.expecting(lane, is_parked)
+    def holds(is_parked: bool, endpoint: Endpoint) -> bool:
+        return not clients.waits(endpoint) or clients.expects_answer(endpoint, is_parked)
 
-    for views in zip(system.parked, system.lanes, strict=True):
+    for views in zip(system.parked, system.endpoints, strict=True):
         yield Invariant("EveryWaitingClientExpectsAnAnswer", views, holds)
 
 
@@ -238,7 +241,7 @@ def ids(memory: Memory, kind: TimerKind) -> set[str]:
     return {name for each, name in memory.timers if each is kind}
 
 
-def _every_session_has_its_timer(memory: Memory) -> bool:
+def _every_member_has_a_session_timer(memory: Memory) -> bool:
     return ids(memory, TimerKind.CONSUMER_SESSION) == {*present(memory.group)}
 
 
@@ -249,14 +252,14 @@ def only_members_asked_to_rejoin_have_a_join_timer(system: MixedSystem) -> Itera
     def holds(memory: Memory) -> bool:
         known = present(memory.group)
         return all(
-            name in known and system.coordinator.tells_to_rejoin(memory, name, known[name].epoch)
+            name in known and system.coordinator.asks_to_rejoin(memory, name, known[name].epoch)
             for name in ids(memory, TimerKind.CONSUMER_JOIN)
         )
 
     yield Invariant("OnlyMembersAskedToRejoinHaveAJoinTimer", (GROUP,), holds)
 
 
-def _only_who_is_to_sync(memory: Memory) -> bool:
+def _only_classic_members_have_a_sync_timer(memory: Memory) -> bool:
     speaks = {name for name, member in present(memory.group).items() if member.classic is not None}
     return ids(memory, TimerKind.CONSUMER_SYNC) <= speaks
 
@@ -264,7 +267,7 @@ def _only_who_is_to_sync(memory: Memory) -> bool:
 # ---- liveness ------------------------------------------------------------------------------------------------------
 
 
-def settled(group: AnyGroup, process: Process) -> bool:
+def has_converged(group: AnyGroup, process: Process) -> bool:
     """Return whether the client is at rest with everything that it is to have."""
     if process.runs_classic:
         client = process.classic
@@ -306,35 +309,37 @@ def the_group_converges(system: MixedSystem) -> Iterable[Part]:
         done = not isinstance(group, ConsumerGroup) or group.assignment_epoch == group.epoch
         of_one = not converts or is_consumer == any(process.runs_consumer for process in running)
         owned = frozenset[str]().union(*(process.owned for process in running))
-        return all(settled(group, process) for process in running) and (
+        return all(has_converged(group, process) for process in running) and (
             not running or (done and of_one and owned == partitions)
         )
 
-    def reached(memory: Memory, ids_used: int, *lanes: Lane) -> bool:
-        return content(memory.group, *(lane.process for lane in lanes)) or cut_off(system, memory, ids_used, lanes)
+    def reached(memory: Memory, ids_used: int, *endpoints: Endpoint) -> bool:
+        return content(memory.group, *(endpoint.process for endpoint in endpoints)) or ids_are_exhausted(
+            system, memory, ids_used, endpoints
+        )
 
-    yield Settles("TheGroupConverges", (GROUP, system.ids_used, *system.lanes), reached)
+    yield Settles("TheGroupConverges", (GROUP, system.ids_used, *system.endpoints), reached)
 
 
-def cut_off(system: MixedSystem, memory: Memory, ids_used: int, lanes: Sequence[Lane]) -> bool:
+def ids_are_exhausted(system: MixedSystem, memory: Memory, ids_used: int, endpoints: Sequence[Endpoint]) -> bool:
     """Return whether the bound on ids cuts off the rest of this run."""
     return ids_used == len(system.config.member_ids) and any(
         isinstance(request, JoinRequest) and needs_id(system.config, memory, request)
-        for lane in lanes
-        for request in lane.requests
+        for endpoint in endpoints
+        for request in endpoint.requests
     )
 
 
 def every_wait_ends(system: MixedSystem) -> Iterable[Part]:
-    for number in range(len(system.lanes)):
+    for number in range(len(system.endpoints)):
 
-        def waiting(memory: Memory, ids_used: int, *lanes: Lane, number: int = number) -> bool:
-            return clients.waits(lanes[number])
+        def waiting(memory: Memory, ids_used: int, *endpoints: Endpoint, number: int = number) -> bool:
+            return clients.waits(endpoints[number])
 
-        def over(memory: Memory, ids_used: int, *lanes: Lane, number: int = number) -> bool:
-            return not clients.waits(lanes[number]) or cut_off(system, memory, ids_used, lanes)
+        def over(memory: Memory, ids_used: int, *endpoints: Endpoint, number: int = number) -> bool:
+            return not clients.waits(endpoints[number]) or ids_are_exhausted(system, memory, ids_used, endpoints)
 
-        yield LeadsTo("EveryWaitEnds", (GROUP, system.ids_used, *system.lanes), waiting, over)
+        yield LeadsTo("EveryWaitEnds", (GROUP, system.ids_used, *system.endpoints), waiting, over)
 
 
 CATALOGUE: Final[dict[str, Property]] = {
@@ -347,14 +352,16 @@ CATALOGUE: Final[dict[str, Property]] = {
     "OnlyHoldersCommit": only_holders_commit,
     "EveryHolderMayCommit": every_holder_may_commit,
     # A member's epoch is at most the assignment epoch, which is at most the group epoch (INV-KIP-03).
-    "EpochsAreOrdered": _of_group("EpochsAreOrdered", _epochs_in_order),
+    "EpochsAreOrdered": _of_group("EpochsAreOrdered", _epochs_are_ordered),
     "NoHeartbeatFailsInternally": no_heartbeat_fails_internally,
     "EveryWaitingClientExpectsAnAnswer": every_waiting_client_expects_an_answer,
     # Every member has its session timer, and no other id has one (M-TMR-01, X-TMR-01).
-    "EveryMemberHasASessionTimer": _of_memory("EveryMemberHasASessionTimer", _every_session_has_its_timer),
+    "EveryMemberHasASessionTimer": _of_memory("EveryMemberHasASessionTimer", _every_member_has_a_session_timer),
     "OnlyMembersAskedToRejoinHaveAJoinTimer": only_members_asked_to_rejoin_have_a_join_timer,
     # Only classic members have sync timers (X-TMR-03).
-    "OnlyClassicMembersHaveASyncTimer": _of_memory("OnlyClassicMembersHaveASyncTimer", _only_who_is_to_sync),
+    "OnlyClassicMembersHaveASyncTimer": _of_memory(
+        "OnlyClassicMembersHaveASyncTimer", _only_classic_members_have_a_sync_timer
+    ),
     "TheGroupConverges": the_group_converges,
     "EveryWaitEnds": every_wait_ends,
 }

@@ -6,12 +6,12 @@ from typing import NamedTuple, TypeAlias
 
 from ..consumer.state import Beat
 from ..consumer.state import Client as ConsumerClient
-from ..consumer.state import Reply as BeatReply
+from ..consumer.state import Reply as ConsumerReply
 from ..values import Client as ClassicClient
 from ..values import JoinReply, JoinRequest, LeaveRequest, Partitions, SyncReply, SyncRequest
 
 Request: TypeAlias = JoinRequest | SyncRequest | LeaveRequest | Beat
-Reply: TypeAlias = JoinReply | SyncReply | BeatReply
+Reply: TypeAlias = JoinReply | SyncReply | ConsumerReply
 
 
 class Process(NamedTuple):
@@ -42,7 +42,7 @@ class Process(NamedTuple):
         return self.classic.owned | self.consumer.owned
 
 
-class Lane(NamedTuple):
+class Endpoint(NamedTuple):
     """A client's two halves, with its messages in flight."""
 
     classic: ClassicClient = ClassicClient()

@@ -9,12 +9,12 @@ from ...classic.state import Group
 from ...consumer.state import ConsumerGroup
 from ...explore.interface import Label, StepInvariant
 from ...machines import STABLE
-from ..consumer.state import Reply as BeatReply
+from ..consumer.state import Reply as ConsumerReply
 from ..gather import Part
 from ..values import JoinReply, Partitions, SyncReply, SyncRequest, decode_metadata, decode_partitions
 from .closed import GROUP, MixedSystem
-from .properties import AnyGroup, Property, aimed_at, held, holding, present
-from .state import Lane
+from .properties import AnyGroup, Property, held, holding, present, target_partitions
+from .state import Endpoint
 
 #: A promise about a conversion: the system, the group before it and after it.
 Conversion = Callable[[MixedSystem, Any, Any], bool]
@@ -107,7 +107,7 @@ def no_stable_downgrade_owes_partitions(system: MixedSystem) -> Iterable[Part]:
             return True
         known = {member.member_id for member in new.members}
         in_time = client.member_id in known and client.generation == new.generation
-        return not in_time or client.owned == aimed_at(old.target_of(client.member_id))
+        return not in_time or client.owned == target_partitions(old.target_of(client.member_id))
 
     for view in system.processes:
         yield StepInvariant("NoStableDowngradeOwesPartitions", (system.group, view), holds)
@@ -116,7 +116,7 @@ def no_stable_downgrade_owes_partitions(system: MixedSystem) -> Iterable[Part]:
 # ---- answers -------------------------------------------------------------------------------------------------------
 
 
-def _new(before: Lane, after: Lane) -> frozenset[Any]:
+def _new(before: Endpoint, after: Endpoint) -> frozenset[Any]:
     return after.replies - before.replies
 
 
@@ -124,15 +124,15 @@ def every_sync_returns_the_current_assignment(system: MixedSystem) -> Iterable[P
     """SyncGroup returns to a classic member what it holds (X-SYNC-06)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-        group, lane = before
-        told = [each for each in _new(lane, after[1]) if isinstance(each, SyncReply) and each.error == "NONE"]
-        member = present(group).get(lane.classic.member_id)
+        group, endpoint = before
+        sent = [each for each in _new(endpoint, after[1]) if isinstance(each, SyncReply) and each.error == "NONE"]
+        member = present(group).get(endpoint.classic.member_id)
         return isinstance(group, Group) or all(
-            member is not None and reply.assignment == held(member.assigned) for reply in told
+            member is not None and reply.assignment == held(member.assigned) for reply in sent
         )
 
-    for lane in system.lanes:
-        yield StepInvariant("EverySyncReturnsTheCurrentAssignment", (system.group, lane), holds)
+    for endpoint in system.endpoints:
+        yield StepInvariant("EverySyncReturnsTheCurrentAssignment", (system.group, endpoint), holds)
 
 
 def every_join_answer_has_the_current_generation(system: MixedSystem) -> Iterable[Part]:
@@ -145,23 +145,23 @@ def every_join_answer_has_the_current_generation(system: MixedSystem) -> Iterabl
         return member is not None and reply.generation == member.epoch
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-        told = [each for each in _new(before[1], after[1]) if isinstance(each, JoinReply) and each.error == "NONE"]
-        return all(fits(after[0], reply) for reply in told)
+        sent = [each for each in _new(before[1], after[1]) if isinstance(each, JoinReply) and each.error == "NONE"]
+        return all(fits(after[0], reply) for reply in sent)
 
-    for lane in system.lanes:
-        yield StepInvariant("EveryJoinAnswerHasTheCurrentGeneration", (system.group, lane), holds)
+    for endpoint in system.endpoints:
+        yield StepInvariant("EveryJoinAnswerHasTheCurrentGeneration", (system.group, endpoint), holds)
 
 
 def no_rejected_join_affects_other_clients(system: MixedSystem) -> Iterable[Part]:
     """A refused join affects no other client (X-UP-03 fixed)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-        new = [reply for lanes in zip(before[1:], after[1:], strict=True) for reply in _new(*lanes)]
-        refused = any(isinstance(reply, BeatReply) and reply.error != "NONE" for reply in new)
+        new = [reply for endpoints in zip(before[1:], after[1:], strict=True) for reply in _new(*endpoints)]
+        refused = any(isinstance(reply, ConsumerReply) and reply.error != "NONE" for reply in new)
         return not refused or (len(new) == 1 and before[0] == after[0])
 
-    beats = frozenset({"CoordinatorHandlesHeartbeat"})
-    yield StepInvariant("NoRejectedJoinAffectsOtherClients", (GROUP, *system.lanes), holds, beats)
+    handles_heartbeat = frozenset({"CoordinatorHandlesHeartbeat"})
+    yield StepInvariant("NoRejectedJoinAffectsOtherClients", (GROUP, *system.endpoints), holds, handles_heartbeat)
 
 
 def is_stale(group: ConsumerGroup, request: SyncRequest) -> bool:
@@ -174,15 +174,15 @@ def a_stale_sync_changes_nothing(system: MixedSystem) -> Iterable[Part]:
     """A stale SyncGroup changes nothing and is refused (X-SYNC-01…03, INV-KIP-17)."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-        (memory, lane), (memory2, lane2) = before, after
+        (memory, endpoint), (memory2, lane2) = before, after
         group = memory.group
-        gone = [each for each in lane.requests - lane2.requests if isinstance(each, SyncRequest)]
+        gone = [each for each in endpoint.requests - lane2.requests if isinstance(each, SyncRequest)]
         if not isinstance(group, ConsumerGroup) or not group.members or not any(is_stale(group, each) for each in gone):
             return True
-        return memory == memory2 and all(reply.error != "NONE" for reply in _new(lane, lane2))
+        return memory == memory2 and all(reply.error != "NONE" for reply in _new(endpoint, lane2))
 
-    for lane in system.lanes:
-        yield StepInvariant("AStaleSyncChangesNothing", (GROUP, lane), holds)
+    for endpoint in system.endpoints:
+        yield StepInvariant("AStaleSyncChangesNothing", (GROUP, endpoint), holds)
 
 
 STEPS: Final[dict[str, Property]] = {

@@ -10,10 +10,10 @@ from ...offsets.state import Offsets
 from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
 from ..variables import Makers, each_client, graph_over, under_way, values_in
-from .closed import DECISION, FAULTS, LOG, PROMISED, OffsetsSystem
+from .closed import ACKNOWLEDGED, DECISION, FAULTS, LOG, OffsetsSystem
 from .config import OffsetsConfig
 from .kept import Entry, entries
-from .state import Batch, Lane, Log, Reply, Request
+from .state import Batch, Endpoint, Log, Reply, Request
 
 VARIABLES: Final = (
     "epoch",
@@ -80,11 +80,11 @@ class _Values:
     def open(self, log: Log) -> TlaValue:
         return tuple(self.batch(batch) for batch in log.open)
 
-    def lease(self, lane: Lane) -> TlaValue:
-        return record(epoch=lane.lease.epoch, resources=lane.lease.resources)
+    def lease(self, endpoint: Endpoint) -> TlaValue:
+        return record(epoch=endpoint.lease.epoch, resources=endpoint.lease.resources)
 
-    def member(self, lane: Lane) -> TlaValue:
-        member = lane.member
+    def member(self, endpoint: Endpoint) -> TlaValue:
+        member = endpoint.member
         unknown = self.config.max_offset + 1
         return record(
             position=self.by_part(unknown if at is None else at for at in member.positions),
@@ -93,8 +93,8 @@ class _Values:
             begun=member.begun,
         )
 
-    def txn(self, lane: Lane) -> TlaValue:
-        producer = lane.producer
+    def txn(self, endpoint: Endpoint) -> TlaValue:
+        producer = endpoint.producer
         return record(
             number=producer.number,
             state=producer.state,
@@ -104,18 +104,18 @@ class _Values:
 
 
 def _makers(system: OffsetsSystem) -> Makers:
-    values, lanes, holders = _Values(system.config), tuple(system.lanes), system.config.holders
+    values, endpoints, holders = _Values(system.config), tuple(system.endpoints), system.config.holders
     return {
         "epoch": ((DECISION,), lambda decision: decision.epoch),
         "grant": ((DECISION,), lambda decision: function(zip(holders, decision.grant, strict=True))),
-        "lease": (lanes, each_client(holders, values.lease)),
+        "lease": (endpoints, each_client(holders, values.lease)),
         "log": ((LOG,), lambda log: values.store(log.stable)),
         "unreplicated": ((LOG,), values.open),
-        "member": (lanes, each_client(holders, values.member)),
-        "txn": (lanes, each_client(holders, values.txn)),
-        "requests": (lanes, under_way(holders, "requests", values.request)),
-        "replies": (lanes, under_way(holders, "replies", values.reply)),
-        "acknowledged": ((PROMISED,), values.by_part),
+        "member": (endpoints, each_client(holders, values.member)),
+        "txn": (endpoints, each_client(holders, values.txn)),
+        "requests": (endpoints, under_way(holders, "requests", values.request)),
+        "replies": (endpoints, under_way(holders, "replies", values.reply)),
+        "acknowledged": ((ACKNOWLEDGED,), values.by_part),
         "faultsLeft": ((FAULTS,), lambda faults: faults),
     }
 

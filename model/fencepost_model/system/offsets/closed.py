@@ -1,5 +1,5 @@
 """The closed system of offsets as the explorer sees it: components for the group's decision, the log, the promised
-offsets and the faults left, then one lane per holder."""
+offsets and the faults left, then one endpoint per holder."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from . import rules
 from .config import OffsetsConfig
 from .kept import MISSING, Entry
 from .machine import Machine
-from .state import Batch, Decision, Lane, Lease, Log, Producer, Reply, Request
+from .state import Batch, Decision, Endpoint, Lease, Log, Producer, Reply, Request
 
-DECISION, LOG, PROMISED, FAULTS, FIRST_LANE = 0, 1, 2, 3, 4
-Promised: TypeAlias = tuple[int, ...]  #: by partition the highest offset that was acknowledged as committed, 0: none
+DECISION, LOG, ACKNOWLEDGED, FAULTS, FIRST_ENDPOINT = 0, 1, 2, 3, 4
+Acknowledged: TypeAlias = tuple[
+    int, ...
+]  #: by partition the highest offset that was acknowledged as committed, 0: none
 UNSTABLE: Final = "UNSTABLE_OFFSET_COMMIT"
 
 
 class Handled(NamedTuple):
-    """A request that has arrived: its holder, and the holder's lane without it."""
+    """A request that has arrived: its holder, and the holder's endpoint without it."""
 
     number: int
     request: Request
-    left: Lane
+    left: Endpoint
 
 
 class OffsetsSystem:
@@ -38,16 +40,16 @@ class OffsetsSystem:
         self.properties = properties or Properties()
         self.symmetry: Sequence[Permutation] = ()
         self.views: Sequence[View] = ()
-        self.components: Sequence[str] = ("decision", "log", "promised", "faults", *config.holders)
+        self.components: Sequence[str] = ("decision", "log", "acknowledged", "faults", *config.holders)
         self.numbers = range(len(config.holders))
-        self.lanes = range(FIRST_LANE, FIRST_LANE + len(config.holders))
+        self.endpoints = range(FIRST_ENDPOINT, FIRST_ENDPOINT + len(config.holders))
         self.parts = range(len(config.parts))
 
     def initial(self) -> Iterable[State]:
         zeros = (0,) * len(self.config.parts)
-        lane = Lane(Lease(), members.fresh(self.config), Producer(0, "none", zeros))
+        endpoint = Endpoint(Lease(), members.new_member(self.config), Producer(0, "none", zeros))
         nobody = Decision(0, (frozenset(),) * len(self.config.holders))
-        yield nobody, Log(Offsets()), zeros, self.config.faults, *(lane for _ in self.numbers)
+        yield nobody, Log(Offsets()), zeros, self.config.faults, *(endpoint for _ in self.numbers)
 
     def update(self, component: int, value: Any, token: Any) -> NoReturn:
         raise ValueError(f"the closed system of offsets has no updates (component {component}, {token!r} to {value!r})")
@@ -56,168 +58,172 @@ class OffsetsSystem:
 
     @cached_property
     def actions(self) -> Sequence[Action]:
-        found = [Action("AppendSucceeds", (LOG, PROMISED, *self.lanes), self._append_succeeds)]
+        found = [Action("AppendSucceeds", (LOG, ACKNOWLEDGED, *self.endpoints), self._append_succeeds)]
         allowed = self.config.allowed
         if "GroupDecides" in allowed:
-            found.append(Action("GroupDecides", (DECISION,), self._decides))
+            found.append(Action("GroupDecides", (DECISION,), self._decide))
         if "CoordinatorFailsOver" in allowed:
-            found.append(Action("CoordinatorFailsOver", (FAULTS, LOG, PROMISED, *self.lanes), self._fails_over))
+            found.append(Action("CoordinatorFailsOver", (FAULTS, LOG, ACKNOWLEDGED, *self.endpoints), self._fail_over))
         for part in self.parts:
             for name in ("OffsetIsDeleted", "OffsetExpires"):
                 if name in allowed:
-                    found.append(Action(name, (DECISION, LOG), partial(self._forgets, name, part)))
+                    found.append(Action(name, (DECISION, LOG), partial(self._remove_offset, name, part)))
         for number in self.numbers:
             found += self._of_holder(number)
         return tuple(found)
 
     def _of_holder(self, number: int) -> Iterator[Action]:
-        config, lane = self.config, self.lanes[number]
+        config, endpoint = self.config, self.endpoints[number]
         name = config.holders[number]
 
-        def alone(action: str, step: Callable[..., Lane | None], *more: int) -> Action:
-            """Make an action of one lane, which may read more."""
+        def alone(action: str, step: Callable[..., Endpoint | None], *more: int) -> Action:
+            """Make an action of one endpoint, which may read more."""
 
-            def outcomes(before: Lane, *seen: Any) -> Iterator[Outcome]:
+            def outcomes(before: Endpoint, *seen: Any) -> Iterator[Outcome]:
                 after = step(before, *seen)
                 if after is not None:
-                    yield Outcome((action, name), ((lane, after),))
+                    yield Outcome((action, name), ((endpoint, after),))
 
-            return Action(action, (lane, *more), outcomes)
+            return Action(action, (endpoint, *more), outcomes)
 
-        def of_part(action: str, step: Callable[[OffsetsConfig, Lane, int], Lane | None], part: int) -> Action:
-            def outcomes(before: Lane) -> Iterator[Outcome]:
+        def of_part(action: str, step: Callable[[OffsetsConfig, Endpoint, int], Endpoint | None], part: int) -> Action:
+            def outcomes(before: Endpoint) -> Iterator[Outcome]:
                 after = step(config, before, part)
                 if after is not None:
-                    yield Outcome((action, name, config.parts[part]), ((lane, after),))
+                    yield Outcome((action, name, config.parts[part]), ((endpoint, after),))
 
-            return Action(action, (lane,), outcomes)
+            return Action(action, (endpoint,), outcomes)
 
         yield alone(
-            "MemberLearnsDecision", lambda before, decision: members.learns(config, number, before, decision), DECISION
+            "MemberLearnsDecision",
+            lambda before, decision: members.learn_decision(config, number, before, decision),
+            DECISION,
         )
-        yield alone("MemberAbortsTransaction", partial(members.aborts, config))
+        yield alone("MemberAbortsTransaction", partial(members.abort, config))
         yield alone("TransactionIsAbandoned", _abandoned)
-        yield Action("MemberCommitsTransaction", (lane, PROMISED), partial(self._ends, number))
-        yield Action("MemberReceivesReply", (lane, DECISION), partial(self._answered, number))
+        yield Action("MemberCommitsTransaction", (endpoint, ACKNOWLEDGED), partial(self._commit_transaction, number))
+        yield Action("MemberReceivesReply", (endpoint, DECISION), partial(self._receive_reply, number))
         for part in self.parts:
-            yield of_part("MemberFetches", members.fetches, part)
-            yield of_part("MemberProcesses", members.processed, part)
+            yield of_part("MemberFetches", members.fetch, part)
+            yield of_part("MemberProcesses", members.process, part)
             if name in config.plain_committers:
-                yield of_part("MemberCommits", members.commits, part)
+                yield of_part("MemberCommits", members.commit, part)
             if name in config.transactional_committers:
-                yield of_part("MemberCommitsInTransaction", members.commits_in_transaction, part)
-        reads = (lane, DECISION, LOG, PROMISED)
-        yield Action("CoordinatorHandlesCommit", reads, partial(self._gets_commit, number))
-        yield Action("CoordinatorHandlesTxnCommit", reads, partial(self._gets_txn_commit, number))
-        yield Action("CoordinatorHandlesFetch", (lane, DECISION, LOG), partial(self._gets_fetch, number))
-        yield Action("MarkerIsWritten", (lane, LOG, FAULTS), partial(self._marker, number))
+                yield of_part("MemberCommitsInTransaction", members.commit_in_transaction, part)
+        reads = (endpoint, DECISION, LOG, ACKNOWLEDGED)
+        yield Action("CoordinatorHandlesCommit", reads, partial(self._handle_commit, number))
+        yield Action("CoordinatorHandlesTxnCommit", reads, partial(self._handle_txn_commit, number))
+        yield Action("CoordinatorHandlesFetch", (endpoint, DECISION, LOG), partial(self._handle_fetch, number))
+        yield Action("MarkerIsWritten", (endpoint, LOG, FAULTS), partial(self._marker, number))
         if "TransactionTimesOut" in config.allowed:
             yield alone("TransactionTimesOut", _timed_out)
         for action in ("MemberGivesUp", "MemberRestarts"):
             if action in config.allowed:
-                yield Action(action, (FAULTS, lane, LOG), partial(self._stops, action, number))
+                yield Action(action, (FAULTS, endpoint, LOG), partial(self._stop, action, number))
 
     def _label(self, action: str, number: int, *more: str) -> Label:
         return (action, self.config.holders[number], *more)
 
     # ---- members ------------------------------------------------------------------------------------------------
 
-    def _ends(self, number: int, lane: Lane, promised: Promised) -> Iterator[Outcome]:
-        found = members.ends(lane)
+    def _commit_transaction(self, number: int, endpoint: Endpoint, acknowledged: Acknowledged) -> Iterator[Outcome]:
+        found = members.commit_transaction(endpoint)
         if found is not None:
             after, offsets = found
-            now = tuple(max(pair) for pair in zip(promised, offsets, strict=True))
+            now = tuple(max(pair) for pair in zip(acknowledged, offsets, strict=True))
             yield Outcome(
-                self._label("MemberCommitsTransaction", number), ((self.lanes[number], after), (PROMISED, now))
+                self._label("MemberCommitsTransaction", number), ((self.endpoints[number], after), (ACKNOWLEDGED, now))
             )
 
-    def _answered(self, number: int, lane: Lane, decision: Decision) -> Iterator[Outcome]:
-        for reply, after in members.answered(self.config, number, lane, decision):
+    def _receive_reply(self, number: int, endpoint: Endpoint, decision: Decision) -> Iterator[Outcome]:
+        for reply, after in members.answered(self.config, number, endpoint, decision):
             label = self._label("MemberReceivesReply", number, reply.api, reply.error)
-            yield Outcome(label, ((self.lanes[number], after),))
+            yield Outcome(label, ((self.endpoints[number], after),))
 
-    def _stops(self, action: str, number: int, faults: int, lane: Lane, log: Log) -> Iterator[Outcome]:
-        member, fresh = lane.member, members.fresh(self.config)
+    def _stop(self, action: str, number: int, faults: int, endpoint: Endpoint, log: Log) -> Iterator[Outcome]:
+        member, fresh = endpoint.member, members.new_member(self.config)
         gives_up = action == "MemberGivesUp"
         if not faults or (not member.waiting if gives_up else member == fresh):
             return
         begun = member._replace(waiting=False, begun="failed" if member.begun == "open" else member.begun)
-        quiet, left = members.unheard(lane._replace(member=begun if gives_up else fresh), number, log)
-        yield Outcome(self._label(action, number), ((FAULTS, faults - 1), (self.lanes[number], quiet), (LOG, left)))
+        quiet, left = members.stop_listening(endpoint._replace(member=begun if gives_up else fresh), number, log)
+        yield Outcome(self._label(action, number), ((FAULTS, faults - 1), (self.endpoints[number], quiet), (LOG, left)))
 
     # ---- the coordinator ----------------------------------------------------------------------------------------
 
-    def _requests(self, number: int, lane: Lane, api: str) -> Iterator[tuple[Request, Lane]]:
-        """Yield the requests that may arrive, and the lane without each."""
-        for request in members.deliverable(self.config, lane, api):
-            yield request, lane._replace(requests=lane.requests - {request})
+    def _requests(self, number: int, endpoint: Endpoint, api: str) -> Iterator[tuple[Request, Endpoint]]:
+        """Yield the requests that may arrive, and the endpoint without each."""
+        for request in members.deliverable(self.config, endpoint, api):
+            yield request, endpoint._replace(requests=endpoint.requests - {request})
 
-    def _refused(self, number: int, request: Request, left: Lane, error: str) -> Outcome:
+    def _rejected(self, number: int, request: Request, left: Endpoint, error: str) -> Outcome:
         replies = frozenset({Reply(request.api, request.part, error)} if request.awaited else ())
         after = left._replace(replies=left.replies | replies)
         label = self._label(f"CoordinatorHandles{request.api}", number, error)
-        return Outcome(label, ((self.lanes[number], after),))
+        return Outcome(label, ((self.endpoints[number], after),))
 
-    def _written(self, handled: Handled, log: Log, promised: Promised, offsets: Offsets, entry: Entry) -> Outcome:
+    def _written(
+        self, handled: Handled, log: Log, acknowledged: Acknowledged, offsets: Offsets, entry: Entry
+    ) -> Outcome:
         """Write these offsets for the request; its answer waits in the batch."""
         number, request, left = handled
         answers = frozenset({(number, Reply(request.api, request.part, "NONE", entry))} if request.awaited else ())
-        early = rules.at_once(answers)
+        early = rules.sent_at_once(answers)
         batch = Batch(offsets, answers - early)
         after = left._replace(replies=left.replies | {reply for _, reply in early})
         label = self._label(f"CoordinatorHandles{request.api}", number, "NONE")
-        now = _promised(promised, early)
+        now = _acknowledged(acknowledged, early)
         return Outcome(
-            label, ((self.lanes[number], after), (LOG, log._replace(open=(*log.open, batch))), (PROMISED, now))
+            label, ((self.endpoints[number], after), (LOG, log._replace(open=(*log.open, batch))), (ACKNOWLEDGED, now))
         )
 
-    def _gets_commit(
-        self, number: int, lane: Lane, decision: Decision, log: Log, promised: Promised
+    def _handle_commit(
+        self, number: int, endpoint: Endpoint, decision: Decision, log: Log, acknowledged: Acknowledged
     ) -> Iterator[Outcome]:
-        for request, left in self._requests(number, lane, "Commit"):
+        for request, left in self._requests(number, endpoint, "Commit"):
             found = self.machine.commit(decision, number, request, log.newest)
             if isinstance(found, str):
-                yield self._refused(number, request, left, found)
+                yield self._rejected(number, request, left, found)
             else:
-                yield self._written(Handled(number, request, left), log, promised, found, Entry(request.offset))
+                yield self._written(Handled(number, request, left), log, acknowledged, found, Entry(request.offset))
 
-    def _gets_txn_commit(
-        self, number: int, lane: Lane, decision: Decision, log: Log, promised: Promised
+    def _handle_txn_commit(
+        self, number: int, endpoint: Endpoint, decision: Decision, log: Log, acknowledged: Acknowledged
     ) -> Iterator[Outcome]:
         name = self.config.holders[number]
-        for request, left in self._requests(number, lane, "TxnCommit"):
+        for request, left in self._requests(number, endpoint, "TxnCommit"):
             found = self.machine.commit(decision, number, request, log.newest)
             if isinstance(found, str):
-                yield self._refused(number, request, left, found)
-            elif not rules.is_in_transaction(request, lane.producer):
-                yield self._refused(number, request, left, "INVALID_PRODUCER_EPOCH")
+                yield self._rejected(number, request, left, found)
+            elif not rules.is_in_transaction(request, endpoint.producer):
+                yield self._rejected(number, request, left, "INVALID_PRODUCER_EPOCH")
             else:
                 entry = Entry(request.offset, name, request.number, True)
-                yield self._written(Handled(number, request, left), log, promised, found, entry)
+                yield self._written(Handled(number, request, left), log, acknowledged, found, entry)
 
-    def _gets_fetch(self, number: int, lane: Lane, decision: Decision, log: Log) -> Iterator[Outcome]:
-        for request, left in self._requests(number, lane, "Fetch"):
+    def _handle_fetch(self, number: int, endpoint: Endpoint, decision: Decision, log: Log) -> Iterator[Outcome]:
+        for request, left in self._requests(number, endpoint, "Fetch"):
             stable = self.config.require_stable
             found = self.machine.fetch(decision, number, request, log.newest if stable else log.stable)
             label = self._label("CoordinatorHandlesFetch", number, "NONE")
             if found == UNSTABLE:
                 continue  # it will be sent again, which is the same as a later fetch
             if isinstance(found, str):
-                yield self._refused(number, request, left, found)
+                yield self._rejected(number, request, left, found)
                 continue
             reply = Reply("Fetch", request.part, "NONE", found)
             if not request.awaited:
-                yield Outcome(label, ((self.lanes[number], left),))
+                yield Outcome(label, ((self.endpoints[number], left),))
             elif stable and log.open:
                 waits = log.open[-1]._replace(answers=log.open[-1].answers | {(number, reply)})
                 after = log._replace(open=(*log.open[:-1], waits))
-                yield Outcome(label, ((self.lanes[number], left), (LOG, after)))
+                yield Outcome(label, ((self.endpoints[number], left), (LOG, after)))
             else:
-                yield Outcome(label, ((self.lanes[number], left._replace(replies=left.replies | {reply})),))
+                yield Outcome(label, ((self.endpoints[number], left._replace(replies=left.replies | {reply})),))
 
-    def _marker(self, number: int, lane: Lane, log: Log, faults: int) -> Iterator[Outcome]:
+    def _marker(self, number: int, endpoint: Endpoint, log: Log, faults: int) -> Iterator[Outcome]:
         quiet = faults == self.config.faults
-        state = lane.producer.state
+        state = endpoint.producer.state
         if state not in {"committing", "aborting"} or rules.marker_is_in_flight(number, log, quiet=quiet):
             return
         batch = Batch(self.machine.ended(log.newest, number, committed=state == "committing"), ends=number)
@@ -225,16 +231,16 @@ class OffsetsSystem:
 
     # ---- the log ------------------------------------------------------------------------------------------------
 
-    def _append_succeeds(self, log: Log, promised: Promised, *lanes: Lane) -> Iterator[Outcome]:
+    def _append_succeeds(self, log: Log, acknowledged: Acknowledged, *endpoints: Endpoint) -> Iterator[Outcome]:
         if not log.open:
             return
         batch, *rest = log.open
         gone = {batch.expired, batch.deleted}
-        now = tuple(0 if part in gone else high for part, high in enumerate(_promised(promised, batch.answers)))
-        writes: list[tuple[int, Any]] = [(LOG, Log(batch.store, tuple(rest))), (PROMISED, now)]
-        for number, lane in enumerate(lanes):
+        now = tuple(0 if part in gone else high for part, high in enumerate(_acknowledged(acknowledged, batch.answers)))
+        writes: list[tuple[int, Any]] = [(LOG, Log(batch.store, tuple(rest))), (ACKNOWLEDGED, now)]
+        for number, endpoint in enumerate(endpoints):
             replies = frozenset(reply for to, reply in batch.answers if to == number)
-            producer = lane.producer
+            producer = endpoint.producer
             offsets = [*producer.offsets]
             for reply in replies:
                 if reply.api == "TxnCommit" and producer.state == "open" and reply.entry.number == producer.number:
@@ -242,13 +248,13 @@ class OffsetsSystem:
             if batch.deleted is not None:
                 offsets[batch.deleted] = 0
             state = "none" if batch.ends == number else producer.state
-            after = lane._replace(
-                producer=producer._replace(state=state, offsets=tuple(offsets)), replies=lane.replies | replies
+            after = endpoint._replace(
+                producer=producer._replace(state=state, offsets=tuple(offsets)), replies=endpoint.replies | replies
             )
-            writes.append((self.lanes[number], after))
+            writes.append((self.endpoints[number], after))
         yield Outcome(("AppendSucceeds",), tuple(writes))
 
-    def _fails_over(self, faults: int, log: Log, promised: Promised, *lanes: Lane) -> Iterator[Outcome]:
+    def _fail_over(self, faults: int, log: Log, acknowledged: Acknowledged, *endpoints: Endpoint) -> Iterator[Outcome]:
         if not faults:
             return
         for survivors in range(len(log.open) + 1):
@@ -258,33 +264,35 @@ class OffsetsSystem:
             writes: list[tuple[int, Any]] = [
                 (FAULTS, faults - 1),
                 (LOG, Log(rules.loaded(log, survivors))),
-                (PROMISED, tuple(0 if part in gone else high for part, high in enumerate(promised))),
+                (ACKNOWLEDGED, tuple(0 if part in gone else high for part, high in enumerate(acknowledged))),
             ]
-            for number, lane in enumerate(lanes):
+            for number, endpoint in enumerate(endpoints):
                 lost = frozenset(
                     reply._replace(error="NOT_COORDINATOR", entry=MISSING)
                     for batch in log.open
                     for to, reply in batch.answers
                     if to == number
                 )
-                offsets = tuple(0 if part in deleted else each for part, each in enumerate(lane.producer.offsets))
-                after = lane._replace(producer=lane.producer._replace(offsets=offsets), replies=lane.replies | lost)
-                writes.append((self.lanes[number], after))
+                offsets = tuple(0 if part in deleted else each for part, each in enumerate(endpoint.producer.offsets))
+                after = endpoint._replace(
+                    producer=endpoint.producer._replace(offsets=offsets), replies=endpoint.replies | lost
+                )
+                writes.append((self.endpoints[number], after))
             yield Outcome(("CoordinatorFailsOver", str(survivors)), tuple(writes))
 
     # ---- environment --------------------------------------------------------------------------------------------
 
-    def _decides(self, decision: Decision) -> Iterator[Outcome]:
+    def _decide(self, decision: Decision) -> Iterator[Outcome]:
         if decision.epoch < self.config.epochs:
             for grant in self.config.decisions:
                 if grant != decision.grant:
-                    told = " ".join(
+                    grants = " ".join(
                         f"{holder}:{','.join(sorted(parts)) or '-'}"
                         for holder, parts in zip(self.config.holders, grant, strict=True)
                     )
-                    yield Outcome(("GroupDecides", told), ((DECISION, Decision(decision.epoch + 1, grant)),))
+                    yield Outcome(("GroupDecides", grants), ((DECISION, Decision(decision.epoch + 1, grant)),))
 
-    def _forgets(self, action: str, part: int, decision: Decision, log: Log) -> Iterator[Outcome]:
+    def _remove_offset(self, action: str, part: int, decision: Decision, log: Log) -> Iterator[Outcome]:
         if action == "OffsetIsDeleted":
             gone = self.machine.deleted(decision, log.newest, part)
             batch = gone and Batch(gone, deleted=part)
@@ -296,20 +304,20 @@ class OffsetsSystem:
             yield Outcome((action, self.config.parts[part]), ((LOG, after),))
 
 
-def _promised(promised: Promised, answers: Iterable[tuple[int, Reply]]) -> Promised:
+def _acknowledged(acknowledged: Acknowledged, answers: Iterable[tuple[int, Reply]]) -> Acknowledged:
     """Return what is promised once these answers are out."""
-    now = [*promised]
+    now = [*acknowledged]
     for _, reply in answers:
         if reply.api == "Commit" and reply.error == "NONE":
             now[reply.part] = max(now[reply.part], reply.entry.offset)
     return tuple(now)
 
 
-def _abandoned(lane: Lane) -> Lane | None:
-    return lane._replace(producer=members.aborting(lane.producer)) if rules.is_abandoned(lane) else None
+def _abandoned(endpoint: Endpoint) -> Endpoint | None:
+    return endpoint._replace(producer=members.aborting(endpoint.producer)) if rules.is_abandoned(endpoint) else None
 
 
-def _timed_out(lane: Lane) -> Lane | None:
-    if lane.producer.state != "open" or lane.member.begun == "none":
+def _timed_out(endpoint: Endpoint) -> Endpoint | None:
+    if endpoint.producer.state != "open" or endpoint.member.begun == "none":
         return None
-    return lane._replace(producer=members.aborting(lane.producer))
+    return endpoint._replace(producer=members.aborting(endpoint.producer))

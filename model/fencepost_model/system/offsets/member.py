@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from . import rules
 from .config import OffsetsConfig
-from .state import UNKNOWN, Decision, Lane, Lease, Log, Member, Producer, Reply, Request
+from .state import UNKNOWN, Decision, Endpoint, Lease, Log, Member, Producer, Reply, Request
 
 
-def fresh(config: OffsetsConfig) -> Member:
+def new_member(config: OffsetsConfig) -> Member:
     """Return a member that knows nothing."""
     return Member((UNKNOWN,) * len(config.parts))
 
@@ -19,61 +19,61 @@ def ready(member: Member) -> bool:
     return not member.waiting and member.begun != "failed"
 
 
-def learned(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) -> Lane:
-    """Return the lane after it learned of the last decision."""
+def after_learning(config: OffsetsConfig, number: int, endpoint: Endpoint, decision: Decision) -> Endpoint:
+    """Return the endpoint after it learned of the last decision."""
     granted = decision.grant[number]
-    kept = rules.keeps(lane.lease, decision, granted)
-    member = lane.member
+    kept = rules.kept_partitions(endpoint.lease, decision, granted)
+    member = endpoint.member
     positions = tuple(at if part in kept else UNKNOWN for part, at in zip(config.parts, member.positions, strict=True))
-    lease = Lease(decision.epoch, rules.taken(lane.lease, granted))
-    return lane._replace(lease=lease, member=member._replace(positions=positions, dirty=member.dirty & kept))
+    lease = Lease(decision.epoch, rules.new_lease(endpoint.lease, granted))
+    return endpoint._replace(lease=lease, member=member._replace(positions=positions, dirty=member.dirty & kept))
 
 
-def learns(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) -> Lane | None:
-    """Return the lane after ``MemberLearnsDecision``, or None if that is not possible."""
-    member = lane.member
-    if lane.lease.epoch < decision.epoch and not member.waiting and member.begun == "none":
-        return learned(config, number, lane, decision)
+def learn_decision(config: OffsetsConfig, number: int, endpoint: Endpoint, decision: Decision) -> Endpoint | None:
+    """Return the endpoint after ``MemberLearnsDecision``, or None if that is not possible."""
+    member = endpoint.member
+    if endpoint.lease.epoch < decision.epoch and not member.waiting and member.begun == "none":
+        return after_learning(config, number, endpoint, decision)
     return None
 
 
-def sent(lane: Lane, request: Request) -> Lane:
-    """Return the lane with the request in flight."""
-    waiting = lane.member._replace(waiting=True)
-    return lane._replace(member=waiting, requests=lane.requests | {request})
+def after_sending(endpoint: Endpoint, request: Request) -> Endpoint:
+    """Return the endpoint with the request in flight."""
+    waiting = endpoint.member._replace(waiting=True)
+    return endpoint._replace(member=waiting, requests=endpoint.requests | {request})
 
 
-def processed(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
-    """Return the lane after one more record of the partition, or None if there is none or the member may not process
-    it."""
-    member, name = lane.member, config.parts[part]
+def process(config: OffsetsConfig, endpoint: Endpoint, part: int) -> Endpoint | None:
+    """Return the endpoint after one more record of the partition, or None if there is none or the member may not
+    process it."""
+    member, name = endpoint.member, config.parts[part]
     at = member.positions[part]
-    if not ready(member) or name not in lane.lease.resources or at is UNKNOWN or at == config.max_offset:
+    if not ready(member) or name not in endpoint.lease.resources or at is UNKNOWN or at == config.max_offset:
         return None
     positions = (*member.positions[:part], at + 1, *member.positions[part + 1 :])
-    return lane._replace(member=member._replace(positions=positions, dirty=member.dirty | {name}))
+    return endpoint._replace(member=member._replace(positions=positions, dirty=member.dirty | {name}))
 
 
-def fetches(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
-    """Return the lane after a fetch of the position, or None if the member does not need one."""
-    member = lane.member
-    if not ready(member) or config.parts[part] not in lane.lease.resources or member.positions[part] is not UNKNOWN:
+def fetch(config: OffsetsConfig, endpoint: Endpoint, part: int) -> Endpoint | None:
+    """Return the endpoint after a fetch of the position, or None if the member does not need one."""
+    member = endpoint.member
+    if not ready(member) or config.parts[part] not in endpoint.lease.resources or member.positions[part] is not UNKNOWN:
         return None
-    return sent(lane, Request("Fetch", True, lane.lease.epoch, part))
+    return after_sending(endpoint, Request("Fetch", True, endpoint.lease.epoch, part))
 
 
-def commits(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
-    """Return the lane after a plain commit, or None if there is nothing to commit."""
-    offset = lane.member.positions[part]
-    if not ready(lane.member) or config.parts[part] not in lane.member.dirty or offset is None:
+def commit(config: OffsetsConfig, endpoint: Endpoint, part: int) -> Endpoint | None:
+    """Return the endpoint after a plain commit, or None if there is nothing to commit."""
+    offset = endpoint.member.positions[part]
+    if not ready(endpoint.member) or config.parts[part] not in endpoint.member.dirty or offset is None:
         return None
-    return sent(lane, Request("Commit", True, lane.lease.epoch, part, offset))
+    return after_sending(endpoint, Request("Commit", True, endpoint.lease.epoch, part, offset))
 
 
-def commits_in_transaction(config: OffsetsConfig, lane: Lane, part: int) -> Lane | None:
-    """Return the lane after a commit in its transaction, which that may begin. None if there is nothing to commit, its
-    last transaction is not over, or no transaction is left."""
-    member, producer = lane.member, lane.producer
+def commit_in_transaction(config: OffsetsConfig, endpoint: Endpoint, part: int) -> Endpoint | None:
+    """Return the endpoint after a commit in its transaction, which that may begin. None if there is nothing to commit,
+    its last transaction is not over, or no transaction is left."""
+    member, producer = endpoint.member, endpoint.producer
     offset = member.positions[part]
     if not ready(member) or config.parts[part] not in member.dirty or offset is None:
         return None
@@ -81,8 +81,8 @@ def commits_in_transaction(config: OffsetsConfig, lane: Lane, part: int) -> Lane
         if producer.state != "none" or producer.number == config.transactions:
             return None
         producer = producer._replace(number=producer.number + 1, state="open")
-    began = lane._replace(member=member._replace(begun="open"), producer=producer)
-    return sent(began, Request("TxnCommit", True, lane.lease.epoch, part, offset, producer.number))
+    began = endpoint._replace(member=member._replace(begun="open"), producer=producer)
+    return after_sending(began, Request("TxnCommit", True, endpoint.lease.epoch, part, offset, producer.number))
 
 
 def aborting(producer: Producer) -> Producer:
@@ -91,30 +91,32 @@ def aborting(producer: Producer) -> Producer:
     return producer._replace(state="aborting", offsets=nothing, aborted=producer.aborted | {producer.number})
 
 
-def aborts(config: OffsetsConfig, lane: Lane) -> Lane | None:
-    """Return the lane after it aborted its transaction, or found it aborted, and lost its positions. None outside of a
-    transaction."""
-    if lane.member.begun == "none" or lane.member.waiting:
+def abort(config: OffsetsConfig, endpoint: Endpoint) -> Endpoint | None:
+    """Return the endpoint after it aborted its transaction, or found it aborted, and lost its positions. None outside
+    of a transaction."""
+    if endpoint.member.begun == "none" or endpoint.member.waiting:
         return None
-    producer = aborting(lane.producer) if lane.producer.state == "open" else lane.producer
-    return lane._replace(member=fresh(config), producer=producer)
+    producer = aborting(endpoint.producer) if endpoint.producer.state == "open" else endpoint.producer
+    return endpoint._replace(member=new_member(config), producer=producer)
 
 
-def ends(lane: Lane) -> tuple[Lane, tuple[int, ...]] | None:
-    """Return the lane after it committed its transaction, and the offsets that are then promised. None if it may not
-    commit."""
-    member, producer = lane.member, lane.producer
+def commit_transaction(endpoint: Endpoint) -> tuple[Endpoint, tuple[int, ...]] | None:
+    """Return the endpoint after it committed its transaction, and the offsets that are then promised. None if it may
+    not commit."""
+    member, producer = endpoint.member, endpoint.producer
     if member.begun != "open" or member.waiting or producer.state != "open":
         return None
     nothing = (0,) * len(producer.offsets)
     over = producer._replace(state="committing", offsets=nothing)
-    return lane._replace(member=member._replace(begun="none"), producer=over), producer.offsets
+    return endpoint._replace(member=member._replace(begun="none"), producer=over), producer.offsets
 
 
-def answered(config: OffsetsConfig, number: int, lane: Lane, decision: Decision) -> Iterator[tuple[Reply, Lane]]:
-    """Yield each answer that may arrive now, and the lane after it."""
-    for reply in sorted(lane.replies):
-        member = lane.member._replace(waiting=False)
+def answered(
+    config: OffsetsConfig, number: int, endpoint: Endpoint, decision: Decision
+) -> Iterator[tuple[Reply, Endpoint]]:
+    """Yield each answer that may arrive now, and the endpoint after it."""
+    for reply in sorted(endpoint.replies):
+        member = endpoint.member._replace(waiting=False)
         if reply.error != "NONE":
             member = member._replace(begun="failed" if member.begun == "open" else member.begun)
         elif reply.api == "Fetch":
@@ -123,24 +125,24 @@ def answered(config: OffsetsConfig, number: int, lane: Lane, decision: Decision)
             member = member._replace(positions=tuple(positions))
         else:
             member = member._replace(dirty=member.dirty - {config.parts[reply.part]})
-        after = lane._replace(member=member, replies=lane.replies - {reply})
+        after = endpoint._replace(member=member, replies=endpoint.replies - {reply})
         if reply.error == "STALE_MEMBER_EPOCH" and member.begun == "none":
-            after = learned(config, number, after, decision)
+            after = after_learning(config, number, after, decision)
         yield reply, after
 
 
-def unheard(lane: Lane, number: int, log: Log) -> tuple[Lane, Log]:
-    """Return lane and log after the member has stopped waiting: no answer reaches it any more."""
-    requests = frozenset(request._replace(awaited=False) for request in lane.requests)
+def stop_listening(endpoint: Endpoint, number: int, log: Log) -> tuple[Endpoint, Log]:
+    """Return endpoint and log after the member has stopped waiting: no answer reaches it any more."""
+    requests = frozenset(request._replace(awaited=False) for request in endpoint.requests)
     batches = tuple(
         batch._replace(answers=frozenset(each for each in batch.answers if each[0] != number)) for batch in log.open
     )
-    return lane._replace(requests=requests, replies=frozenset()), log._replace(open=batches)
+    return endpoint._replace(requests=requests, replies=frozenset()), log._replace(open=batches)
 
 
-def deliverable(config: OffsetsConfig, lane: Lane, api: str) -> Iterator[Request]:
+def deliverable(config: OffsetsConfig, endpoint: Endpoint, api: str) -> Iterator[Request]:
     """Yield the requests of that kind that may arrive now. One whose answer is awaited comes after those given up."""
-    late = any(not request.awaited for request in lane.requests)
-    for request in sorted(lane.requests):
+    late = any(not request.awaited for request in endpoint.requests)
+    for request in sorted(endpoint.requests):
         if request.api == api and (config.reorder or not request.awaited or not late):
             yield request

@@ -18,7 +18,7 @@ def _instead_of(owner: Any, name: str, replacement: Callable[..., Any]) -> Calla
     return lambda: [(owner, name, replacement)]
 
 
-def _whatever_its_epoch() -> Patches:
+def _any_request_is_current() -> Patches:
     """No epoch is checked (O-COMMIT-32, O-TXN-05, O-FETCH-05)."""
 
     def passes(*_: object) -> Checked:
@@ -54,7 +54,7 @@ def _ends(*, counts: bool, first: bool) -> Callable[[], Patches]:
     return patches
 
 
-def _expires_anyway() -> Patches:
+def _always_may_expire() -> Patches:
     """A pending offset expires too (O-EXP-11)."""
 
     def expire(group_id: str, group: Any, topics: Any, offsets: Offsets, **options: Any) -> clean.Expired:
@@ -63,25 +63,25 @@ def _expires_anyway() -> Patches:
     return [(machine, "expire", expire)]
 
 
-def _not_asked_for_again(holder: int, log: Log, *, quiet: bool) -> bool:
+def _marker_is_not_retried(holder: int, log: Log, *, quiet: bool) -> bool:
     return not quiet or any(batch.ends == holder for batch in log.open)
 
 
-def _keeps_what_it_is_granted(lease: Lease, decision: Decision, granted: frozenset[str]) -> frozenset[str]:
+def _keeps_granted_partitions(lease: Lease, decision: Decision, granted: frozenset[str]) -> frozenset[str]:
     return lease.resources & granted
 
 
-def _keeps_the_old_too(lease: Lease, granted: frozenset[str]) -> frozenset[str]:
+def _keeps_old_lease(lease: Lease, granted: frozenset[str]) -> frozenset[str]:
     return lease.resources | granted
 
 
-def _loads_open_batches_only(log: Log, survivors: int) -> Offsets:
+def _loads_only_open_batches(log: Log, survivors: int) -> Offsets:
     return log.open[survivors - 1].store if survivors else Offsets()
 
 
 #: "operator <- replacement" of the specification → the patches
 OFFSET_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
-    "IsCurrent <- AnyRequestIsCurrent": _whatever_its_epoch,
+    "IsCurrent <- AnyRequestIsCurrent": _any_request_is_current,
     "IsInTransaction <- AnyRequestIsInTransaction": _instead_of(
         rules, "is_in_transaction", lambda request, producer: True
     ),
@@ -89,11 +89,11 @@ OFFSET_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Unstable <- NeverUnstable": _instead_of(Offsets, "is_pending", lambda self, place: False),
     "AfterAbortMarker <- AbortMarkerCommits": _ends(counts=True, first=False),
     "Overtaken <- NeverOvertaken": _ends(counts=False, first=True),
-    "MayExpire <- AlwaysMayExpire": _expires_anyway,
-    "SentAtOnce <- AnsweredBeforeReplication": _instead_of(rules, "at_once", lambda answers: answers),
-    "MarkerIsInFlight <- MarkerIsNotRetried": _instead_of(rules, "marker_is_in_flight", _not_asked_for_again),
-    "KeptPartitions <- KeepsGrantedPartitions": _instead_of(rules, "keeps", _keeps_what_it_is_granted),
-    "NewLease <- KeepsOldLease": _instead_of(rules, "taken", _keeps_the_old_too),
-    "Loaded <- LoadsOnlyOpenBatches": _instead_of(rules, "loaded", _loads_open_batches_only),
-    "IsAbandoned <- NeverAbandoned": _instead_of(rules, "is_abandoned", lambda lane: False),
+    "MayExpire <- AlwaysMayExpire": _always_may_expire,
+    "SentAtOnce <- AnsweredBeforeReplication": _instead_of(rules, "sent_at_once", lambda answers: answers),
+    "MarkerIsInFlight <- MarkerIsNotRetried": _instead_of(rules, "marker_is_in_flight", _marker_is_not_retried),
+    "KeptPartitions <- KeepsGrantedPartitions": _instead_of(rules, "kept_partitions", _keeps_granted_partitions),
+    "NewLease <- KeepsOldLease": _instead_of(rules, "new_lease", _keeps_old_lease),
+    "Loaded <- LoadsOnlyOpenBatches": _instead_of(rules, "loaded", _loads_only_open_batches),
+    "IsAbandoned <- NeverAbandoned": _instead_of(rules, "is_abandoned", lambda endpoint: False),
 }

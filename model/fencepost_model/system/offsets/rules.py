@@ -4,7 +4,7 @@ to show its purpose. The guards of the group coordinator are those of the model.
 from __future__ import annotations
 
 from ...offsets.state import Offsets
-from .state import Decision, Lane, Lease, Log, Producer, Reply, Request
+from .state import Decision, Endpoint, Lease, Log, Producer, Reply, Request
 
 
 def is_in_transaction(request: Request, producer: Producer) -> bool:
@@ -12,7 +12,7 @@ def is_in_transaction(request: Request, producer: Producer) -> bool:
     return producer.state == "open" and producer.number == request.number
 
 
-def at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, Reply]]:
+def sent_at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, Reply]]:
     """Return the answers to a write that do not wait for its replication: none (F-RT-04)."""
     return frozenset()
 
@@ -23,12 +23,12 @@ def marker_is_in_flight(holder: int, log: Log, *, quiet: bool) -> bool:
     return any(batch.ends == holder for batch in log.open)
 
 
-def keeps(lease: Lease, decision: Decision, granted: frozenset[str]) -> frozenset[str]:
+def kept_partitions(lease: Lease, decision: Decision, granted: frozenset[str]) -> frozenset[str]:
     """Return the partitions whose positions a member keeps: only if it missed no decision (N-TR-06)."""
     return lease.resources & granted if lease.epoch + 1 == decision.epoch else frozenset()
 
 
-def taken(lease: Lease, granted: frozenset[str]) -> frozenset[str]:
+def new_lease(lease: Lease, granted: frozenset[str]) -> frozenset[str]:
     """Return what a member has after it learned of a decision: exactly what it is granted."""
     return granted
 
@@ -38,6 +38,6 @@ def loaded(log: Log, survivors: int) -> Offsets:
     return log.open[survivors - 1].store if survivors else log.stable
 
 
-def is_abandoned(lane: Lane) -> bool:
+def is_abandoned(endpoint: Endpoint) -> bool:
     """Return whether only the transaction coordinator can still end the producer's transaction."""
-    return lane.producer.state == "open" and lane.member.begun == "none"
+    return endpoint.producer.state == "open" and endpoint.member.begun == "none"

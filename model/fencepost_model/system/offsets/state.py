@@ -66,7 +66,7 @@ class Reply(NamedTuple):
     entry: Entry = MISSING
 
 
-class Lane(NamedTuple):
+class Endpoint(NamedTuple):
     """A member, its lease, its producer's state, and its messages in flight."""
 
     lease: Lease
