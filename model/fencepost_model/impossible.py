@@ -23,7 +23,7 @@ def impossible(
     if isinstance(event, TimerFired):
         return _timer(deadlines, event)
     if isinstance(event, TaskDone):
-        known = {task.group_id for task in state.around.tasks}
+        known = {task.group_id for task in state.consumer.tasks}
         if state.phase == ACTIVE and event.key.group_id not in known:  # one from before an unload is only late
             return "NoSuchTask", f"the task {event.key} is not running"
     if isinstance(event, AppendFailed) and state.written is None:

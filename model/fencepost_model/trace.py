@@ -23,7 +23,7 @@ from .classic.coordinator import CoordinatorModel
 from .classic.coordinator_state import CoordinatorState, Step
 from .classic.draft import InternalError
 from .classic.state import Group
-from .consumer.observe import Seen, no_matcher
+from .consumer.observe import ObservedValues, no_matcher
 from .consumer.oracle import Matcher
 from .deadlines import Deadlines, after_step
 from .impossible import impossible
@@ -124,7 +124,7 @@ class Follower:
         taken: list[Step] = []
         alternatives: list[Alternative] = []
         reason = ""
-        seen = Seen(observed.records, observed.consumer_groups, self.matcher)
+        seen = ObservedValues(observed.records, observed.consumer_groups, self.matcher)
         for state, deadlines in self.candidates:
             word, why = impossible(state, deadlines, self._ends, event)
             if observed.error in IMPOSSIBLE:

@@ -122,11 +122,11 @@ def test_first_join_as_leader() -> None:
     member = Driven()
     join = member.joining()
     assert member.state.state == "PREPARING_REBALANCE"
-    assert not member.model.beats(member.state)
+    assert not member.model.may_heartbeat(member.state)
     sync = member.syncing(join)
     _, request = member.sent(SyncGroupRequest)
     assert [row.member_id for row in request.assignments] == ["m"]
-    assert member.model.beats(member.state)  # K-ST-03
+    assert member.model.may_heartbeat(member.state)  # K-ST-03
     member.synced(sync, ALL)
     assert member.state.state == "STABLE"
     assert member.callbacks == [("assigned", ALL)]  # the first join revokes and loses nothing (K-CB-02)

@@ -76,7 +76,7 @@ class World:
             self.coordinator(Durable(1))
         elif choice < 0.2 and Timer("join") in self.state.timers and self.state.delay is not None:
             self.coordinator(Fire(Timer("join")))
-        elif choice < 0.5 and self.members[at].beats(self.states[at]):
+        elif choice < 0.5 and self.members[at].may_heartbeat(self.states[at]):
             self.member(at, HeartbeatDue())
         else:
             self.member(at, Poll())

@@ -20,16 +20,16 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3
 from fencepost.protocol.settings import Settings
 from fencepost_model.consumer import (
-    Beat,
-    Canonical,
+    CanonicalOracle,
     ConsumerGroup,
     ConsumerGroupModel,
+    ConsumerHeartbeat,
+    Environment,
     Expire,
     Image,
     Member,
     Resolve,
     Successor,
-    World,
 )
 from fencepost_model.consumer.derive import group_state
 from fencepost_model.consumer.replay import replay
@@ -59,9 +59,9 @@ class Run:
         self.now = 1_000
         self.last: Successor
 
-    def _do(self, step: Beat | Expire | Resolve) -> Successor:
-        world = World(self.now, self.image, oracle=Canonical(_matcher))
-        (self.last,) = self.model.successors(self.group, step, world)
+    def _do(self, step: ConsumerHeartbeat | Expire | Resolve) -> Successor:
+        environment = Environment(self.now, self.image, oracle=CanonicalOracle(_matcher))
+        (self.last,) = self.model.successors(self.group, step, environment)
         self.group = self.last.group
         return self.last
 
@@ -83,7 +83,7 @@ class Run:
             rows = ((T1, first), (T2, second))
             fields["topic_partitions"] = tuple(TopicPartitions(t, tuple(map(int, p))) for t, p in rows if p)
         body = ConsumerGroupHeartbeatRequest("g", member_id=member_id, member_epoch=epoch, **fields)  # type: ignore[arg-type]
-        reply = self._do(Beat(body, 1, "client", "/host")).reply
+        reply = self._do(ConsumerHeartbeat(body, 1, "client", "/host")).reply
         assert reply is not None
         return reply
 

@@ -23,18 +23,18 @@ from fencepost.protocol.events import Event, Topic
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_model.consumer import Beat, Canonical, ConsumerGroupModel, Image, World
+from fencepost_model.consumer import CanonicalOracle, ConsumerGroupModel, ConsumerHeartbeat, Environment, Image
 from fencepost_model.consumer.open import (
     OpenGroup,
     Point,
-    everything_is_owned,
-    instances_can_be_taken,
-    no_more_than_fit,
-    nothing_waits_for_nobody,
-    rest_lasts,
-    restarts_with_its_id,
-    returns_to_its_place,
-    the_elected_assigns,
+    elected_assignor_is_used,
+    empty_group_is_assigned,
+    every_partition_is_owned,
+    free_instances_can_be_used,
+    group_fits_max_size,
+    group_stays_at_rest,
+    member_can_restart,
+    static_member_can_return,
 )
 
 TOPIC = TOPICS[0]
@@ -47,8 +47,8 @@ def _matcher(regex: str) -> Callable[[str], bool] | None:
 def _system(
     profile: Profile, joins: tuple[ConsumerGroupHeartbeatRequest, ...], settings: Settings, topics: tuple[Topic, ...]
 ) -> OpenGroup:
-    world = World(100_000, Image(topics, 1), oracle=Canonical(_matcher))
-    return OpenGroup(ConsumerGroupModel(settings, profile), world, joins)
+    environment = Environment(100_000, Image(topics, 1), oracle=CanonicalOracle(_matcher))
+    return OpenGroup(ConsumerGroupModel(settings, profile), environment, joins)
 
 
 class Fault:
@@ -87,35 +87,35 @@ FAULTS = (
         "fault_stale_subscription_type",
         "stale-subscription-type",
         (join("m1"), join("m2"), join("m0", ())),
-        everything_is_owned,
+        every_partition_is_owned,
         4,
     ),
     Fault(  # LIV-15
         "fault_resolved_regex_change_no_bump",
         "unresolved-regex-without-owner",
         (join("m1", None, regex="t"), join("m2", None, regex="t"), join("m2", None, regex="z")),
-        everything_is_owned,
+        every_partition_is_owned,
         4,
     ),
     Fault(  # LIV-16, M-HB-07
         "fault_new_instance_has_no_target",
         "changed-instance-id",
         (join("m1"), join("m1", instance="i1"), join("m2")),
-        everything_is_owned,
+        every_partition_is_owned,
         3,
     ),
     Fault(  # M-STATIC-15, A-UHOM-08
         "fault_replacement_merges_members",
         "merged-members-lose-partitions",
         (join("m1"), join("m2", (), instance="i1"), join("m1", instance="i1")),
-        everything_is_owned,
+        every_partition_is_owned,
         4,
     ),
     Fault(  # M-STATIC-02
         "fault_static_rejoin_unreleased",
         "own-instance-rejected",
         (join("m1", instance="i1"), join("m2", instance="i2")),
-        restarts_with_its_id,
+        member_can_restart,
         1,
         join("m1", instance="i1"),
     ),
@@ -123,7 +123,7 @@ FAULTS = (
         "fault_relabelled_instance_stays",
         "former-instance-id-stays-taken",
         (join("m1", instance="i1"), join("m1", instance="i2")),
-        instances_can_be_taken,
+        free_instances_can_be_used,
         2,
         join("new", instance="i1"),
     ),
@@ -131,7 +131,7 @@ FAULTS = (
         "fault_tied_vote_bumps",
         "",
         (join("m1", vote="range"), join("m2", vote="uniform")),
-        rest_lasts,
+        group_stays_at_rest,
         2,
     ),
 )
@@ -145,7 +145,7 @@ CHANGES = (
         "old_full_group_refuses_statics",
         "",
         (join("m1", instance="i1"), join("m2"), join("m3", instance="i1"), join("m2", instance="i1")),
-        returns_to_its_place,
+        static_member_can_return,
         3,
         settings=replace(NOW, group_consumer_max_size=2),
     ),
@@ -153,7 +153,7 @@ CHANGES = (
         "old_vote_keeps_epoch",
         "",
         (join("m1", _BOTH), join("m1", _BOTH, vote="range"), join("m2", _BOTH)),
-        the_elected_assigns,
+        elected_assignor_is_used,
         3,
         topics=_ONE_EACH,
     ),
@@ -161,7 +161,7 @@ CHANGES = (
         "old_emptied_group_keeps_target_epoch",
         "",
         (join("m1"), join("m2")),
-        nothing_waits_for_nobody,
+        empty_group_is_assigned,
         2,
     ),
 )
@@ -173,18 +173,18 @@ def test_fault_is_found(fault: Fault) -> None:
 
     No trace is shorter, and without the fault there is none.
     """
-    trace = fault.alone().shortest(fault.holds, fault.length)
+    trace = fault.alone().shortest_counterexample(fault.holds, fault.length)
     assert trace is not None
     assert len(trace) == fault.length
     for kafka in (KAFKA_4_3, KAFKA_4_4):
-        found = fault.system(kafka).shortest(fault.holds, fault.length)
+        found = fault.system(kafka).shortest_counterexample(fault.holds, fault.length)
         assert (found is not None) is getattr(kafka, fault.switch), kafka.name
-    assert fault.system(INTENDED).shortest(fault.holds, fault.length + 1) is None
+    assert fault.system(INTENDED).shortest_counterexample(fault.holds, fault.length + 1) is None
 
 
 @pytest.mark.parametrize("profile", [KAFKA_4_4, INTENDED], ids=lambda profile: profile.name)
 @pytest.mark.parametrize(
-    "holds", [the_elected_assigns, everything_is_owned, no_more_than_fit], ids=lambda each: each.__name__
+    "holds", [elected_assignor_is_used, every_partition_is_owned, group_fits_max_size], ids=lambda each: each.__name__
 )
 def test_votes_come_and_go(holds: Callable[[OpenGroup, Point], bool], profile: Profile) -> None:
     """Members of a full group leave with their votes and return with others (V-120, V-121).
@@ -198,7 +198,7 @@ def test_votes_come_and_go(holds: Callable[[OpenGroup, Point], bool], profile: P
         join("m4", _BOTH, vote="range"),
     )
     full = replace(NOW, group_consumer_max_size=2)
-    assert _system(profile, joins, full, _ONE_EACH).shortest(holds, 5) is None
+    assert _system(profile, joins, full, _ONE_EACH).shortest_counterexample(holds, 5) is None
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.trace], ids=lambda fault: fault.trace)
@@ -208,7 +208,7 @@ def test_the_trace_is_in_the_findings(fault: Fault) -> None:
 
 def _as_events(fault: Fault) -> tuple[Event, ...]:
     """Return the shortest trace as events for the whole coordinator of a release."""
-    steps = fault.alone().shortest(fault.holds, fault.length)
+    steps = fault.alone().shortest_counterexample(fault.holds, fault.length)
     assert steps is not None
-    moves: list[Move] = [Ask(step.body) if isinstance(step, Beat) else Resolve() for step in steps]
+    moves: list[Move] = [Ask(step.body) if isinstance(step, ConsumerHeartbeat) else Resolve() for step in steps]
     return Search(NOW, KAFKA_4_3, ()).again([*moves, *map(Ask, fault.shown)]).events

@@ -18,19 +18,19 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.settings import Settings
 from fencepost_model.consumer import (
-    Beat,
-    Canonical,
+    CanonicalOracle,
     ConsumerGroup,
     ConsumerGroupModel,
+    ConsumerHeartbeat,
+    Environment,
     Expire,
     Image,
     Member,
     Resolution,
     Resolve,
-    World,
     heartbeat,
 )
-from fencepost_model.consumer.invariants import MENDED, STATES, broken
+from fencepost_model.consumer.invariants import FIXED, STATES, broken
 from fencepost_model.consumer.replay import replay
 from fencepost_model.consumer.state import REBALANCE, SESSION
 
@@ -62,9 +62,9 @@ class Intended(RuleBasedStateMachine):
         self.now = 1_000
         self.task: Resolution | None = None
 
-    def do(self, step: Beat | Expire | Resolve, choice: int = 0) -> None:
-        world = World(self.now, self.image, oracle=Canonical(_matcher), busy=self.task is not None)
-        successors = self.model.successors(self.group, step, world)
+    def do(self, step: ConsumerHeartbeat | Expire | Resolve, choice: int = 0) -> None:
+        environment = Environment(self.now, self.image, oracle=CanonicalOracle(_matcher), busy=self.task is not None)
+        successors = self.model.successors(self.group, step, environment)
         found = successors[choice % len(successors)]
         before, after = self.group, found.group
         hash(after)
@@ -78,7 +78,7 @@ class Intended(RuleBasedStateMachine):
             assert replayed._replace(refresh=after.refresh) == after  # INV-REPLAY-01
             assert broken(before, after) == []
         reply = found.reply
-        if reply is not None and isinstance(step, Beat) and after is not None:
+        if reply is not None and isinstance(step, ConsumerHeartbeat) and after is not None:
             if reply.error_code is not ErrorCode.NONE:
                 assert before is None or after._replace(refresh=before.refresh) == before  # INV-KIP-17
                 assert found.records == ()
@@ -158,7 +158,7 @@ class Intended(RuleBasedStateMachine):
         self.ask(ConsumerGroupHeartbeatRequest("g", member_id=member_id, member_epoch=epoch, instance_id=instance))
 
     def ask(self, body: ConsumerGroupHeartbeatRequest, choice: int = 0) -> None:
-        self.do(Beat(body, 1, "c", "/h"), choice)
+        self.do(ConsumerHeartbeat(body, 1, "c", "/h"), choice)
 
     @rule(member_id=IDS)
     def session_ends(self, member_id: str) -> None:
@@ -190,7 +190,7 @@ class Intended(RuleBasedStateMachine):
     def holds(self) -> None:
         assert self.group is None or len(self.group.members) <= self.room  # M-VAL-25
         if self.group is not None:
-            for rule, (switch, check) in MENDED.items():
+            for rule, (switch, check) in FIXED.items():
                 assert getattr(self.profile, switch) or check(self.group), rule
 
 
@@ -235,7 +235,7 @@ def test_a_replacement_may_leave_a_resolved_regex_behind(kind: type[Intended]) -
     state.leave("m2", -2)
     state.join("m1", "i1", (("t1",), None), None, 0)
     assert state.group is not None
-    switch, check = MENDED["INV-KIP-18"]
+    switch, check = FIXED["INV-KIP-18"]
     assert check(state.group) is not getattr(kind.profile, switch)
 
 
@@ -270,6 +270,6 @@ def test_every_promise_is_about_something() -> None:
         regexes=(ResolvedRegex("t.*", (), version=1, timestamp=1),),
     )
     assert sorted(broken(None, spoilt)) == sorted(STATES)
-    assert not any(check(spoilt) for rule, (_, check) in MENDED.items() if rule == "INV-KIP-18")
+    assert not any(check(spoilt) for rule, (_, check) in FIXED.items() if rule == "INV-KIP-18")
     later = spoilt._replace(epoch=0, members=(Member("m3", epoch=1, assigned=held),))
     assert {"INV-KIP-04", "INV-KIP-09"} <= set(broken(spoilt, later))

@@ -17,7 +17,7 @@ from graphs import (
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
-from fencepost_model.consumer import ConsumerGroupModel, World
+from fencepost_model.consumer import ConsumerGroupModel, Environment
 from fencepost_model.explore.search import explore
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry
 from fencepost_model.system.consumer.abstraction import VARIABLES, abstract, abstract_graph
@@ -131,8 +131,8 @@ def test_every_transition_carries_the_stimuli_of_the_machine() -> None:
             assert group.hard == after[GROUP].hard or label[0] == "CoordinatorFailsOver"
             continue
         seen.add(label[0])
-        world = World(NOW, translation.image(existing), oracle=TargetOracle())
-        (found,) = machine.successors(translation.group(group.hard, group.blocked), step, world)
+        environment = Environment(NOW, translation.image(existing), oracle=TargetOracle())
+        (found,) = machine.successors(translation.group(group.hard, group.blocked), step, environment)
         assert found.group is not None
         refused = label[0] in {"AppendFails", "LeaveAppendFails"}
         assert after[GROUP].hard == (group.hard if refused else translation.hard(found.group))

@@ -21,7 +21,7 @@ from fencepost.protocol.records import Record
 from fencepost_conformance.generate.generator import Generated
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.base import Observation
-from fencepost_model.consumer.observe import Seen, Watched
+from fencepost_model.consumer.observe import ObservedOracle, ObservedValues
 from fencepost_model.trace import Follower
 
 PROFILES = (INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4)
@@ -125,7 +125,7 @@ def test_a_hash_that_was_never_shown_is_not_learned() -> None:
     The value that the model put in its place is then the hash of the converted group for the rest of that step.
     """
     topics = (Topic("t", b"\x01" * 16, 1),)
-    oracle = Watched(Seen(records=()), ())
+    oracle = ObservedOracle(ObservedValues(records=()), ())
     guessed = oracle.metadata_hash("g", 0, topics)
     assert (oracle.metadata_hash("g", guessed, topics), oracle.hashes) == (guessed, ())
     assert (oracle.metadata_hash("g", 7, topics), oracle.hashes) == (7, ((topics, 7),))

@@ -105,7 +105,7 @@ def test_bounds_are_read_from_the_module() -> None:
     definitions = read_definitions(SPEC / "MCClassicGroup.tla")
     assert evaluate("FirstStatic", definitions, ["c1", "c2"]) == {"c1": "i1", "c2": ""}
     assert evaluate("TwoIds", definitions) == ("m1", "m2")
-    assert {"ReplyLost", "ClientStarts", "AppendFails"} <= evaluate("Everything", definitions)
+    assert {"ReplyLost", "ClientStarts", "AppendFails"} <= evaluate("AllFaults", definitions)
 
 
 def test_a_broken_manifest_is_named(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_classic_member_joins_syncs_and_is_asked_to_rejoin() -> None:
     run.ask(run.beat("m3", 0), ConsumerGroupHeartbeatResponse)
     told = run.ask(HeartbeatRequest("g", generation_id=generation, member_id="m2"), HeartbeatResponse)
     assert told.error_code is ErrorCode.REBALANCE_IN_PROGRESS
-    assert run.state.around.joins == {("g", "m2")}  # X-HB-04
+    assert run.state.consumer.join_timers == {("g", "m2")}  # X-HB-04
 
 
 def test_a_disabled_policy_refuses_joins_and_downgrades() -> None:

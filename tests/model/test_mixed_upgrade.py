@@ -294,7 +294,7 @@ def test_a_sync_that_is_stored_after_the_upgrade_shows_in_the_old_group() -> Non
     assert given == [assignment(("t", [0])), b""]
     scene.replicate()
     assert _listed(scene)[0][0] == "consumer"
-    assert scene.state.formers == ()
+    assert scene.state.superseded_groups == ()
 
 
 def test_a_sync_that_times_out_after_the_upgrade_arms_a_timer_by_name() -> None:
@@ -323,7 +323,7 @@ def test_an_upgrade_that_is_not_appended_gives_the_old_group_back() -> None:
     assert scene.classic.state == "CompletingRebalance"
     scene.replicate()
     assert scene.classic.state == "Stable"
-    assert scene.state.formers == ()
+    assert scene.state.superseded_groups == ()
 
 
 @pytest.mark.parametrize("names", [("t",), ("t", "u")])

@@ -31,7 +31,7 @@ from fencepost_conformance.targets.base import Observation
 from fencepost_model.classic import work as classic_work
 from fencepost_model.classic.coordinator_state import CoordinatorState, Step
 from fencepost_model.classic.load import load_offsets
-from fencepost_model.consumer.observe import Seen
+from fencepost_model.consumer.observe import ObservedValues
 from fencepost_model.offsets import checks, clean, commit, fetch, state
 from fencepost_model.offsets.promises import Broken, Promises, compacted
 from fencepost_model.offsets.state import Offsets, Place, replay
@@ -226,7 +226,7 @@ class Followed:
         follower = Follower(self.made.settings, self.made.profile, _MATCHER)
         at = follower.model.initial()
         for event, seen in zip(self.made.events, self.made.observations, strict=True):
-            shown = Seen(seen.records, seen.consumer_groups, _MATCHER)
+            shown = ObservedValues(seen.records, seen.consumer_groups, _MATCHER)
             try:
                 step: Step = follower.model.successors(at, event, fresh_id(event, seen, at), shown)[0]
             except TypeError:

@@ -29,7 +29,7 @@ from fencepost_model.system.config import ENVIRONMENT, Config
 from fencepost_model.system.consumer import properties as consumer_properties
 from fencepost_model.system.consumer.closed import COUNTERS, ConsumerSystem
 from fencepost_model.system.consumer.config import ConsumerConfig
-from fencepost_model.system.consumer.state import Beat
+from fencepost_model.system.consumer.state import Heartbeat
 from fencepost_model.system.families import FAMILIES, family_of
 from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.system.mixed import closed as mixed_closed
@@ -137,8 +137,8 @@ def test_a_mutant_of_a_property_is_refused(owner: ModuleType, name: str) -> None
 @pytest.mark.parametrize(
     ("owner", "name", "configuration"),
     [
-        (MixedSystem, "would_join", "JoinRevokes"),
-        (mixed_closed.Coordinator, "tells_to_rejoin", "KafkaLeavesJoinTimers"),
+        (MixedSystem, "may_join", "JoinRevokes"),
+        (mixed_closed.Coordinator, "asks_to_rejoin", "KafkaLeavesJoinTimers"),
     ],
 )
 def test_a_mutant_of_a_function_that_only_properties_call_is_rejected(
@@ -197,16 +197,16 @@ def _classic_heartbeats(system: ClosedSystem, states: list[tuple[Any, ...]]) -> 
 
 
 def _consumer_heartbeats(system: ConsumerSystem, states: list[tuple[Any, ...]]) -> Verdicts:
-    def refused(group: Any, existing: int, beat: Beat) -> bool:
-        return any(result.reply.error in FENCED for result in system.coordinator.get(group, beat, existing))
+    def refused(group: Any, existing: int, heartbeat: Heartbeat) -> bool:
+        return any(result.reply.error in FENCED for result in system.coordinator.get(group, heartbeat, existing))
 
     for endpoint in system.endpoints:
         for group, existing, client in {(s[GROUP], s[COUNTERS].existing, s[endpoint].client) for s in states}:
             if client.state == "member" and client.epoch > 0:
-                beat = Beat(True, client.member_id, client.instance, client.epoch, client.owned, True)
-                is_refused = refused(group, existing, beat)
+                heartbeat = Heartbeat(True, client.member_id, client.instance, client.epoch, client.owned, True)
+                is_refused = refused(group, existing, heartbeat)
                 yield not consumer_properties.in_step(group.hard, client), is_refused
-                yield consumer_properties.is_stale(group.hard, beat), is_refused
+                yield consumer_properties.is_stale(group.hard, heartbeat), is_refused
 
 
 def _mixed_requests(system: MixedSystem, states: list[tuple[Any, ...]]) -> Verdicts:
@@ -225,8 +225,8 @@ def _mixed_requests(system: MixedSystem, states: list[tuple[Any, ...]]) -> Verdi
                     yield steps.is_stale(memory.group, request), refused(memory, number, request)
             told = process.consumer
             if process.runs_consumer and told.state == "member" and isinstance(memory.group, ConsumerGroup):
-                beat = Beat(True, told.member_id, told.instance, told.epoch, told.owned, True)
-                yield not in_step, refused(memory, number, beat)
+                heartbeat = Heartbeat(True, told.member_id, told.instance, told.epoch, told.owned, True)
+                yield not in_step, refused(memory, number, heartbeat)
 
 
 #: Each of the first three is a configuration of a sibling, explored with its guard in place.

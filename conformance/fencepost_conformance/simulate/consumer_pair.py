@@ -181,10 +181,10 @@ class ConsumerPair(Beside):
                 self._fire(mi.PollExpired(), ev.MemberTimer.POLL)
             case Input("answer", ConsumerGroupHeartbeatResponse() as body, position):
                 ours, theirs = self.requests[position]
-                self._give(ci.Heard(theirs, body), ev.Answered(now, request_id=ours, body=body))
+                self._give(ci.HeartbeatAnswered(theirs, body), ev.Answered(now, request_id=ours, body=body))
             case Input("lost", _, position):
                 ours, theirs = self.requests[position]
-                self._give(ci.Heard(theirs, None), ev.RequestLost(now, request_id=ours))
+                self._give(ci.HeartbeatAnswered(theirs, None), ev.RequestLost(now, request_id=ours))
             case Input("committed", ev.CommitResult() as result) if self._commit is not None:
                 ours, theirs = self._commit
                 self._commit = None
@@ -299,8 +299,8 @@ class ConsumerPair(Beside):
             "current": state.current and tuple(state.current),
             "target": state.target and tuple(state.target),
             "reconciles": state.work is not None,
-            "in flight": state.flying is not None,
-            "unanswered": len(state.late) + len(state.ignored) + (state.flying is not None),
+            "in flight": state.in_flight is not None,
+            "unanswered": len(state.late) + len(state.ignored) + (state.in_flight is not None),
             "leaving": state.leaving,
             "waiting": bool(state.call),
             "queue": [(task.call, task.error if task.call == "throw" else task.partitions) for task in state.queue],
@@ -312,22 +312,22 @@ class ConsumerPair(Beside):
         target, current = state.target, state.current
         plain = state._replace(
             next_request=0,
-            flying=None if state.flying is None else 0,
-            goodbye=None if state.goodbye is None else 0,
+            in_flight=None if state.in_flight is None else 0,
+            leave_request=None if state.leave_request is None else 0,
             close_commit=None if state.close_commit is None else 0,
             late=frozenset(),
             ignored=frozenset(),
             epoch=min(state.epoch, 2),
             target=target and target._replace(epoch=0),
             current=current and current._replace(epoch=0),
-            told=state.told._replace(owned=None),
+            sent_fields=state.sent_fields._replace(owned=None),
             work=state.work and state.work._replace(commit=0, local=state.work.local._replace(epoch=0)),
         )
         same = target is not None and current is not None and target.epoch == current.epoch
         return (
             plain,
             same,
-            state.told.owned == current,
+            state.sent_fields.owned == current,
             tuple(sent.beat for sent in member.sent),
             member.failed_attempts > 0,
             self._commit is None,

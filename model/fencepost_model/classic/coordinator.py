@@ -40,11 +40,11 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
-from ..consumer.observe import UNSEEN, Seen, Watched
+from ..consumer.observe import NOTHING_OBSERVED, ObservedOracle, ObservedValues
 from ..consumer.state import KINDS, ConsumerGroup, no_image
 from ..consumer.view import view as consumer_view
-from ..consumer.work import Side, Surroundings, configured, forgotten, topics_changed
-from ..mixed.requests import takes as takes_classic
+from ..consumer.work import ConsumerGroups, ConsumerState, apply_group_config, apply_topics, unload
+from ..mixed.requests import handle as handle_classic
 from ..offsets import work as offsets
 from ..offsets.state import Offsets
 from ..offsets.view import view as offsets_view
@@ -53,8 +53,8 @@ from .coordinator_state import CoordinatorState, Step
 from .gate import refused
 from .load import load_groups, load_offsets
 from .reads import committed, is_read, read
-from .requests import arrive, go_on
-from .slots import Slot
+from .requests import handle_request, run_due_deletions
+from .slots import GroupSlot
 from .state import EXPIRY_KIND, Arrive, Group, Timer
 from .view import view
 from .work import Work
@@ -84,7 +84,7 @@ class CoordinatorModel:
     def initial(self) -> CoordinatorState:
         """Return a coordinator that does not own its partition yet (F-RT-02)."""
         image = no_image(self.profile)
-        return CoordinatorState(around=Surroundings(image, image.version))
+        return CoordinatorState(consumer=ConsumerState(image, image.version))
 
     def views(self, state: CoordinatorState) -> dict[str, GroupView]:
         """Return the view of each classic group, by group id."""
@@ -103,7 +103,7 @@ class CoordinatorModel:
         return offsets_view(state.offsets)
 
     def successors(
-        self, state: CoordinatorState, event: Event, new_id: str = "", seen: Seen = UNSEEN
+        self, state: CoordinatorState, event: Event, new_id: str = "", seen: ObservedValues = NOTHING_OBSERVED
     ) -> tuple[Step, ...]:
         """Return all results of an event.
 
@@ -111,7 +111,7 @@ class CoordinatorModel:
         leaves the value to others.
         """
         if isinstance(event, Request):
-            body = refused(self.settings, self.profile, state.phase, event, state.around.image)
+            body = refused(self.settings, self.profile, state.phase, event, state.consumer.image)
             if body is not None:
                 return (self._only(state, (body[0],), body[1]),)
             if isinstance(event.body, OffsetFetchRequest) and not event.body.require_stable:
@@ -126,7 +126,7 @@ class CoordinatorModel:
             if not isinstance(event, TopicsChanged) or state.phase != ACTIVE:
                 return (self._only(changed, (), ()),)
             runs = every(lambda chooser: self._topics_deleted(state, changed, event, chooser))
-            return tuple([self._close(changed, event, label, side) for label, side in runs])
+            return tuple([self._close(changed, event, label, consumer_groups) for label, consumer_groups in runs])
         elif isinstance(event, LoadStarted | LoadFailed) or (isinstance(event, Load) and not self._loads(state, event)):
             return (self._phase(state, event),)
         elif isinstance(event, Load) and load_groups(self.profile, event.records) is None:
@@ -137,7 +137,7 @@ class CoordinatorModel:
         elif not isinstance(event, Load) and not self._unloads(state, event):
             return (self._only(state, (), ("F-LOAD-03" if state.phase == ACTIVE else "F-RT-02",)),)
         runs = every(lambda chooser: self._run(state, event, new_id, seen, chooser))
-        return tuple([self._close(state, event, label, side) for label, side in runs])
+        return tuple([self._close(state, event, label, consumer_groups) for label, consumer_groups in runs])
 
     # ---- events without choices ---------------------------------------------------------------------------------
 
@@ -150,25 +150,25 @@ class CoordinatorModel:
 
     def _fetched(self, state: CoordinatorState, event: Request, body: OffsetFetchRequest) -> Step:
         """Read the replicated offsets; such a read waits for nothing (O-FETCH-07)."""
-        image, groups = state.around.image, committed(state)
+        image, groups = state.consumer.image, committed(state)
         found = offsets.read(self.profile, image, event, body, groups=groups, offsets=state.replicated(), stable=False)
         answer = OffsetFetchResponse(tuple([entry.body for entry in found.entries]))
         return self._only(state, ((event.id, answer),), found.rules)
 
     def _topics_deleted(
         self, before: CoordinatorState, state: CoordinatorState, event: TopicsChanged, chooser: Chooser
-    ) -> Side:
-        side = self._side(state, event, UNSEEN, chooser)
-        offsets.topics_deleted(side.work, before.around.image, state.around.image, -(state.handled + 1))
-        return side
+    ) -> ConsumerGroups:
+        consumer_groups = self._begin(state, event, NOTHING_OBSERVED, chooser)
+        offsets.topics_deleted(consumer_groups.work, before.consumer.image, state.consumer.image, -(state.handled + 1))
+        return consumer_groups
 
     def _changed(self, state: CoordinatorState, event: TopicsChanged | GroupConfigChanged) -> CoordinatorState:
         """Change the topics or a group's configuration (M-META-03, M-CFG-01). Both belong to the broker, so they stay
         when the partition goes."""
         if isinstance(event, GroupConfigChanged):
-            return state._replace(around=configured(state.around, event))
-        around, slots = topics_changed(state.around, state.slots, event, active=state.phase == ACTIVE)
-        return state._replace(around=around, slots=slots)
+            return state._replace(consumer=apply_group_config(state.consumer, event))
+        consumer, slots = apply_topics(state.consumer, state.slots, event, active=state.phase == ACTIVE)
+        return state._replace(consumer=consumer, slots=slots)
 
     def _phase(self, state: CoordinatorState, event: LoadStarted | Load | LoadFailed) -> Step:
         """Begin or fail a load, or ignore a load that does not begin (F-LOAD-03, F-LOAD-08)."""
@@ -193,7 +193,7 @@ class CoordinatorModel:
 
     # ---- steps --------------------------------------------------------------------------------------------------
 
-    def _side(self, state: CoordinatorState, event: Event, seen: Seen, chooser: Chooser) -> Side:
+    def _begin(self, state: CoordinatorState, event: Event, seen: ObservedValues, chooser: Chooser) -> ConsumerGroups:
         fresh = isinstance(event, Load)
         work = Work(
             self.settings,
@@ -203,26 +203,28 @@ class CoordinatorModel:
             operations=() if fresh else state.operations,
             undurable=0 if fresh else state.undurable,
             now=event.at_ms,
-            shadows=() if fresh else state.shadows,
+            committed_views=() if fresh else state.committed_views,
             relisted=frozenset() if fresh else state.relisted,
             dropped=() if fresh else state.dropped,
             doubled=frozenset() if fresh else state.doubled,
-            formers=() if fresh else state.formers,
+            superseded_groups=() if fresh else state.superseded_groups,
             offsets=load_offsets(self.profile, event.records) if isinstance(event, Load) else state.offsets,
             past=() if fresh else state.past,
             end=state.durable + state.undurable,
             topics=() if fresh else state.topics,
         )
-        return Side(work, state.around, Watched(seen, state.hashes, _failing(state.slots)))
+        return ConsumerGroups(work, state.consumer, ObservedOracle(seen, state.hashes, _failing(state.slots)))
 
-    def _run(self, state: CoordinatorState, event: Event, new_id: str, seen: Seen, chooser: Chooser) -> Side:
-        side = self._side(state, event, seen, chooser)
-        work = side.work
+    def _run(
+        self, state: CoordinatorState, event: Event, new_id: str, seen: ObservedValues, chooser: Chooser
+    ) -> ConsumerGroups:
+        consumer_groups = self._begin(state, event, seen, chooser)
+        work = consumer_groups.work
         if isinstance(event, Request):
-            if offsets.takes(work, event):
+            if offsets.handle(work, event):
                 pass
-            elif not side.takes(event, new_id) and not takes_classic(side, event, new_id):
-                arrive(
+            elif not consumer_groups.handle(event, new_id) and not handle_classic(consumer_groups, event, new_id):
+                handle_request(
                     work,
                     Arrive(
                         event.id, event.version, event.client_id, event.client_host, event.body, new_id, event.denied
@@ -237,34 +239,38 @@ class CoordinatorModel:
             else:
                 timer, operation = Timer(_NAMES[key.kind], key.member_id), -(state.handled + 1)
                 if key.kind in _OF_CLASSIC_GROUPS:
-                    work.fire(key.group_id, timer, operation)
+                    work.expire_timer(key.group_id, timer, operation)
                 else:
-                    side.fire(key.group_id, timer, operation)
+                    consumer_groups.expire_timer(key.group_id, timer, operation)
         elif isinstance(event, TaskDone):
-            side.task_done(event.key, event.failed, -(state.handled + 1))
+            consumer_groups.finish_task(event.key, event.failed, -(state.handled + 1))
         elif isinstance(event, Appended):
             work.durable(max(event.offset - state.durable, 0))
         elif isinstance(event, AppendFailed):
             if state.written is not None:
-                side.bring_back(state.written)
+                consumer_groups.restore_timers(state.written)
                 work.append_error(state.written, event.error)
         elif isinstance(event, Load):
-            side.around = forgotten(side.around)._replace(new_topics=side.around.image.version)
+            consumer_groups.state = unload(consumer_groups.state)._replace(
+                new_topics=consumer_groups.state.image.version
+            )
             groups = load_groups(self.profile, event.records, event.at_ms) or {}
-            work.loose.append(("", {offsets.EXPIRY: self.settings.offsets_retention_check_interval_ms}))  # F-LOAD-07
+            work.detached_timers.append(
+                ("", {offsets.EXPIRY: self.settings.offsets_retention_check_interval_ms})
+            )  # F-LOAD-07
             for group_id in self._load_order(groups, chooser):
                 group = groups[group_id]
-                work.slots[group_id] = Slot(group_id, group)
+                work.slots[group_id] = GroupSlot(group_id, group)
                 if isinstance(group, ConsumerGroup):
-                    side.loaded(group_id, group)
+                    consumer_groups.on_loaded(group_id, group)
                 else:
-                    work.loaded(group_id)
+                    work.on_loaded(group_id)
         else:
             work.lose()
-            side.around = forgotten(side.around)
-        go_on(work)
+            consumer_groups.state = unload(consumer_groups.state)
+        run_due_deletions(work)
         work.choose_leaders()
-        return side
+        return consumer_groups
 
     def _load_order(self, groups: Mapping[str, object], chooser: Chooser) -> list[str]:
         """Return the order in which groups are loaded. Kafka iterates over a map. The order shows only if a timer of
@@ -281,11 +287,11 @@ class CoordinatorModel:
             left.remove(found[-1])
         return found + gone
 
-    def _close(self, state: CoordinatorState, event: Event, label: str, side: Side) -> Step:
-        work = side.work
+    def _close(self, state: CoordinatorState, event: Event, label: str, consumer_groups: ConsumerGroups) -> Step:
+        work = consumer_groups.work
         work.finish()
         asked = work.commands()
-        side.settle(asked)
+        consumer_groups.note_running_timers(asked)
         durable = state.durable
         phase, epoch = state.phase, state.leader_epoch
         if isinstance(event, Load):
@@ -301,15 +307,15 @@ class CoordinatorModel:
             operations=tuple(work.operations),
             undurable=0 if work.lost else work.undurable,
             durable=durable,
-            shadows=() if work.lost else work.shadows,
+            committed_views=() if work.lost else work.committed_views,
             written=work.written,
             handled=state.handled + 1,
             relisted=frozenset() if work.lost else work.relisted,
             dropped=() if work.lost else work.dropped,
             doubled=frozenset() if work.lost else work.doubled,
-            around=side.around,
-            hashes=side.oracle.hashes,
-            formers=() if work.lost else work.formers.kept,
+            consumer=consumer_groups.state,
+            hashes=consumer_groups.oracle.hashes,
+            superseded_groups=() if work.lost else work.superseded_groups.kept,
             offsets=Offsets() if work.lost else work.offsets,
             past=() if work.lost else work.past,
             topics=() if work.lost else tuple(sorted(work.topics.items(), key=lambda row: row[0])),
@@ -318,7 +324,7 @@ class CoordinatorModel:
             records=tuple(work.records),
             replies=tuple([Reply(request, body) for request, body in work.replies]),
             timers=() if work.lost else self._timers(work, asked),
-            tasks=tuple(side.started),
+            tasks=tuple(consumer_groups.started),
         )
         return Step(label, after, outcome, tuple(work.rules), work.lost, work.failed)
 
@@ -344,7 +350,7 @@ def _meet(one: str, other: str) -> bool:
     return one.startswith(f"{other}-") or other.startswith(f"{one}-")
 
 
-def _failing(slots: tuple[Slot, ...]) -> frozenset[str]:
+def _failing(slots: tuple[GroupSlot, ...]) -> frozenset[str]:
     """Return the groups whose metadata deadline was set with an epoch that was never written (M-HB-13)."""
     return frozenset(
         [
@@ -364,7 +370,7 @@ def _command(group_id: str, timer: Timer, delay: int | None) -> TimerCommand:
     return CancelTimer(key) if delay is None else SetTimer(key, delay)
 
 
-def _sorted(before: tuple[Slot, ...], slots: dict[str, Slot]) -> tuple[Slot, ...]:
+def _sorted(before: tuple[GroupSlot, ...], slots: dict[str, GroupSlot]) -> tuple[GroupSlot, ...]:
     """Return the slots that hold something, sorted by group; the same tuple if the step changed none."""
     after = tuple(slots.values())
     if after == before:

@@ -10,11 +10,11 @@ from fencepost.protocol.events import (
 
 from ..consumer.observe import Hashes
 from ..consumer.state import ConsumerGroup
-from ..consumer.work import Surroundings
+from ..consumer.work import ConsumerState
 from ..offsets.state import Offsets, Past
-from .formers import Former
-from .slots import Removed, Shadow, Slot, Written
+from .slots import CommittedView, GroupSlot, Removed, Written
 from .state import Group, Operation
+from .superseded import SupersededGroup
 
 NOT_OWNED: Final = "not owned"
 LOADING: Final = "loading"
@@ -26,32 +26,32 @@ class CoordinatorState(NamedTuple):
 
     - ``phase``: as in F-RT-01 (FAILED and INITIAL are both "not owned").
     - ``durable``: the high watermark, an absolute offset; ``undurable``: the number of records behind it.
-    - ``shadows``: groups as reads at the committed offset see them, where that differs from memory.
+    - ``committed_views``: groups as reads at the committed offset see them, where that differs from memory.
     - ``handled``: the number of events so far; it names a timer's write.
     - ``relisted``: where in the log the removal of a group object was written or attempted; see ``reads``.
     - ``dropped``: consumer groups removed from memory since the last record (C-JOIN-15).
     - ``doubled``: where in the log (as records behind) a member of a group was exchanged, or was to be; see ``reads``.
     - ``hashes``: the metadata hashes known so far, shown by a target (M-META-07).
-    - ``formers``: converted classic groups for which an operation still has a callback (X-UP-16).
+    - ``superseded_groups``: converted classic groups for which an operation still has a callback (X-UP-16).
     - ``offsets``: those of all groups; ``past``: as readers see them, oldest first.
     - ``topics``: what classic groups have read from their members' subscriptions (G-DATA-10).
     """
 
     phase: str = NOT_OWNED
     leader_epoch: int | None = None
-    slots: tuple[Slot, ...] = ()
+    slots: tuple[GroupSlot, ...] = ()
     operations: tuple[Operation, ...] = ()
     undurable: int = 0
     durable: int = 0
-    shadows: tuple[Shadow, ...] = ()
+    committed_views: tuple[CommittedView, ...] = ()
     written: Written | None = None
     handled: int = 0
     relisted: frozenset[Removed] = frozenset()
     dropped: tuple[tuple[str, ConsumerGroup | None], ...] = ()
     doubled: frozenset[tuple[int, str, str]] = frozenset()
-    around: Surroundings = Surroundings()
+    consumer: ConsumerState = ConsumerState()
     hashes: Hashes = ()
-    formers: tuple[Former, ...] = ()
+    superseded_groups: tuple[SupersededGroup, ...] = ()
     offsets: Offsets = Offsets()
     past: tuple[Past, ...] = ()
     topics: tuple[tuple[str, frozenset[str] | None], ...] = ()

@@ -25,7 +25,7 @@ class InternalError(Exception):
     """A condition that the coordinator takes for impossible. The operation answers UNKNOWN_SERVER_ERROR."""
 
 
-class Sinks(NamedTuple):
+class DraftContext(NamedTuple):
     """State that all drafts of one step share."""
 
     settings: Settings
@@ -73,19 +73,19 @@ class Draft:
 
     def __init__(
         self,
-        sinks: Sinks,
+        context: DraftContext,
         group_id: str,
         group: Group,
         delay: tuple[int, int] | None,
     ) -> None:
-        self.settings = sinks.settings
-        self.profile = sinks.profile
-        self.scala = isinstance(sinks.profile, ScalaProfile)
-        self.chooser = sinks.chooser
-        self.operations = sinks.operations
-        self.replies = sinks.replies
-        self.rules = sinks.rules
-        self.now = sinks.now
+        self.settings = context.settings
+        self.profile = context.profile
+        self.scala = isinstance(context.profile, ScalaProfile)
+        self.chooser = context.chooser
+        self.operations = context.operations
+        self.replies = context.replies
+        self.rules = context.rules
+        self.now = context.now
         self.group_id = group_id
         self.group = group
         (
@@ -153,7 +153,7 @@ class Draft:
         if timer is JOIN_TIMER:
             self.delay = None
 
-    def go(self, trigger: str) -> None:
+    def transition(self, trigger: str) -> None:
         """Fire a trigger of the state machine, as ``CG.transitionTo`` (C-ST-10…16). Raises IllegalTransition."""
         dest = GROUP_TABLE[trigger].get(self.state)
         if dest is None:
@@ -189,7 +189,7 @@ class Draft:
             self.choose_leader()  # one of the remaining members, not the new one
         self.members[member.member_id] = member
 
-    def member_of(self, instance: str) -> str | None:
+    def static_member_id(self, instance: str) -> str | None:
         """Return the member id that an instance id maps to (G-DATA-05, INV-MEM-02)."""
         for member in self.members.values():
             if member.instance == instance:

@@ -18,8 +18,8 @@ from fencepost.protocol.settings import Settings
 
 from .choice import Chooser, every
 from .load import load_group
-from .requests import arrive, go_on
-from .slots import Slot, Written
+from .requests import handle_request, run_due_deletions
+from .slots import GroupSlot, Written
 from .state import (
     AppendError,
     Arrive,
@@ -97,7 +97,7 @@ class GroupModel:
 
         def run(chooser: Chooser) -> Work:
             work = self._work(start, chooser)
-            work.loaded(self.group_id)
+            work.on_loaded(self.group_id)
             return work
 
         return tuple(self._close(start, label, work) for label, work in every(run))
@@ -118,16 +118,16 @@ class GroupModel:
         return tuple(self._close(state, label, work) for label, work in every(run))
 
     def _work(self, state: GroupState, chooser: Chooser) -> Work:
-        slots = {self.group_id: Slot(self.group_id, state.group, state.delay)}
+        slots = {self.group_id: GroupSlot(self.group_id, state.group, state.delay)}
         return Work(self.settings, self.profile, chooser, slots, operations=state.operations, undurable=state.undurable)
 
     def _take(self, work: Work, state: GroupState, step: Input) -> None:
         if isinstance(step, Arrive):
-            arrive(work, step)
+            handle_request(work, step)
         elif isinstance(step, Fire):
             if step.timer not in state.timers:
                 raise ValueError(f"not armed: {step.timer}")
-            work.fire(self.group_id, step.timer, TIMER_WRITE)
+            work.expire_timer(self.group_id, step.timer, TIMER_WRITE)
         elif isinstance(step, Durable):
             work.durable(step.records)
         elif isinstance(step, AppendError):
@@ -140,10 +140,10 @@ class GroupModel:
             work.time_out(step.operation)
         else:
             work.lose()
-        go_on(work)
+        run_due_deletions(work)
         if self.instant_appends and work.undurable:
             work.durable(work.undurable)
-            go_on(work)
+            run_due_deletions(work)
 
     def _close(self, state: GroupState, label: str, work: Work) -> Successor:
         work.finish()

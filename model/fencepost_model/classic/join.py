@@ -7,9 +7,9 @@ from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 
 from ..machines import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from .draft import Draft, InternalError
-from .rebalance import maybe_complete, rebalance_or_complete
+from .rebalance import maybe_complete_join_phase, prepare_rebalance_or_complete_join
 from .state import Arrive, Member, Replaced, Timer
-from .static import replace
+from .static import replace_static_member
 from .validate import member_error
 
 
@@ -19,19 +19,19 @@ def join(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
     The order of the checks is capacity, protocols, identity (C-JOIN-74). The request's reason has no effect
     (C-JOIN-67), and there is no deadline except the group's timers (C-JOIN-68).
     """
-    if not has_room(d, body):
+    if not accepts_joining_member(d, body):
         d.rule("C-JOIN-13")
-        d.remove(who_asks(d, body))  # C-JOIN-23: member or pending id; its timers stay
-        answer(d, request, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+        d.remove(joining_member_id(d, body))  # C-JOIN-23: member or pending id; its timers stay
+        answer_error(d, request, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
         if not d.profile.fault_refusal_leaves_join_phase:
-            maybe_complete(d)
+            maybe_complete_join_phase(d)
     elif body.member_id:
-        join_known(d, request, body)
+        join_existing_member(d, request, body)
     else:
-        join_unknown(d, request, body)
+        join_new_member(d, request, body)
 
 
-def answer(d: Draft, request: Arrive, error: ErrorCode, member_id: str, *, named: bool = True) -> None:
+def answer_error(d: Draft, request: Arrive, error: ErrorCode, member_id: str, *, named: bool = True) -> None:
     """Answer with an error. The protocol name is null after the identity checks, else empty (C-JOIN-77)."""
     d.reply(
         request.id,
@@ -39,12 +39,12 @@ def answer(d: Draft, request: Arrive, error: ErrorCode, member_id: str, *, named
     )
 
 
-def has_room(d: Draft, body: JoinGroupRequest) -> bool:
+def accepts_joining_member(d: Draft, body: JoinGroupRequest) -> bool:
     """Return whether the group has room for the request (C-JOIN-20…22)."""
     if d.state in (EMPTY, DEAD):
         return True
     limit = d.settings.group_max_size
-    member = d.members.get(who_asks(d, body))
+    member = d.members.get(joining_member_id(d, body))
     if d.state == PREPARING:
         d.rule("C-JOIN-21")
         return (member is not None and member.join is not None) or d.awaiting() < limit
@@ -52,14 +52,14 @@ def has_room(d: Draft, body: JoinGroupRequest) -> bool:
     return member is not None or len(d.members) < limit
 
 
-def who_asks(d: Draft, body: JoinGroupRequest) -> str:
+def joining_member_id(d: Draft, body: JoinGroupRequest) -> str:
     """Return the member id for the capacity check. With C-JOIN-75 fixed, a returning static member counts as itself."""
     if body.member_id or body.group_instance_id is None or d.profile.fault_static_return_counts_as_new:
         return body.member_id
-    return d.member_of(body.group_instance_id) or ""
+    return d.static_member_id(body.group_instance_id) or ""
 
 
-def supports(d: Draft, body: JoinGroupRequest) -> bool:
+def supports_protocols(d: Draft, body: JoinGroupRequest) -> bool:
     """Return whether the group supports the protocols of the request (C-JOIN-60)."""
     names = {protocol.name for protocol in body.protocols}
     if not d.profile.fault_duplicate_protocol_accepted and len(names) < len(body.protocols):
@@ -71,88 +71,88 @@ def supports(d: Draft, body: JoinGroupRequest) -> bool:
     return d.protocol_type == body.protocol_type and any(d.support(name) == size for name in names)
 
 
-def join_unknown(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
+def join_new_member(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
     """Handle a join without member id (C-JOIN-30…35). Each such request makes a new id (C-JOIN-36)."""
     instance = body.group_instance_id
     if d.state == DEAD:
         d.rule("C-JOIN-30")
-        answer(d, request, ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
-    elif not supports(d, body):
+        answer_error(d, request, ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
+    elif not supports_protocols(d, body):
         d.rule("C-JOIN-31", "C-JOIN-60")
-        answer(d, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
+        answer_error(d, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
     elif instance is not None:
-        old = d.member_of(instance)
+        old = d.static_member_id(instance)
         if old is None:
             d.rule("C-JOIN-33", "C-STATIC-01")
-            add(d, request, body, request.new_id)
+            add_member(d, request, body, request.new_id)
         else:
             d.rule("C-JOIN-32")
-            replace(d, request, body, instance, old)
+            replace_static_member(d, request, body, instance, old)
     elif request.version >= 4:
         d.rule("C-JOIN-34")
         d.pending_join |= {request.new_id}
         d.arm(Timer("session", request.new_id), body.session_timeout_ms)  # C-TMR-05
-        answer(d, request, ErrorCode.MEMBER_ID_REQUIRED, request.new_id)
+        answer_error(d, request, ErrorCode.MEMBER_ID_REQUIRED, request.new_id)
     else:
         d.rule("C-JOIN-35")
-        add(d, request, body, request.new_id)
+        add_member(d, request, body, request.new_id)
 
 
-def join_known(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
+def join_existing_member(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
     """Handle a join with a member id, which a static member may send too (C-JOIN-38a…h, C-STATIC-12, 13)."""
     member_id = body.member_id
     if d.state == DEAD:
         d.rule("C-JOIN-38a")
-        answer(d, request, ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id)
+        answer_error(d, request, ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id)
         return
-    if not supports(d, body):
+    if not supports_protocols(d, body):
         d.rule("C-JOIN-38b", "C-JOIN-60")
-        answer(d, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id)
+        answer_error(d, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id)
         return
     if member_id in d.pending_join:
         if body.group_instance_id is not None:
             d.rule("C-JOIN-38c")
             raise InternalError("a pending member id with an instance id")
         d.rule("C-JOIN-38d")
-        add(d, request, body, member_id)
+        add_member(d, request, body, member_id)
         return
     error = member_error(d, member_id, body.group_instance_id)
     if error is not None:
         d.rule("C-JOIN-38e", "C-JOIN-38f", "C-JOIN-38g")
-        answer(d, request, error, member_id, named=False)
+        answer_error(d, request, error, member_id, named=False)
         return
     member = d.members[member_id]  # C-JOIN-38h
     same = member.protocols == body.protocols  # C-JOIN-61
     if d.state == PREPARING:
         d.rule("C-JOIN-50")
-        update(d, request, body, member)
-        rebalance_or_complete(d, "")
+        update_member(d, request, body, member)
+        prepare_rebalance_or_complete_join(d, "")
     elif d.state == COMPLETING:
         if same:
             d.rule("C-JOIN-51")  # no timer, and not added to pending-sync again (C-JOIN-57, 58, C-SYNC-34)
             d.reply(request.id, d.joined(member_id, d.member_rows() if member_id == d.leader else ()))
         else:
             d.rule("C-JOIN-52")
-            update(d, request, body, member)
-            rebalance_or_complete(d, "protocols_changed")
+            update_member(d, request, body, member)
+            prepare_rebalance_or_complete_join(d, "protocols_changed")
     elif d.state == STABLE:
         if member_id == d.leader:
             d.rule("C-JOIN-53")
-            update(d, request, body, member)
-            rebalance_or_complete(d, "leader_rejoined")
+            update_member(d, request, body, member)
+            prepare_rebalance_or_complete_join(d, "leader_rejoined")
         elif not same:
             d.rule("C-JOIN-54")
-            update(d, request, body, member)
-            rebalance_or_complete(d, "protocols_changed")
+            update_member(d, request, body, member)
+            prepare_rebalance_or_complete_join(d, "protocols_changed")
         else:
             d.rule("C-JOIN-55")
             d.reply(request.id, d.joined(member_id, ()))
     else:
         d.rule("C-JOIN-56")
-        answer(d, request, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
+        answer_error(d, request, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
 
 
-def update(d: Draft, request: Arrive, body: JoinGroupRequest, member: Member) -> None:
+def update_member(d: Draft, request: Arrive, body: JoinGroupRequest, member: Member) -> None:
     """Park a rejoin (C-JOIN-73). An earlier parked join is overwritten and never answered (C-JOIN-59)."""
     d.put(
         member._replace(
@@ -168,7 +168,7 @@ def update(d: Draft, request: Arrive, body: JoinGroupRequest, member: Member) ->
             d.operations[at] = operation._replace(callback=callback._replace(new_protocols=body.protocols))
 
 
-def add(d: Draft, request: Arrive, body: JoinGroupRequest, member_id: str) -> None:
+def add_member(d: Draft, request: Arrive, body: JoinGroupRequest, member_id: str) -> None:
     """Add a member, then rebalance or complete the join phase (C-JOIN-40)."""
     d.rule("C-JOIN-40")
     if d.state == PREPARING and (d.generation == 0 if d.scala else d.previous == EMPTY):  # D-04
@@ -192,4 +192,4 @@ def add(d: Draft, request: Arrive, body: JoinGroupRequest, member_id: str) -> No
     )
     d.pending_join -= {member_id}
     d.arm(Timer("session", member_id), d.settings.new_member_join_timeout_ms)  # C-TMR-03
-    rebalance_or_complete(d, "member_added")
+    prepare_rebalance_or_complete_join(d, "member_added")

@@ -15,7 +15,7 @@ from fencepost.protocol.messages import (
 
 from ..machines import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from .draft import Draft
-from .rebalance import complete, maybe_complete, prepare
+from .rebalance import complete_join, maybe_complete_join_phase, prepare_rebalance
 from .state import Timer
 from .validate import member_error
 
@@ -53,10 +53,10 @@ def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, 
         d.rule("C-LEAVE-20")
     elif d.state in (STABLE, COMPLETING):
         d.rule("C-LEAVE-21")
-        prepare(d, "member_left")
+        prepare_rebalance(d, "member_left")
     elif d.state == PREPARING:
         d.rule("C-LEAVE-22")
-        maybe_complete(d)
+        maybe_complete_join_phase(d)
     return rows
 
 
@@ -67,10 +67,10 @@ def leave_in_turn(d: Draft, entry: LeaveGroupMember) -> LeaveGroupMemberResponse
     error = leave_one(d, entry)
     if error is ErrorCode.NONE and d.state in (STABLE, COMPLETING) and not pending:
         d.rule("C-LEAVE-21", "D-07")
-        prepare(d, "member_left")
+        prepare_rebalance(d, "member_left")
     elif error is ErrorCode.NONE and d.state == PREPARING:
         d.rule("C-LEAVE-22", "D-07")
-        maybe_complete(d)
+        maybe_complete_join_phase(d)
     return LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
 
 
@@ -78,7 +78,7 @@ def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
     """Handle one entry of a LeaveGroup (C-LEAVE-10…14, 27)."""
     member_id, instance = entry.member_id, entry.group_instance_id
     if not member_id:
-        mapped = d.member_of(instance) if instance is not None else None
+        mapped = d.static_member_id(instance) if instance is not None else None
         if mapped is None:
             d.rule("C-LEAVE-11")
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -106,7 +106,7 @@ def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def session_timer(d: Draft, member_id: str) -> None:
+def expire_session(d: Draft, member_id: str) -> None:
     """Expire a session timer (C-TMR-06…09). It ignores C-ST-20, so it can end an initial delay early (C-TMR-08); not in
     Scala."""
     if d.state == DEAD:
@@ -126,8 +126,8 @@ def session_timer(d: Draft, member_id: str) -> None:
         d.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         d.remove(member_id)
         if d.state in (STABLE, COMPLETING):
-            prepare(d, "session_expired")
+            prepare_rebalance(d, "session_expired")
             return
     if d.state == PREPARING and d.all_joined() and not (d.scala and d.previous == EMPTY):  # D-08
         d.rule("C-TMR-08")
-        complete(d)
+        complete_join(d)

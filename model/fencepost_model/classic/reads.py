@@ -84,16 +84,16 @@ def _described(
     if not isinstance(group, ConsumerGroup):
         return [DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id=group_id)]
     assignors = votes(ways.profile, ways.settings, group.members)
-    rows = describe_members(ways.profile, group, state.around.image)
-    again = (
+    rows = describe_members(ways.profile, group, state.consumer.image)
+    rearmed = (
         tuple([row for row in rows for _ in range(1, _copies(state, group_id, row.member_id))]) if state.doubled else ()
     )
     found = [
         describe_consumer(group_id, group, shown, assignor, request.denied_topics)
-        for shown in ([(*rows, *again), rows] if again else [rows])
+        for shown in ([(*rows, *rearmed), rows] if rearmed else [rows])
         for assignor in assignors
     ]
-    if again:  # or the answer fails on the second copy
+    if rearmed:  # or the answer fails on the second copy
         found.append(DescribedConsumerGroup(ErrorCode.UNKNOWN_SERVER_ERROR, group_id=group_id))
     return found
 
@@ -107,16 +107,16 @@ def _copies(state: CoordinatorState, group_id: str, member_id: str) -> int:
     map.
     """
     places = {behind for behind, of, member in state.doubled if (of, member) == (group_id, member_id)}
-    later = [shadow for shadow in state.shadows if shadow.group_id == group_id]
-    after = [shadow.old for shadow in later[1:]]
+    later = [view for view in state.committed_views if view.group_id == group_id]
+    after = [view.old for view in later[1:]]
     after += [slot.group for slot in state.slots if slot.group_id == group_id]
-    for shadow, new in zip(later, after, strict=False):
-        if not isinstance(shadow.old, ConsumerGroup):
+    for view, new in zip(later, after, strict=False):
+        if not isinstance(view.old, ConsumerGroup):
             continue
         if not isinstance(new, ConsumerGroup):
-            return sum(place < shadow.behind for place in places) + 1
-        if member_id in shadow.members:
-            return max(sum(place < shadow.behind for place in places), 1)
+            return sum(place < view.behind for place in places) + 1
+        if member_id in view.members:
+            return max(sum(place < view.behind for place in places), 1)
     return len(places) + 1
 
 
@@ -133,7 +133,7 @@ def _times(state: CoordinatorState, group_id: str) -> list[int]:
     the tables of those places can outgrow the map.
     """
     tried = len({gone.behind for gone in state.relisted if gone.group_id == group_id and gone.since <= 0})
-    changed = any(shadow.entry and shadow.group_id == group_id for shadow in state.shadows)
+    changed = any(view.entry and view.group_id == group_id for view in state.committed_views)
     if not tried:
         return [1]
     return [*range(max(tried + (not changed), 1), (not changed) - 1, -1)]
@@ -143,6 +143,6 @@ def committed(state: CoordinatorState) -> dict[str, AnyGroup]:
     """Return the group objects of the map at the high watermark; the contents of classic groups are read as they are
     now."""
     groups = {slot.group_id: slot.group for slot in state.slots}
-    for shadow in reversed(state.shadows):
-        groups[shadow.group_id] = shadow.old
+    for view in reversed(state.committed_views):
+        groups[view.group_id] = view.old
     return {group_id: group for group_id, group in groups.items() if group is not None}

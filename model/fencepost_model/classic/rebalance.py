@@ -14,38 +14,38 @@ from .subscription import CONSUMER, outcomes
 _BLANK = b""
 
 
-def rebalance_or_complete(d: Draft, cause: str) -> None:
+def prepare_rebalance_or_complete_join(d: Draft, cause: str) -> None:
     """Prepare a rebalance in the states that allow it (C-JOIN-42), else complete the join phase if possible
     (C-JOIN-41)."""
     if d.state == PREPARING:
-        maybe_complete(d)
+        maybe_complete_join_phase(d)
     else:
-        prepare(d, cause)
+        prepare_rebalance(d, cause)
 
 
-def maybe_complete(d: Draft) -> None:
+def maybe_complete_join_phase(d: Draft) -> None:
     """Complete the join phase if all members have joined (C-JOIN-41, C-ST-26). An initial rebalance never ends early
     this way (C-ST-20)."""
     if d.state == PREPARING and d.previous != EMPTY and d.all_joined():
         d.rule("C-JOIN-41")
-        complete(d)
+        complete_join(d)
 
 
-def prepare(d: Draft, cause: str) -> None:
+def prepare_rebalance(d: Draft, cause: str) -> None:
     """Prepare a rebalance (C-JOIN-42)."""
     d.rule("C-JOIN-42")
     initial = d.state == EMPTY
     if d.state == COMPLETING:
-        propagate(d, {}, ErrorCode.REBALANCE_IN_PROGRESS)
+        propagate_assignment(d, {}, ErrorCode.REBALANCE_IN_PROGRESS)
     d.pending_sync = frozenset()
     d.cancel(SYNC_TIMER)
     if initial:
         start_delay(d)
-    d.go(cause)
+    d.transition(cause)
     if initial:
         return
     if d.all_joined():
-        complete(d)
+        complete_join(d)
     else:
         d.delay = None
         d.arm(JOIN_TIMER, d.rebalance_timeout())  # 0 without members (C-ST-26 b); pending ids wait too (C-JOIN-66)
@@ -59,13 +59,13 @@ def start_delay(d: Draft) -> None:
     d.arm(JOIN_TIMER, length)
 
 
-def join_timer(d: Draft) -> None:
+def expire_join_timer(d: Draft) -> None:
     """Expire the join timer (C-TMR-01): a window of the initial delay ends, or the join phase does."""
     delay = d.delay
     d.delay = None
     if delay is None:
         d.rule("C-TMR-01")
-        complete(d)
+        complete_join(d)
         return
     length, remaining = delay
     d.rule("C-JOIN-43")
@@ -75,17 +75,17 @@ def join_timer(d: Draft) -> None:
         d.delay = (window, max(remaining - length, 0))
         d.arm(JOIN_TIMER, window)
     else:
-        complete(d)
+        complete_join(d)
 
 
-def complete(d: Draft) -> None:
+def complete_join(d: Draft) -> None:
     """Complete the join phase (C-JOIN-44…48)."""
     d.rule("C-JOIN-44")
     d.cancel(JOIN_TIMER)
     for member in [m for m in d.members.values() if m.instance is None and m.join is None]:
         d.remove(member.member_id)
         d.cancel(Timer("session", member.member_id))
-    if d.members and not elect(d):
+    if d.members and not maybe_elect_new_leader(d):
         d.rule("C-JOIN-46", "C-STATIC-14")  # only absent static members: wait for one of them, or for its expiry
         d.delay = None
         d.arm(JOIN_TIMER, d.rebalance_timeout())
@@ -97,7 +97,7 @@ def complete(d: Draft) -> None:
         d.rule("C-JOIN-47")
         d.protocol_name = None
         d.read = ()
-        d.go("nobody_joined")
+        d.transition("nobody_joined")
         d.pending_sync = frozenset()
         d.records.append(d.record({}))  # F-ORD-04
         d.callback = Emptied()
@@ -110,7 +110,7 @@ def complete(d: Draft) -> None:
         if d.chooser.pick("subscriptions", ends) == "throws":
             raise InternalError("a subscription that cannot be read")
     d.read = tuple(map(d.offered, d.members.values()))
-    d.go("all_joined")
+    d.transition("all_joined")
     rows = d.member_rows()
     for member in list(d.members.values()):
         leads = member.member_id == d.leader
@@ -121,7 +121,7 @@ def complete(d: Draft) -> None:
     d.arm(SYNC_TIMER, d.rebalance_timeout())  # C-TMR-02; nothing is written (F-ORD-02)
 
 
-def elect(d: Draft) -> bool:
+def maybe_elect_new_leader(d: Draft) -> bool:
     """Elect the leader: the current one if it joined, otherwise any member that joined (C-JOIN-45). Returns False if no
     member joined."""
     if d.leader is None:
@@ -136,7 +136,7 @@ def elect(d: Draft) -> bool:
     return True
 
 
-def propagate(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
+def propagate_assignment(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
     """Store the assignments, empty for members not listed, and answer every parked SyncGroup (C-SYNC-21, 22, 24)."""
     ok = error is ErrorCode.NONE
     for member_id in sorted(d.members):

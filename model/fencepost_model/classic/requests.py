@@ -27,19 +27,19 @@ from ..consumer.state import ConsumerGroup
 from ..consumer.tombstones import of_group
 from ..machines import COMPLETING, DEAD, PREPARING, STABLE
 from ..offsets.clean import with_group
-from ..offsets.work import bury
+from ..offsets.work import write_group_tombstones
 from ..table import IllegalTransition
 from .draft import Draft, InternalError
 from .failure import failure
 from .join import join
 from .live import heartbeat, leave
-from .slots import Shadow, Written
+from .slots import CommittedView, Written
 from .state import Arrive, Created, Deleting, Group, Operation
 from .sync import sync
 from .work import Work
 
 
-def arrive(work: Work, request: Arrive) -> None:
+def handle_request(work: Work, request: Arrive) -> None:
     """Handle a valid request at an active coordinator."""
     body = request.body
     try:
@@ -56,10 +56,10 @@ def arrive(work: Work, request: Arrive) -> None:
         else:
             raise TypeError(f"not a write operation: {type(body).__name__}")
     except (InternalError, IllegalTransition):
-        _broke(work, request)
+        _answer_internal_error(work, request)
 
 
-def _broke(work: Work, request: Arrive) -> None:
+def _answer_internal_error(work: Work, request: Arrive) -> None:
     """Answer after an exception inside the operation: nothing is appended, but changes stay (F-RT-10)."""
     work.failed = True
     operation = Operation(request.id, "", request.body, 0)
@@ -84,7 +84,7 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
             work.rules.append("C-JOIN-11")
             if displaced is not None and work.profile.fault_empty_group_dropped_from_memory:
                 work.rules.append("C-JOIN-15")
-                work.drop(body.group_id, displaced)
+                work.remove_without_record(body.group_id, displaced)
             _submit_future(work, request, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, member_id=body.member_id))
             return
         work.rules.append("C-JOIN-12")
@@ -96,12 +96,15 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
     records, callback = draft.records, draft.callback
     if is_new and not records and not draft.scala:  # D-10
         work.rules.append("C-JOIN-16")  # F-ORD-01
-        created = Draft(work.sinks, body.group_id, Group(timestamp=draft.timestamp, generation=begin), None)
+        created = Draft(work.context, body.group_id, Group(timestamp=draft.timestamp, generation=begin), None)
         records, callback = [created.record({})], Created()
         if displaced is not None:
             records = [*of_group(body.group_id, displaced), *records]  # F-ORD-16
-            work.relist(body.group_id)
-        work.shadows = (*work.shadows, Shadow(work.undurable + len(records), body.group_id, displaced))
+            work.note_removal(body.group_id)
+        work.committed_views = (
+            *work.committed_views,
+            CommittedView(work.undurable + len(records), body.group_id, displaced),
+        )
         work.written = Written(len(records), request.id, ((body.group_id, displaced),))
     elif records:
         work.written = Written(len(records), request.id)
@@ -186,22 +189,22 @@ def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
         _delete_now(work, request, body)
 
 
-def go_on(work: Work) -> None:
+def run_due_deletions(work: Work) -> None:
     """Run the events that the step itself has queued: deletions whose first phase is over, one after the other.
 
     Each is appended separately (F-RT-05). A later event decides whether the append of the last one fails. For those
     before it, that is part of this step, and a choice.
     """
-    told = ""
+    outcome = ""
     while work.due:
         request = work.due.pop(0)
         if not isinstance(request.body, DeleteGroupsRequest):
             continue
         written = _delete_now(work, request, request.body)
         if written is not None and work.due:
-            told = told or work.sinks.chooser.pick("append", _APPENDS)
-            if told != _APPENDS[0]:
-                work.append_error(written, ErrorCode[told])
+            outcome = outcome or work.context.chooser.pick("append", _APPENDS)
+            if outcome != _APPENDS[0]:
+                work.append_error(written, ErrorCode[outcome])
 
 
 #: The outcomes of a deletion's append, as far as answers can differ by them (F-RT-10).
@@ -237,7 +240,7 @@ def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Writt
             rows.append(DeletedGroup(group_id, ErrorCode.NONE))
             records += with_group(work.offsets, group_id)
             before.append((group_id, group))
-            bury(work, group_id, group, records)
+            write_group_tombstones(work, group_id, group, records)
     for group_id, _ in before:
         work.delete(group_id)
     if not allowed:  # the request layer answers, so there is no operation

@@ -14,7 +14,7 @@ from ..offsets.state import Offsets
 from .state import Group, Timer
 
 
-class Slot(NamedTuple):
+class GroupSlot(NamedTuple):
     """The entry of a coordinator under a group id: the group, if there is one, and the purpose of its join timer.
 
     The purpose outlives the group (C-TMR-12): None for the end of a join phase, (length, remaining) in ms for an
@@ -53,7 +53,7 @@ class Removed(NamedTuple):
         return Removed(self.behind - records, self.group_id, self.since - records)
 
 
-class Shadow(NamedTuple):
+class CommittedView(NamedTuple):
     """A group id under which something changed in the last ``behind`` records; reads at the committed offset see
     ``old``.
 

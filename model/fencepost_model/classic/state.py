@@ -137,8 +137,8 @@ class Operation(NamedTuple):
       (a timer's write).
     - ``answered``: whether that future is complete.
     - ``timer``: set again if the write fails (F-RT-17).
-    - ``former``: the write that has replaced the group that the callback acts on (X-UP-16).
-    - ``alarm``: the member's epoch that belongs to ``timer``, if any (M-TMR-02).
+    - ``superseded_by``: the write that has replaced the group that the callback acts on (X-UP-16).
+    - ``rebalance_epoch``: the member's epoch that belongs to ``timer``, if any (M-TMR-02).
     """
 
     id: int
@@ -149,8 +149,8 @@ class Operation(NamedTuple):
     answered: bool = False
     callback: Callback | None = None
     timer: Timer | None = None
-    former: int | None = None
-    alarm: int | None = None
+    superseded_by: int | None = None
+    rebalance_epoch: int | None = None
 
 
 #: The kind of the timer of the next expiry run, which belongs to no group (O-EXP-26).

@@ -8,18 +8,18 @@ from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Syn
 from ..machines import COMPLETING, STABLE
 from .draft import Draft, InternalError
 from .errors import of_metadata_append
-from .rebalance import maybe_complete, prepare, rebalance_or_complete
+from .rebalance import maybe_complete_join_phase, prepare_rebalance, prepare_rebalance_or_complete_join
 from .state import Arrive, Member, Replaced, Timer
 
 
-def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, old_id: str) -> None:
+def replace_static_member(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, old_id: str) -> None:
     """Replace the old id by a fresh one (C-STATIC-02), then act by state (C-STATIC-03…11).
 
     The member is not new and does not count as an addition to an initial delay (C-STATIC-20).
     """
     d.rule("C-STATIC-02")
     old_leader = d.leader
-    old = swap(d, old_id, request.new_id)
+    old = replace_member_id(d, old_id, request.new_id)
     d.arm(Timer("session", old.member_id), old.session_timeout)
     if not d.profile.fault_replacement_keeps_pending_sync and old_id in d.pending_sync:
         d.pending_sync = (d.pending_sync - {old_id}) | {request.new_id}  # else the entry stays (C-STATIC-16)
@@ -34,7 +34,7 @@ def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, ol
     if d.state == STABLE:
         if d.select_protocol() != (d.protocol_name or ""):
             d.rule("C-STATIC-08")
-            rebalance_or_complete(d, "static_member_replaced")
+            prepare_rebalance_or_complete_join(d, "static_member_replaced")
             return
         d.rule("C-STATIC-03")
         d.records.append(d.record(None))  # F-ORD-05; client id and host of the first incarnation (C-STATIC-21)
@@ -51,13 +51,13 @@ def replace(d: Draft, request: Arrive, body: JoinGroupRequest, instance: str, ol
         )
     elif d.state == COMPLETING:
         d.rule("C-STATIC-09")
-        prepare(d, "static_member_replaced")
+        prepare_rebalance(d, "static_member_replaced")
     else:
         d.rule("C-STATIC-10")
-        maybe_complete(d)
+        maybe_complete_join_phase(d)
 
 
-def swap(d: Draft, old_id: str, new_id: str) -> Member:
+def replace_member_id(d: Draft, old_id: str, new_id: str) -> Member:
     """Answer the old id's parked requests and put the new id in its place, as ``CG.replaceStaticMember``."""
     old = d.members.get(old_id)
     if old is None:
@@ -76,7 +76,7 @@ def swap(d: Draft, old_id: str, new_id: str) -> Member:
     return new
 
 
-def replaced(d: Draft, callback: Replaced) -> None:
+def complete_replacement(d: Draft, callback: Replaced) -> None:
     """Answer the member when the record of C-STATIC-03 is durable (C-STATIC-04, 05, 17)."""
     member = d.members.get(callback.new_id)
     if member is None or member.join is None or callback.detached:
@@ -103,7 +103,7 @@ def replaced(d: Draft, callback: Replaced) -> None:
         d.answer_join(member, body)
 
 
-def _miscount(d: Draft, callback: Replaced) -> None:
+def _spoil_support(d: Draft, callback: Replaced) -> None:
     """Spoil the support counts: the undo swaps the protocols of a member that has left the group (C-STATIC-18)."""
     if not d.profile.fault_second_replacement_mixes_undo:
         return
@@ -115,7 +115,7 @@ def _miscount(d: Draft, callback: Replaced) -> None:
     d.skew = tuple(sorted((name, count) for name, count in counts.items() if count))
 
 
-def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
+def undo_replacement(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
     """Undo a replacement whose record failed (C-STATIC-06, 18). ``request`` is None if it is answered already.
 
     ``lost``: the partition went (F-UNLOAD-01). The record may survive that, so memory that follows the log stays
@@ -125,15 +125,15 @@ def not_replaced(d: Draft, request: int | None, callback: Replaced, error: Error
         for each in list(d.members.values()):
             if request is not None and each.join == request:
                 d.put(each._replace(join=None))
-                _tell(d, request, callback, error)
+                _answer_failure(d, request, callback, error)
         return
     d.rule("C-STATIC-06")
     member = d.members.get(callback.new_id)
     if member is None:
-        _miscount(d, callback)
+        _spoil_support(d, callback)
         return
     if callback.detached and d.profile.fault_second_replacement_mixes_undo:
-        _miscount(d, callback)
+        _spoil_support(d, callback)
     else:
         d.put(
             member._replace(
@@ -143,17 +143,17 @@ def not_replaced(d: Draft, request: int | None, callback: Replaced, error: Error
                 join=None,
             )
         )
-    d.arm_session(swap(d, callback.new_id, callback.old_id))
+    d.arm_session(replace_member_id(d, callback.new_id, callback.old_id))
     for at, operation in enumerate(d.operations):
         other = operation.callback
         if isinstance(other, Replaced) and other.new_id == callback.old_id:
             d.operations[at] = operation._replace(callback=other._replace(detached=True))
     if not d.profile.fault_replacement_keeps_pending_sync and callback.new_id in d.pending_sync:
         d.pending_sync = (d.pending_sync - {callback.new_id}) | {callback.old_id}
-    _tell(d, request, callback, error)
+    _answer_failure(d, request, callback, error)
 
 
-def _tell(d: Draft, request: int | None, callback: Replaced, error: ErrorCode) -> None:
+def _answer_failure(d: Draft, request: int | None, callback: Replaced, error: ErrorCode) -> None:
     d.reply(
         request,
         JoinGroupResponse(

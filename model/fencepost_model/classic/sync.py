@@ -8,14 +8,14 @@ from fencepost.protocol.messages import SyncGroupRequest, SyncGroupResponse
 from ..machines import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from .draft import Draft
 from .errors import of_metadata_append
-from .rebalance import prepare, propagate
+from .rebalance import prepare_rebalance, propagate_assignment
 from .state import SYNC_TIMER, Arrive, Assigned, Timer
 from .validate import member_error
 
 
 def sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
     """Handle a SyncGroup: refuse, park, store or answer (C-SYNC-05…19)."""
-    error = sync_error(d, body)
+    error = validate_sync_group(d, body)
     if error is not None:
         d.reply(request.id, SyncGroupResponse(error_code=error))
     elif d.state == PREPARING:
@@ -24,12 +24,12 @@ def sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
     elif d.state == COMPLETING:
         d.rule("C-SYNC-16")
         d.put(d.members[body.member_id]._replace(sync=request.id))  # an earlier one is never answered (C-SYNC-19)
-        synced(d, body.member_id)
+        remove_pending_sync(d, body.member_id)
         if body.member_id == d.leader:
-            store(d, body)
+            append_assignment(d, body)
     else:
         d.rule("C-SYNC-18")
-        synced(d, body.member_id)
+        remove_pending_sync(d, body.member_id)
         if d.scala:
             d.arm_session(d.members[body.member_id])  # D-02
         d.reply(
@@ -43,7 +43,7 @@ def sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
         )
 
 
-def sync_error(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
+def validate_sync_group(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
     """Return the error that refuses a SyncGroup, or None (C-SYNC-05 for an empty group, 07…10)."""
     if d.state == EMPTY:
         d.rule("C-SYNC-05")
@@ -72,14 +72,14 @@ def _differs(asked: str | None, known: str | None) -> bool:
     return asked is not None and known is not None and asked != known
 
 
-def synced(d: Draft, member_id: str) -> None:
+def remove_pending_sync(d: Draft, member_id: str) -> None:
     """Note that the member has synced; with the last one the sync timer is cancelled (C-SYNC-16, 18)."""
     d.pending_sync -= {member_id}
     if not d.pending_sync:
         d.cancel(SYNC_TIMER)
 
 
-def store(d: Draft, body: SyncGroupRequest) -> None:
+def append_assignment(d: Draft, body: SyncGroupRequest) -> None:
     """Append one record with an assignment for every member (C-SYNC-17, F-ORD-03). Only the leader's assignments count
     (C-SYNC-25).
 
@@ -88,7 +88,7 @@ def store(d: Draft, body: SyncGroupRequest) -> None:
     if not d.profile.fault_every_leader_sync_appends and any(
         isinstance(operation.callback, Assigned)
         and operation.group_id == d.group_id
-        and operation.former is None
+        and operation.superseded_by is None
         and operation.callback.generation == d.generation
         for operation in d.operations
     ):
@@ -101,39 +101,39 @@ def store(d: Draft, body: SyncGroupRequest) -> None:
     d.callback = Assigned(body.generation_id, tuple(sorted(assignments.items())))
 
 
-def assigned(d: Draft, callback: Assigned) -> None:
+def complete_assignment(d: Draft, callback: Assigned) -> None:
     """Act on a durable assignment: answer the members (C-SYNC-21), or ignore it (C-SYNC-23)."""
     if d.state != COMPLETING or d.generation != callback.generation:
         d.rule("C-SYNC-23")
         return
     d.rule("C-SYNC-21")
-    propagate(d, dict(callback.assignments), ErrorCode.NONE)
-    d.go("assignment_stored")
+    propagate_assignment(d, dict(callback.assignments), ErrorCode.NONE)
+    d.transition("assignment_stored")
 
 
-def not_assigned(d: Draft, callback: Assigned, error: ErrorCode) -> None:
+def fail_assignment(d: Draft, callback: Assigned, error: ErrorCode) -> None:
     """Act on an assignment that was not stored: fail the parked syncs (C-SYNC-22), or ignore it (C-SYNC-23)."""
     if d.state != COMPLETING or d.generation != callback.generation:
         d.rule("C-SYNC-23")
         return
     d.rule("C-SYNC-22")
-    propagate(d, {}, of_metadata_append(error))
-    prepare(d, "assignment_not_stored")
+    propagate_assignment(d, {}, of_metadata_append(error))
+    prepare_rebalance(d, "assignment_not_stored")
 
 
-def sync_timer(d: Draft) -> None:
+def expire_sync_timer(d: Draft) -> None:
     """Expire the sync timer: remove the members that have not synced, a failed leader among them (C-SYNC-20, 26)."""
     if d.state not in (COMPLETING, STABLE) or not d.pending_sync:
         d.rule("C-SYNC-20b")
         return
     d.rule("C-SYNC-20")
-    for member_id in sorted(overdue(d)):
+    for member_id in sorted(overdue_members(d)):
         d.remove(member_id)
         d.cancel(Timer("session", member_id))
-    prepare(d, "sync_expired")
+    prepare_rebalance(d, "sync_expired")
 
 
-def overdue(d: Draft) -> frozenset[str]:
+def overdue_members(d: Draft) -> frozenset[str]:
     """Return the pending syncs that count as late.
 
     A member that returned in Stable waits for its record, and the pending entry moved to it (C-STATIC-16 fixed). It is

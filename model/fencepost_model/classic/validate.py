@@ -11,7 +11,7 @@ def member_error(d: Draft, member_id: str, instance: str | None) -> ErrorCode | 
     """Return the error if the request may not speak for the member (C-JOIN-38e…g). All requests of members use it. A
     missing instance id is not checked (C-STATIC-19)."""
     if instance is not None:
-        mapped = d.member_of(instance)
+        mapped = d.static_member_id(instance)
         if mapped is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         if mapped != member_id:

@@ -29,10 +29,10 @@ from ..offsets.state import Past, replay
 from ..table import IllegalTransition
 from .draft import Draft, InternalError
 from .failure import failure
-from .live import session_timer
-from .opened import Opened
-from .rebalance import join_timer, prepare
-from .slots import Slot, Written
+from .live import expire_session
+from .open_groups import OpenGroups
+from .rebalance import expire_join_timer, prepare_rebalance
+from .slots import GroupSlot, Written
 from .state import (
     ANSWERED,
     EXPIRY_KIND,
@@ -48,14 +48,14 @@ from .state import (
     Timed,
     Timer,
 )
-from .static import not_replaced, replaced
-from .sync import assigned, not_assigned, sync_timer
+from .static import complete_replacement, undo_replacement
+from .sync import complete_assignment, expire_sync_timer, fail_assignment
 
 #: Errors after which a timer is not set again: the partition is elsewhere (F-RT-17).
 _NO_RETRY: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
-class Work(Opened):
+class Work(OpenGroups):
     """One step of the coordinator in progress."""
 
     # ---- operations ---------------------------------------------------------------------------------------------
@@ -101,20 +101,20 @@ class Work(Opened):
 
     def _call(self, operation: Operation, callback: Callback) -> None:
         if isinstance(callback, Timed):
-            self.loose.append((operation.group_id, dict(callback.timers)))
-        draft = self.acted_on(operation)
+            self.detached_timers.append((operation.group_id, dict(callback.timers)))
+        draft = self.group_of_callback(operation)
         if draft is None:
             return
         try:
             if isinstance(callback, Assigned):
-                assigned(draft, callback)
+                complete_assignment(draft, callback)
             elif isinstance(callback, Replaced):
-                replaced(draft, callback)
+                complete_replacement(draft, callback)
         except (InternalError, IllegalTransition):
             self.rules.append("C-STATIC-17")
-        self.by_name(operation, draft)
+        self.move_timers_by_name(operation, draft)
 
-    def loaded(self, group_id: str) -> None:
+    def on_loaded(self, group_id: str) -> None:
         """Prepare a group that was loaded from the log, as ``GMM.onLoaded`` (F-LOAD-04, 06, C-TMR-13)."""
         draft = self.draft(group_id)
         if draft is None:
@@ -124,14 +124,16 @@ class Work(Opened):
         for member in draft.members.values():
             draft.arm_session(member)
         if len(draft.members) > draft.settings.group_max_size:
-            prepare(draft, "loaded_over_capacity")
+            prepare_rebalance(draft, "loaded_over_capacity")
 
     def durable(self, records: int) -> None:
         """Move the high watermark (F-RT-14)."""
         self.undurable -= records
         self.relisted = frozenset([gone.after(records) for gone in self.relisted if gone.behind >= records])
         self.doubled = frozenset((behind - records, g, m) for behind, g, m in self.doubled if behind >= records)
-        self.shadows = tuple(s._replace(behind=s.behind - records) for s in self.shadows if s.behind > records)
+        self.committed_views = tuple(
+            s._replace(behind=s.behind - records) for s in self.committed_views if s.behind > records
+        )
         self.past = tuple(each._replace(behind=each.behind - records) for each in self.past if each.behind > records)
         ready = [operation for operation in self.operations if operation.behind <= records]
         self.operations[:] = [
@@ -148,22 +150,24 @@ class Work(Opened):
         self.closed.append(operation.id)
         if operation.timer is not None and error not in _NO_RETRY:
             self.rules.append("F-RT-17")
-            interval = self.sinks.settings.offsets_retention_check_interval_ms
-            again = interval if operation.timer.kind == EXPIRY_KIND else RETRY_MS  # O-EXP-26
-            self.loose.append((operation.group_id, {operation.timer: again}))
-            if operation.alarm is not None:
-                self.again.append((operation.group_id, operation.timer.member_id, operation.alarm))
-        draft = self.acted_on(operation)
+            interval = self.context.settings.offsets_retention_check_interval_ms
+            rearmed = interval if operation.timer.kind == EXPIRY_KIND else RETRY_MS  # O-EXP-26
+            self.detached_timers.append((operation.group_id, {operation.timer: rearmed}))
+            if operation.rebalance_epoch is not None:
+                self.rearmed.append((operation.group_id, operation.timer.member_id, operation.rebalance_epoch))
+        draft = self.group_of_callback(operation)
         callback = operation.callback
         if draft is not None:
             try:
                 if isinstance(callback, Assigned):
-                    not_assigned(draft, callback, error)
+                    fail_assignment(draft, callback, error)
                 elif isinstance(callback, Replaced):
-                    not_replaced(draft, None if operation.answered else operation.id, callback, error, lost=self.lost)
+                    undo_replacement(
+                        draft, None if operation.answered else operation.id, callback, error, lost=self.lost
+                    )
             except (InternalError, IllegalTransition):
                 self.rules.append("C-STATIC-18")
-            self.by_name(operation, draft)
+            self.move_timers_by_name(operation, draft)
         if any(request == operation.id for request, _ in self.replies) or operation.request is None:
             return
         if isinstance(operation.request, JoinGroupRequest | SyncGroupRequest):
@@ -190,13 +194,13 @@ class Work(Opened):
 
     # ---- timers, failures, loss -----------------------------------------------------------------------------------
 
-    def fire(self, group_id: str, timer: Timer, operation: int) -> None:
+    def expire_timer(self, group_id: str, timer: Timer, operation: int) -> None:
         """Expire a timer of a group; its write is ``operation``. Without the group nothing happens (C-ST-24)."""
         draft = self.draft(group_id)
         if draft is None:
             slot = self.slots.get(group_id)
             if timer.kind == "join" and slot is not None:
-                self.slots[group_id] = Slot(group_id, slot.group, None)
+                self.slots[group_id] = GroupSlot(group_id, slot.group, None)
             self.fired.append(timer)
             self.rules.append("C-ST-24")
             self.submit(Operation(operation, group_id, None, 0), [])
@@ -204,11 +208,11 @@ class Work(Opened):
         try:
             draft.armed[timer] = None
             if timer.kind == "join":
-                join_timer(draft)
+                expire_join_timer(draft)
             elif timer.kind == "sync":
-                sync_timer(draft)
+                expire_sync_timer(draft)
             else:
-                session_timer(draft, timer.member_id)
+                expire_session(draft, timer.member_id)
         except (InternalError, IllegalTransition):
             self.failed = True
             self.rules.append("C-ST-27")
@@ -228,20 +232,20 @@ class Work(Opened):
         self.past = tuple(each for each in self.past if each.behind <= self.undurable)
         orphans: list[tuple[str, Group]] = []  #: the callback still acts on the object (O-COMMIT-43)
         for group_id, before in written.before:
-            slot = self.slots.get(group_id, Slot(group_id))
+            slot = self.slots.get(group_id, GroupSlot(group_id))
             if before is None and isinstance(slot.group, Group):
                 orphans.append((group_id, slot.group))
             cancel = type(before) is not Group and not self.profile.fault_timers_outlive_reverted_group
             if cancel and isinstance(slot.group, Group):
                 ids = {member.member_id for member in slot.group.members} | slot.group.pending_join
                 gone = [JOIN_TIMER, SYNC_TIMER, *(Timer("session", member_id) for member_id in sorted(ids))]
-                self.loose.append((group_id, dict.fromkeys(gone)))
-            self.slots[group_id] = Slot(group_id, before, None if cancel else slot.delay)
+                self.detached_timers.append((group_id, dict.fromkeys(gone)))
+            self.slots[group_id] = GroupSlot(group_id, before, None if cancel else slot.delay)
             self.drafts.pop(group_id, None)
-        self.formers.comes_back(written.operation, self.operations)
+        self.superseded_groups.restore(written.operation, self.operations)
         for group_id, group in orphans:
-            self.formers.leaves(group_id, group, written.operation, self.operations)
-        self.shadows = tuple(s for s in self.shadows if s.behind <= self.undurable)
+            self.superseded_groups.supersede(group_id, group, written.operation, self.operations)
+        self.committed_views = tuple(s for s in self.committed_views if s.behind <= self.undurable)
         failing = [operation for operation in self.operations if operation.id == written.operation]
         self.operations[:] = [operation for operation in self.operations if operation.id != written.operation]
         for operation in failing:
@@ -269,7 +273,7 @@ class Work(Opened):
     def _release(self, operation: Operation) -> None:
         """Answer the caller that it should retry, while the group keeps waiting for the record: memory follows the
         log."""
-        draft = self.acted_on(operation)
+        draft = self.group_of_callback(operation)
         if draft is None or operation.answered:
             return
         for member in list(draft.members.values()):
@@ -295,7 +299,7 @@ class Work(Opened):
             draft = self.draft(group_id)
             if draft is None:
                 continue
-            draft.go("unloaded")
+            draft.transition("unloaded")
             for member in sorted(draft.members.values()):
                 if draft.previous == PREPARING:
                     draft.answer_join(

@@ -1,15 +1,16 @@
 """The coordinator's side of consumer groups (KIP-848)."""
 
 from .group import ConsumerGroupModel, Step, Successor
-from .oracle import Canonical, Oracle
-from .state import Beat, ConsumerGroup, Expire, Image, Member, Resolution, Resolve, Timer
-from .turn import World
+from .group_step import Environment
+from .oracle import CanonicalOracle, Oracle
+from .state import ConsumerGroup, ConsumerHeartbeat, Expire, Image, Member, Resolution, Resolve, Timer
 
 __all__ = [
-    "Beat",
-    "Canonical",
+    "CanonicalOracle",
     "ConsumerGroup",
     "ConsumerGroupModel",
+    "ConsumerHeartbeat",
+    "Environment",
     "Expire",
     "Image",
     "Member",
@@ -19,5 +20,4 @@ __all__ = [
     "Step",
     "Successor",
     "Timer",
-    "World",
 ]

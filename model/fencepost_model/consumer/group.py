@@ -1,6 +1,6 @@
 """One consumer group as a transition system: a pure function of group and step, for explorers and for the coordinator.
 
-There is no clock: the time of the step is in its ``World``. There is no log either: the records of a step are its
+There is no clock: the time of the step is in its ``Environment``. There is no log either: the records of a step are its
 change, and a caller that wants a failed append keeps the previous group.
 """
 
@@ -16,26 +16,27 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
 from ..classic.choice import Chooser, every
+from .group_step import Environment, GroupStep, StepContext
 from .heartbeat import heartbeat
-from .leave import expire, fence, leave
+from .leave import expired_member, fence_members, leave
 from .refusal import Refused
 from .regex import resolve
-from .state import RETRY_MS, Beat, ConsumerGroup, Expire, Resolution, Resolve, Timer
-from .turn import Around, Turn, World
+from .state import RETRY_MS, ConsumerGroup, ConsumerHeartbeat, Expire, Resolution, Resolve, Timer
 
-Step: TypeAlias = Beat | Expire | Resolve
+Step: TypeAlias = ConsumerHeartbeat | Expire | Resolve
 
 
 class Successor(NamedTuple):
     """One result of a step. ``group``: None if it does not exist. ``armed``: timers set, with their length in ms, or
-    cancelled (None). ``alarms``: the epochs of the rebalance timers set (M-TMR-02). ``task``: a resolution to run."""
+    cancelled (None). ``rebalance_epochs``: the epochs of the rebalance timers set (M-TMR-02). ``task``: a resolution to
+    run."""
 
     choice: str
     group: ConsumerGroup | None
     reply: ConsumerGroupHeartbeatResponse | None
     records: tuple[Record, ...]
     armed: tuple[tuple[Timer, int | None], ...]
-    alarms: tuple[tuple[str, int], ...]
+    rebalance_epochs: tuple[tuple[str, int], ...]
     task: Resolution | None
     rules: tuple[str, ...]
 
@@ -48,61 +49,61 @@ class ConsumerGroupModel:
         self.profile = profile
         self.group_id = group_id
 
-    def successors(self, group: ConsumerGroup | None, step: Step, world: World) -> tuple[Successor, ...]:
+    def successors(self, group: ConsumerGroup | None, step: Step, environment: Environment) -> tuple[Successor, ...]:
         """Return all results of one step, one for each combination of choices that the protocol leaves open."""
 
-        def run(chooser: Chooser) -> tuple[Turn, ConsumerGroupHeartbeatResponse | None]:
-            around = Around(self.settings, self.profile, chooser, world, [])
-            turn = Turn(around, self.group_id, group)
-            return turn, take(turn, step)
+        def run(chooser: Chooser) -> tuple[GroupStep, ConsumerGroupHeartbeatResponse | None]:
+            context = StepContext(self.settings, self.profile, chooser, environment, [])
+            group_step = GroupStep(context, self.group_id, group)
+            return group_step, run_step(group_step, step)
 
         return tuple(
             Successor(
                 label,
-                turn.after(),
+                group_step.updated_group(),
                 reply,
-                tuple(turn.records),
-                tuple(turn.armed.items()),
-                tuple(turn.alarms.items()),
-                turn.task,
-                tuple(turn.rules),
+                tuple(group_step.records),
+                tuple(group_step.armed.items()),
+                tuple(group_step.rebalance_epochs.items()),
+                group_step.task,
+                tuple(group_step.rules),
             )
-            for label, (turn, reply) in every(run)
+            for label, (group_step, reply) in every(run)
         )
 
 
-def take(turn: Turn, step: Step) -> ConsumerGroupHeartbeatResponse | None:
+def run_step(group_step: GroupStep, step: Step) -> ConsumerGroupHeartbeatResponse | None:
     """Run the step on one group. Returns the answer if it is a request. A refusal writes nothing."""
-    if isinstance(step, Beat):
-        return answer(turn, step)
-    if turn.fresh:
+    if isinstance(step, ConsumerHeartbeat):
+        return answer_heartbeat(group_step, step)
+    if group_step.fresh:
         return None
     if isinstance(step, Expire):
-        member = expire(turn, step)
+        member = expired_member(group_step, step)
         if member is not None:
             try:
-                fence(turn, [member])
+                fence_members(group_step, [member])
             except Refused as refused:
-                turn.rule(refused.rule)
+                group_step.rule(refused.rule)
                 if refused.error is ErrorCode.UNKNOWN_SERVER_ERROR:  # not X-DOWN-09, which Kafka expects
-                    turn.failed = True
-                    turn.armed = {Timer(step.kind, step.member_id): RETRY_MS}  # F-RT-17
+                    group_step.failed = True
+                    group_step.armed = {Timer(step.kind, step.member_id): RETRY_MS}  # F-RT-17
     elif not step.failed:
-        resolve(turn, step.resolution)
+        resolve(group_step, step.resolution)
     return None
 
 
-def answer(turn: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
+def answer_heartbeat(group_step: GroupStep, request: ConsumerHeartbeat) -> ConsumerGroupHeartbeatResponse:
     """Return the answer to a heartbeat. An error leaves no records."""
-    body = beat.body
+    body = request.body
     try:
-        turn.denied_topics = beat.denied_topics
-        if turn.fresh and body.member_epoch != 0:
+        group_step.denied_topics = request.denied_topics
+        if group_step.fresh and body.member_epoch != 0:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "M-VAL-20" if body.member_epoch > 0 else "M-LEAVE-01")
-        return leave(turn, body) if body.member_epoch < 0 else heartbeat(turn, beat)
+        return leave(group_step, body) if body.member_epoch < 0 else heartbeat(group_step, request)
     except Refused as refused:
-        turn.rule(refused.rule)
-        turn.records.clear()
-        turn.armed.clear()
-        turn.alarms.clear()
+        group_step.rule(refused.rule)
+        group_step.records.clear()
+        group_step.armed.clear()
+        group_step.rebalance_epochs.clear()
         return ConsumerGroupHeartbeatResponse(refused.error)

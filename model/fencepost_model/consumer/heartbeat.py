@@ -16,21 +16,21 @@ from ..machines import C_STABLE, C_UNKNOWN, C_UNREVOKED
 from ..widths import next_epoch
 from .derive import counted, holders, subscription, subscription_type, votes
 from .found import Found
-from .reconcile import Aim, Desk, reconcile
+from .group_step import GroupStep
+from .reconcile import Context, Goal, reconcile
 from .refusal import Refused
-from .regex import Regex, change_regex
+from .regex import Regex, update_regex
 from .rows import owned_set, target_rows, without_epochs
-from .state import REBALANCE, Beat, ConsumerGroup, Member, Partition, Target, Timer
-from .target import FAILS, Ask, Wish, outcomes, propose, stumbles, valid
-from .turn import Turn
+from .state import REBALANCE, ConsumerGroup, ConsumerHeartbeat, Member, Partition, Target, Timer
+from .target import FAILS, GroupSpec, MemberSpec, possible_outcomes, propose, uniform_fails, valid
 
 
-def heartbeat(t: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
+def heartbeat(t: GroupStep, request: ConsumerHeartbeat) -> ConsumerGroupHeartbeatResponse:
     """Run the steps M-HB-01…11 in their order. Raises Refused; then nothing is written (M-HB-12, 13)."""
-    body = beat.body
-    member_id = body.member_id or beat.new_id  # M-VAL-26
-    has_room(t, body.member_id, body.instance_id)
-    found = member_of(t, body, member_id)
+    body = request.body
+    member_id = body.member_id or request.new_id  # M-VAL-26
+    check_capacity(t, body.member_id, body.instance_id)
+    found = find_member(t, body, member_id)
     member = found.member
     updated = member._replace(
         instance=body.instance_id if body.instance_id is not None else member.instance,
@@ -39,29 +39,29 @@ def heartbeat(t: Turn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
         assignor=body.server_assignor if body.server_assignor is not None else member.assignor,
         names=member.names if body.subscribed_topic_names is None else _names(body.subscribed_topic_names),
         regex=member.regex if body.subscribed_topic_regex is None else body.subscribed_topic_regex,
-        client_id=beat.client_id,
-        client_host=beat.client_host,
+        client_id=request.client_id,
+        client_host=request.client_host,
         classic=None,
     )
     owned = owned_set(body.topic_partitions)
-    there = member.epoch > JOIN_EPOCH and member.state != C_UNKNOWN  # M-REC-06
-    if body.member_epoch == JOIN_EPOCH and there and not t.profile.fault_rejoin_confirms_revocation:
+    is_member = member.epoch > JOIN_EPOCH and member.state != C_UNKNOWN  # M-REC-06
+    if body.member_epoch == JOIN_EPOCH and is_member and not t.profile.fault_rejoin_confirms_revocation:
         owned = None  # M-FENCE-07 fixed: the member may have been given partitions since it wrote this
-    after, _ = advance(t, found, updated, owned)
+    after, _ = bump_and_reconcile(t, found, updated, owned)
     t.arm_session(member_id)  # M-HB-09
-    full = body.member_epoch == JOIN_EPOCH or (
+    is_full_request = body.member_epoch == JOIN_EPOCH or (
         body.rebalance_timeout_ms != -1
         and (body.subscribed_topic_names is not None or body.subscribed_topic_regex is not None)
         and owned is not None
     )
-    shown = full or after.assigned != member.assigned
+    includes_assignment = is_full_request or after.assigned != member.assigned
     t.rule("M-RSP-01", "M-HB-10")
     return ConsumerGroupHeartbeatResponse(
         ErrorCode.NONE,
         member_id=member_id,
         member_epoch=after.epoch,
         heartbeat_interval_ms=t.heartbeat_interval(),
-        assignment=target_rows(without_epochs(after.assigned)) if shown else None,  # M-RSP-02
+        assignment=target_rows(without_epochs(after.assigned)) if includes_assignment else None,  # M-RSP-02
     )
 
 
@@ -72,7 +72,7 @@ def _names(names: tuple[str, ...]) -> tuple[str, ...]:
 # ---- identity ---------------------------------------------------------------------------------------------------
 
 
-def has_room(t: Turn, member_id: str, instance: str | None) -> None:
+def check_capacity(t: GroupStep, member_id: str, instance: str | None) -> None:
     """Check the capacity, before the member is looked up (M-VAL-25, 28, 30). A member that holds the instance id
     already has its place."""
     if instance is not None and t.group.held_by(instance) and not t.profile.old_full_group_refuses_statics:
@@ -81,7 +81,7 @@ def has_room(t: Turn, member_id: str, instance: str | None) -> None:
         raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, "M-VAL-25")
 
 
-def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> Found:
+def find_member(t: GroupStep, body: ConsumerGroupHeartbeatRequest, member_id: str) -> Found:
     """Return the member of the request. Raises Refused if identity or epoch do not fit (M-FENCE-01…09,
     M-STATIC-01…06)."""
     instance, epoch = body.instance_id, body.member_epoch
@@ -92,7 +92,7 @@ def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> F
                 raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-FENCE-01")
             t.rule("M-FENCE-02")
             return Found(Member(member_id))
-        check_epoch(t, known, body)
+        validate_member_epoch(t, known, body)
         return Found(known)
     mapped = t.group.held_by(instance)
     if epoch == JOIN_EPOCH:
@@ -104,13 +104,13 @@ def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> F
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
         if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
             if mapped == member_id and not t.profile.fault_static_rejoin_unreleased:
-                check_epoch(t, holder, body)  # M-STATIC-02 fixed: as M-FENCE-07
+                validate_member_epoch(t, holder, body)  # M-STATIC-02 fixed: as M-FENCE-07
                 return Found(holder)
             raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, "M-STATIC-02")
         if known is not None and known is not holder and not t.profile.fault_replacement_merges_members:
             raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, "M-STATIC-15")
         t.rule("M-STATIC-03")
-        return replace(t, holder, member_id)
+        return replace_member(t, holder, member_id)
     if mapped is None:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-04")
     holder = t.group.member(mapped)
@@ -118,22 +118,22 @@ def member_of(t: Turn, body: ConsumerGroupHeartbeatRequest, member_id: str) -> F
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
     if mapped != member_id:
         raise Refused(ErrorCode.FENCED_INSTANCE_ID, "M-STATIC-05")
-    check_epoch(t, holder, body)
+    validate_member_epoch(t, holder, body)
     return Found(holder)
 
 
-def replace(t: Turn, old: Member, member_id: str) -> Found:
+def replace_member(t: GroupStep, old: Member, member_id: str) -> Found:
     """Write the old member's tombstones and its copy under the new id (M-STATIC-03, 10, F-ORD-10)."""
     t.rule("M-STATIC-10")
     new = old._replace(member_id=member_id, epoch=0, previous=0)
-    t.bury_member(old.member_id)
+    t.write_member_tombstones(old.member_id)
     t.write_member(new)
     t.write_target(member_id, t.group.target_of(old.member_id) or ())
     t.write_current(new)
     return Found(new, old)
 
 
-def check_epoch(t: Turn, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:
+def validate_member_epoch(t: GroupStep, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:
     """Check the epoch of the request (M-FENCE-03…07). A refusal does not touch the member (M-FENCE-08)."""
     epoch = body.member_epoch
     if epoch == JOIN_EPOCH and not t.profile.old_known_member_at_zero_fenced:
@@ -154,20 +154,21 @@ def check_epoch(t: Turn, member: Member, body: ConsumerGroupHeartbeatRequest) ->
 # ---- bump, target, reconciliation -------------------------------------------------------------------------------
 
 
-def advance(
-    t: Turn,
+def bump_and_reconcile(
+    t: GroupStep,
     found: Found,
     updated: Member,
     owned: frozenset[Partition] | None,
     *,
-    joins: bool = False,
-    converts: bool = False,
-    owes: bool = False,
+    is_join: bool = False,
+    is_downgrade: bool = False,
+    owes_partitions: bool = False,
 ) -> tuple[Member, bool]:
     """Bump, compute and reconcile (M-HB-02…08). Returns the member afterwards, and whether it must wait for a target.
 
-    ``joins``: the request is a JoinGroup (X-JOIN-11). ``converts``: it downgrades the group, so no target is computed.
-    The member must then wait in any case if the group ``owes`` partitions to another member (X-DOWN-22).
+    ``is_join``: the request is a JoinGroup (X-JOIN-11). ``is_downgrade``: it downgrades the group, so no target is
+    computed. ``owes_partitions``: the group owes partitions to another member, so the member must wait for a rebalance
+    after the downgrade (X-DOWN-22).
     """
     member = found.member
     others = [m for m in t.group.members if m is not found.replaced and m.member_id != updated.member_id]
@@ -179,28 +180,28 @@ def advance(
     if updated != member:
         t.rule("M-HB-02")
         t.write_member(updated)
-    regex = change_regex(t, found, updated, joins=joins)
+    regex = update_regex(t, found, updated, is_join=is_join)
     bump = updated.names != member.names or regex is Regex.BUMP
     if bump:
         t.rule("M-HB-03")
-    if not joins and not bump and other_assignor(t, counting):
+    if not is_join and not bump and assignor_changes(t, counting):
         t.rule("M-HB-14")
         bump = True
-    if t.base and not t.profile.fault_upgrade_without_bump:
+    if t.upgrade_records and not t.profile.fault_upgrade_without_bump:
         bump = True  # X-UP-15 fixed
     if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
         bump = True  # V-31
-    epoch, refreshed = bump_epoch(t, counting, bump or t.begins)
+    epoch, refreshed = maybe_bump_group_epoch(t, counting, bump or t.must_write_epoch)
     kind = subscription_type(counting, counted(counting, t.group.members, t.group.regexes))
     if t.profile.fault_stale_subscription_type and not refreshed:
         kind = t.group.type  # M-TGT-05, 06
     reached = t.group.assignment_epoch
     stale = bump if t.profile.old_downgrade_rebalances_by_subscription else reached < epoch
-    if converts and (owes or stale):
+    if is_downgrade and (owes_partitions or stale):
         return updated, True
-    if not converts and reached < epoch and may_compute(t):
+    if not is_downgrade and reached < epoch and may_compute_target(t):
         t.rule("M-HB-06", "M-TGT-01")
-        target = compute(t, found, members, kind, epoch, voters=counting)[updated.member_id]
+        target = compute_target_assignment(t, found, members, kind, epoch, voters=counting)[updated.member_id]
         reached = epoch
     else:
         target = stored_target(t, found, updated)
@@ -208,9 +209,9 @@ def advance(
     if updated.state == C_STABLE and updated.epoch == reached and not changed:
         return updated, False
     t.rule("M-HB-08")
-    topics = subscription(updated, t.group, t.world.image)
-    aim = Aim(target, reached, topics, owned, changed, holders(t.group.members))
-    after = reconcile(Desk(t.profile, t.rules, t.chooser.pick), updated, aim)
+    topics = subscription(updated, t.group, t.environment.image)
+    goal = Goal(target, reached, topics, owned, changed, holders(t.group.members))
+    after = reconcile(Context(t.profile, t.rules, t.chooser.pick), updated, goal)
     if after != updated:
         t.write_current(after)
         if after.classic is None:
@@ -222,7 +223,7 @@ def advance(
     return after, False
 
 
-def other_assignor(t: Turn, voters: tuple[Member, ...]) -> bool:
+def assignor_changes(t: GroupStep, voters: tuple[Member, ...]) -> bool:
     """Return whether these votes elect another assignor than the previous ones (M-HB-14)."""
     if t.profile.old_vote_keeps_epoch:
         return False
@@ -232,11 +233,11 @@ def other_assignor(t: Turn, voters: tuple[Member, ...]) -> bool:
     return t.chooser.pick("assignor before", before) != t.chooser.pick("assignor after", after)
 
 
-def bump_epoch(t: Turn, members: tuple[Member, ...], bump: bool) -> tuple[int, bool]:
+def maybe_bump_group_epoch(t: GroupStep, members: tuple[Member, ...], bump: bool) -> tuple[int, bool]:
     """Return the group epoch after the request, and whether the metadata were checked (M-HB-04, 05)."""
     epoch = t.group.epoch
     deadline = t.group.refresh
-    if not bump and deadline is not None and t.world.now < deadline[0] and epoch >= deadline[1]:
+    if not bump and deadline is not None and t.environment.now < deadline[0] and epoch >= deadline[1]:
         return epoch, False
     t.rule("M-HB-04")
     topics = t.topics(members)
@@ -246,24 +247,24 @@ def bump_epoch(t: Turn, members: tuple[Member, ...], bump: bool) -> tuple[int, b
     if bump:
         epoch = next_epoch(epoch)
         t.write_epoch(epoch, topics)
-    t.refresh = (t.world.now + t.settings.metadata_refresh_interval_ms, epoch)
+    t.refresh = (t.environment.now + t.settings.metadata_refresh_interval_ms, epoch)
     if t.group.legacy and not t.profile.old_partition_metadata:
         t.rule("M-META-08")
         t.write(ConsumerGroupPartitionMetadataKey(t.group_id), None)
     return epoch, True
 
 
-def may_compute(t: Turn) -> bool:
+def may_compute_target(t: GroupStep) -> bool:
     """Return whether the assignment interval allows a computation (M-TGT-08)."""
     interval = 0 if t.profile.old_no_assignment_interval else t.assignment_interval()
-    if t.group.timestamp == 0 or interval == 0 or t.world.now >= t.group.timestamp + interval:
+    if t.group.timestamp == 0 or interval == 0 or t.environment.now >= t.group.timestamp + interval:
         return True
     t.rule("M-TGT-09")
     return False
 
 
-def compute(
-    t: Turn,
+def compute_target_assignment(
+    t: GroupStep,
     found: Found,
     members: tuple[Member, ...],
     kind: SubscriptionType,
@@ -283,12 +284,12 @@ def compute(
     if not rewrites:
         old = {heir: giver for heir, giver in old.items() if giver in before}
     known = before if rewrites else before | {heir: before[giver] for heir, giver in old.items()}
-    wishes = tuple(
+    specs = tuple(
         [
-            Wish(
+            MemberSpec(
                 m.member_id,
                 m.instance,
-                subscription(m, group, t.world.image),
+                subscription(m, group, t.environment.image),
                 before.get(old.get(m.member_id, m.member_id), ()),
             )
             for m in members
@@ -299,24 +300,24 @@ def compute(
     withheld = before.get(found.member.member_id, ()) if replaces else ()  # M-STATIC-15
     if withheld:
         t.rule("A-UHOM-08")
-    ask = Ask(assignor, kind, wishes, counts, withheld)
-    if t.chooser.pick("outcome", outcomes(ask)) == FAILS:
+    group_spec = GroupSpec(assignor, kind, specs, counts, withheld)
+    if t.chooser.pick("outcome", possible_outcomes(group_spec)) == FAILS:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-03")
-    if t.profile.fault_absent_partition_fails and stumbles(ask):
+    if t.profile.fault_absent_partition_fails and uniform_fails(group_spec):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "A-UHET-06")
-    given = t.world.oracle.target(t.group_id, ask)
+    given = t.environment.oracle.target(t.group_id, group_spec)
     if given is None:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-HB-12")
-    target = dict(given) if valid(ask, given) else propose(ask)
-    for wish in wishes:
-        if known.get(wish.member_id) != target[wish.member_id]:
-            t.write_target(wish.member_id, target[wish.member_id])
+    target = dict(given) if valid(group_spec, given) else propose(group_spec)
+    for spec in specs:
+        if known.get(spec.member_id) != target[spec.member_id]:
+            t.write_target(spec.member_id, target[spec.member_id])
     t.rule("M-TGT-04")
-    t.write_target_epoch(epoch, 0 if t.profile.old_no_assignment_interval else t.world.now)
+    t.write_target_epoch(epoch, 0 if t.profile.old_no_assignment_interval else t.environment.now)
     return target
 
 
-def stored_target(t: Turn, found: Found, updated: Member) -> Target:
+def stored_target(t: GroupStep, found: Found, updated: Member) -> Target:
     """Return the stored target of the member, or of the one that it replaces (M-HB-07)."""
     group: ConsumerGroup = t.group
     owner = updated.member_id

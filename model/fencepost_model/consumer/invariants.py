@@ -23,28 +23,28 @@ def held(member: Member) -> frozenset[Partition]:
     return frozenset((topic, number) for topic, number, _ in (*member.assigned, *member.revoking))
 
 
-def one_holder(group: ConsumerGroup) -> bool:
+def partitions_have_one_holder(group: ConsumerGroup) -> bool:
     owned = [each for member in group.members for each in held(member)]
     return len(owned) == len(set(owned))
 
 
-def apart(group: ConsumerGroup) -> bool:
+def assigned_and_revoking_are_disjoint(group: ConsumerGroup) -> bool:
     return all(len(held(m)) == len(m.assigned) + len(m.revoking) for m in group.members)
 
 
-def epochs_in_order(group: ConsumerGroup) -> bool:
+def epochs_are_ordered(group: ConsumerGroup) -> bool:
     return group.assignment_epoch <= group.epoch and all(
         member.epoch <= group.assignment_epoch for member in group.members
     )
 
 
-def targets_apart(group: ConsumerGroup) -> bool:
+def targets_are_disjoint(group: ConsumerGroup) -> bool:
     given = [each for _, target in group.target for each in target]
     ids = {member.member_id for member in group.members}
     return len(given) == len(set(given)) and all(member_id in ids for member_id, _ in group.target)
 
 
-def arrived(group: ConsumerGroup) -> bool:
+def reconciled_members_have_targets(group: ConsumerGroup) -> bool:
     """Return whether every member STABLE or UNRELEASED at the assignment epoch has A ⊆ T and R = ∅."""
     for member in group.members:
         if member.epoch == group.assignment_epoch and member.state in (C_STABLE, C_UNRELEASED):
@@ -62,7 +62,7 @@ def revoking_is_unrevoked(group: ConsumerGroup) -> bool:
     )
 
 
-def one_member_an_instance(group: ConsumerGroup) -> bool:
+def instances_have_one_member(group: ConsumerGroup) -> bool:
     names = [member.instance for member in group.members if member.instance is not None]
     return len(names) == len(set(names))
 
@@ -87,7 +87,7 @@ def resolved_are_used(group: ConsumerGroup) -> bool:
     return all(row.regex in used for row in group.regexes)
 
 
-def epochs_grow(before: ConsumerGroup, after: ConsumerGroup) -> bool:
+def epochs_never_decrease(before: ConsumerGroup, after: ConsumerGroup) -> bool:
     """Return whether group and assignment epoch do not fall, and a member's epoch only to -2 or by replacement."""
     if after.epoch < before.epoch or after.assignment_epoch < before.assignment_epoch:
         return False
@@ -113,18 +113,18 @@ def taken_only_if_free(before: ConsumerGroup, after: ConsumerGroup) -> bool:
 
 
 STATES: Final[dict[str, Check]] = {
-    "INV-KIP-01": one_holder,
-    "INV-KIP-02": apart,
-    "INV-KIP-03": epochs_in_order,
-    "INV-KIP-05": targets_apart,
-    "INV-KIP-06": arrived,
+    "INV-KIP-01": partitions_have_one_holder,
+    "INV-KIP-02": assigned_and_revoking_are_disjoint,
+    "INV-KIP-03": epochs_are_ordered,
+    "INV-KIP-05": targets_are_disjoint,
+    "INV-KIP-06": reconciled_members_have_targets,
     "INV-KIP-07": revoking_is_unrevoked,
-    "INV-KIP-14": one_member_an_instance,
+    "INV-KIP-14": instances_have_one_member,
     "INV-KIP-16": assignment_epochs_reached,
 }
-CHANGES: Final[dict[str, Change]] = {"INV-KIP-04": epochs_grow, "INV-KIP-09": taken_only_if_free}
+CHANGES: Final[dict[str, Change]] = {"INV-KIP-04": epochs_never_decrease, "INV-KIP-09": taken_only_if_free}
 #: Invariants that hold if this fault is fixed (M-STATIC-13, M-STATIC-15).
-MENDED: Final[dict[str, tuple[str, Check]]] = {
+FIXED: Final[dict[str, tuple[str, Check]]] = {
     "INV-KIP-14": ("fault_relabelled_instance_stays", instances_are_of_members),
     "INV-KIP-18": ("fault_replacement_merges_members", resolved_are_used),
 }

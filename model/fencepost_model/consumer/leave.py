@@ -13,17 +13,17 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey
 from fencepost.protocol.errors import ErrorCode
 
-from ..mixed.downgrade import downgrade, downgrades
+from ..mixed.downgrade import downgrade, must_downgrade
 from ..widths import next_epoch
 from .derive import used_regexes
+from .group_step import GroupStep
 from .refusal import Refused
 from .state import REBALANCE, Expire, Held, Member
-from .turn import Turn
 
 
-def leave(t: Turn, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+def leave(t: GroupStep, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Handle epoch -1 or -2 (M-LEAVE-02). The member's epoch is not checked. Raises Refused."""
-    member = leaver(t, body.member_id, body.instance_id)
+    member = find_leaving_member(t, body.member_id, body.instance_id)
     if body.member_epoch == STATIC_LEAVE_EPOCH:
         t.rule("M-LEAVE-05")
         t.write_current(
@@ -31,7 +31,7 @@ def leave(t: Turn, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbea
         )
         epoch = STATIC_LEAVE_EPOCH
     else:
-        fence(t, [member])
+        fence_members(t, [member])
         epoch = LEAVE_EPOCH
     t.rule("M-RSP-04")
     return ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id=body.member_id, member_epoch=epoch)
@@ -42,7 +42,7 @@ def without_assignment_epochs(member: Member) -> Held:
     return tuple([(topic, number, 0) for topic, number, _ in member.assigned])
 
 
-def leaver(t: Turn, member_id: str, instance: str | None) -> Member:
+def find_leaving_member(t: GroupStep, member_id: str, instance: str | None) -> Member:
     """Return the member that leaves. Raises Refused."""
     mapped: str | None = member_id
     if instance is not None:
@@ -55,17 +55,17 @@ def leaver(t: Turn, member_id: str, instance: str | None) -> Member:
     return member
 
 
-def fence(t: Turn, leavers: Iterable[Member]) -> None:
+def fence_members(t: GroupStep, leavers: Iterable[Member]) -> None:
     """Remove the members and bump the group epoch; no target is computed (M-LEAVE-03, F-ORD-07, M-TGT-07)."""
     gone = {member.member_id for member in leavers}
-    if downgrades(t, gone):
+    if must_downgrade(t, gone):
         t.rule("X-DOWN-01", "X-DOWN-06")
         downgrade(t, t.group, gone, None)
         t.rebalances = True
         return
     t.rule("M-LEAVE-03")
     for member_id in sorted(gone):
-        t.bury_member(member_id)
+        t.write_member_tombstones(member_id)
         t.cancel_timers(member_id)
     rest = tuple([member for member in t.group.members if member.member_id not in gone])
     used = used_regexes(rest)
@@ -79,7 +79,7 @@ def fence(t: Turn, leavers: Iterable[Member]) -> None:
         t.write_target_epoch(epoch, 0)
 
 
-def expire(t: Turn, step: Expire) -> Member | None:
+def expired_member(t: GroupStep, step: Expire) -> Member | None:
     """Return the member whose timer expired, or None if the timer has no effect any more (M-TMR-01, 02)."""
     member = t.group.member(step.member_id)
     if member is None or (step.kind == REBALANCE and member.epoch != step.epoch):

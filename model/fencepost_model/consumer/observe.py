@@ -22,7 +22,7 @@ from fencepost.protocol.records import Record
 from .oracle import Matcher, digest
 from .rows import to_target
 from .state import Target
-from .target import Ask, propose
+from .target import GroupSpec, propose
 
 #: Topics and their observed hash.
 Hashes: TypeAlias = tuple[tuple[tuple[Topic, ...], int], ...]
@@ -33,7 +33,7 @@ def no_matcher(regex: str) -> Callable[[str], bool] | None:
     return None
 
 
-class Seen(NamedTuple):
+class ObservedValues(NamedTuple):
     """The observation of one event; None for a part that was not observed."""
 
     records: Sequence[Record] | None = None
@@ -41,16 +41,16 @@ class Seen(NamedTuple):
     matcher: Matcher = no_matcher
 
 
-UNSEEN: Final = Seen()
+NOTHING_OBSERVED: Final = ObservedValues()
 
 
-class Watched:
+class ObservedOracle:
     """An oracle that answers as the target did. It adds what it learns to ``hashes``. ``failing``: the groups whose
     last request was to write an epoch, and failed."""
 
     __slots__ = ("_failing", "_guessed", "_seen", "hashes")
 
-    def __init__(self, seen: Seen, hashes: Hashes, failing: frozenset[str] = frozenset()) -> None:
+    def __init__(self, seen: ObservedValues, hashes: Hashes, failing: frozenset[str] = frozenset()) -> None:
         self._seen = seen
         self._failing = failing
         self._guessed: set[int] = set()  # stand-ins for hashes that were never observed
@@ -67,7 +67,7 @@ class Watched:
             value = shown[0]
         elif self._seen.records is None:
             value = digest(topics)
-        elif stored and stored not in known | self._guessed and not self._bumped_in_vain(group_id):
+        elif stored and stored not in known | self._guessed and not self._bump_failed(group_id):
             value = stored  # no epoch was written, so it must be the group's hash
         else:
             value = digest(topics)
@@ -76,7 +76,7 @@ class Watched:
         self.hashes = (*self.hashes, (topics, value))
         return value
 
-    def _bumped_in_vain(self, group_id: str) -> bool:
+    def _bump_failed(self, group_id: str) -> bool:
         """Return whether the last request failed to write its epoch. Such a request leaves only the deadline, with that
         epoch (M-HB-13)."""
         view = None if self._seen.groups is None else self._seen.groups.get(group_id)
@@ -95,7 +95,7 @@ class Watched:
         view = None if groups is None else groups.get(group_id)
         return [] if view is None else [view.metadata_hash]
 
-    def target(self, group_id: str, ask: Ask) -> Mapping[str, Target] | None:
+    def target(self, group_id: str, spec: GroupSpec) -> Mapping[str, Target] | None:
         records, groups = self._seen.records, self._seen.groups
         if records is not None:
             shown = {
@@ -105,11 +105,11 @@ class Watched:
                 and isinstance(record.value, ConsumerGroupTargetAssignmentMemberValue)
                 and record.key.group == group_id
             }
-            return {wish.member_id: shown.get(wish.member_id, wish.previous) for wish in ask.members}
+            return {member.member_id: shown.get(member.member_id, member.previous) for member in spec.members}
         view = None if groups is None else groups.get(group_id)
         if view is not None:
             return {member_id: to_target(rows) for member_id, rows in view.target}
-        return propose(ask)
+        return propose(spec)
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
         return self._seen.matcher(regex)

@@ -9,7 +9,7 @@ from typing import Protocol
 from fencepost.protocol.events import Topic
 
 from .state import Target
-from .target import Ask, propose
+from .target import GroupSpec, propose
 
 Matcher = Callable[[str], Callable[[str], bool] | None]
 
@@ -23,11 +23,11 @@ class Oracle(Protocol):
     """
 
     def metadata_hash(self, group_id: str, stored: int, topics: tuple[Topic, ...]) -> int: ...
-    def target(self, group_id: str, ask: Ask) -> Mapping[str, Target] | None: ...
+    def target(self, group_id: str, spec: GroupSpec) -> Mapping[str, Target] | None: ...
     def matcher(self, regex: str) -> Callable[[str], bool] | None: ...
 
 
-class Canonical:
+class CanonicalOracle:
     """Answers that depend on the question alone, for explorations, and where a target does not show its answer."""
 
     def __init__(self, matcher: Matcher = lambda regex: None) -> None:
@@ -36,8 +36,8 @@ class Canonical:
     def metadata_hash(self, group_id: str, stored: int, topics: tuple[Topic, ...]) -> int:
         return digest(topics)
 
-    def target(self, group_id: str, ask: Ask) -> Mapping[str, Target] | None:
-        return propose(ask)
+    def target(self, group_id: str, spec: GroupSpec) -> Mapping[str, Target] | None:
+        return propose(spec)
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
         return self._matcher(regex)

@@ -19,7 +19,7 @@ from .rows import without_epochs
 from .state import Held, Member, Partition, Target
 
 
-class Aim(NamedTuple):
+class Goal(NamedTuple):
     """The input of a reconciliation: the target T at epoch t, S(m), O, whether the subscription has just changed, and
     the epochs of all held partitions."""
 
@@ -31,7 +31,7 @@ class Aim(NamedTuple):
     epochs: Mapping[Partition, int]
 
 
-class Desk(NamedTuple):
+class Context(NamedTuple):
     """Context that the rules of a step share."""
 
     profile: Profile
@@ -39,83 +39,85 @@ class Desk(NamedTuple):
     pick: Callable[[str, list[str]], str]
 
 
-def reconcile(desk: Desk, member: Member, aim: Aim) -> Member:
+def reconcile(context: Context, member: Member, goal: Goal) -> Member:
     """Return the member afterwards, the same object if nothing changes. Raises Refused (M-REC-06)."""
-    profile, rules, _ = desk
+    profile, rules, _ = context
     if member.state == C_STABLE:
-        if member.epoch != aim.epoch:
+        if member.epoch != goal.epoch:
             rules.append("M-REC-02")
-            return _next(desk, member, member.epoch, aim)
+            return _advance(context, member, member.epoch, goal)
         rules.append("M-REC-01")
-        return _maybe_prune(desk, member, aim)
+        return _maybe_prune(context, member, goal)
     if member.state == C_UNREVOKED:
-        if aim.owned is None or not aim.owned.isdisjoint(without_epochs(member.revoking)):
+        if goal.owned is None or not goal.owned.isdisjoint(without_epochs(member.revoking)):
             rules.append("M-REC-03")  # a missing list confirms nothing (M-REC-18)
-            return _maybe_prune(desk, member, aim)
+            return _maybe_prune(context, member, goal)
         rules.append("M-REC-04")
         advances = profile.old_revocation_advances_epoch  # M-REC-19
-        return _next(desk, member, next_epoch(member.epoch) if advances else member.epoch, aim)
+        return _advance(context, member, next_epoch(member.epoch) if advances else member.epoch, goal)
     if member.state == C_UNRELEASED:
         rules.append("M-REC-05")
-        return _next(desk, member, member.epoch, aim)
-    if aim.owned is None or aim.owned:
+        return _advance(context, member, member.epoch, goal)
+    if goal.owned is None or goal.owned:
         raise Refused(ErrorCode.FENCED_MEMBER_EPOCH, "M-REC-06")
     rules.append("M-REC-07")
-    return _next(desk, member, aim.epoch, aim)
+    return _advance(context, member, goal.epoch, goal)
 
 
-def _to(member: Member, trigger: str) -> str:
+def _state_after(member: Member, trigger: str) -> str:
     return CONSUMER_MEMBER_TABLE[trigger][member.state]
 
 
-def _next(desk: Desk, member: Member, epoch: int, aim: Aim) -> Member:
+def _advance(context: Context, member: Member, epoch: int, goal: Goal) -> Member:
     """Compute next(x, A) of the rule book. The current epoch becomes the previous one (M-REC-15)."""
-    profile, rules, _ = desk
-    goal = aim.target
+    profile, rules, _ = context
+    target = goal.target
     if not profile.old_whole_target:
-        goal = tuple([each for each in goal if each[0] in aim.topics])
-    wanted = frozenset(goal)
+        target = tuple([each for each in target if each[0] in goal.topics])
+    wanted = frozenset(target)
     keep = tuple([row for row in member.assigned if (row[0], row[1]) in wanted])
     drop = tuple([row for row in member.assigned if (row[0], row[1]) not in wanted])
-    if drop and (aim.owned is None or not aim.owned.isdisjoint(without_epochs(drop))):
+    if drop and (goal.owned is None or not goal.owned.isdisjoint(without_epochs(drop))):
         rules.append("M-REC-10")
         return member._replace(
-            state=_to(member, "revoke"), epoch=epoch, previous=member.epoch, assigned=keep, revoking=drop
+            state=_state_after(member, "revoke"), epoch=epoch, previous=member.epoch, assigned=keep, revoking=drop
         )
     kept = frozenset(without_epochs(keep))
     own = frozenset(without_epochs(member.revoking))
-    want = [each for each in goal if each not in kept]
-    free = [each for each in want if each not in aim.epochs or each in own]  # M-REC-21
-    granted = 0 if profile.old_no_assignment_epochs else aim.epoch
+    want = [each for each in target if each not in kept]
+    free = [each for each in want if each not in goal.epochs or each in own]  # M-REC-21
+    granted = 0 if profile.old_no_assignment_epochs else goal.epoch
     assigned: Held = tuple(sorted([*keep, *[(topic, number, granted) for topic, number in free]])) if free else keep
     blocked = len(want) > len(free)
     rules.append(("M-REC-11" if free else "M-REC-13") if blocked else ("M-REC-12" if free else "M-REC-14"))
     return member._replace(
-        state=_to(member, "wait" if blocked else "settle"),
-        epoch=aim.epoch,
+        state=_state_after(member, "wait" if blocked else "settle"),
+        epoch=goal.epoch,
         previous=member.epoch,
         assigned=assigned,
         revoking=(),
     )
 
 
-def _maybe_prune(desk: Desk, member: Member, aim: Aim) -> Member:
+def _maybe_prune(context: Context, member: Member, goal: Goal) -> Member:
     """Give up topics that the member no longer subscribes to, without waiting for a target (M-REC-25)."""
-    profile, rules, pick = desk
-    if profile.old_whole_target or not aim.subscription_changed:
+    profile, rules, pick = context
+    if profile.old_whole_target or not goal.subscription_changed:
         return member
     previous = member.previous if profile.old_prune_keeps_previous_epoch else member.epoch
-    gone = tuple([row for row in member.assigned if row[0] not in aim.topics])
+    gone = tuple([row for row in member.assigned if row[0] not in goal.topics])
     if not gone:
-        empty = not aim.topics and not member.assigned and not member.revoking
+        empty = not goal.topics and not member.assigned and not member.revoking
         # A quirk: which of its empty maps Kafka holds decides whether it notices that nothing changed.
         if empty and previous != member.previous and pick("prune", ["nothing", "previous"]) == "previous":
             rules.append("M-REC-25")
             return member._replace(previous=previous)
         return member
     rules.append("M-REC-25")
-    keep = tuple([row for row in member.assigned if row[0] in aim.topics])
+    keep = tuple([row for row in member.assigned if row[0] in goal.topics])
     revoking = tuple(sorted((*member.revoking, *gone)))
-    if aim.owned is None or not aim.owned.isdisjoint(without_epochs(revoking)):
-        return member._replace(state=_to(member, "revoke"), previous=previous, assigned=keep, revoking=revoking)
+    if goal.owned is None or not goal.owned.isdisjoint(without_epochs(revoking)):
+        return member._replace(
+            state=_state_after(member, "revoke"), previous=previous, assigned=keep, revoking=revoking
+        )
     return member._replace(previous=previous, assigned=keep)

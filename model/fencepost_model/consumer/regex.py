@@ -14,9 +14,9 @@ from fencepost.protocol.errors import ErrorCode
 from ..widths import next_epoch
 from .derive import group_topics, hashed, subscription, used_regexes
 from .found import Found
+from .group_step import GroupStep
 from .refusal import Refused
 from .state import Member, Resolution
-from .turn import Turn
 
 
 class Regex(Enum):
@@ -26,8 +26,8 @@ class Regex(Enum):
     BUMP = "bump"
 
 
-def change_regex(t: Turn, found: Found, updated: Member, *, joins: bool = False) -> Regex:
-    """Apply a change of the member's regex (M-RX-02, M-HB-03). ``joins``: a JoinGroup, with which any change bumps
+def update_regex(t: GroupStep, found: Found, updated: Member, *, is_join: bool = False) -> Regex:
+    """Apply a change of the member's regex (M-RX-02, M-HB-03). ``is_join``: a JoinGroup, with which any change bumps
     (X-JOIN-11). Raises Refused (M-VAL-08)."""
     result = Regex.KEEP
     old, new = found.member.regex, updated.regex
@@ -37,29 +37,29 @@ def change_regex(t: Turn, found: Found, updated: Member, *, joins: bool = False)
         if old and before.get(old) == 1:
             t.rule("M-RX-02")
             t.write(ConsumerGroupRegularExpressionKey(t.group_id, old), None)
-        if joins:
+        if is_join:
             result = Regex.BUMP
         elif not new:
             result = Regex.KEEP if t.profile.old_regex_removal_keeps_epoch else Regex.BUMP
         elif not before.get(new):
-            if t.world.oracle.matcher(new) is None:
+            if t.environment.oracle.matcher(new) is None:
                 raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, "M-VAL-08")
             wanted = True
         elif t.group.resolved(new) is not None:
             result = Regex.BUMP
-        image = t.world.image
+        image = t.environment.image
         if not (t.profile.fault_resolved_regex_change_no_bump or t.profile.old_whole_target) and subscription(
             found.member, t.group, image
         ) != subscription(updated, t.group, image):
             result = Regex.BUMP  # LIV-15 fixed; without prune there is nothing to fix
     used = _used_with(t, found.member, updated)
-    if t.task is None and wants_resolution(t, used, wanted=wanted):
+    if t.task is None and needs_resolution(t, used, wanted=wanted):
         t.rule("M-RX-03")
         t.task = Resolution(t.group_id, tuple(sorted(used)), t.denied_topics)
     return result
 
 
-def _used_with(t: Turn, member: Member, updated: Member) -> set[str]:
+def _used_with(t: GroupStep, member: Member, updated: Member) -> set[str]:
     """Return the regexes that the group uses after the request. A member that takes another's place while it has one of
     its own still counts with its former regex (M-STATIC-15)."""
     used = used_regexes(t.group.members)
@@ -69,10 +69,10 @@ def _used_with(t: Turn, member: Member, updated: Member) -> set[str]:
     return {regex for regex, count in used.items() if count > 0}
 
 
-def wants_resolution(t: Turn, used: Collection[str], *, wanted: bool) -> bool:
+def needs_resolution(t: GroupStep, used: Collection[str], *, wanted: bool) -> bool:
     """Return whether a resolution must be scheduled (M-RX-03). ``used``: regexes that the group uses, this member's
     included."""
-    if not used or t.world.busy:
+    if not used or t.environment.busy:
         return False
     rows = {row.regex: row for row in t.group.regexes}
     if not rows:
@@ -81,21 +81,21 @@ def wants_resolution(t: Turn, used: Collection[str], *, wanted: bool) -> bool:
     if any((row.timestamp, row.version) != (at, version) for row in rows.values()):
         # Any of them stands for all. They were not all resolved together if a failed request had asked for one
         # (M-HB-13).
-        told = rows[t.chooser.pick("resolution", list(rows))]
-        at, version = told.timestamp, told.version
-    if t.world.now <= at + t.settings.regex_min_refresh_interval_ms:
+        row = rows[t.chooser.pick("resolution", list(rows))]
+        at, version = row.timestamp, row.version
+    if t.environment.now <= at + t.settings.regex_min_refresh_interval_ms:
         return False
-    if wanted or len(used) != len(rows) or version < t.world.new_topics:
+    if wanted or len(used) != len(rows) or version < t.environment.new_topics:
         return True
     if t.profile.old_no_periodic_regex_refresh:
         return False
-    return t.world.now > at + t.settings.group_consumer_regex_refresh_interval_ms
+    return t.environment.now > at + t.settings.group_consumer_regex_refresh_interval_ms
 
 
-def resolve(t: Turn, resolution: Resolution) -> None:
+def resolve(t: GroupStep, resolution: Resolution) -> None:
     """Write the result of a resolution, and bump if it changes something (M-RX-05)."""
     used = used_regexes(t.group.members)
-    image = t.world.image
+    image = t.environment.image
     names = [topic.name for topic in image.topics if topic.name not in resolution.hidden]
     rows = {row.regex: row for row in t.group.regexes}
     changed = False
@@ -103,14 +103,14 @@ def resolve(t: Turn, resolution: Resolution) -> None:
         if regex not in used:
             t.rule("M-RX-04")
             continue
-        matches = t.world.oracle.matcher(regex)
+        matches = t.environment.oracle.matcher(regex)
         topics = tuple(sorted([name for name in names if matches is not None and matches(name)]))
         old = rows.get(regex)
         changed |= topics != (() if old is None else old.topics)
         t.rule("M-RX-05")
-        value = ConsumerGroupRegularExpressionValue(topics, version=image.version, timestamp=t.world.now)
+        value = ConsumerGroupRegularExpressionValue(topics, version=image.version, timestamp=t.environment.now)
         t.write(ConsumerGroupRegularExpressionKey(t.group_id, regex), value)
-    after = t.after()
+    after = t.updated_group()
     if after is None:
         return
     topics_now = hashed(group_topics(after.members, after.regexes), image)
@@ -118,4 +118,4 @@ def resolve(t: Turn, resolution: Resolution) -> None:
         t.rule("M-EPOCH-07")
         epoch = next_epoch(t.group.epoch)
         t.write_epoch(epoch, topics_now)
-        t.refresh = (t.world.now + t.settings.metadata_refresh_interval_ms, epoch)
+        t.refresh = (t.environment.now + t.settings.metadata_refresh_interval_ms, epoch)

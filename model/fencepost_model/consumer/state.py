@@ -134,7 +134,7 @@ class Resolution(NamedTuple):
     hidden: frozenset[str]
 
 
-class Beat(NamedTuple):
+class ConsumerHeartbeat(NamedTuple):
     """A ConsumerGroupHeartbeat arrives. ``new_id``: the member id to use if one must be made (M-VAL-26)."""
 
     body: ConsumerGroupHeartbeatRequest
@@ -167,8 +167,8 @@ __all__ = [
     "RETRY_MS",
     "SESSION",
     "SYNC",
-    "Beat",
     "ConsumerGroup",
+    "ConsumerHeartbeat",
     "Expire",
     "Held",
     "Image",

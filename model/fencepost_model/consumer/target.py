@@ -22,7 +22,7 @@ ASSIGNS: Final = "assigns"
 FAILS: Final = "fails"
 
 
-class Wish(NamedTuple):
+class MemberSpec(NamedTuple):
     """The input of an assignor for one member (M-TGT-03): S(m), and its previous target."""
 
     member_id: str
@@ -31,127 +31,127 @@ class Wish(NamedTuple):
     previous: Target
 
 
-class Ask(NamedTuple):
+class GroupSpec(NamedTuple):
     """The input of a computation. ``partitions``: the count of each topic that the assignor knows, by topic id.
     ``withheld``: partitions that Kafka's uniform gives to no member, although they are in no previous target
     (A-UHOM-08)."""
 
     assignor: str
     type: SubscriptionType
-    members: tuple[Wish, ...]
+    members: tuple[MemberSpec, ...]
     partitions: Mapping[bytes, int]
     withheld: Target = ()
 
 
-def _all(ask: Ask, topics: frozenset[bytes]) -> set[Partition]:
-    return {(topic, number) for topic in topics for number in range(ask.partitions.get(topic, 0))}
+def _partitions_of(spec: GroupSpec, topics: frozenset[bytes]) -> set[Partition]:
+    return {(topic, number) for topic in topics for number in range(spec.partitions.get(topic, 0))}
 
 
-def _wishes(ask: Ask) -> list[tuple[Wish, ...]]:
+def _possible_members(spec: GroupSpec) -> list[tuple[MemberSpec, ...]]:
     """Return the members with the topics that the algorithm uses for them: one list for each possibility in which the
     assignor knows all topics."""
-    if ask.type is SubscriptionType.HETEROGENEOUS:
-        ways = [ask.members]
+    if spec.type is SubscriptionType.HETEROGENEOUS:
+        ways = [spec.members]
     else:
-        picked = sorted({wish.topics for wish in ask.members}, key=sorted)
-        ways = [tuple([wish._replace(topics=topics) for wish in ask.members]) for topics in picked]
-    return [wishes for wishes in ways if all(wish.topics <= ask.partitions.keys() for wish in wishes)]
+        picked = sorted({member.topics for member in spec.members}, key=sorted)
+        ways = [tuple([member._replace(topics=topics) for member in spec.members]) for topics in picked]
+    return [members for members in ways if all(member.topics <= spec.partitions.keys() for member in members)]
 
 
-def valid(ask: Ask, target: Mapping[str, Target]) -> bool:
+def valid(spec: GroupSpec, target: Mapping[str, Target]) -> bool:
     """Return whether the assignor may answer with this target, which must name every member."""
-    return target.keys() == {wish.member_id for wish in ask.members} and any(
-        _valid(ask, wishes, target) for wishes in _wishes(ask)
+    return target.keys() == {member.member_id for member in spec.members} and any(
+        _valid(spec, members, target) for members in _possible_members(spec)
     )
 
 
-def outcomes(ask: Ask) -> tuple[str, ...]:
+def possible_outcomes(spec: GroupSpec) -> tuple[str, ...]:
     """Return the possible outcomes. An assignor fails on a topic that it does not know (V-136). With a stale type it
     uses the subscription of any one member for all (M-TGT-06), so it may fail or assign."""
-    strange = any(not wish.topics <= ask.partitions.keys() for wish in ask.members)
-    if not strange:
+    has_unknown_topics = any(not member.topics <= spec.partitions.keys() for member in spec.members)
+    if not has_unknown_topics:
         return (ASSIGNS,)
-    return (ASSIGNS, FAILS) if _wishes(ask) else (FAILS,)
+    return (ASSIGNS, FAILS) if _possible_members(spec) else (FAILS,)
 
 
-def stumbles(ask: Ask) -> bool:
+def uniform_fails(spec: GroupSpec) -> bool:
     """Return whether uniform fails on a previous target with a partition that its topic does not have (A-UHET-06,
     A-UHOM-06). With different subscriptions it fails at once. With equal ones it deals out that partition, so one
     partition is left over."""
-    return ask.assignor != RANGE and any(
-        topic in wish.topics and number >= ask.partitions.get(topic, 0)
-        for wish in ask.members
-        for topic, number in wish.previous
+    return spec.assignor != RANGE and any(
+        topic in member.topics and number >= spec.partitions.get(topic, 0)
+        for member in spec.members
+        for topic, number in member.previous
     )
 
 
-def _valid(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
-    if ask.assignor == RANGE:
-        return dict(target) == ranged(ask, wishes)
+def _valid(spec: GroupSpec, members: tuple[MemberSpec, ...], target: Mapping[str, Target]) -> bool:
+    if spec.assignor == RANGE:
+        return dict(target) == range_target(spec, members)
     given = [each for partitions in target.values() for each in partitions]
-    topics = frozenset().union(*[wish.topics for wish in wishes]) if wishes else frozenset()
-    alike = ask.type is SubscriptionType.HOMOGENEOUS
-    withheld = _withheld(ask, wishes) if alike else set()
-    if len(given) != len(set(given)) or set(given) != _all(ask, topics) - withheld:  # A-PROP-01, 02
+    topics = frozenset().union(*[member.topics for member in members]) if members else frozenset()
+    alike = spec.type is SubscriptionType.HOMOGENEOUS
+    withheld = _withheld(spec, members) if alike else set()
+    if len(given) != len(set(given)) or set(given) != _partitions_of(spec, topics) - withheld:  # A-PROP-01, 02
         return False
-    for wish in wishes:
-        if any(topic not in wish.topics for topic, _ in target[wish.member_id]):  # A-PROP-03
+    for member in members:
+        if any(topic not in member.topics for topic, _ in target[member.member_id]):  # A-PROP-03
             return False
     if not alike:
-        return _even(wishes, target)
+        return _is_even(members, target)
     if withheld:  # no member exceeds its quota, but a member below it may find the pool empty
-        most = -(-len(_all(ask, topics)) // len(wishes))
-        return all(len(share) <= most for share in target.values()) and _sticky(ask, wishes, target)
-    return _balanced(wishes, target) and _sticky(ask, wishes, target)
+        most = -(-len(_partitions_of(spec, topics)) // len(members))
+        return all(len(share) <= most for share in target.values()) and _is_sticky(spec, members, target)
+    return _is_balanced(members, target) and _is_sticky(spec, members, target)
 
 
-def _withheld(ask: Ask, wishes: tuple[Wish, ...]) -> set[Partition]:
+def _withheld(spec: GroupSpec, members: tuple[MemberSpec, ...]) -> set[Partition]:
     """Return the withheld partitions among those that the algorithm deals out (A-UHOM-08)."""
-    return set(ask.withheld).difference(*[wish.previous for wish in wishes])
+    return set(spec.withheld).difference(*[member.previous for member in members])
 
 
-def _balanced(wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
+def _is_balanced(members: tuple[MemberSpec, ...], target: Mapping[str, Target]) -> bool:
     """Return whether sizes differ by at most one (A-PROP-04, A-UHOM-04)."""
-    sizes = [len(target[wish.member_id]) for wish in wishes]
+    sizes = [len(target[member.member_id]) for member in members]
     return not sizes or max(sizes) - min(sizes) <= 1
 
 
-def _sticky(ask: Ask, wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
+def _is_sticky(spec: GroupSpec, members: tuple[MemberSpec, ...], target: Mapping[str, Target]) -> bool:
     """Return whether each member keeps as much of its previous target as its share allows (A-UHOM-04, A-PROP-05, 06).
 
     A previous target that overlaps another, or names missing partitions, is not checked.
     """
-    before = [each for wish in wishes for each in wish.previous]
+    before = [each for member in members for each in member.previous]
     if len(before) != len(set(before)):
         return True
-    for wish in wishes:
-        mine = target[wish.member_id]
-        usable = [(t, n) for t, n in wish.previous if t in wish.topics and n < ask.partitions.get(t, 0)]
+    for member in members:
+        mine = target[member.member_id]
+        usable = [(t, n) for t, n in member.previous if t in member.topics and n < spec.partitions.get(t, 0)]
         if len(set(usable) & set(mine)) != min(len(usable), len(mine)):
             return False
     return True
 
 
-def _even(wishes: tuple[Wish, ...], target: Mapping[str, Target]) -> bool:
+def _is_even(members: tuple[MemberSpec, ...], target: Mapping[str, Target]) -> bool:
     """Return whether a member with two partitions more than another subscriber of a topic owns nothing of it
     (A-UHET-04, 05)."""
-    totals = {wish.member_id: len(target[wish.member_id]) for wish in wishes}
-    for wish in wishes:
-        for topic in {topic for topic, _ in target[wish.member_id]}:
-            least = min(totals[other.member_id] for other in wishes if topic in other.topics)
-            if totals[wish.member_id] > least + 1:
+    totals = {member.member_id: len(target[member.member_id]) for member in members}
+    for member in members:
+        for topic in {topic for topic, _ in target[member.member_id]}:
+            least = min(totals[other.member_id] for other in members if topic in other.topics)
+            if totals[member.member_id] > least + 1:
                 return False
     return True
 
 
-def ranged(ask: Ask, wishes: tuple[Wish, ...]) -> dict[str, Target]:
+def range_target(spec: GroupSpec, members: tuple[MemberSpec, ...]) -> dict[str, Target]:
     """Return the target of range: contiguous shares, members with an instance id first, then by id (A-SRANGE-01, 02,
     A-COM-02, A-RANGE-01)."""
-    found: dict[str, list[Partition]] = {wish.member_id: [] for wish in wishes}
-    order = sorted(wishes, key=lambda w: (w.instance is None, utf16(w.instance or ""), utf16(w.member_id)))
-    for topic in sorted(frozenset().union(*[wish.topics for wish in wishes]) if wishes else ()):
-        owners = [wish.member_id for wish in order if topic in wish.topics]
-        share, extra = divmod(ask.partitions.get(topic, 0), len(owners))
+    found: dict[str, list[Partition]] = {member.member_id: [] for member in members}
+    order = sorted(members, key=lambda w: (w.instance is None, utf16(w.instance or ""), utf16(w.member_id)))
+    for topic in sorted(frozenset().union(*[member.topics for member in members]) if members else ()):
+        owners = [member.member_id for member in order if topic in member.topics]
+        share, extra = divmod(spec.partitions.get(topic, 0), len(owners))
         start = 0
         for at, member_id in enumerate(owners):
             size = share + (at < extra)
@@ -160,58 +160,58 @@ def ranged(ask: Ask, wishes: tuple[Wish, ...]) -> dict[str, Target]:
     return {member_id: tuple(sorted(partitions)) for member_id, partitions in found.items()}
 
 
-def propose(ask: Ask) -> dict[str, Target]:
+def propose(spec: GroupSpec) -> dict[str, Target]:
     """Return a valid target, the same for the same question. Members are visited by id."""
-    wishes = _wishes(ask)[0] if ask.members else ()
-    if ask.assignor == RANGE:
-        return ranged(ask, wishes)
-    order = sorted(wishes)
-    found: dict[str, list[Partition]] = {wish.member_id: [] for wish in order}
-    topics = frozenset().union(*[wish.topics for wish in order]) if order else frozenset()
-    pool = _all(ask, topics)
-    quota = _quotas(ask, order, len(pool))
-    if ask.type is SubscriptionType.HOMOGENEOUS:
-        pool -= _withheld(ask, tuple(order))
-    for wish in order:
-        for each in wish.previous:
-            mine = found[wish.member_id]
-            if each in pool and each[0] in wish.topics and len(mine) < quota.get(wish.member_id, len(mine) + 1):
+    members = _possible_members(spec)[0] if spec.members else ()
+    if spec.assignor == RANGE:
+        return range_target(spec, members)
+    order = sorted(members)
+    found: dict[str, list[Partition]] = {member.member_id: [] for member in order}
+    topics = frozenset().union(*[member.topics for member in order]) if order else frozenset()
+    pool = _partitions_of(spec, topics)
+    quota = _quotas(spec, order, len(pool))
+    if spec.type is SubscriptionType.HOMOGENEOUS:
+        pool -= _withheld(spec, tuple(order))
+    for member in order:
+        for each in member.previous:
+            mine = found[member.member_id]
+            if each in pool and each[0] in member.topics and len(mine) < quota.get(member.member_id, len(mine) + 1):
                 mine.append(each)
                 pool.discard(each)
     for each in sorted(pool):
-        takers = [wish.member_id for wish in order if each[0] in wish.topics]
+        takers = [member.member_id for member in order if each[0] in member.topics]
         open_ = [taker for taker in takers if len(found[taker]) < quota.get(taker, len(found[taker]) + 1)]
         found[min(open_ or takers, key=lambda taker: len(found[taker]))].append(each)
-    if ask.type is SubscriptionType.HETEROGENEOUS:
+    if spec.type is SubscriptionType.HETEROGENEOUS:
         _level(order, found)
     return {member_id: tuple(sorted(partitions)) for member_id, partitions in found.items()}
 
 
-def _quotas(ask: Ask, order: list[Wish], total: int) -> dict[str, int]:
+def _quotas(spec: GroupSpec, order: list[MemberSpec], total: int) -> dict[str, int]:
     """Return the size of each member's share in a homogeneous group. The extra partitions go to members that had most
     (A-UHOM-01)."""
-    if ask.type is SubscriptionType.HETEROGENEOUS or not order:
+    if spec.type is SubscriptionType.HETEROGENEOUS or not order:
         return {}
     share, extra = divmod(total, len(order))
 
-    def had(wish: Wish) -> int:
-        return -len([each for each in wish.previous if each[0] in wish.topics])
+    def had(member: MemberSpec) -> int:
+        return -len([each for each in member.previous if each[0] in member.topics])
 
-    first = {wish.member_id for wish in sorted(order, key=had)[:extra]}
-    return {wish.member_id: share + (wish.member_id in first) for wish in order}
+    first = {member.member_id for member in sorted(order, key=had)[:extra]}
+    return {member.member_id: share + (member.member_id in first) for member in order}
 
 
-def _level(order: list[Wish], found: dict[str, list[Partition]]) -> None:
+def _level(order: list[MemberSpec], found: dict[str, list[Partition]]) -> None:
     """Move partitions to subscribers with fewer until no move helps (A-UHET-03)."""
     moved = True
     while moved:
         moved = False
-        for wish in order:
-            for each in sorted(found[wish.member_id]):
+        for member in order:
+            for each in sorted(found[member.member_id]):
                 takers = [other.member_id for other in order if each[0] in other.topics]
                 least = min(takers, key=lambda taker: len(found[taker]))
-                if len(found[wish.member_id]) > len(found[least]) + 1:
-                    found[wish.member_id].remove(each)
+                if len(found[member.member_id]) > len(found[least]) + 1:
+                    found[member.member_id].remove(each)
                     found[least].append(each)
                     moved = True
 

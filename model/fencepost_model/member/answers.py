@@ -105,7 +105,7 @@ AT_ONCE: Final = (
 def _enter(d: MemberDraft, body: JoinGroupResponse) -> None:
     """End the join phase and send the SyncGroup at once (K-ERR-01)."""
     d.rule("K-ST-11", "K-ERR-01")
-    d.go("join_answered")
+    d.transition("join_answered")
     d.set(generation=Generation(body.generation_id, body.member_id, body.protocol_name), beating=d.now.thread)
     assignments: tuple[SyncGroupAssignment, ...] = ()
     if body.leader == body.member_id:  # G-WIRE-25
@@ -162,7 +162,7 @@ def _sync(d: MemberDraft, sent: InFlight, body: SyncGroupResponse) -> None:
             d.end_join(Joined(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL.name))
         else:
             d.rule("K-ST-12")
-            d.go("sync_answered")
+            d.transition("sync_answered")
             d.set(rejoin=False, reason="")
             d.end_join(Joined(assignment=body.assignment))
         return

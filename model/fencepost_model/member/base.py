@@ -37,6 +37,6 @@ class AnyDraft(Generic[S]):
         """Note that these rules decided."""
         self.rules.extend(ids)
 
-    def go(self, trigger: str) -> None:
+    def transition(self, trigger: str) -> None:
         """Fire a trigger. Raises ``IllegalTransition`` if the machine does not have it."""
         self.set(state=step(self.table, self.now.state, trigger))

@@ -51,7 +51,7 @@ class MemberDraft(AnyDraft[MemberState]):
     def reset(self, reason: str, *, keep_id: bool) -> None:
         """Forget the generation, perhaps the id; join prepare will run again (K-ST-13, K-ERR-15)."""
         self.rule("K-ST-13")
-        self.go("reset")
+        self.transition("reset")
         member_id = self.now.generation.member_id if keep_id else ""
         self.set(generation=Generation(NO_GENERATION, member_id), prepare=True, beating=False)
         self.request_rejoin(reason)

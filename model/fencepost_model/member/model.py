@@ -52,7 +52,7 @@ class MemberModel:
         """Return the state of a new consumer."""
         return MemberState()
 
-    def beats(self, state: MemberState) -> bool:
+    def may_heartbeat(self, state: MemberState) -> bool:
         """Return whether the heartbeat thread runs. Only then may its three timers expire (K-ST-03, 04, K-HB-01)."""
         return state.thread and state.beating and state.state in (M_COMPLETING, M_STABLE)
 
@@ -98,7 +98,7 @@ class MemberModel:
             d.ask_metadata()
 
     def _heartbeat(self, d: MemberDraft) -> None:
-        if not self.beats(d.now):
+        if not self.may_heartbeat(d.now):
             raise ValueError("no heartbeat is due in this state")
         d.rule("K-HB-02", "K-HB-08")
         if not ensure_coordinator(d):
@@ -117,7 +117,7 @@ class MemberModel:
     def _expired(self, d: MemberDraft, step: SessionExpired | PollExpired) -> None:
         """Expire a timer of the heartbeat thread. While the coordinator is unknown the thread only looks for it
         (K-HB-02)."""
-        if not self.beats(d.now) or not d.now.coordinator:
+        if not self.may_heartbeat(d.now) or not d.now.coordinator:
             raise ValueError("the heartbeat thread does not check this timer now")
         if isinstance(step, SessionExpired):
             d.rule("K-HB-02")

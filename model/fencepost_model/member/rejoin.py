@@ -123,7 +123,7 @@ def send_join(d: MemberDraft) -> None:
     """Send the JoinGroup (K-ST-10, K-JOIN-12). Without join prepare, old partitions go with the new generation
     (K-ERR-16, K-ERR-17)."""
     d.rule("K-ST-10", "K-JOIN-12")
-    d.go("send_join")
+    d.transition("send_join")
     config, generation = d.config, d.now.generation
     d.set(joining=True, joined=None, joined_topics=d.now.topics)
     d.send(

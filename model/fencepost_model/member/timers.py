@@ -114,11 +114,11 @@ def _counts_as_good(before: MemberState, step: Answer) -> bool:
 def _heartbeats_lost(before: MemberState, step: MemberInput, successor: MemberSuccessor) -> int:
     """Return how many heartbeats have failed: the one with this answer, and all that were in flight to a lost
     coordinator."""
-    beats = [each.request for each in before.in_flight if each.api == "heartbeat"]
+    heartbeats = [each.request for each in before.in_flight if each.api == "heartbeat"]
     answered = step.request if isinstance(step, Answer) and step.body is not None else None
     lost = 0
     if before.coordinator and not successor.state.coordinator:  # K-ERR-13
-        lost += sum(request != answered for request in beats)
+        lost += sum(request != answered for request in heartbeats)
     if isinstance(step, Answer) and isinstance(step.body, HeartbeatResponse) and not _counts_as_good(before, step):
         lost += step.body.error_code is not ErrorCode.FENCED_INSTANCE_ID  # that error ends the thread (K-HB-10)
     return lost

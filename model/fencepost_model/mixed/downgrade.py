@@ -6,21 +6,21 @@ from collections.abc import Collection
 
 from fencepost.protocol.errors import ErrorCode
 
-from ..classic.draft import Draft, InternalError, Sinks
+from ..classic.draft import Draft, DraftContext, InternalError
 from ..classic.state import Group
 from ..classic.state import Member as ClassicMember
 from ..classic.subscription import CONSUMER
+from ..consumer.group_step import GroupStep
 from ..consumer.refusal import Refused
 from ..consumer.rows import without_epochs
 from ..consumer.state import ConsumerGroup, Member, Target
 from ..consumer.tombstones import of_group
-from ..consumer.turn import Turn
 from ..embedded import BadBytes
 from ..machines import C_STABLE, DEAD, STABLE
 from .embedded import write_assignment
 
 
-def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
+def must_downgrade(t: GroupStep, leavers: Collection[str], *, joiners: int = 0) -> bool:
     """Return whether the group becomes a classic one without these members (X-DOWN-01, X-DOWN-20)."""
     rest = [member for member in t.group.members if member.member_id not in leavers]
     return (
@@ -31,21 +31,21 @@ def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
 
 
 def downgrade(
-    t: Turn, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target | None] | None
+    t: GroupStep, group: ConsumerGroup, leavers: Collection[str], joiner: tuple[Member, Target | None] | None
 ) -> None:
     """Convert the group (X-DOWN-02…05). ``group``: the state that the tombstones must match; the ``joiner`` comes with
     its share. Raises Refused (X-DOWN-04, 09, C-JOIN-72)."""
     t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
     gone = leavers if joiner is None else {*leavers, joiner[0].member_id}
-    rest = [(m, share_of(t, group, m, m.member_id)) for m in group.members if m.member_id not in gone]
+    rest = [(m, downgraded_assignment(t, group, m, m.member_id)) for m in group.members if m.member_id not in gone]
     if joiner is not None:
         rest.append(joiner)
     members = tuple(sorted([_classic(member) for member, _ in rest]))
     keeps = t.profile.fault_downgrade_loses_bump or joiner is None
     generation = t.group.epoch if keeps else group.epoch
-    classic = Group(STABLE, DEAD, generation, CONSUMER, None, None, members, timestamp=t.world.now)
-    sinks = Sinks(t.settings, t.profile, t.chooser, t.world.now, [], [], t.rules)
-    draft = Draft(sinks, t.group_id, classic, None)
+    classic = Group(STABLE, DEAD, generation, CONSUMER, None, None, members, timestamp=t.environment.now)
+    context = DraftContext(t.settings, t.profile, t.chooser, t.environment.now, [], [], t.rules)
+    draft = Draft(context, t.group_id, classic, None)
     draft.leader = t.chooser.pick("leader", [member.member_id for member in members])
     # not the exceptions: one raised from here would keep this frame alive
     errors: dict[str, tuple[ErrorCode, str]] = {}
@@ -57,7 +57,7 @@ def downgrade(
                 errors[ErrorCode.UNKNOWN_SERVER_ERROR.name] = ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-04"
                 continue
             try:
-                draft.put(own._replace(assignment=write_assignment(share, draft.metadata(own), t.world.image)))
+                draft.put(own._replace(assignment=write_assignment(share, draft.metadata(own), t.environment.image)))
             except BadBytes:
                 errors[ErrorCode.GROUP_ID_NOT_FOUND.name] = ErrorCode.GROUP_ID_NOT_FOUND, "X-DOWN-09"
     except InternalError:  # no protocol that all support, or one that a member lists twice and another not at all
@@ -72,7 +72,7 @@ def downgrade(
     t.classic = draft.close()
 
 
-def share_of(t: Turn, group: ConsumerGroup, member: Member, heir_of: str) -> Target | None:
+def downgraded_assignment(t: GroupStep, group: ConsumerGroup, member: Member, heir_of: str) -> Target | None:
     """Return the partitions that the classic group assigns to the member (X-DOWN-04).
 
     These are the target of that id or, with the fault fixed, the partitions that the member holds. V-67: None if the
@@ -86,7 +86,7 @@ def share_of(t: Turn, group: ConsumerGroup, member: Member, heir_of: str) -> Tar
     return target or ()
 
 
-def is_owed(t: Turn, member: Member) -> bool:
+def is_owed_partitions(t: GroupStep, member: Member) -> bool:
     """Return whether the member is not at its target (X-DOWN-22 fixed)."""
     behind = member.epoch < t.group.assignment_epoch or member.state != C_STABLE
     return behind or without_epochs(member.assigned) != (t.group.target_of(member.member_id) or ())

@@ -13,13 +13,13 @@ from fencepost.protocol.settings import MigrationPolicy
 
 from ..classic.subscription import CONSUMER
 from ..consumer.found import Found
-from ..consumer.heartbeat import advance, has_room, replace
+from ..consumer.group_step import GroupStep
+from ..consumer.heartbeat import bump_and_reconcile, check_capacity, replace_member
 from ..consumer.refusal import Refused
 from ..consumer.rows import without_epochs
 from ..consumer.state import JOIN, SESSION, SYNC, Member, Partition, Timer
-from ..consumer.turn import Turn
 from ..embedded import BadBytes
-from .downgrade import downgrade, downgrades, is_owed, share_of
+from .downgrade import downgrade, downgraded_assignment, is_owed_partitions, must_downgrade
 from .embedded import Wanted, read_subscription
 
 
@@ -31,29 +31,29 @@ class Joined(NamedTuple):
     rebalances: bool = False
 
 
-def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Joined:
+def join(t: GroupStep, request: Request, body: JoinGroupRequest, new_id: str) -> Joined:
     """Handle a JoinGroup (X-JOIN-02…20). Raises Refused."""
-    check(t, body, body.member_id or new_id)
+    check_join(t, body, body.member_id or new_id)
     member_id = body.member_id or new_id
     if body.group_instance_id is None and not body.member_id and request.version >= 4:
         t.rule("X-JOIN-05")
         return Joined(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id), {})
     holder = None if body.group_instance_id is None else t.group.held_by(body.group_instance_id)
     before = None if holder is None else t.group.member(holder)
-    found = member_of(t, body, member_id)
+    found = find_member(t, body, member_id)
     wanted = None
     try:
-        wanted = read_subscription(body.protocols[0].metadata, t.world.image)
+        wanted = read_subscription(body.protocols[0].metadata, t.environment.image)
         if not t.profile.fault_downgrade_reads_unread_metadata:
             for protocol in body.protocols[1:]:
-                read_subscription(protocol.metadata, t.world.image)
+                read_subscription(protocol.metadata, t.environment.image)
     except BadBytes:
         internal = t.profile.old_malformed_join_is_internal
         error = ErrorCode.UNKNOWN_SERVER_ERROR if internal else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         raise Refused(error, "X-JOIN-09") from None
     owned: frozenset[Partition] | None = wanted.owned
     if body.member_id and not t.profile.fault_join_generation_ignored:
-        owned = confirmed(t, body.member_id, wanted)
+        owned = confirmed_partitions(t, body.member_id, wanted)
     updated = found.member._replace(
         instance=body.group_instance_id if body.group_instance_id is not None else found.member.instance,
         rack=wanted.rack if wanted.rack is not None else found.member.rack,
@@ -65,17 +65,19 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
         classic=ClassicMemberMetadata(body.session_timeout_ms, body.protocols),
     )
     t.rule("X-JOIN-10", "X-JOIN-11")
-    converts = before is not None and before.classic is None and downgrades(t, {before.member_id}, joiners=1)
+    is_downgrade = before is not None and before.classic is None and must_downgrade(t, {before.member_id}, joiners=1)
     rest = [each for each in t.group.members if each is not before]
-    owes = not t.profile.fault_downgrade_owes and any(is_owed(t, each) for each in rest)
-    after, behind = advance(t, found, updated, owned, joins=True, converts=converts, owes=owes)
+    owes_partitions = not t.profile.fault_downgrade_owes and any(is_owed_partitions(t, each) for each in rest)
+    after, behind = bump_and_reconcile(
+        t, found, updated, owned, is_join=True, is_downgrade=is_downgrade, owes_partitions=owes_partitions
+    )
     timers: dict[Timer, int | None] = {Timer(JOIN, member_id): None}
-    if converts and before is not None:
+    if is_downgrade and before is not None:
         t.rule("X-DOWN-20", "X-DOWN-21")
         if before.instance != updated.instance:  # M-STATIC-13: Kafka leaves out a member with the joiner's instance id
             raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-20")
-        share = share_of(t, t.group, after, before.member_id)
-        group = t.after()
+        share = downgraded_assignment(t, t.group, after, before.member_id)
+        group = t.updated_group()
         assert group is not None
         downgrade(t, group, {before.member_id} - {member_id}, (after, share))
     else:
@@ -90,15 +92,15 @@ def join(t: Turn, request: Request, body: JoinGroupRequest, new_id: str) -> Join
         member_id=member_id,
         members=(),
     )
-    return Joined(answer, timers, converts and behind)
+    return Joined(answer, timers, is_downgrade and behind)
 
 
-def check(t: Turn, body: JoinGroupRequest, member_id: str) -> None:
+def check_join(t: GroupStep, body: JoinGroupRequest, member_id: str) -> None:
     """Check policy, capacity and protocols (X-POL-04, X-JOIN-03, 04). Raises Refused."""
     policy = t.settings.group_consumer_migration_policy
     if policy is MigrationPolicy.DISABLED and not t.profile.old_disabled_policy_accepts_joins:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-POL-04")
-    has_room(t, member_id, body.group_instance_id)
+    check_capacity(t, member_id, body.group_instance_id)
     classic = [member.classic for member in t.group.members if member.classic is not None]
     # a name listed twice counts twice
     counts = Counter(own.name for each in classic for own in each.supported_protocols)
@@ -106,21 +108,21 @@ def check(t: Turn, body: JoinGroupRequest, member_id: str) -> None:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-JOIN-04")
 
 
-def confirmed(t: Turn, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
+def confirmed_partitions(t: GroupStep, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
     """Return the owned partitions of a member in step (X-JOIN-06, 10, 12 fixed). None if the list confirms nothing
     (M-REC-18), as it was written before the answer with the current epoch. Raises Refused."""
-    told, owned = wanted.generation, wanted.owned
+    generation, owned = wanted.generation, wanted.owned
     member = t.group.member(member_id)
     assigned = frozenset(() if member is None else without_epochs(member.assigned))
     revoking = frozenset(() if member is None else without_epochs(member.revoking))
-    if (told is None and owned <= assigned | revoking) or (member is not None and told == member.epoch):
+    if (generation is None and owned <= assigned | revoking) or (member is not None and generation == member.epoch):
         return owned
-    if member is not None and told == member.previous and owned <= assigned:
+    if member is not None and generation == member.previous and owned <= assigned:
         return None
     raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "X-JOIN-12")
 
 
-def member_of(t: Turn, body: JoinGroupRequest, member_id: str) -> Found:
+def find_member(t: GroupStep, body: JoinGroupRequest, member_id: str) -> Found:
     """Return the member of the request (X-JOIN-06…08). Epochs are not checked."""
     instance = body.group_instance_id
     known = t.group.member(member_id) or Member(member_id)
@@ -138,7 +140,7 @@ def member_of(t: Turn, body: JoinGroupRequest, member_id: str) -> Found:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
     if not body.member_id:
         t.rule("X-JOIN-07")
-        return replace(t, holder, member_id)
+        return replace_member(t, holder, member_id)
     if mapped != member_id:
         raise Refused(ErrorCode.FENCED_INSTANCE_ID, "X-JOIN-08")
     return Found(holder)

@@ -13,9 +13,9 @@ from fencepost.protocol.records import GroupMetadataKey
 from ..classic.draft import Draft
 from ..classic.state import Member as ClassicMember
 from ..classic.subscription import CONSUMER
+from ..consumer.group_step import GroupStep
 from ..consumer.refusal import Refused
 from ..consumer.state import Member, Partition, Target
-from ..consumer.turn import Turn
 from ..embedded import BadBytes, BadLength
 from .embedded import read_assignment, read_subscription
 
@@ -30,7 +30,7 @@ class Converted(NamedTuple):
     generation: int
 
 
-def may_upgrade(t: Turn, d: Draft) -> bool:
+def may_upgrade(t: GroupStep, d: Draft) -> bool:
     """Return whether the group may be upgraded, apart from its bytes (X-UP-02)."""
     return (
         t.settings.group_consumer_migration_policy.upgrades
@@ -39,13 +39,13 @@ def may_upgrade(t: Turn, d: Draft) -> bool:
     )
 
 
-def upgrade(t: Turn, d: Draft) -> None:
+def upgrade(t: GroupStep, d: Draft) -> None:
     """Convert the group on a fresh turn, whose group is then the converted one (X-UP-02…08). Raises Refused.
 
     With X-UP-03 fixed, the caller answers the parked requests, once the whole request has succeeded.
     """
     if t.profile.fault_upgrade_answers_before_checks:
-        release(d)
+        answer_parked_requests(d)
     if not t.profile.fault_upgrade_without_protocol and not all(_offers(d, each) for each in d.members.values()):
         raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "X-UP-07")
     converted: list[Converted] = []
@@ -80,12 +80,12 @@ def upgrade(t: Turn, d: Draft) -> None:
     t.write_target_epoch(d.generation, 0)
     for member in members:
         t.write_current(member)
-    t.converts(prefix)
+    t.apply_upgrade(prefix)
     for member in members:
-        t.arm_own_session(member)  # X-UP-08
+        t.arm_member_session(member)  # X-UP-08
 
 
-def release(d: Draft) -> None:
+def answer_parked_requests(d: Draft) -> None:
     """Answer all parked requests REBALANCE_IN_PROGRESS (X-UP-03)."""
     d.rule("X-UP-03")
     for member in list(d.members.values()):
@@ -113,11 +113,11 @@ def _offers(d: Draft, member: ClassicMember) -> bool:
     return any(each.name == d.protocol_name for each in member.protocols)
 
 
-def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
+def _converted(t: GroupStep, d: Draft, member: ClassicMember) -> Converted:
     """Convert a member (X-UP-05). Raises Refused for the first of several reasons: the assignment is read before the
     metadata."""
     try:
-        assigned, custom = read_assignment(member.assignment, t.world.image)
+        assigned, custom = read_assignment(member.assignment, t.environment.image)
     except BadBytes as broken:
         thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, BadLength)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
@@ -126,10 +126,10 @@ def _converted(t: Turn, d: Draft, member: ClassicMember) -> Converted:
     if not _offers(d, member):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-07")
     try:
-        wanted = read_subscription(d.metadata(member), t.world.image)
+        wanted = read_subscription(d.metadata(member), t.environment.image)
         if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 fixed: a downgrade may need any of them
             for protocol in member.protocols:
-                read_subscription(protocol.metadata, t.world.image)
+                read_subscription(protocol.metadata, t.environment.image)
     except BadBytes as broken:
         thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, BadLength)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None

@@ -17,7 +17,7 @@ from fencepost.protocol.profile import Profile
 from ..consumer.derive import topics_by_name
 from ..consumer.state import Image
 from .checks import AnyGroup, may_fetch
-from .rows import Entry, Told, group_error
+from .rows import Entry, RequestedTopic, group_error
 from .state import Offsets, Place
 from .topics import IDS_SINCE, known
 
@@ -25,7 +25,7 @@ from .topics import IDS_SINCE, known
 class Wanted(NamedTuple):
     """A topic that reaches the coordinator: as the request named it, and its real name and id."""
 
-    told: Told
+    requested: RequestedTopic
     name: str
     topic_id: bytes
 
@@ -46,11 +46,11 @@ class Question(NamedTuple):
     refused: tuple[OffsetFetchResponseTopic, ...]
     denied: frozenset[str]
     version: int
-    whole: tuple[Told, ...]
+    whole: tuple[RequestedTopic, ...]
 
-    def told(self) -> tuple[Told, ...]:
+    def requested(self) -> tuple[RequestedTopic, ...]:
         """Return the topics that reach the coordinator, as the request names them."""
-        return tuple([topic.told for topic in self.topics or ()])
+        return tuple([topic.requested for topic in self.topics or ()])
 
     def error(self, error: ErrorCode) -> OffsetFetchResponseGroup:
         """Return an error of the group, for all requested topics (O-FETCH-14)."""
@@ -100,12 +100,12 @@ def fetch(
     else:
         topics = [
             OffsetFetchResponseTopic(
-                name=topic.told[0],
-                topic_id=topic.told[1],
+                name=topic.requested[0],
+                topic_id=topic.requested[1],
                 partitions=tuple(
                     [
                         _one(seen, place, topic.topic_id, held=stable and offsets.is_pending(place))
-                        for place in [Place(asked.group_id, topic.name, number) for number in topic.told[2]]
+                        for place in [Place(asked.group_id, topic.name, number) for number in topic.requested[2]]
                     ]
                 ),
             )
@@ -113,7 +113,7 @@ def fetch(
         ]
     rules = (*checked.rules, "O-FETCH-08" if stable else "O-FETCH-07")
     body = OffsetFetchResponseGroup(asked.group_id, topics=(*topics, *asked.refused))
-    return Answer(Entry(body, asked.told()), rules)
+    return Answer(Entry(body, asked.requested()), rules)
 
 
 def _one(offsets: Offsets, place: Place, topic_id: bytes, *, held: bool) -> OffsetFetchResponsePartition:

@@ -84,9 +84,9 @@ def _fetch(
     bodies = []
     for group in body.groups:
         if group.group_id in request.denied or error is None:
-            told = tuple([(topic.name, topic.topic_id, topic.partition_indexes) for topic in group.topics or ()])
+            requested = tuple([(topic.name, topic.topic_id, topic.partition_indexes) for topic in group.topics or ()])
             denied = ErrorCode.GROUP_AUTHORIZATION_FAILED
-            bodies.append(group_error(group.group_id, told, request.version, denied))
+            bodies.append(group_error(group.group_id, requested, request.version, denied))
         else:
             bodies.append(question(image, group, request.denied_topics, request.version).error(error))
     return OffsetFetchResponse(tuple(bodies)), ("O-FETCH-01", "O-FETCH-10")

@@ -253,7 +253,7 @@ def _may(group: ConsumerGroup, member_id: str, epoch: int, records: Sequence[Rec
         return False
     if epoch == member.epoch:
         return True
-    ids = {topic.name: topic.topic_id for topic in before.around.image.topics}
+    ids = {topic.name: topic.topic_id for topic in before.consumer.image.topics}
     since = {(topic, number): given for topic, number, given in (*member.assigned, *member.revoking)}
     written = [record.key for record in records if isinstance(record.key, OffsetCommitKey)]
     return all(since.get((ids.get(key.topic, b""), key.partition), _NOWHERE) <= epoch for key in written)

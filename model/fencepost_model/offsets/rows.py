@@ -54,15 +54,15 @@ class Early(NamedTuple):
 
 
 #: Name, id and partitions of a topic, as a request has them.
-Told = tuple[str, bytes, tuple[int, ...]]
+RequestedTopic = tuple[str, bytes, tuple[int, ...]]
 
 
 class Entry(NamedTuple):
-    """The answer for one group of an OffsetFetch. ``told``: the requested topics, or None if the answer is a final
+    """The answer for one group of an OffsetFetch. ``requested``: the requested topics, or None if the answer is a final
     error."""
 
     body: OffsetFetchResponseGroup
-    told: tuple[Told, ...] | None
+    requested: tuple[RequestedTopic, ...] | None
 
 
 class Fetched(NamedTuple):
@@ -107,7 +107,9 @@ def commit_answer(body: RequestBody, rows: Iterable[Row], version: int) -> Respo
     return TxnOffsetCommitResponse(answered(rows))
 
 
-def group_error(group_id: str, told: Iterable[Told], version: int, error: ErrorCode) -> OffsetFetchResponseGroup:
+def group_error(
+    group_id: str, requested: Iterable[RequestedTopic], version: int, error: ErrorCode
+) -> OffsetFetchResponseGroup:
     """Return a group's error in the form of the version; the rows that the broker refused are dropped (O-FETCH-11,
     O-FETCH-14)."""
     if version > NO_GROUP_ERROR:
@@ -119,7 +121,7 @@ def group_error(group_id: str, told: Iterable[Told], version: int, error: ErrorC
                 topic_id=topic_id,
                 partitions=tuple([OffsetFetchResponsePartition(number, error_code=error) for number in numbers]),
             )
-            for name, topic_id, numbers in told
+            for name, topic_id, numbers in requested
         ]
     )
     return OffsetFetchResponseGroup(group_id, topics=topics)
@@ -160,7 +162,9 @@ def failed(body: RequestBody, callback: object, error: ErrorCode, mapped: ErrorC
     if isinstance(body, OffsetFetchRequest) and isinstance(callback, Fetched):
         said = _FETCH.get(error, mapped)
         bodies = [
-            each.body if each.told is None else group_error(each.body.group_id, each.told, callback.version, said)
+            each.body
+            if each.requested is None
+            else group_error(each.body.group_id, each.requested, callback.version, said)
             for each in callback.entries
         ]
         return OffsetFetchResponse(tuple(bodies))

@@ -20,7 +20,7 @@ from fencepost.protocol.offset_records import ControlKey, ControlValue, Producer
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
 
-from ..classic.slots import Shadow, Written
+from ..classic.slots import CommittedView, Written
 from ..classic.state import EXPIRY_KIND, Group, Operation, Timer
 from ..consumer.state import ConsumerGroup, Image
 from ..consumer.tombstones import of_group
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 EXPIRY: Final = Timer(EXPIRY_KIND)
 
 
-def takes(work: Work, request: Request) -> bool:
+def handle(work: Work, request: Request) -> bool:
     """Handle the request if it is about offsets and writes, or waits for writes. Returns whether it did."""
     body = request.body
     if isinstance(body, OffsetCommitRequest | TxnOffsetCommitRequest):
@@ -65,7 +65,7 @@ def _commit(work: Work, request: Request, body: OffsetCommitRequest | TxnOffsetC
     sift = sifted(work.image, body, request.version, request.denied_topics)
     early = Early(sift.refused, tuple([each.row for each in sift.asked]), request.version)
     group = _group(work, body.group_id)
-    settings, now = work.sinks.settings, work.sinks.now
+    settings, now = work.context.settings, work.context.now
     done = commit(settings, work.profile, group, body, sift.asked, version=request.version, now=now)
     work.rules.extend(done.rules)
     if done.error is not None:  # thrown, so it does not wait
@@ -88,10 +88,10 @@ def _simple(work: Work, group_id: str, records: int) -> None:
     (O-COMMIT-39)."""
     if records:
         work.create(group_id)
-        work.shadows = (*work.shadows, Shadow(work.undurable + records, group_id, None))
+        work.committed_views = (*work.committed_views, CommittedView(work.undurable + records, group_id, None))
     elif work.profile.fault_refused_commit_leaves_group:
         work.rules.append("O-COMMIT-39")
-        work.appear(group_id)
+        work.add_without_record(group_id)
 
 
 def _delete(work: Work, request: Request, body: OffsetDeleteRequest) -> None:
@@ -117,7 +117,7 @@ def _fetch(work: Work, request: Request, body: OffsetFetchRequest) -> None:
     found = read(work.profile, work.image, request, body, groups=groups, offsets=work.offsets, stable=True)
     work.rules.extend(found.rules)
     fetched = Fetched(found.entries, request.version)
-    if all(entry.told is None for entry in found.entries):
+    if all(entry.requested is None for entry in found.entries):
         work.replies.append((request.id, fetched.answer()))
         return
     work.submit(Operation(request.id, "", body, 0, fetched.answer(), callback=fetched), [])
@@ -145,9 +145,9 @@ def read(
     rules: list[str] = []
     for group in body.groups:
         if group.group_id in request.denied:
-            told = tuple([(topic.name, topic.topic_id, topic.partition_indexes) for topic in group.topics or ()])
+            requested = tuple([(topic.name, topic.topic_id, topic.partition_indexes) for topic in group.topics or ()])
             denied = ErrorCode.GROUP_AUTHORIZATION_FAILED
-            found.append(Entry(group_error(group.group_id, told, request.version, denied), None))
+            found.append(Entry(group_error(group.group_id, requested, request.version, denied), None))
             continue
         asked = question(image, group, request.denied_topics, request.version)
         answer = fetch(profile, image, groups.get(group.group_id), offsets, asked, stable=stable)
@@ -168,19 +168,19 @@ def _end(work: Work, request: Request, body: WriteTxnMarkerRequest) -> None:
     work.submit(Operation(request.id, "", body, 0, WriteTxnMarkerResponse(ErrorCode.NONE)), [record])
 
 
-def bury(work: Work, group_id: str, group: AnyGroup, records: list[Record]) -> None:
+def write_group_tombstones(work: Work, group_id: str, group: AnyGroup, records: list[Record]) -> None:
     """Write the tombstones of a group after ``records``, and remove it from memory (F-ORD-13, C-ADM-10)."""
     own = [Record(GroupMetadataKey(group_id), None)]
     records += of_group(group_id, group) if isinstance(group, ConsumerGroup) else own
-    work.relist(group_id)
-    work.shadows = (*work.shadows, Shadow(work.undurable + len(records), group_id, group))
+    work.note_removal(group_id)
+    work.committed_views = (*work.committed_views, CommittedView(work.undurable + len(records), group_id, group))
 
 
 def run_expiry(work: Work, operation: int) -> None:
     """Remove expired offsets, and groups that nothing keeps (O-EXP-01...26). The next run is one interval later."""
-    settings = work.sinks.settings
+    settings = work.context.settings
     work.rules.append("O-EXP-26")
-    work.loose.append(("", {EXPIRY: settings.offsets_retention_check_interval_ms}))
+    work.detached_timers.append(("", {EXPIRY: settings.offsets_retention_check_interval_ms}))
     records: list[Record] = []
     gone: list[tuple[str, AnyGroup]] = []
     for group_id, slot in sorted(work.slots.items()):
@@ -191,7 +191,7 @@ def run_expiry(work: Work, operation: int) -> None:
             slot.group,
             work.topics.get(group_id),
             work.offsets,
-            now=work.sinks.now,
+            now=work.context.now,
             retention=settings.offsets_retention_ms,
         )
         records += done.records
@@ -200,7 +200,7 @@ def run_expiry(work: Work, operation: int) -> None:
         if done.group_goes:
             work.rules.append("O-EXP-20")
             gone.append((group_id, slot.group))
-            bury(work, group_id, slot.group, records)
+            write_group_tombstones(work, group_id, slot.group, records)
     for group_id, _ in gone:
         work.delete(group_id)
     if records:

@@ -45,16 +45,16 @@ def _patch_everywhere(name: str, replacement: Callable[..., Any]) -> Patches:
 
 def _same_generation() -> Patches:
     """The generation does not grow (C-ST-21)."""
-    original = rebalance.complete
+    original = rebalance.complete_join
 
-    def complete(d: Draft) -> None:
+    def complete_join(d: Draft) -> None:
         d.generation -= 1
         before = d.generation
         original(d)
         if d.generation == before:
             d.generation += 1  # nothing was completed (C-JOIN-46)
 
-    return _patch_everywhere("complete", complete)
+    return _patch_everywhere("complete_join", complete_join)
 
 
 def _commit_without_generation() -> Patches:
@@ -77,12 +77,12 @@ def _commit_while_preparing() -> Patches:
 
 def _sync_without_generation() -> Patches:
     """The generation of a SyncGroup is not checked (C-SYNC-09)."""
-    original = sync.sync_error
+    original = sync.validate_sync_group
 
-    def sync_error(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
+    def validate_sync_group(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
         return original(d, replace(body, generation_id=d.generation))
 
-    return _patch_everywhere("sync_error", sync_error)
+    return _patch_everywhere("validate_sync_group", validate_sync_group)
 
 
 def _heartbeat_without_membership() -> Patches:
@@ -135,61 +135,61 @@ def _no_succession() -> Patches:
 
 def _forgets_parked_syncs() -> Patches:
     """Parked SyncGroups are not answered (C-JOIN-42)."""
-    original = rebalance.propagate
+    original = rebalance.propagate_assignment
 
-    def propagate(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
+    def propagate_assignment(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
         if error is ErrorCode.NONE:
             original(d, assignments, error)
 
-    return _patch_everywhere("propagate", propagate)
+    return _patch_everywhere("propagate_assignment", propagate_assignment)
 
 
 def _never_over_capacity() -> Patches:
     """There is no limit (C-JOIN-21, C-JOIN-22)."""
-    return _patch_everywhere("has_room", lambda d, body: True)
+    return _patch_everywhere("accepts_joining_member", lambda d, body: True)
 
 
 def _does_not_rearm() -> Patches:
     """The join timer is not set again for absent static members (C-JOIN-46)."""
-    original = rebalance.complete
+    original = rebalance.complete_join
 
-    def complete(d: Draft) -> None:
+    def complete_join(d: Draft) -> None:
         state, generation = d.state, d.generation
         original(d)
         if (d.state, d.generation) == (state, generation):
             d.cancel(JOIN_TIMER)
 
-    return _patch_everywhere("complete", complete)
+    return _patch_everywhere("complete_join", complete_join)
 
 
 def _cancels_sync_timer_for_all() -> Patches:
     """The first SyncGroup cancels the timer for all (C-SYNC-16)."""
 
-    def synced(d: Draft, member_id: str) -> None:
+    def remove_pending_sync(d: Draft, member_id: str) -> None:
         d.pending_sync -= {member_id}
         d.cancel(SYNC_TIMER)
 
-    return _patch_everywhere("synced", synced)
+    return _patch_everywhere("remove_pending_sync", remove_pending_sync)
 
 
 def _every_pending_member_is_overdue() -> Patches:
     """A member that has just returned is late too (C-STATIC-16)."""
-    return _patch_everywhere("overdue", lambda d: d.pending_sync)
+    return _patch_everywhere("overdue_members", lambda d: d.pending_sync)
 
 
 def _expires_without_rebalance() -> Patches:
     """A member is removed without a rebalance (C-TMR-07)."""
-    return _patch_everywhere("session_timer", lambda d, member_id: d.remove(member_id))
+    return _patch_everywhere("expire_session", lambda d, member_id: d.remove(member_id))
 
 
 def _rolls_back_on_unload() -> Patches:
     """A lost partition undoes open replacements first, whatever the member waits for by now (C-STATIC-06)."""
-    original = static.not_replaced
+    original = static.undo_replacement
 
-    def not_replaced(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
+    def undo_replacement(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
         original(d, request, callback, error, lost=False)
 
-    return _patch_everywhere("not_replaced", not_replaced)
+    return _patch_everywhere("undo_replacement", undo_replacement)
 
 
 def _always_expects_answer() -> Patches:

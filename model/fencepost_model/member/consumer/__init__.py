@@ -4,7 +4,15 @@ Kafka's client has two threads. Here the *background* works in every input until
 *application* moves only in its own inputs: a call, and the return of a listener.
 """
 
-from .inputs import CommitDue, CommitEnded, Disconnected, Heard, ListenerReturned, SubscribeRegex, TopicsKnown
+from .inputs import (
+    CommitDue,
+    CommitEnded,
+    Disconnected,
+    HeartbeatAnswered,
+    ListenerReturned,
+    SubscribeRegex,
+    TopicsKnown,
+)
 from .model import ClientModel
 from .state import ClientConfig, ClientState
 
@@ -15,7 +23,7 @@ __all__ = [
     "CommitDue",
     "CommitEnded",
     "Disconnected",
-    "Heard",
+    "HeartbeatAnswered",
     "ListenerReturned",
     "SubscribeRegex",
     "TopicsKnown",

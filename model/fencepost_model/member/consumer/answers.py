@@ -10,21 +10,21 @@ from fencepost.protocol.errors import ErrorCode
 from ...machines import FENCED, IN_GROUP, LEAVING, PREPARE_LEAVING, RECONCILING, UNSUBSCRIBED
 from .background import leave_epoch
 from .draft import ClientDraft
-from .inputs import Heard
-from .state import Local, Told
+from .inputs import HeartbeatAnswered
+from .state import Local, SentFields
 
 _GONE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 _FENCED: Final = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
-def heard(d: ClientDraft, answer: Heard) -> None:
+def handle_answer(d: ClientDraft, answer: HeartbeatAnswered) -> None:
     """Handle an answer, or its loss. Raises ValueError if no such request is unanswered."""
     now, request = d.now, answer.request
-    if request not in (*now.ignored, *now.late, now.flying):
+    if request not in (*now.ignored, *now.late, now.in_flight):
         raise ValueError(f"no request {request} is in flight")
     if answer.body is None:
         d.rule("N-ERR-06")
-        if now.flying is None and not now.late:
+        if now.in_flight is None and not now.late:
             d.set(ignored=frozenset())  # its answer is ignored (N-TR-09)
         else:
             d.lose_everything()
@@ -33,28 +33,28 @@ def heard(d: ClientDraft, answer: Heard) -> None:
         d.set(ignored=now.ignored - {request})
         return
     error = answer.body.error_code
-    goodbye = now.goodbye is not None
+    leave_request = now.leave_request is not None
     if request in now.late:
         d.set(late=now.late - {request})
         d.rule("N-HB-11")
         if not d.config.profile.fault_late_heartbeat_counts:
             return
-        d.set(late=d.now.late | ({now.flying} if now.flying is not None else set()))
+        d.set(late=d.now.late | ({now.in_flight} if now.in_flight is not None else set()))
         # An answer ends the leave if it says that the member is not in the group.
         over = error is not ErrorCode.NONE or answer.body.member_epoch < 0
-        goodbye = now.leaving and now.state == UNSUBSCRIBED and over
-    d.set(flying=None, goodbye=None)
-    if goodbye:
+        leave_request = now.leaving and now.state == UNSUBSCRIBED and over
+    d.set(in_flight=None, leave_request=None)
+    if leave_request:
         d.left()  # with any code (N-TR-08)
     if error is ErrorCode.NONE:
         d.set(failing=False, due=False)
         _good(d, answer.body)
         return
     d.rule("N-HB-04")
-    d.set(told=Told(), failing=True, due=False)
+    d.set(sent_fields=SentFields(), failing=True, due=False)
     before = d.now.state
-    if not (goodbye or before == UNSUBSCRIBED) or error in (*_GONE, *_FENCED) or _counts(d, error):
-        _bad(d, error, parting=goodbye)
+    if not (leave_request or before == UNSUBSCRIBED) or error in (*_GONE, *_FENCED) or _counts(d, error):
+        _bad(d, error, parting=leave_request)
     if before == FENCED and error in _FENCED:
         d.give_up("lost", "fenced")  # N-HB-11: only a late answer can tell a fenced member this
 
@@ -86,10 +86,10 @@ def _good(d: ClientDraft, body: ConsumerGroupHeartbeatResponse) -> None:
         d.set(target=Local(0 if target is None else target.epoch + 1, parts))
     if d.now.target != d.now.current:
         d.rule("N-TR-02")
-        d.go("target_received")
+        d.transition("target_received")
     elif d.now.state == RECONCILING:
         d.rule("N-TR-03")
-        d.go("target_is_current")
+        d.transition("target_is_current")
 
 
 def _bad(d: ClientDraft, error: ErrorCode, *, parting: bool) -> None:
@@ -116,12 +116,12 @@ def _bad(d: ClientDraft, error: ErrorCode, *, parting: bool) -> None:
 def _fenced(d: ClientDraft) -> None:
     """Handle a fence: release the partitions and join again, or end the leave (N-TR-06)."""
     if d.now.state in (PREPARE_LEAVING, LEAVING):
-        d.go("fenced" if d.now.state == PREPARE_LEAVING else "left")
+        d.transition("fenced" if d.now.state == PREPARE_LEAVING else "left")
         d.set(epoch=leave_epoch(d), known_member=True, current=None)  # as if it had sent its leave
         d.left()
     elif d.in_group:
         d.rule("N-TR-06")
-        d.go("fenced")
+        d.transition("fenced")
         d.set(epoch=0)
         if not d.give_up("lost", "fenced"):
             d.release()

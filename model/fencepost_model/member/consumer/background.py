@@ -8,10 +8,10 @@ from ...machines import ACKNOWLEDGING, JOINING, LEAVING, PREPARE_LEAVING, RECONC
 from ..inputs import CloseOption
 from ..outputs import Commit, Send
 from .draft import ClientDraft
-from .state import Local, Task, Told, Work
+from .state import Local, SentFields, Task, Work
 
 
-def turn(d: ClientDraft) -> None:
+def run(d: ClientDraft) -> None:
     """Work until nothing is left to do."""
     while _one(d):
         pass
@@ -21,26 +21,26 @@ def _one(d: ClientDraft) -> bool:
     now = d.now
     if now.state == LEAVING and not now.coordinator:
         d.rule("N-TR-12")
-        d.go("left")
+        d.transition("left")
         d.left()
         return True
     if not now.coordinator:
         return reconcile(d, polled=False)
     if now.state == LEAVING:
         remains = now.option is CloseOption.REMAIN_IN_GROUP and d.config.instance_id is None and not now.expired
-        if remains and now.flying is not None and d.config.profile.fault_remaining_member_leaves:
+        if remains and now.in_flight is not None and d.config.profile.fault_remaining_member_leaves:
             d.rule("N-HB-09")  # it leaves as others acknowledge: with nothing in flight (N-HB-06)
             return reconcile(d, polled=False)
         leave(d)
         return True
-    if now.state == ACKNOWLEDGING and now.flying is None:
+    if now.state == ACKNOWLEDGING and now.in_flight is None:
         heartbeat(d)
         return True
     held = now.failing and not d.config.profile.fault_joining_skips_backoff  # N-ERR-03
-    if now.state == JOINING and now.flying is None and not held:
+    if now.state == JOINING and now.in_flight is None and not held:
         heartbeat(d)
         return True
-    if now.due and now.flying is None and now.state in (RECONCILING, SETTLED, PREPARE_LEAVING):
+    if now.due and now.in_flight is None and now.state in (RECONCILING, SETTLED, PREPARE_LEAVING):
         heartbeat(d)
         return True
     return reconcile(d, polled=False)
@@ -56,27 +56,27 @@ def heartbeat(d: ClientDraft) -> None:
         d.fatal("UNSUPPORTED_VERSION")
         return
     request = d.number()
-    d.set(flying=request)
+    d.set(in_flight=request)
     body = _body(d)
     d.outputs.append(Send(request, body))
     if d.now.state == ACKNOWLEDGING:
         d.rule("N-TR-05")
-        d.go("acknowledged" if d.now.current == d.now.target else "acknowledged_part")
+        d.transition("acknowledged" if d.now.current == d.now.target else "acknowledged_part")
 
 
 def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
-    config, now, told = d.config, d.now, d.now.told
+    config, now, sent_fields = d.config, d.now, d.now.sent_fields
     joining = now.state == JOINING
     topics: tuple[str, ...] | None = None
-    if joining or now.topics != told.topics:
+    if joining or now.topics != sent_fields.topics:
         topics = tuple(sorted(now.topics))
     regex = None
-    if now.regex is not None and (joining or now.regex != told.regex):
+    if now.regex is not None and (joining or now.regex != sent_fields.regex):
         regex = now.regex
-    elif now.regex is None and told.regex not in (None, ""):
+    elif now.regex is None and sent_fields.regex not in (None, ""):
         regex = ""
     owned = None
-    if joining or not told.owned_told or now.current != told.owned:
+    if joining or not sent_fields.owned_sent or now.current != sent_fields.owned:
         d.rule("N-HB-03")
         rows: dict[bytes, list[int]] = {}
         all_of_it = now.current.partitions if now.current else frozenset()
@@ -89,17 +89,17 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
             rows.setdefault(topic, []).append(partition)
         owned = tuple(TopicPartitions(topic, tuple(partitions)) for topic, partitions in rows.items())
     remembered = now.regex if now.regex is not None else ("" if regex == "" else None)
-    d.set(told=Told(True, now.topics, remembered, True, now.current, True))
+    d.set(sent_fields=SentFields(True, now.topics, remembered, True, now.current, True))
     return ConsumerGroupHeartbeatRequest(
         config.group_id,
         member_id=config.member_id,
         member_epoch=now.epoch,
         instance_id=config.instance_id,
         rack_id=config.rack_id if joining and not config.profile.old_no_rack_in_heartbeats else None,
-        rebalance_timeout_ms=config.rebalance_timeout_ms if joining or not told.timeout else -1,
+        rebalance_timeout_ms=config.rebalance_timeout_ms if joining or not sent_fields.timeout else -1,
         subscribed_topic_names=topics,
         subscribed_topic_regex=regex,
-        server_assignor=config.server_assignor if joining or not told.assignor else None,
+        server_assignor=config.server_assignor if joining or not sent_fields.assignor else None,
         topic_partitions=owned,
     )
 
@@ -118,32 +118,39 @@ def leave(d: ClientDraft) -> None:
     profile = d.config.profile
     silent = profile.old_static_remains_silently if static else not profile.fault_remaining_member_leaves
     if remain and silent and not d.now.expired:
-        d.go("left")
+        d.transition("left")
         d.left()
         return
     request = d.number()
     d.outputs.append(Send(request, _body(d)))
-    late = d.now.late if d.now.flying is None else d.now.late | {d.now.flying}
+    late = d.now.late if d.now.in_flight is None else d.now.late | {d.now.in_flight}
     if d.now.expired:
         # N-TR-09: its answer is ignored, and nothing is in flight any more.
-        d.set(ignored=d.now.ignored | {request}, late=late, flying=None, told=Told(), failing=False, due=True)
-        d.go("left_stale")
+        d.set(
+            ignored=d.now.ignored | {request},
+            late=late,
+            in_flight=None,
+            sent_fields=SentFields(),
+            failing=False,
+            due=True,
+        )
+        d.transition("left_stale")
         if not d.give_up("lost", "stale"):
             d.release()
             if d.now.back:
                 d.join("poll_again")
     else:
-        d.set(goodbye=request, flying=request, late=late)
-        d.go("left")
+        d.set(leave_request=request, in_flight=request, late=late)
+        d.transition("left")
 
 
 def expire(d: ClientDraft) -> None:
     """Leave because the poll interval is over (N-TR-09)."""
     d.rule("N-TR-09")
-    d.go("leave")
+    d.transition("leave")
     d.set(expired=True, back=False, current=None)
     d.set(epoch=leave_epoch(d), known_member=True)
-    d.go("released")
+    d.transition("released")
 
 
 # ---- reconciliation -------------------------------------------------------------------------------------------------
@@ -169,7 +176,7 @@ def reconcile(d: ClientDraft, *, polled: bool) -> bool:
         d.set(current=local)
         if not profile.fault_revocation_mark_stays:
             d.set(blocked=frozenset())
-        d.go("reconciled")
+        d.transition("reconciled")
         return True
     gone = now.owned - wanted
     if not polled:
@@ -254,6 +261,6 @@ def replace(d: ClientDraft) -> None:
         fresh=(d.now.fresh | (work.names - d.now.owned)) & work.names,
         blocked=d.now.blocked & work.names,
         owned=work.names,
-        heard=work.names,
+        app_owned=work.names,
         had=work.local.partitions,
     )

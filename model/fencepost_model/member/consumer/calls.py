@@ -15,7 +15,7 @@ def poll(d: ClientDraft) -> None:
     d.set(call="poll")
     if d.now.subscribed:
         _begin(d)
-        _work_off(d)
+        _run_tasks(d)
 
 
 def _begin(d: ClientDraft) -> None:
@@ -29,18 +29,18 @@ def _begin(d: ClientDraft) -> None:
     if d.now.state == STALE:
         d.rule("N-TR-10")
         d.set(back=True)
-        _come_back(d)
+        _return_from_poll(d)
 
 
-def _come_back(d: ClientDraft) -> None:
+def _return_from_poll(d: ClientDraft) -> None:
     """Rejoin after the application has learned what it lost (N-TR-10)."""
-    pending = any(task.why == "stale" for task in (*d.now.queue, *d.now.batch))
+    pending = any(task.reason == "stale" for task in (*d.now.queue, *d.now.batch))
     if d.now.state == STALE and d.now.back and not pending:
         d.set(expired=False)
         d.join("poll_again")
 
 
-def _work_off(d: ClientDraft) -> None:
+def _run_tasks(d: ClientDraft) -> None:
     """Do what the background asked for, until a listener runs. Requests made meanwhile are for the next turn of the
     loop; if a listener has thrown, they wait."""
     while d.now.running is None:
@@ -59,7 +59,7 @@ def _work_off(d: ClientDraft) -> None:
         d.set(batch=tuple(rest))
         if task.call == "throw":
             _threw(d, task.error)
-        elif task.why != "assign":
+        elif task.reason != "assign":
             _call(d, task)
         elif d.now.call == "unsubscribe" and not d.config.profile.old_background_replaces_assignment:
             d.set(work=None)  # N-TR-07: a leaving member takes no new partitions
@@ -96,13 +96,13 @@ def returned(d: ClientDraft, threw: bool) -> None:
     d.set(running=None)
     if threw:
         _threw(d, "KafkaException")
-    if task.why == "revoke":
+    if task.reason == "revoke":
         if threw or d.now.work is None:
             d.rule("N-REC-09")
             d.set(work=None)
         else:
             background.assign(d)
-    elif task.why == "assign":
+    elif task.reason == "assign":
         if not threw:
             d.set(fresh=frozenset())  # N-REC-07
         if threw or d.aborted:
@@ -110,15 +110,15 @@ def returned(d: ClientDraft, threw: bool) -> None:
             d.set(work=None)
         else:
             d.adopt()
-    elif task.why in ("leave", "close"):
-        _leave(d, began=task.why == "leave")
+    elif task.reason in ("leave", "close"):
+        _leave(d, began=task.reason == "leave")
     else:
         d.release()
-        if task.why == "fenced" and d.now.state == FENCED:
+        if task.reason == "fenced" and d.now.state == FENCED:
             d.join("lost_told")
-        _come_back(d)
+        _return_from_poll(d)
     if d.now.call != "close":
-        _work_off(d)
+        _run_tasks(d)
 
 
 def unsubscribe(d: ClientDraft) -> None:
@@ -126,13 +126,13 @@ def unsubscribe(d: ClientDraft) -> None:
     d.rule("N-TR-07")
     d.set(call="unsubscribe", option=CloseOption.DEFAULT)
     if d.in_group:
-        d.go("leave")
+        d.transition("leave")
         d.set(leaving=True)
         if not d.give_up("revoked" if d.now.epoch > 0 else "lost", "leave"):
             _leave(d, began=True)
     else:
         _leave(d)
-    _work_off(d)
+    _run_tasks(d)
 
 
 def close(d: ClientDraft, step: Close) -> None:
@@ -155,7 +155,7 @@ def close_committed(d: ClientDraft) -> None:
     now = d.now
     gone, member = (now.owned, now.epoch > 0)
     if d.config.profile.fault_close_tells_again:
-        gone, member = (now.heard, now.in_since)
+        gone, member = (now.app_owned, now.in_since)
     if gone and d.config.listens:
         _call(d, Task("revoked" if member else "lost", gone, "close"))
     else:
@@ -167,21 +167,21 @@ def _leave(d: ClientDraft, *, began: bool = False) -> None:
     if began or d.in_group or d.now.state == PREPARE_LEAVING:
         d.set(subscribed=False)  # before the release, so the application's thread does not learn of it
     else:
-        d.set(heard=frozenset(), leaving=False)
+        d.set(app_owned=frozenset(), leaving=False)
     d.release()
     d.set(subscribed=False, changed=False, topics=frozenset(), regex=None)
     if d.in_group or d.now.state == FENCED:
-        d.go("leave")
+        d.transition("leave")
     if d.now.state == PREPARE_LEAVING:
         d.set(leaving=True, expired=False)
         d.set(epoch=background.leave_epoch(d), known_member=True)
-        d.go("released")
+        d.transition("released")
 
 
 def settle(d: ClientDraft) -> None:
     """End the application's call once no listener runs, and if it leaves, once the leave is over."""
     if d.now.call == "unsubscribe" and d.now.leaving and d.now.running is None and not d.ignored:
-        _work_off(d)
+        _run_tasks(d)
     now = d.now
     if now.call == "unsubscribe" and now.thrown and now.running is None:
         d.rule("N-TR-07")  # N-TR-07: the error ends the call, and the leave continues

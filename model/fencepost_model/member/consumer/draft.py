@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...machines import FATAL, FENCED, IN_GROUP, RECONCILING, STALE, UNSUBSCRIBED
 from ...table import CONSUMER_CLIENT_TABLE
 from ..base import AnyDraft
-from .state import ClientConfig, ClientState, Task, Told
+from .state import ClientConfig, ClientState, SentFields, Task
 
 
 class ClientDraft(AnyDraft[ClientState]):
@@ -33,7 +33,7 @@ class ClientDraft(AnyDraft[ClientState]):
     def release(self) -> None:
         """Release all partitions, owned or waited for (N-TR-06, N-REC-02)."""
         if self.now.subscribed:
-            self.set(heard=frozenset())
+            self.set(app_owned=frozenset())
         self.set(
             had=frozenset(),
             owned=frozenset(),
@@ -52,7 +52,7 @@ class ClientDraft(AnyDraft[ClientState]):
         self.set(current=work.local, fresh=frozenset(), work=None)
         if not self.config.profile.fault_revocation_mark_stays:
             self.set(blocked=frozenset())  # N-REC-11
-        self.go("reconciled")
+        self.transition("reconciled")
 
     @property
     def aborted(self) -> bool:
@@ -63,29 +63,29 @@ class ClientDraft(AnyDraft[ClientState]):
     def join(self, cause: str) -> None:
         """Start to join: epoch 0, no target, no assignment (N-TR-15)."""
         self.rule("N-TR-15")
-        self.go(cause)
+        self.transition(cause)
         self.set(epoch=0, target=None, current=None, cache=frozenset())
         if self.now.work is not None:
             self.set(work=self.now.work._replace(stale=True))
 
     # ---- the application ----------------------------------------------------------------------------------------
 
-    def give_up(self, call: str, why: str) -> bool:
+    def give_up(self, call: str, reason: str) -> bool:
         """Queue a listener call for all owned partitions. Returns False if there is nothing to report."""
         if not self.config.profile.fault_queued_callback_survives:
             self.rule("INV-CL-01")  # an aborted reconciliation calls no listener
-            kept = [task for task in self.now.queue if task.why not in ("revoke", "assign")]
-            later = [task for task in self.now.batch if task.why not in ("revoke", "assign")]
+            kept = [task for task in self.now.queue if task.reason not in ("revoke", "assign")]
+            later = [task for task in self.now.batch if task.reason not in ("revoke", "assign")]
             self.set(queue=tuple(kept), batch=tuple(later))
             running, work = self.now.running, self.now.work
-            here = running is not None and running.why in ("revoke", "assign")
+            here = running is not None and running.reason in ("revoke", "assign")
             if work is not None and work.stage in ("revoke", "assign") and not here:
                 self.set(work=None)
         if not self.now.owned or not self.config.listens:
             return False
         if call == "revoked" or not self.config.profile.old_fenced_member_fetches:
             self.set(blocked=self.now.owned)  # N-TR-06, N-TR-07
-        self.set(queue=(*self.now.queue, Task(call, self.now.owned, why)))
+        self.set(queue=(*self.now.queue, Task(call, self.now.owned, reason)))
         return True
 
     def throw(self, error: str) -> None:
@@ -102,11 +102,11 @@ class ClientDraft(AnyDraft[ClientState]):
     def lose_everything(self) -> None:
         """Lose the connection, and with it all requests in flight, to this coordinator or another (N-ERR-06)."""
         now, counts = self.now, self.config.profile.fault_late_heartbeat_counts
-        if now.flying is not None or (counts and now.late):
-            self.set(told=Told(), failing=True, due=False)
-        if now.goodbye is not None or (counts and now.late and now.state == UNSUBSCRIBED):
+        if now.in_flight is not None or (counts and now.late):
+            self.set(sent_fields=SentFields(), failing=True, due=False)
+        if now.leave_request is not None or (counts and now.late and now.state == UNSUBSCRIBED):
             self.left()
-        self.set(coordinator=False, flying=None, goodbye=None, late=frozenset(), ignored=frozenset())
+        self.set(coordinator=False, in_flight=None, leave_request=None, late=frozenset(), ignored=frozenset())
 
     def left(self) -> None:
         """Note that the leave is over, so no call waits for it any more (N-TR-08, N-TR-12)."""
@@ -120,7 +120,7 @@ class ClientDraft(AnyDraft[ClientState]):
             self.rule("N-ERR-02")  # an illegal transition is swallowed, but its error is thrown
             return
         self.rule("N-TR-11", "N-ERR-04", "N-ERR-05")
-        self.go("fatal")
+        self.transition("fatal")
         self.set(known_member=True)  # N-CMT-01
         if before == UNSUBSCRIBED and not (self.now.leaving or parting):
             self.release()

@@ -40,7 +40,7 @@ class CommitEnded(NamedTuple):
     again: bool = False
 
 
-class Heard(NamedTuple):
+class HeartbeatAnswered(NamedTuple):
     """A heartbeat is answered; ``body`` None: the connection broke or the request timed out."""
 
     request: int
@@ -65,7 +65,7 @@ ClientInput: TypeAlias = (
     Poll
     | ListenerReturned
     | CoordinatorFound
-    | Heard
+    | HeartbeatAnswered
     | HeartbeatDue
     | CommitDue
     | Disconnected

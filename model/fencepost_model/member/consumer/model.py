@@ -15,14 +15,14 @@ from ...machines import IN_GROUP, PREPARE_LEAVING
 from ..inputs import Close, CoordinatorFound, HeartbeatDue, Poll, PollExpired, Subscribe, Unsubscribe
 from ..outputs import MemberOutput
 from . import background, calls
-from .answers import heard
+from .answers import handle_answer
 from .draft import ClientDraft
 from .inputs import (
     ClientInput,
     CommitDue,
     CommitEnded,
     Disconnected,
-    Heard,
+    HeartbeatAnswered,
     ListenerReturned,
     SubscribeRegex,
     TopicsKnown,
@@ -49,9 +49,9 @@ class ClientModel:
         """Return the state of a new consumer."""
         return ClientState()
 
-    def beats(self, state: ClientState) -> bool:
+    def may_heartbeat(self, state: ClientState) -> bool:
         """Return whether a heartbeat waits only for its interval or back-off (N-HB-06, N-HB-07)."""
-        return state.coordinator and state.flying is None and state.state in (*IN_GROUP, PREPARE_LEAVING)
+        return state.coordinator and state.in_flight is None and state.state in (*IN_GROUP, PREPARE_LEAVING)
 
     def may_expire(self, state: ClientState) -> bool:
         """Return whether the poll interval is checked (N-TR-09, N-TR-13)."""
@@ -63,7 +63,7 @@ class ClientModel:
             raise ValueError("the consumer is closed or in another call")
         d = ClientDraft(self.config, state)
         self._take(d, step)
-        background.turn(d)
+        background.run(d)
         calls.settle(d)
         return (ClientSuccessor("", d.now, tuple(d.outputs), tuple(d.rules)),)
 
@@ -73,8 +73,8 @@ class ClientModel:
                 calls.poll(d)
             case ListenerReturned(threw):
                 calls.returned(d, threw)
-            case Heard():
-                heard(d, step)
+            case HeartbeatAnswered():
+                handle_answer(d, step)
             case CoordinatorFound(error):
                 d.rule("K-FIND-01")
                 if error is ErrorCode.NONE:
@@ -82,7 +82,7 @@ class ClientModel:
                 else:
                     d.throw(error.name)
             case HeartbeatDue():
-                if not self.beats(d.now):
+                if not self.may_heartbeat(d.now):
                     raise ValueError("no heartbeat is due in this state")
                 d.rule("N-HB-07")
                 d.set(due=True, failing=False)

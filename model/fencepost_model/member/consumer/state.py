@@ -37,7 +37,7 @@ class Local(NamedTuple):
     partitions: frozenset[tuple[bytes, int]]
 
 
-class Told(NamedTuple):
+class SentFields(NamedTuple):
     """The values last sent to the coordinator; None: nothing that counts (N-HB-02, N-HB-04)."""
 
     timeout: bool = False
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     regex: str | None = None
     assignor: bool = False
     owned: Local | None = None
-    owned_told: bool = False
+    owned_sent: bool = False
 
 
 class Work(NamedTuple):
@@ -65,12 +65,12 @@ class Work(NamedTuple):
 class Task(NamedTuple):
     """A request of the background to the application's thread: to call a listener for a reason, or to throw.
 
-    ``why``: ``revoke``, ``assign``, ``fenced``, ``stale``, ``fatal``, ``leave`` or ``close``.
+    ``reason``: ``revoke``, ``assign``, ``fenced``, ``stale``, ``fatal``, ``leave`` or ``close``.
     """
 
     call: str
     partitions: frozenset[Partition] = frozenset()
-    why: str = ""
+    reason: str = ""
     error: str = ""
 
 
@@ -81,14 +81,14 @@ class ClientState(NamedTuple):
     - ``target``, ``current``: the assignment received last, and the one reconciled last.
     - ``owned``, by ids ``had`` (N-HB-05): the application's partitions. Of these ``blocked`` are about to be given up
       (N-REC-04), and ``fresh`` not yet reported to it (N-REC-07).
-    - ``flying``: the heartbeat that holds back the next; ``goodbye``: it is the leave.
+    - ``in_flight``: the heartbeat that holds back the next; ``leave_request``: it is the leave.
     - ``late``: heartbeats from before a leave (N-HB-11); ``ignored``: those whose answers are ignored (N-TR-09).
     - ``known_member``: it has had an epoch other than 0, or has failed for ever, and commits in its name (N-CMT-01).
     - ``due``: no interval or back-off holds back a heartbeat; ``failing``: a back-off after a failure does.
     - ``call``: the application's call that has not returned; ``batch``: its remaining tasks from ``queue``;
       ``drained``: it has taken from the queue before.
     - ``leaving``: an unsubscribe or close waits for the end of the leave.
-    - ``heard``: what the application's thread of Kafka's client believes to be owned.
+    - ``app_owned``: what the application's thread of Kafka's client believes to be owned.
     - ``in_since``: there was an epoch since the last unsubscribe (N-CLOSE-01).
     """
 
@@ -109,19 +109,19 @@ class ClientState(NamedTuple):
     blocked: frozenset[Partition] = frozenset()
     fresh: frozenset[Partition] = frozenset()
     work: Work | None = None
-    flying: int | None = None
+    in_flight: int | None = None
     late: frozenset[int] = frozenset()
     ignored: frozenset[int] = frozenset()
-    goodbye: int | None = None
+    leave_request: int | None = None
     failing: bool = False
     due: bool = True
-    told: Told = Told()
+    sent_fields: SentFields = SentFields()
     queue: tuple[Task, ...] = ()
     running: Task | None = None
     batch: tuple[Task, ...] = ()
     call: str = ""
     drained: bool = False
-    heard: frozenset[Partition] = frozenset()
+    app_owned: frozenset[Partition] = frozenset()
     in_since: bool = False
     thrown: str = ""
     leaving: bool = False

@@ -15,7 +15,7 @@ from fencepost.protocol.errors import ErrorCode
 from ...machines import IN_GROUP, PREPARE_LEAVING
 from ..inputs import CoordinatorFound, HeartbeatDue, PollExpired
 from ..outputs import Send
-from .inputs import ClientInput, CommitDue, CommitEnded, Disconnected, Heard
+from .inputs import ClientInput, CommitDue, CommitEnded, Disconnected, HeartbeatAnswered
 from .model import ClientSuccessor
 from .state import ClientState
 
@@ -72,10 +72,10 @@ class Timers(NamedTuple):
     def running(self, state: ClientState) -> dict[str, int | None]:
         """Return the timers that run in this state. Those of heartbeats and polls run only while the coordinator is
         known (N-TR-13)."""
-        beats = state.coordinator and state.flying is None and state.state in (*IN_GROUP, PREPARE_LEAVING)
+        may_heartbeat = state.coordinator and state.in_flight is None and state.state in (*IN_GROUP, PREPARE_LEAVING)
         matters = {
-            HEARTBEAT: beats,  # N-HB-06
-            BACKOFF: beats,
+            HEARTBEAT: may_heartbeat,  # N-HB-06
+            BACKOFF: may_heartbeat,
             POLL: state.coordinator and state.state in IN_GROUP,
             LOOKUP: not state.coordinator and not self.looking,
         }
@@ -120,7 +120,7 @@ def after(delays: Delays, timers: Timers, before: ClientState, step: ClientInput
     now = successor.state
     out = _RUN_OUT.get(type(step), ())
     work = _Work(delays, {name: None for name, _ in timers.begun if name not in out}, timers.interval, timers.failures)
-    _hear(work, before, step)
+    _after_answer(work, before, step)
     if "N-POLL-01" in successor.rules:
         work.begun[POLL] = delays.max_poll_interval
     for output in successor.outputs:
@@ -146,16 +146,16 @@ def after(delays: Delays, timers: Timers, before: ClientState, step: ClientInput
     return Timers(tuple(work.begun.items()), work.interval, work.failures, lookups, looking)
 
 
-def _hear(work: _Work, before: ClientState, step: ClientInput) -> None:
+def _after_answer(work: _Work, before: ClientState, step: ClientInput) -> None:
     """Apply an answer or its loss to the heartbeat timers."""
     late_counts = work.delays.late_count
     lost = isinstance(step, Disconnected) and before.coordinator
-    if isinstance(step, Heard) and step.body is None:
-        lost = before.flying is not None or bool(before.late)  # else only the leave of N-TR-09
+    if isinstance(step, HeartbeatAnswered) and step.body is None:
+        lost = before.in_flight is not None or bool(before.late)  # else only the leave of N-TR-09
     if lost:
-        _lose(work, before.flying is not None, len(before.late) if late_counts else 0)
+        _lose(work, before.in_flight is not None, len(before.late) if late_counts else 0)
         return
-    if not isinstance(step, Heard) or step.body is None or step.request in before.ignored:
+    if not isinstance(step, HeartbeatAnswered) or step.body is None or step.request in before.ignored:
         return
     if step.request in before.late and not late_counts:
         return
@@ -168,7 +168,7 @@ def _hear(work: _Work, before: ClientState, step: ClientInput) -> None:
         work.skip()
 
 
-def _lose(work: _Work, flying: bool, late: int) -> None:
+def _lose(work: _Work, in_flight: bool, late: int) -> None:
     """Lose the connection with all requests in flight (N-ERR-06)."""
-    for _ in range(flying + late):
+    for _ in range(in_flight + late):
         work.failed()

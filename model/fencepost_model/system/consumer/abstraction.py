@@ -9,7 +9,7 @@ from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
 from ..variables import Makers, each_client, graph_over, under_way, values_in
 from .closed import COUNTERS, GROUP, LOG, ConsumerSystem
-from .state import NO_PARTITIONS, Beat, Client, Group, Hard, Log, Member, Reply
+from .state import NO_PARTITIONS, Client, Group, Hard, Heartbeat, Log, Member, Reply
 
 VARIABLES: Final = (
     "group",
@@ -105,17 +105,17 @@ def client_value(client: Client) -> TlaValue:
     )
 
 
-def request_value(sender: str, beat: Beat) -> TlaValue:
+def request_value(sender: str, heartbeat: Heartbeat) -> TlaValue:
     return function(
         {
             "from": sender,
-            "awaited": beat.awaited,
-            "memberId": beat.member_id,
-            "instanceId": beat.instance,
-            "epoch": beat.epoch,
-            "includesOwned": beat.owned is not None,
-            "owned": beat.owned or NO_PARTITIONS,
-            "full": beat.full,
+            "awaited": heartbeat.awaited,
+            "memberId": heartbeat.member_id,
+            "instanceId": heartbeat.instance,
+            "epoch": heartbeat.epoch,
+            "includesOwned": heartbeat.owned is not None,
+            "owned": heartbeat.owned or NO_PARTITIONS,
+            "full": heartbeat.full,
         }
     )
 

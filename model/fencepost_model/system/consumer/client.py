@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from .config import ConsumerConfig
-from .state import AWAY, NO_PARTITIONS, Beat, Client, Endpoint, Partitions, Reply
+from .state import AWAY, NO_PARTITIONS, Client, Endpoint, Heartbeat, Partitions, Reply
 
 STOPPED: Final = Client("stopped")
 RUNNING: Final = ("joining", "member")
@@ -23,7 +23,7 @@ def reported_partitions(config: ConsumerConfig, client: Client) -> Partitions:
     return client.owned | client.assigned if config.reports_pending_partitions and client.reconciling else client.owned
 
 
-def next_heartbeat(config: ConsumerConfig, client: Client) -> Beat:
+def next_heartbeat(config: ConsumerConfig, client: Client) -> Heartbeat:
     """Return the next heartbeat (N-HB-02…05)."""
     full = client.state == "joining" or client.unsure
     owned: Partitions | None = None
@@ -31,7 +31,7 @@ def next_heartbeat(config: ConsumerConfig, client: Client) -> Beat:
         owned = NO_PARTITIONS
     elif client.unsure or client.unacknowledged:
         owned = reported_partitions(config, client)
-    return Beat(True, client.member_id, client.instance, client.epoch, owned, full)
+    return Heartbeat(True, client.member_id, client.instance, client.epoch, owned, full)
 
 
 def after_sending(client: Client) -> Client:
@@ -73,14 +73,14 @@ def get_reply(client: Client, reply: Reply) -> Client:
             raise ValueError(f"no client expects {other} here")
 
 
-def stop_listening(endpoint: Endpoint, client: Client, *more: Beat) -> Endpoint:
+def stop_listening(endpoint: Endpoint, client: Client, *more: Heartbeat) -> Endpoint:
     """Stop waiting; requests in flight stay in flight."""
-    requests = frozenset(beat._replace(awaited=False) for beat in endpoint.requests)
+    requests = frozenset(heartbeat._replace(awaited=False) for heartbeat in endpoint.requests)
     return Endpoint(client, requests | {*more})
 
 
-def leaving(client: Client, epoch: int) -> Beat:
-    return Beat(False, client.member_id, client.instance, epoch, None, False)
+def leaving(client: Client, epoch: int) -> Heartbeat:
+    return Heartbeat(False, client.member_id, client.instance, epoch, None, False)
 
 
 def give_up(endpoint: Endpoint, _: str) -> Endpoint | None:
@@ -117,10 +117,10 @@ def change_instance(endpoint: Endpoint, new: str) -> Endpoint | None:
     return stop_listening(endpoint, joining_client(client.member_id, new))
 
 
-def deliverable(config: ConsumerConfig, requests: frozenset[Beat]) -> Iterator[Beat]:
+def deliverable(config: ConsumerConfig, requests: frozenset[Heartbeat]) -> Iterator[Heartbeat]:
     """Yield the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
     ``reorder``."""
-    late = not all(beat.awaited for beat in requests)
-    for beat in sorted(requests, key=repr):
-        if config.reorder or not beat.awaited or not late:
-            yield beat
+    late = not all(heartbeat.awaited for heartbeat in requests)
+    for heartbeat in sorted(requests, key=repr):
+        if config.reorder or not heartbeat.awaited or not late:
+            yield heartbeat

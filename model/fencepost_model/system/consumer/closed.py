@@ -15,7 +15,7 @@ from .. import commits
 from . import client as clients
 from .config import ConsumerConfig
 from .coordinator import Coordinator, Result
-from .state import Batch, Beat, Client, Counters, Endpoint, Group, Hard, Log, Reply
+from .state import Batch, Client, Counters, Endpoint, Group, Hard, Heartbeat, Log, Reply
 
 GROUP, LOG, COUNTERS, FIRST_ENDPOINT = 0, 1, 2, 3
 FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
@@ -47,7 +47,7 @@ def is_open(log: Log) -> bool:
 
 def expects_answer(endpoint: Endpoint, waits_for_batch: bool) -> bool:
     """Return whether an answer to the client may still come."""
-    return waits_for_batch or bool(endpoint.replies) or any(beat.awaited for beat in endpoint.requests)
+    return waits_for_batch or bool(endpoint.replies) or any(heartbeat.awaited for heartbeat in endpoint.requests)
 
 
 def surviving(log: Log, survive: int) -> Hard:
@@ -115,7 +115,7 @@ class ConsumerSystem:
         result: Result,
         is_open: bool,
         *more: tuple[int, Value],
-        taken: tuple[int, Beat] | None = None,
+        taken: tuple[int, Heartbeat] | None = None,
         answers: frozenset[tuple[int, Reply]] = frozenset(),
     ) -> Outcome:
         """Set the memory to that of the result; answers are released as F-RT-04, F-RT-07 and F-RT-16 say."""
@@ -135,7 +135,7 @@ class ConsumerSystem:
         return Outcome(label, ((GROUP, after),), tuple(updates), result.step)
 
     def _deliver(
-        self, answers: Iterable[tuple[int, Reply]], taken: tuple[int, Beat] | None = None
+        self, answers: Iterable[tuple[int, Reply]], taken: tuple[int, Heartbeat] | None = None
     ) -> Iterator[tuple[int, Value]]:
         tokens: dict[int, list[tuple[str, Any]]] = {}
         if taken is not None:
@@ -200,25 +200,25 @@ class ConsumerSystem:
 
     # ---- members ------------------------------------------------------------------------------------------------
 
-    def _has_effect(self, group: Group, existing: int, client: Client, beat: Beat) -> bool:
+    def _has_effect(self, group: Group, existing: int, client: Client, heartbeat: Heartbeat) -> bool:
         """Return whether a bare heartbeat would change something or bring news now."""
         return any(
             result.reply.error != "NONE"
             or result.reply.assignment is not None
             or result.reply.epoch != client.epoch
             or result.group.hard != group.hard
-            for result in self.coordinator.get(group, beat, existing)
+            for result in self.coordinator.get(group, heartbeat, existing)
         )
 
     def _send(self, number: int, group: Group, existing: int, endpoint: Endpoint) -> Iterator[Outcome]:
         client = endpoint.client
         if client.state not in clients.RUNNING or client.waiting:
             return
-        beat = clients.next_heartbeat(self.config, client)
+        heartbeat = clients.next_heartbeat(self.config, client)
         reports_nothing = client.state == "member" and not client.unsure and not client.unacknowledged
-        if reports_nothing and not self._has_effect(group, existing, client, beat):
+        if reports_nothing and not self._has_effect(group, existing, client, heartbeat):
             return
-        after = endpoint._replace(client=clients.after_sending(client), requests=endpoint.requests | {beat})
+        after = endpoint._replace(client=clients.after_sending(client), requests=endpoint.requests | {heartbeat})
         yield Outcome(("ClientSendsHeartbeat", self.config.clients[number]), ((self.endpoints[number], after),))
 
     def _start(self, number: int, ids_used: int, endpoint: Endpoint) -> Iterator[Outcome]:
@@ -241,10 +241,8 @@ class ConsumerSystem:
     def _stopped(
         self, number: int, action: str, waits_for_batch: bool, after: Endpoint | None, *more: tuple[int, Value]
     ) -> Outcome:
-        stop_listening: Updates = ((LOG, ("deaf", number)),) if waits_for_batch else ()
-        return Outcome(
-            (action, self.config.clients[number]), ((self.endpoints[number], after),), (*stop_listening, *more)
-        )
+        forgotten: Updates = ((LOG, ("forget", number)),) if waits_for_batch else ()
+        return Outcome((action, self.config.clients[number]), ((self.endpoints[number], after),), (*forgotten, *more))
 
     def commit_is_accepted(self, hard: Hard, client: Client, partition: str) -> bool:
         """Return what the model's check of commits decides for a commit of the client for the partition, sent now."""
@@ -258,31 +256,36 @@ class ConsumerSystem:
     # ---- coordinator --------------------------------------------------------------------------------------------
 
     def _get_requests(
-        self, number: int, group: Group, existing: int, is_open: bool, requests: frozenset[Beat]
+        self, number: int, group: Group, existing: int, is_open: bool, requests: frozenset[Heartbeat]
     ) -> Iterator[Outcome]:
         name = self.config.clients[number]
-        for beat in clients.deliverable(self.config, requests):
-            taken = (number, beat)
-            for result in self.coordinator.get(group, beat, existing):
-                if beat.epoch < 0:
+        for heartbeat in clients.deliverable(self.config, requests):
+            taken = (number, heartbeat)
+            for result in self.coordinator.get(group, heartbeat, existing):
+                if heartbeat.epoch < 0:
                     yield self._update_group(("CoordinatorHandlesLeave", name), group, result, is_open, taken=taken)
                     continue
-                answers = frozenset({(number, result.reply)} if beat.awaited else ())
-                label = ("CoordinatorHandlesHeartbeat", name, result.reply.error, *(() if beat.awaited else ("late",)))
+                answers = frozenset({(number, result.reply)} if heartbeat.awaited else ())
+                label = (
+                    "CoordinatorHandlesHeartbeat",
+                    name,
+                    result.reply.error,
+                    *(() if heartbeat.awaited else ("late",)),
+                )
                 yield self._update_group(label, group, result, is_open, taken=taken, answers=answers)
 
     def _reject(
-        self, number: int, action: str, group: Group, existing: int, requests: frozenset[Beat]
+        self, number: int, action: str, group: Group, existing: int, requests: frozenset[Heartbeat]
     ) -> Iterator[Outcome]:
         """Refuse the records of a request: AppendFails those of a heartbeat, LeaveAppendFails those of a leave."""
         leaves = action == "LeaveAppendFails"
-        for beat in clients.deliverable(self.config, requests):
-            if (beat.epoch < 0) != leaves:
+        for heartbeat in clients.deliverable(self.config, requests):
+            if (heartbeat.epoch < 0) != leaves:
                 continue
-            for result in self.coordinator.get(group, beat, existing):
+            for result in self.coordinator.get(group, heartbeat, existing):
                 if result.group.hard != group.hard:
-                    answers = [(number, Reply("COORDINATOR_NOT_AVAILABLE"))] if beat.awaited and not leaves else []
-                    updates = (FAULT, *self._deliver(answers, (number, beat)))
+                    answers = [(number, Reply("COORDINATOR_NOT_AVAILABLE"))] if heartbeat.awaited and not leaves else []
+                    updates = (FAULT, *self._deliver(answers, (number, heartbeat)))
                     writes = ((GROUP, self.coordinator.revert(group, result.group)),)
                     yield Outcome((action, self.config.clients[number]), writes, updates, result.step)
 
@@ -357,14 +360,18 @@ def _reconcile(endpoint: Endpoint) -> Iterator[Endpoint]:
 
 
 def _lose(endpoint: Endpoint) -> Iterator[Endpoint]:
-    return (endpoint._replace(requests=endpoint.requests - {beat}) for beat in endpoint.requests if beat.awaited)
+    return (
+        endpoint._replace(requests=endpoint.requests - {heartbeat})
+        for heartbeat in endpoint.requests
+        if heartbeat.awaited
+    )
 
 
 def _duplicate(endpoint: Endpoint) -> Iterator[Endpoint]:
     return (
-        endpoint._replace(requests=endpoint.requests | {beat._replace(awaited=False)})
-        for beat in endpoint.requests
-        if beat.awaited
+        endpoint._replace(requests=endpoint.requests | {heartbeat._replace(awaited=False)})
+        for heartbeat in endpoint.requests
+        if heartbeat.awaited
     )
 
 

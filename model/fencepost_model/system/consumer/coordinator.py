@@ -14,13 +14,12 @@ from typing import NamedTuple
 from fencepost.protocol.events import Topic
 from fencepost.protocol.settings import Settings
 
-from ...consumer import Beat as MachineBeat
-from ...consumer import ConsumerGroupModel, Expire, Step, Successor, World
+from ...consumer import ConsumerGroupModel, ConsumerHeartbeat, Environment, Expire, Step, Successor
 from ...consumer.state import REBALANCE, SESSION, Target
-from ...consumer.target import Ask, propose, valid
+from ...consumer.target import GroupSpec, propose, valid
 from .. import commits
 from .config import ConsumerConfig
-from .state import Beat, Group, Hard, Pairs, Reply, pairs
+from .state import Group, Hard, Heartbeat, Pairs, Reply, pairs
 from .translate import NOW, TOPIC_ID, Translation
 
 INTERVAL_MS = 1_000
@@ -39,25 +38,25 @@ class TargetOracle:
 
     def __init__(self, answer: Mapping[str, Target] | None = None) -> None:
         self._answer = answer
-        self.asked: Ask | None = None
+        self.asked: GroupSpec | None = None
 
     def metadata_hash(self, group_id: str, stored: int, topics: tuple[Topic, ...]) -> int:
         return sum(topic.partitions for topic in topics)
 
-    def target(self, group_id: str, ask: Ask) -> Mapping[str, Target]:
-        self.asked = ask
-        return propose(ask) if self._answer is None else self._answer
+    def target(self, group_id: str, spec: GroupSpec) -> Mapping[str, Target]:
+        self.asked = spec
+        return propose(spec) if self._answer is None else self._answer
 
     def matcher(self, regex: str) -> Callable[[str], bool] | None:
         return None
 
 
-def answers(ask: Ask) -> Iterator[Mapping[str, Target]]:
+def answers(spec: GroupSpec) -> Iterator[Mapping[str, Target]]:
     """Yield every target that the assignor may give (NOT-10)."""
-    names = [wish.member_id for wish in ask.members]
-    for owners in product(names, repeat=ask.partitions[TOPIC_ID]):
+    names = [member.member_id for member in spec.members]
+    for owners in product(names, repeat=spec.partitions[TOPIC_ID]):
         target = {name: tuple((TOPIC_ID, p) for p, owner in enumerate(owners) if owner == name) for name in names}
-        if valid(ask, target):
+        if valid(spec, target):
             yield target
 
 
@@ -72,7 +71,7 @@ class Coordinator:
         self._profile = config.profile
         self._model = ConsumerGroupModel(self.settings, config.profile)
         self._translation = Translation(config.partitions)
-        self._known: dict[tuple[Hard, bool, Beat, int], tuple[Successor, ...]] = {}
+        self._known: dict[tuple[Hard, bool, Heartbeat, int], tuple[Successor, ...]] = {}
         self._interval = config.interval
         self._loses_timers = config.profile.fault_failed_append_loses_timers
         self._keeps_target_epoch = config.profile.old_emptied_group_keeps_target_epoch
@@ -81,7 +80,9 @@ class Coordinator:
         group = self._translation.group(hard, blocked)
 
         def successors(oracle: TargetOracle) -> tuple[Successor, ...]:
-            return self._model.successors(group, step, World(NOW, self._translation.image(existing), oracle=oracle))
+            return self._model.successors(
+                group, step, Environment(NOW, self._translation.image(existing), oracle=oracle)
+            )
 
         oracle = TargetOracle()
         found = successors(oracle)
@@ -102,15 +103,15 @@ class Coordinator:
                 (sessions.discard if length is None else sessions.add)(timer.member_id)
             elif timer.kind == REBALANCE:
                 rebalance.pop(timer.member_id, None)
-        rebalance |= dict(found.alarms)
+        rebalance |= dict(found.rebalance_epochs)
         # The session timer of a replaced member would find no member (M-TMR-09).
         alive = frozenset(name for name, _ in hard.members)
         return Group(hard, pairs(rebalance), alive & sessions, self._interval and found.group.timestamp == NOW)
 
-    def get(self, group: Group, beat: Beat, existing: int) -> Iterator[Result]:
+    def get(self, group: Group, heartbeat: Heartbeat, existing: int) -> Iterator[Result]:
         """Yield the results of a heartbeat or a leave: one for each target the assignor may choose, if it is asked."""
-        step = MachineBeat(self._translation.body(beat))
-        key = (group.hard, group.blocked, beat._replace(awaited=True), existing)
+        step = ConsumerHeartbeat(self._translation.body(heartbeat))
+        key = (group.hard, group.blocked, heartbeat._replace(awaited=True), existing)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = tuple(self._run(group.hard, group.blocked, step, existing))

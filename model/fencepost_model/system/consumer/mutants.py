@@ -9,84 +9,83 @@ from typing import Any, Final
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
 
 from ... import machines
-from ...consumer import Beat as MachineBeat
-from ...consumer import Member
+from ...consumer import ConsumerHeartbeat, Member
 from ...consumer import group as machine
 from ...consumer import heartbeat as heartbeats
-from ...consumer.reconcile import Aim, Desk, reconcile
-from ...consumer.turn import Turn
+from ...consumer.group_step import GroupStep
+from ...consumer.reconcile import Context, Goal, reconcile
 from ...offsets import checks
 from . import closed
 from .coordinator import Coordinator, Result
 from .state import Group
 
 Patches = list[tuple[Any, str, Any]]
-Reconcile = Callable[[Desk, Member, Aim], Member]
+Reconcile = Callable[[Context, Member, Goal], Member]
 
 
 def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> Callable[[], Patches]:
     return lambda: [(owner, name, replacement)]
 
 
-def _reconciles(change: Callable[[Reconcile, Desk, Member, Aim], Member]) -> Callable[[], Patches]:
+def _reconciles(change: Callable[[Reconcile, Context, Member, Goal], Member]) -> Callable[[], Patches]:
     """Change reconciliation (7.6); ``change`` gets the right one."""
 
     def patches() -> Patches:
-        return [(heartbeats, "reconcile", lambda desk, member, aim: change(reconcile, desk, member, aim))]
+        return [(heartbeats, "reconcile", lambda context, member, goal: change(reconcile, context, member, goal))]
 
     return patches
 
 
-def _takes_held_partitions(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
-    return right(desk, member, aim._replace(epochs={}))
+def _takes_held_partitions(right: Reconcile, context: Context, member: Member, goal: Goal) -> Member:
+    return right(context, member, goal._replace(epochs={}))
 
 
-def _never_must_revoke(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
-    return right(desk, member, aim._replace(owned=frozenset()))
+def _never_must_revoke(right: Reconcile, context: Context, member: Member, goal: Goal) -> Member:
+    return right(context, member, goal._replace(owned=frozenset()))
 
 
-def _always_confirms(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
+def _always_confirms(right: Reconcile, context: Context, member: Member, goal: Goal) -> Member:
     if member.state == machines.C_UNREVOKED:
         member = member._replace(state=machines.C_UNRELEASED)  # advances whatever is reported (M-REC-05)
-    return right(desk, member, aim)
+    return right(context, member, goal)
 
 
-def _keeps_revoked_partitions(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
-    after = right(desk, member, aim)
+def _keeps_revoked_partitions(right: Reconcile, context: Context, member: Member, goal: Goal) -> Member:
+    after = right(context, member, goal)
     return after._replace(assigned=tuple(sorted({*after.assigned, *member.assigned})))
 
 
-def _revokes_forever(right: Reconcile, desk: Desk, member: Member, aim: Aim) -> Member:
-    after = right(desk, member, aim)
+def _revokes_forever(right: Reconcile, context: Context, member: Member, goal: Goal) -> Member:
+    after = right(context, member, goal)
     return after if after.state == machines.C_UNREVOKED else after._replace(revoking=member.revoking)
 
 
-def _at_group_epoch(change: Callable[[Reconcile, int, Desk, Member, Aim], Member]) -> Callable[[], Patches]:
+def _at_group_epoch(change: Callable[[Reconcile, int, Context, Member, Goal], Member]) -> Callable[[], Patches]:
     """Change a reconciliation that knows the group epoch, which it must not use."""
 
     def patches() -> Patches:
-        bump = heartbeats.bump_epoch
+        bump = heartbeats.maybe_bump_group_epoch
         epoch = 0
 
-        def bump_epoch(t: Turn, members: tuple[Member, ...], bumps: bool) -> tuple[int, bool]:
+        def maybe_bump_group_epoch(t: GroupStep, members: tuple[Member, ...], bumps: bool) -> tuple[int, bool]:
             nonlocal epoch
             epoch, refreshed = bump(t, members, bumps)
             return epoch, refreshed
 
-        def reconciles(desk: Desk, member: Member, aim: Aim) -> Member:
-            return change(reconcile, epoch, desk, member, aim)
+        def reconciles(context: Context, member: Member, goal: Goal) -> Member:
+            return change(reconcile, epoch, context, member, goal)
 
-        return [(heartbeats, "bump_epoch", bump_epoch), (heartbeats, "reconcile", reconciles)]
+        return [(heartbeats, "maybe_bump_group_epoch", maybe_bump_group_epoch), (heartbeats, "reconcile", reconciles)]
 
     return patches
 
 
-def _group_epoch_as_target(right: Reconcile, epoch: int, desk: Desk, member: Member, aim: Aim) -> Member:
-    return right(desk, member, aim._replace(epoch=epoch))
+def _group_epoch_as_target(right: Reconcile, epoch: int, context: Context, member: Member, goal: Goal) -> Member:
+    return right(context, member, goal._replace(epoch=epoch))
 
 
-def _granted_at_group_epoch(right: Reconcile, epoch: int, desk: Desk, member: Member, aim: Aim) -> Member:
-    after = right(desk, member, aim)
+def _granted_at_group_epoch(right: Reconcile, epoch: int, context: Context, member: Member, goal: Goal) -> Member:
+    after = right(context, member, goal)
     had = {(topic, number) for topic, number, _ in member.assigned}
     granted = [(t, n, e if (t, n) in had else epoch) for t, n, e in after.assigned]
     return after._replace(assigned=tuple(granted))
@@ -95,9 +94,9 @@ def _granted_at_group_epoch(right: Reconcile, epoch: int, desk: Desk, member: Me
 def _includes_assignment_if_full() -> Patches:
     """Answer only full requests with the assignment (M-RSP-01)."""
 
-    def heartbeat(t: Turn, beat: MachineBeat) -> ConsumerGroupHeartbeatResponse:
-        answer = heartbeats.heartbeat(t, beat)
-        return answer if beat.body.subscribed_topic_names is not None else replace(answer, assignment=None)
+    def heartbeat(t: GroupStep, request: ConsumerHeartbeat) -> ConsumerGroupHeartbeatResponse:
+        answer = heartbeats.heartbeat(t, request)
+        return answer if request.body.subscribed_topic_names is not None else replace(answer, assignment=None)
 
     return [(machine, "heartbeat", heartbeat)]
 
@@ -123,7 +122,7 @@ CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "StillRevoking <- RevokesForever": _reconciles(_revokes_forever),
     "TargetEpoch <- GroupEpochAsTarget": _at_group_epoch(_group_epoch_as_target),
     "GrantEpoch <- GrantedAtGroupEpoch": _at_group_epoch(_granted_at_group_epoch),
-    "EpochVerdict <- AnyEpochIsCurrent": _patch(heartbeats, "check_epoch", lambda t, member, body: None),
+    "EpochVerdict <- AnyEpochIsCurrent": _patch(heartbeats, "validate_member_epoch", lambda t, member, body: None),
     "IncludesAssignment <- IncludesAssignmentIfFull": _includes_assignment_if_full,
     "OlderEpochMayCommit <- AnyOlderEpochMayCommit": _patch(checks, "_held_since", lambda member, by: True),
     "OlderEpochMayCommit <- NoOlderEpochMayCommit": _patch(checks, "_held_since", lambda member, by: False),

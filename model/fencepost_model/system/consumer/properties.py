@@ -14,7 +14,7 @@ from ...explore.interface import Invariant, Label, LeadsTo, Settles, StepInvaria
 from ..durable import Durable, follows
 from .client import RUNNING
 from .closed import GROUP, LOG, ConsumerSystem
-from .state import AWAY, NO_PARTITIONS, Beat, Client, Endpoint, Group, Hard, Log, Member, Partitions, Reply, names
+from .state import AWAY, NO_PARTITIONS, Client, Endpoint, Group, Hard, Heartbeat, Log, Member, Partitions, Reply, names
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 Property: TypeAlias = Callable[[ConsumerSystem], Iterable[Part]]
@@ -206,17 +206,19 @@ def _unrevoked_have_timers(group: Group) -> bool:
 HEARTBEAT: Final = frozenset({"CoordinatorHandlesHeartbeat"})
 
 
-def _handled_requests(before: Endpoint, after: Endpoint) -> frozenset[Beat]:
+def _handled_requests(before: Endpoint, after: Endpoint) -> frozenset[Heartbeat]:
     return before.requests - after.requests
 
 
-def is_stale(hard: Hard, beat: Beat) -> bool:
+def is_stale(hard: Hard, heartbeat: Heartbeat) -> bool:
     """Return whether the coordinator must refuse the heartbeat: M-FENCE-01, 03, 05, written again from the rules."""
-    member = dict(hard.members).get(beat.member_id)
+    member = dict(hard.members).get(heartbeat.member_id)
     if member is None or member.epoch == AWAY:
         return True
-    forgiven = beat.epoch == member.previous and beat.owned is not None and beat.owned <= names(member.assigned)
-    return beat.epoch != member.epoch and not forgiven
+    forgiven = (
+        heartbeat.epoch == member.previous and heartbeat.owned is not None and heartbeat.owned <= names(member.assigned)
+    )
+    return heartbeat.epoch != member.epoch and not forgiven
 
 
 def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
@@ -224,7 +226,9 @@ def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         (group, log, endpoint), (group2, log2, lane2) = before, after
-        if not any(beat.epoch > 0 and is_stale(group.hard, beat) for beat in _handled_requests(endpoint, lane2)):
+        if not any(
+            heartbeat.epoch > 0 and is_stale(group.hard, heartbeat) for heartbeat in _handled_requests(endpoint, lane2)
+        ):
             return True
         new: frozenset[Reply] = lane2.replies - endpoint.replies
         return group == group2 and log == log2 and all(reply.error != "NONE" for reply in new)
@@ -261,15 +265,15 @@ def every_changed_assignment_is_answered(system: ConsumerSystem) -> Iterable[Par
                 return True
             old, now = dict(hard.members), dict(hard2.members)
             return all(
-                old[beat.member_id].assigned == now[beat.member_id].assigned
-                for beat in _handled_requests(endpoint, lane2)
+                old[heartbeat.member_id].assigned == now[heartbeat.member_id].assigned
+                for heartbeat in _handled_requests(endpoint, lane2)
             )
 
         reads = (system.hard, LOG, endpoint)
         yield StepInvariant("EveryChangedAssignmentIsAnswered", reads, holds, HEARTBEAT, (endpoint,))
 
 
-def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool]) -> Property:
+def _never_answered(name: str, error: str, concerns: Callable[[Hard, Heartbeat], bool]) -> Property:
     """Make the property that no such request is answered with the error."""
 
     def parts(system: ConsumerSystem) -> Iterable[Part]:
@@ -278,7 +282,7 @@ def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool
             new = after[1].replies - endpoint.replies
             return not (
                 any(reply.error == error for reply in new)
-                and any(concerns(hard, beat) for beat in _handled_requests(endpoint, after[1]))
+                and any(concerns(hard, heartbeat) for heartbeat in _handled_requests(endpoint, after[1]))
             )
 
         return (
@@ -288,12 +292,12 @@ def _never_answered(name: str, error: str, concerns: Callable[[Hard, Beat], bool
     return parts
 
 
-def _is_join(_: Hard, beat: Beat) -> bool:
-    return beat.epoch == 0
+def _is_join(_: Hard, heartbeat: Heartbeat) -> bool:
+    return heartbeat.epoch == 0
 
 
-def _holds_the_instance(hard: Hard, beat: Beat) -> bool:
-    return dict(hard.instances).get(beat.instance) == beat.member_id
+def _holds_the_instance(hard: Hard, heartbeat: Heartbeat) -> bool:
+    return dict(hard.instances).get(heartbeat.instance) == heartbeat.member_id
 
 
 # ---- liveness and refinement ----------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class Client(NamedTuple):
     waiting: bool = False
 
 
-class Beat(NamedTuple):
+class Heartbeat(NamedTuple):
     """A heartbeat. ``owned`` None: not reported. A negative epoch leaves."""
 
     awaited: bool
@@ -100,7 +100,7 @@ class Endpoint(NamedTuple):
     """A client with its messages in flight."""
 
     client: Client = Client()
-    requests: frozenset[Beat] = frozenset()
+    requests: frozenset[Heartbeat] = frozenset()
     replies: frozenset[Reply] = frozenset()
 
 

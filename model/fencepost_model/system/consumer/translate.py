@@ -20,7 +20,7 @@ from ... import machines
 from ...consumer import ConsumerGroup, Image
 from ...consumer import Member as MachineMember
 from ...consumer.state import Held
-from .state import Beat, Hard, Holding, Member, MemberState, Partitions, Reply
+from .state import Hard, Heartbeat, Holding, Member, MemberState, Partitions, Reply
 
 TOPIC_ID: Final = bytes(15) + b"\x01"
 NAMES: Final = ("t",)
@@ -117,15 +117,15 @@ class Translation:
             instances=group.statics,
         )
 
-    def body(self, beat: Beat) -> ConsumerGroupHeartbeatRequest:
+    def body(self, heartbeat: Heartbeat) -> ConsumerGroupHeartbeatRequest:
         return ConsumerGroupHeartbeatRequest(
             group_id="g",
-            member_id=beat.member_id,
-            member_epoch=beat.epoch,
-            instance_id=beat.instance or None,
-            rebalance_timeout_ms=self._rebalance_ms if beat.full else -1,
-            subscribed_topic_names=NAMES if beat.full else None,
-            topic_partitions=None if beat.owned is None else self._rows(beat.owned),
+            member_id=heartbeat.member_id,
+            member_epoch=heartbeat.epoch,
+            instance_id=heartbeat.instance or None,
+            rebalance_timeout_ms=self._rebalance_ms if heartbeat.full else -1,
+            subscribed_topic_names=NAMES if heartbeat.full else None,
+            topic_partitions=None if heartbeat.owned is None else self._rows(heartbeat.owned),
         )
 
     def reply(self, answer: ConsumerGroupHeartbeatResponse) -> Reply:

@@ -82,10 +82,10 @@ def no_previous_epoch_is_ever_accepted(system: ConsumerSystem) -> Iterable[Part]
     def holds(group: Group, existing: int, endpoint: Endpoint) -> bool:
         members = dict(group.hard.members)
         return not any(
-            0 < beat.epoch < members[beat.member_id].epoch
-            and any(each.reply.error == "NONE" for each in system.coordinator.get(group, beat, existing))
-            for beat in endpoint.requests
-            if beat.member_id in members
+            0 < heartbeat.epoch < members[heartbeat.member_id].epoch
+            and any(each.reply.error == "NONE" for each in system.coordinator.get(group, heartbeat, existing))
+            for heartbeat in endpoint.requests
+            if heartbeat.member_id in members
         )
 
     for endpoint in system.endpoints:

@@ -21,7 +21,7 @@ from ...tlc.values import TlaValue, function, record
 from .. import abstraction as classic
 from ..consumer import abstraction as consumer
 from ..consumer import state as consumer_state
-from ..consumer.state import Beat, Hard
+from ..consumer.state import Hard, Heartbeat
 from ..consumer.translate import Translation
 from ..coordinator import FIRST_RECORD, GROUP_ID
 from ..values import JoinReply, SyncReply, decode_metadata
@@ -75,7 +75,7 @@ def group_value(names: tuple[str, ...], translation: Translation, memory: Memory
     else:
         sessions = _ids(memory, TimerKind.CONSUMER_SESSION)
         hard = translation.hard(group)
-        consumer_group = consumer_state.Group(hard, tuple(sorted(memory.alarms)), sessions, blocked(memory))
+        consumer_group = consumer_state.Group(hard, tuple(sorted(memory.rebalance_epochs)), sessions, blocked(memory))
     return record(
         protocol="classic" if isinstance(group, Group) else "consumer",
         classic=classic.group_value(names, classic_group),
@@ -117,7 +117,7 @@ def log_value(translation: Translation, log: Log) -> TlaValue:
 
 
 def request_value(sender: str, request: Request) -> TlaValue:
-    if isinstance(request, Beat):
+    if isinstance(request, Heartbeat):
         return consumer.request_value(sender, request)
     return classic.request_value(sender, request)
 

@@ -15,7 +15,7 @@ from ..config import Config
 from ..consumer import client as consumer
 from ..consumer import state
 from ..consumer.config import ConsumerConfig
-from ..consumer.state import AWAY, Beat
+from ..consumer.state import AWAY, Heartbeat
 from ..values import JoinReply, LeaveRequest, SyncReply
 from .state import Endpoint, Reply, Request
 
@@ -74,7 +74,7 @@ def get_heartbeat_reply(endpoint: Endpoint, error: str) -> Endpoint:
     return endpoint._replace(classic=classic.get_heartbeat_reply(endpoint.classic, error))
 
 
-def next_heartbeat(config: ConsumerConfig, endpoint: Endpoint) -> Beat | None:
+def next_heartbeat(config: ConsumerConfig, endpoint: Endpoint) -> Heartbeat | None:
     """Return the heartbeat that the client would send if there were news."""
     client = endpoint.consumer
     if client.state not in consumer.RUNNING or client.waiting:
@@ -87,8 +87,10 @@ def has_nothing_to_report(client: state.Client) -> bool:
     return client.state == "member" and not client.unsure and not client.unacknowledged
 
 
-def send_heartbeat(endpoint: Endpoint, beat: Beat) -> Endpoint:
-    return endpoint._replace(consumer=consumer.after_sending(endpoint.consumer), requests=endpoint.requests | {beat})
+def send_heartbeat(endpoint: Endpoint, heartbeat: Heartbeat) -> Endpoint:
+    return endpoint._replace(
+        consumer=consumer.after_sending(endpoint.consumer), requests=endpoint.requests | {heartbeat}
+    )
 
 
 def reconcile(endpoint: Endpoint) -> Iterator[Endpoint]:

@@ -16,7 +16,7 @@ from ...explore.interface import Action, Label, Outcome, Permutation, Properties
 from ...offsets.checks import AnyGroup
 from .. import client as classic_clients
 from .. import commits
-from ..consumer.state import Beat
+from ..consumer.state import Heartbeat
 from ..consumer.state import Reply as ConsumerReply
 from ..consumer.translate import TOPIC_ID
 from ..values import Client as ClassicClient
@@ -187,15 +187,15 @@ class MixedSystem:
             yield self._outcome(label, done, tokens={number: [("heartbeat", error)]})
 
     def _send_heartbeat(self, number: int, memory: Memory, endpoint: Endpoint) -> Iterator[Outcome]:
-        beat = clients.next_heartbeat(self._consumer, endpoint)
-        if beat is not None and self._has_effect(number, memory, endpoint, beat):
+        heartbeat = clients.next_heartbeat(self._consumer, endpoint)
+        if heartbeat is not None and self._has_effect(number, memory, endpoint, heartbeat):
             label = ("ClientSendsHeartbeat", self.config.clients[number])
-            yield Outcome(label, ((self.endpoints[number], clients.send_heartbeat(endpoint, beat)),))
+            yield Outcome(label, ((self.endpoints[number], clients.send_heartbeat(endpoint, heartbeat)),))
 
-    def _has_effect(self, number: int, memory: Memory, endpoint: Endpoint, beat: Beat) -> bool:
+    def _has_effect(self, number: int, memory: Memory, endpoint: Endpoint, heartbeat: Heartbeat) -> bool:
         """Return whether the heartbeat, handled now, would bring news or change anything. A join that is only told to
         try again would do neither (N-ERR-03)."""
-        for done in self.coordinator.get(memory, number, beat, ""):
+        for done in self.coordinator.get(memory, number, heartbeat, ""):
             answer = dict(done.replies)[number]
             if clients.has_nothing_to_report(endpoint.consumer):
                 if answer != ConsumerReply("NONE", endpoint.consumer.epoch) or done.memory.group != memory.group:
@@ -289,7 +289,7 @@ class MixedSystem:
 
 
 def _action_of(request: Request) -> str:
-    if isinstance(request, Beat):
+    if isinstance(request, Heartbeat):
         return "CoordinatorHandlesLeave" if request.epoch < 0 else "CoordinatorHandlesHeartbeat"
     return _ACTIONS[type(request)]
 

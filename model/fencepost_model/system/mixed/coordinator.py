@@ -22,7 +22,7 @@ from fencepost.protocol.settings import MigrationPolicy
 from ...classic.state import Group
 from ...consumer.state import ConsumerGroup
 from .. import coordinator as classic
-from ..consumer.state import Beat
+from ..consumer.state import Heartbeat
 from ..consumer.translate import NOW, Translation
 from ..coordinator import CLIENT_HOST, CLIENT_ID, GROUP_ID, LATE, NOBODY
 from ..values import Client as ClassicClient
@@ -56,7 +56,7 @@ class Coordinator:
         """Yield the results of a request."""
         version: int
         body: RequestBody
-        if isinstance(request, Beat):
+        if isinstance(request, Heartbeat):
             version, body = CONSUMER_HEARTBEAT_VERSION, self._translation.body(request)
         else:
             arrive = self._messages.request(client, request, "")

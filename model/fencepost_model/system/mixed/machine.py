@@ -28,12 +28,12 @@ from fencepost.protocol.settings import Settings
 
 from ...classic.coordinator import ACTIVE, LOADING, CoordinatorModel
 from ...classic.coordinator_state import CoordinatorState
-from ...classic.slots import Slot
+from ...classic.slots import GroupSlot
 from ...classic.state import Group
-from ...consumer.observe import UNSEEN, Seen
+from ...consumer.observe import NOTHING_OBSERVED, ObservedValues
 from ...consumer.rows import target_rows
 from ...consumer.state import ConsumerGroup, Image
-from ...consumer.work import Surroundings
+from ...consumer.work import ConsumerState
 from ...machines import DEAD, EMPTY, PREPARING
 from ..config import DELAY_MS
 from ..consumer.coordinator import INTERVAL_MS
@@ -53,13 +53,13 @@ class Memory(NamedTuple):
     """The coordinator's state of the group between two steps.
 
     ``delay``: the purpose of a classic group's join timer (C-JOIN-43). ``timers``: (kind, member id, or "" for a timer
-    of the group). ``alarms``: (member id, its epoch when its rebalance timer was armed) (M-TMR-02).
+    of the group). ``rebalance_epochs``: (member id, its epoch when its rebalance timer was armed) (M-TMR-02).
     """
 
     group: Group | ConsumerGroup
     delay: tuple[int, int] | None = None
     timers: Timers = frozenset()
-    alarms: tuple[tuple[str, int], ...] = ()
+    rebalance_epochs: tuple[tuple[str, int], ...] = ()
 
 
 #: The replicated log: the last record of each key, in the order of ``_rank``.
@@ -98,7 +98,7 @@ class Machine:
         self._config = config
         self._model = CoordinatorModel(self.settings, config.profile)
         topics = (Topic(TOPIC, TOPIC_ID, len(config.partitions)),)
-        self._around = Surroundings(image=Image(topics, 1), new_topics=1)
+        self._consumer = ConsumerState(image=Image(topics, 1), new_topics=1)
         self._hashes = ((topics, len(config.partitions)),)
         self._known: dict[tuple[Memory, Event, str], tuple[Result, ...]] = {}
 
@@ -128,7 +128,7 @@ class Machine:
 
     def load(self, log: Log, *, blocked: bool = False) -> Memory:
         """Return the memory of a new coordinator that loads the log. The clock decides whether the interval runs."""
-        start = CoordinatorState(phase=LOADING, around=self._around)
+        start = CoordinatorState(phase=LOADING, consumer=self._consumer)
         step = self._model.successors(start, Load(NOW, leader_epoch=1, records=log))[0]
         timers = frozenset((c.key.kind, c.key.member_id) for c in step.outcome.timers if isinstance(c, SetTimer))
         memory = self._settled(step.state, timers)
@@ -136,16 +136,16 @@ class Machine:
             memory = memory._replace(group=memory.group._replace(timestamp=NOW if blocked else 0))
         return memory
 
-    def _targets(self) -> Iterator[Seen]:
+    def _targets(self) -> Iterator[ObservedValues]:
         """Yield the observations of targets that the assignor may choose. They are ignored where it is not asked."""
         if self._config.assignor == "range":
-            yield UNSEEN
+            yield NOTHING_OBSERVED
             return
         names = self._config.member_ids
         for owners in product(names, repeat=len(self._config.partitions)):
-            yield Seen(records=tuple(_target_records(names, owners)))
+            yield ObservedValues(records=tuple(_target_records(names, owners)))
 
-    def _run(self, memory: Memory, event: Event, new_id: str, seen: Seen) -> Result:
+    def _run(self, memory: Memory, event: Event, new_id: str, seen: ObservedValues) -> Result:
         step = self._model.successors(self._state(memory), event, new_id, seen)[0]
         state, commands = step.state, step.outcome.timers
         events: tuple[Event, ...] = (event,)
@@ -171,12 +171,12 @@ class Machine:
     # ---- between memory and state ---------------------------------------------------------------------------------
 
     def _state(self, memory: Memory) -> CoordinatorState:
-        around = self._around._replace(
-            alarms=tuple((GROUP_ID, name, epoch) for name, epoch in memory.alarms),
-            joins=frozenset((GROUP_ID, name) for kind, name in memory.timers if kind is TimerKind.CONSUMER_JOIN),
+        consumer = self._consumer._replace(
+            rebalance_epochs=tuple((GROUP_ID, name, epoch) for name, epoch in memory.rebalance_epochs),
+            join_timers=frozenset((GROUP_ID, name) for kind, name in memory.timers if kind is TimerKind.CONSUMER_JOIN),
         )
-        slots = (Slot(GROUP_ID, memory.group, memory.delay),)
-        return CoordinatorState(phase=ACTIVE, leader_epoch=1, slots=slots, around=around, hashes=self._hashes)
+        slots = (GroupSlot(GROUP_ID, memory.group, memory.delay),)
+        return CoordinatorState(phase=ACTIVE, leader_epoch=1, slots=slots, consumer=consumer, hashes=self._hashes)
 
     def _settled(self, state: CoordinatorState, timers: Timers) -> Memory:
         """Return the state without values that no later step reads.
@@ -191,10 +191,10 @@ class Machine:
         if isinstance(group, ConsumerGroup):
             members = {member.member_id: member.classic is not None for member in group.members}
             kept = frozenset(timer for timer in timers if _may_act(timer, members))
-            rows = ((name, epoch) for _, name, epoch in state.around.alarms)
-            alarms = tuple(row for row in rows if (TimerKind.CONSUMER_REBALANCE, row[0]) in kept)
+            rows = ((name, epoch) for _, name, epoch in state.consumer.rebalance_epochs)
+            rebalance_epochs = tuple(row for row in rows if (TimerKind.CONSUMER_REBALANCE, row[0]) in kept)
             running = self._config.interval and group.timestamp == NOW
-            return Memory(group._replace(refresh=None, timestamp=NOW if running else 0), None, kept, alarms)
+            return Memory(group._replace(refresh=None, timestamp=NOW if running else 0), None, kept, rebalance_epochs)
         if group.previous != DEAD and not (group.state == PREPARING and group.previous == EMPTY):
             group = group._replace(previous=DEAD)  # it only marks an initial rebalance (C-ST-20)
         if group.state == EMPTY:

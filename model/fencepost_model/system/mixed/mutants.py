@@ -14,8 +14,8 @@ from ...classic.draft import Draft
 from ...consumer import group as machine
 from ...consumer import leave as leaving
 from ...consumer import work as working
+from ...consumer.group_step import GroupStep
 from ...consumer.state import ConsumerGroup, Partition
-from ...consumer.turn import Turn
 from ...mixed import downgrade, requests, upgrade
 from ...mixed import join as joining
 from ...mixed.embedded import Wanted
@@ -55,18 +55,18 @@ def _sync_returns_target() -> Patches:
 
 def _nothing_reported_owned() -> Patches:
     """Every join counts as that of an eager member (X-JOIN-11)."""
-    right = joining.confirmed
+    right = joining.confirmed_partitions
 
-    def confirmed(t: Turn, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
+    def confirmed_partitions(t: GroupStep, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
         return None if right(t, member_id, wanted) is None else frozenset()
 
-    return [(joining, "confirmed", confirmed)]
+    return [(joining, "confirmed_partitions", confirmed_partitions)]
 
 
 def _any_generation() -> Patches:
     """The generation is not checked (X-SYNC-03, X-HB-01)."""
-    right = requests.spoken
-    return [(requests, "spoken", lambda found, generation: right(found, found.epoch))]
+    right = requests.validate_generation
+    return [(requests, "validate_generation", lambda found, generation: right(found, found.epoch))]
 
 
 def _converted_without_partitions() -> Patches:
@@ -78,7 +78,7 @@ def _converted_without_partitions() -> Patches:
 def _no_timers() -> Patches:
     """An upgrade starts no session timers (X-UP-08)."""
 
-    def upgraded(t: Turn, draft: Draft) -> None:
+    def upgraded(t: GroupStep, draft: Draft) -> None:
         upgrade.upgrade(t, draft)
         t.armed.clear()
 
@@ -89,7 +89,7 @@ def _downgrades_with(change: Callable[[GroupMetadataValue], GroupMetadataValue])
     """Change the record, and so the group, of a downgrade when members leave."""
 
     def patches() -> Patches:
-        def going(t: Turn, group: ConsumerGroup, gone: Collection[str], joiner: Any) -> None:
+        def going(t: GroupStep, group: ConsumerGroup, gone: Collection[str], joiner: Any) -> None:
             downgrade.downgrade(t, group, gone, joiner)
             record = t.records[-1]
             assert isinstance(record.value, GroupMetadataValue)
@@ -112,27 +112,27 @@ def _without_assignments(value: GroupMetadataValue) -> GroupMetadataValue:
 
 def _stays_stable() -> Patches:
     """The group stays Stable after a downgrade (X-DOWN-06)."""
-    right = leaving.fence
+    right = leaving.fence_members
 
-    def fence(t: Turn, leavers: Any) -> None:
+    def fence_members(t: GroupStep, leavers: Any) -> None:
         right(t, leavers)
         t.rebalances = False
 
-    return [(owner, "fence", fence) for owner in (leaving, machine, requests)]
+    return [(owner, "fence_members", fence_members) for owner in (leaving, machine, requests)]
 
 
 def _always_may_downgrade() -> Patches:
     """The policy of downgrades is not asked (X-POL)."""
 
-    def downgrades(t: Turn, leavers: Collection[str], *, joiners: int = 0) -> bool:
+    def must_downgrade(t: GroupStep, leavers: Collection[str], *, joiners: int = 0) -> bool:
         settings = t.settings
         t.settings = replace(settings, group_consumer_migration_policy=MigrationPolicy.BIDIRECTIONAL)
         try:
-            return downgrade.downgrades(t, leavers, joiners=joiners)
+            return downgrade.must_downgrade(t, leavers, joiners=joiners)
         finally:
             t.settings = settings
 
-    return [(owner, "downgrades", downgrades) for owner in (leaving, joining)]
+    return [(owner, "must_downgrade", must_downgrade) for owner in (leaving, joining)]
 
 
 def _any_epoch_may_commit() -> Patches:
@@ -154,7 +154,7 @@ MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "ClassicMemberError <- AnyGeneration": _any_generation,
     "ConvertedPartitions <- ConvertedWithoutPartitions": _converted_without_partitions,
     "StartedSessionTimers <- NoTimers": _no_timers,
-    "AnswerParkedRequests <- ParkedRequestsStay": _patch(working, "release", lambda draft: None),
+    "AnswerParkedRequests <- ParkedRequestsStay": _patch(working, "answer_parked_requests", lambda draft: None),
     "DowngradedEpoch <- StartsAtGenerationOne": _downgrades_with(lambda value: replace(value, generation=1)),
     "ClassicMemberOf <- ConvertedWithoutAssignment": _downgrades_with(_without_assignments),
     "RebalanceAfterDowngrade <- StaysStable": _stays_stable,

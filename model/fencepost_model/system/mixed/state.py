@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from ..consumer.state import Beat
 from ..consumer.state import Client as ConsumerClient
+from ..consumer.state import Heartbeat
 from ..consumer.state import Reply as ConsumerReply
 from ..values import Client as ClassicClient
 from ..values import JoinReply, JoinRequest, LeaveRequest, Partitions, SyncReply, SyncRequest
 
-Request: TypeAlias = JoinRequest | SyncRequest | LeaveRequest | Beat
+Request: TypeAlias = JoinRequest | SyncRequest | LeaveRequest | Heartbeat
 Reply: TypeAlias = JoinReply | SyncReply | ConsumerReply
 
 

@@ -1,8 +1,7 @@
 """One step of a consumer group in progress: what the rules read, and what they ask for.
 
-The group is read as it was before the step; ``records`` hold its changes (``after``). Attributes beside them hold what
-no record contains: timers, the metadata deadline, a regex resolution to start (M-HB-13).
-"""
+The group is read as it was before the step; ``records`` hold its changes (``updated_group``). Attributes beside them
+hold what no record contains: timers, the metadata deadline, a regex resolution to start (M-HB-13)."""
 
 from __future__ import annotations
 
@@ -34,13 +33,13 @@ from ..classic.choice import Chooser
 from ..classic.state import Group
 from ..machines import C_UNREVOKED
 from .derive import counted, group_topics, hashed
-from .oracle import Canonical, Oracle
+from .oracle import CanonicalOracle, Oracle
 from .replay import BYTES, replay
 from .rows import held_rows, target_rows
 from .state import KINDS, REBALANCE, SESSION, ConsumerGroup, Image, Member, Resolution, Target, Timer, new_group
 
 
-class World(NamedTuple):
+class Environment(NamedTuple):
     """The surroundings of a group.
 
     - ``config``: its dynamic configuration, None if it has none.
@@ -51,90 +50,90 @@ class World(NamedTuple):
     now: int = 0
     image: Image = Image()
     config: GroupConfig | None = None
-    oracle: Oracle = Canonical()
+    oracle: Oracle = CanonicalOracle()
     busy: bool = False
     new_topics: int = 0
 
 
-class Around(NamedTuple):
+class StepContext(NamedTuple):
     """Context of a step, with the list of the rules that decided it."""
 
     settings: Settings
     profile: Profile
     chooser: Chooser
-    world: World
+    environment: Environment
     rules: list[str]
 
 
-class Turn:
+class GroupStep:
     """A step. ``group`` is None if it does not exist before the step; ``fresh``: this step creates it."""
 
     __slots__ = (
-        "alarms",
         "armed",
-        "base",
-        "begins",
         "chooser",
         "classic",
         "denied_topics",
+        "environment",
         "failed",
         "fresh",
         "group",
         "group_id",
-        "parked",
+        "must_write_epoch",
+        "parked_member",
         "profile",
+        "rebalance_epochs",
         "rebalances",
         "records",
         "refresh",
         "rules",
         "settings",
         "task",
-        "world",
+        "upgrade_records",
     )
 
-    def __init__(self, around: Around, group_id: str, group: ConsumerGroup | None) -> None:
-        self.settings, self.profile, self.chooser, self.world, self.rules = around
+    def __init__(self, context: StepContext, group_id: str, group: ConsumerGroup | None) -> None:
+        self.settings, self.profile, self.chooser, self.environment, self.rules = context
         self.group_id = group_id
         self.fresh = group is None
         self.group = new_group(self.profile) if group is None else group
         self.refresh = self.group.refresh
         self.records: list[Record] = []
         self.armed: dict[Timer, int | None] = {}
-        self.alarms: dict[str, int] = {}  #: member to its epoch when its rebalance timer was armed (M-TMR-02)
+        self.rebalance_epochs: dict[str, int] = {}  #: member to its epoch when its rebalance timer was armed (M-TMR-02)
         self.task: Resolution | None = None
         self.denied_topics: frozenset[str] = frozenset()
-        self.base: list[Record] = []  #: of an upgrade, before the other records (X-UP-10)
-        self.begins = False  #: an epoch must be written in any case
-        self.parked = ""  #: the member whose JoinGroup is parked in the classic group
+        self.upgrade_records: list[Record] = []  #: of an upgrade, before the other records (X-UP-10)
+        self.must_write_epoch = False  #: an epoch must be written in any case
+        self.parked_member = ""  #: the member whose JoinGroup is parked in the classic group
         self.failed = False  #: an internal error happened in a timer's write
         self.rebalances = False  #: the classic group rebalances at once (X-DOWN-06, 22)
         self.classic: Group | None = None  #: the group after a downgrade (X-DOWN-03)
 
-    def counts_on(self, generation: int) -> None:
+    def continue_epoch(self, generation: int) -> None:
         """Continue the count of the classic group in a new group (M-VAL-22 fixed); 0: do not."""
         if generation:
             epoch = max(generation, self.group.epoch)
             self.group = self.group._replace(epoch=epoch, assignment_epoch=epoch)
-            self.begins = True
+            self.must_write_epoch = True
 
-    def after(self) -> ConsumerGroup | None:
+    def updated_group(self) -> ConsumerGroup | None:
         """Return the group after the records. The object that a first join or an upgrade creates has no deadline
         yet."""
         group = None if self.fresh else self.group
         for record in self.records:
             group = replay(self.profile, group, record)
-        if group is not None and not self.fresh and not self.base and group.refresh != self.refresh:
+        if group is not None and not self.fresh and not self.upgrade_records and group.refresh != self.refresh:
             group = group._replace(refresh=self.refresh)
         return group
 
-    def converts(self, skip: int) -> None:
+    def apply_upgrade(self, skip: int) -> None:
         """Note an upgrade: the records so far give the group for the rest of the step. ``skip``: how many are not its
         own."""
         group: ConsumerGroup | None = None
         for record in self.records[skip:]:
             group = replay(self.profile, group, record)
         assert group is not None
-        self.base, self.records = self.records, []
+        self.upgrade_records, self.records = self.records, []
         self.group, self.fresh, self.refresh = group, False, group.refresh
 
     def rule(self, *ids: str) -> None:
@@ -148,7 +147,7 @@ class Turn:
 
     def arm_rebalance(self, member: Member) -> None:
         self.armed[Timer(REBALANCE, member.member_id)] = member.rebalance_timeout
-        self.alarms[member.member_id] = member.epoch
+        self.rebalance_epochs[member.member_id] = member.epoch
 
     def load_timers(self) -> None:
         """Set the timers as a coordinator does that has just loaded the group (F-LOAD-05)."""
@@ -161,35 +160,36 @@ class Turn:
         for kind in KINDS:
             self.armed[Timer(kind, member_id)] = None
 
-    def arm_own_session(self, member: Member) -> None:
+    def arm_member_session(self, member: Member) -> None:
         """Set the session timer; that of a classic member has its own timeout (X-TMR-01)."""
         if member.classic is None:
             self.arm_session(member.member_id)
         else:
             self.armed[Timer(SESSION, member.member_id)] = member.classic.session_timeout_ms
 
-    def bring_back(self, member: Member, cancelled: frozenset[Timer], alarm: int | None) -> None:
+    def restore_rebalance_timer(self, member: Member, cancelled: frozenset[Timer], rebalance_epoch: int | None) -> None:
         """Restore the rebalance timer at full length, after an append that failed (M-HB-13 fixed). The member is as
-        before the step that cancelled these timers. ``alarm``: the epoch with which the timer was last armed."""
+        before the step that cancelled these timers. ``rebalance_epoch``: the epoch with which the timer was last
+        armed."""
         rebalance = Timer(REBALANCE, member.member_id)
         if member.epoch == STATIC_LEAVE_EPOCH:
             return
         if member.state != C_UNREVOKED:
             self.armed[rebalance] = None
-        elif rebalance in cancelled or alarm != member.epoch:
+        elif rebalance in cancelled or rebalance_epoch != member.epoch:
             self.arm_rebalance(member)
 
     # ---- configuration ------------------------------------------------------------------------------------------
 
     def session_timeout(self) -> int:
-        s, own = self.settings, self.world.config
+        s, own = self.settings, self.environment.config
         value = own.consumer_session_timeout_ms if own is not None else None
         if value is None:
             return s.group_consumer_session_timeout_ms
         return self._clamp(value, s.group_consumer_min_session_timeout_ms, s.group_consumer_max_session_timeout_ms)
 
     def heartbeat_interval(self) -> int:
-        s, own = self.settings, self.world.config
+        s, own = self.settings, self.environment.config
         value = own.consumer_heartbeat_interval_ms if own is not None else None
         if value is None:
             return s.group_consumer_heartbeat_interval_ms
@@ -197,7 +197,7 @@ class Turn:
         return self._clamp(value, low, high)
 
     def assignment_interval(self) -> int:
-        s, own = self.settings, self.world.config
+        s, own = self.settings, self.environment.config
         value = own.consumer_assignment_interval_ms if own is not None else None
         if value is None:
             return s.group_consumer_assignment_interval_ms
@@ -214,13 +214,13 @@ class Turn:
         """Return the existing topics that these members subscribe to."""
         members = tuple(members)
         regexes = counted(members, self.group.members, self.group.regexes)
-        return hashed(group_topics(members, regexes), self.world.image)
+        return hashed(group_topics(members, regexes), self.environment.image)
 
     def hash(self, topics: tuple[Topic, ...]) -> int:
         """Return the metadata hash (M-META-07); 4.0 has none (V-34)."""
         if not topics or self.profile.old_partition_metadata:
             return 0
-        return self.world.oracle.metadata_hash(self.group_id, self.group.hash, topics)
+        return self.environment.oracle.metadata_hash(self.group_id, self.group.hash, topics)
 
     # ---- records ------------------------------------------------------------------------------------------------
 
@@ -289,14 +289,14 @@ class Turn:
         """Return the topics that an assignor sees (M-TGT-03). In 4.0 they are those of the last check, in this request
         or stored (V-136)."""
         if not self.profile.old_partition_metadata:
-            return {topic.topic_id: topic.partitions for topic in self.world.image.topics}
+            return {topic.topic_id: topic.partitions for topic in self.environment.image.topics}
         rows = self.group.metadata
         for record in self.records:
             if isinstance(record.value, ConsumerGroupPartitionMetadataValue):
                 rows = record.value.topics
         return {row.topic_id: row.num_partitions for row in rows}
 
-    def bury_member(self, member_id: str) -> None:
+    def write_member_tombstones(self, member_id: str) -> None:
         """Write the tombstones of a member, in the order of F-ORD-07."""
         self.write(ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member_id), None)
         self.write(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), None)

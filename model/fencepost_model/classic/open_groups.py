@@ -15,11 +15,11 @@ from ..offsets.rows import Early, Fetched
 from ..offsets.state import Offsets, Past
 from . import collisions
 from .choice import Chooser
-from .draft import Draft, Sinks
-from .formers import Former, Formers
-from .slots import Removed, Shadow, Slot, Written, exchanged
+from .draft import Draft, DraftContext
+from .slots import CommittedView, GroupSlot, Removed, Written, exchanged
 from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Deleting, Group, Operation, Timed, Timer
 from .subscription import CONSUMER, topics_of
+from .superseded import SupersededGroup, SupersededGroups
 
 _NONE: Final = Offsets()
 #: Operations that stay due when the group is gone (F-RT-13), or that belong to requests and not to groups. A group may
@@ -27,7 +27,7 @@ _NONE: Final = Offsets()
 _OF_NO_GROUP: Final = (Created, Timed, Deleting, Early, Fetched)
 
 
-class Opened:
+class OpenGroups:
     """``slots`` and ``operations`` are the state to start from. Read the attributes when the step is done."""
 
     def __init__(
@@ -35,16 +35,16 @@ class Opened:
         settings: Settings,
         profile: Profile,
         chooser: Chooser,
-        slots: dict[str, Slot],
+        slots: dict[str, GroupSlot],
         *,
         operations: tuple[Operation, ...] = (),
         undurable: int = 0,
         now: int = 0,
-        shadows: tuple[Shadow, ...] = (),
+        committed_views: tuple[CommittedView, ...] = (),
         relisted: frozenset[Removed] = frozenset(),
         dropped: tuple[tuple[str, ConsumerGroup | None], ...] = (),
         doubled: frozenset[tuple[int, str, str]] = frozenset(),
-        formers: tuple[Former, ...] = (),
+        superseded_groups: tuple[SupersededGroup, ...] = (),
         offsets: Offsets = _NONE,
         past: tuple[Past, ...] = (),
         end: int = 0,
@@ -53,12 +53,12 @@ class Opened:
         self.slots = slots
         self.operations = list(operations)
         self.undurable = undurable
-        self.shadows = shadows
+        self.committed_views = committed_views
         self.relisted = relisted  #: what ListGroups remembers
         #: groups removed from memory, or new in it, since the last record (C-JOIN-15, O-COMMIT-39)
         self.dropped = dropped
         self.doubled = doubled  #: where members were exchanged, see ``reads``
-        self.formers = Formers(formers)
+        self.superseded_groups = SupersededGroups(superseded_groups)
         self.offsets = offsets
         self.past = past  #: offsets as readers see them
         self.end = end  #: of the log
@@ -70,16 +70,16 @@ class Opened:
         self.opened: list[int] = []
         self.closed: list[int] = []
         self.written: Written | None = None
-        self.loose: list[tuple[str, dict[Timer, int | None]]] = []  #: timers of groups deleted in this step
+        self.detached_timers: list[tuple[str, dict[Timer, int | None]]] = []  #: timers of groups deleted in this step
         #: alarms set again (F-RT-17): group, member, its epoch when first armed
-        self.again: list[tuple[str, str, int]] = []
+        self.rearmed: list[tuple[str, str, int]] = []
         self.due: list[Arrive] = []  #: deletions that are due
         self.fired: list[Timer] = []  #: timers that expired and were not set again
         self.lost = False  #: the partition was lost, and every timer with it
         self.failed = False  #: an internal error happened
         self.profile = profile
         self.image = Image()  #: the existing topics
-        self.sinks = Sinks(settings, profile, chooser, now, self.operations, self.replies, self.rules)
+        self.context = DraftContext(settings, profile, chooser, now, self.operations, self.replies, self.rules)
 
     def draft(self, group_id: str) -> Draft | None:
         """Return the classic group, open for changes, or None if there is none."""
@@ -88,28 +88,28 @@ class Opened:
             slot = self.slots.get(group_id)
             if slot is None or type(slot.group) is not Group:
                 return None
-            draft = self.drafts[group_id] = Draft(self.sinks, group_id, slot.group, slot.delay)
+            draft = self.drafts[group_id] = Draft(self.context, group_id, slot.group, slot.delay)
         return draft
 
-    def acted_on(self, operation: Operation) -> Draft | None:
+    def group_of_callback(self, operation: Operation) -> Draft | None:
         """Return the classic group that the operation's callback acts on (X-UP-16)."""
-        if operation.former is None:
+        if operation.superseded_by is None:
             return self.draft(operation.group_id)
         self.rules.append("X-UP-16")
-        return self.formers.draft(self.sinks, operation.former)
+        return self.superseded_groups.draft(self.context, operation.superseded_by)
 
-    def by_name(self, operation: Operation, draft: Draft) -> None:
+    def move_timers_by_name(self, operation: Operation, draft: Draft) -> None:
         """Move the timers that the callback set on a converted group to the group that has its name now."""
-        if operation.former is None:
+        if operation.superseded_by is None:
             return
         if JOIN_TIMER in draft.armed:
             live = self.draft(draft.group_id)
             if live is not None:
                 live.delay = None
             else:
-                slot = self.slots.get(draft.group_id, Slot(draft.group_id))
+                slot = self.slots.get(draft.group_id, GroupSlot(draft.group_id))
                 self.slots[draft.group_id] = slot._replace(delay=None)
-        self.loose.append((draft.group_id, draft.armed))
+        self.detached_timers.append((draft.group_id, draft.armed))
         draft.armed = {}
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
@@ -117,26 +117,26 @@ class Opened:
         slot = self.slots.get(group_id)
         return slot.group if slot is not None and isinstance(slot.group, ConsumerGroup) else None
 
-    def release(self, draft: Draft) -> None:
+    def close_for_conversion(self, draft: Draft) -> None:
         """Release the classic group as it is now, for its conversion (X-UP-03)."""
         self.drafts.pop(draft.group_id)
-        self.loose.append((draft.group_id, draft.armed))
-        self.slots[draft.group_id] = Slot(draft.group_id, draft.close(), draft.delay)
+        self.detached_timers.append((draft.group_id, draft.armed))
+        self.slots[draft.group_id] = GroupSlot(draft.group_id, draft.close(), draft.delay)
 
-    def drop(self, group_id: str, group: ConsumerGroup) -> None:
+    def remove_without_record(self, group_id: str, group: ConsumerGroup) -> None:
         """Remove a consumer group from memory without a record (C-JOIN-15). It returns if the next append fails, and
         reads at the committed offset see it until a later record is replicated."""
-        self.slots[group_id] = Slot(group_id, None, self.slots[group_id].delay)
-        self.relist(group_id)
+        self.slots[group_id] = GroupSlot(group_id, None, self.slots[group_id].delay)
+        self.note_removal(group_id)
         self.dropped = (*self.dropped, (group_id, group))
-        self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, group))
+        self.committed_views = (*self.committed_views, CommittedView(self.undurable + 1, group_id, group))
 
-    def appear(self, group_id: str) -> None:
+    def add_without_record(self, group_id: str) -> None:
         """Add a new group without a record (O-COMMIT-39). It is removed if the next append fails (O-COMMIT-40), and
         reads at the committed offset do not see it until a later record is replicated."""
         self.create(group_id)
         self.dropped = (*self.dropped, (group_id, None))
-        self.shadows = (*self.shadows, Shadow(self.undurable + 1, group_id, None))
+        self.committed_views = (*self.committed_views, CommittedView(self.undurable + 1, group_id, None))
 
     def create(self, group_id: str, generation: int = 0) -> Draft:
         """Create a new group (C-ST-06). With the fault fixed, timers of an earlier classic group of that name end
@@ -144,10 +144,13 @@ class Opened:
         slot = self.slots.get(group_id)
         self.topics.pop(group_id, None)
         if not self.profile.fault_timers_outlive_reverted_group:
-            self.loose.append((group_id, {JOIN_TIMER: None, SYNC_TIMER: None}))
+            self.detached_timers.append((group_id, {JOIN_TIMER: None, SYNC_TIMER: None}))
             slot = None
         draft = Draft(
-            self.sinks, group_id, Group(timestamp=self.sinks.now, generation=generation), slot.delay if slot else None
+            self.context,
+            group_id,
+            Group(timestamp=self.context.now, generation=generation),
+            slot.delay if slot else None,
         )
         self.drafts[group_id] = draft
         return draft
@@ -158,18 +161,18 @@ class Opened:
         draft = self.drafts.pop(group_id, None)
         delay = draft.delay if draft is not None else self.slots[group_id].delay
         if draft is not None:
-            self.loose.append((group_id, draft.armed))
-        self.slots[group_id] = Slot(group_id, None, delay)
+            self.detached_timers.append((group_id, draft.armed))
+        self.slots[group_id] = GroupSlot(group_id, None, delay)
         self.operations[:] = [
             operation._replace(callback=None)
             if operation.group_id == group_id
-            and operation.former is None
+            and operation.superseded_by is None
             and not isinstance(operation.callback, _OF_NO_GROUP)
             else operation
             for operation in self.operations
         ]
 
-    def exchange(self, group_id: str, old: ConsumerGroup, records: Iterable[Record]) -> frozenset[str]:
+    def note_exchanged(self, group_id: str, old: ConsumerGroup, records: Iterable[Record]) -> frozenset[str]:
         """Note that the next record exchanges members of a group (M-DESC-01). Returns those whose exchange can ever
         show."""
         if not self.profile.fault_failed_deletion_lists_twice:
@@ -178,15 +181,17 @@ class Opened:
         self.doubled |= {(self.undurable, group_id, member_id) for member_id in members}
         return members
 
-    def relist(self, group_id: str) -> None:
-        """Note that the next record removes the group object (C-ADM-05). Call this before adding its shadow."""
+    def note_removal(self, group_id: str) -> None:
+        """Note that the next record removes the group object (C-ADM-05). Call this before adding its committed view."""
         if self.profile.fault_failed_deletion_lists_twice:
-            since = max([each.behind for each in self.shadows if each.group_id == group_id and each.entry], default=0)
+            since = max(
+                [each.behind for each in self.committed_views if each.group_id == group_id and each.entry], default=0
+            )
             self.relisted |= {Removed(self.undurable, group_id, since)}
 
     def armed(self) -> Iterator[tuple[str, Timer, int | None]]:
         """Yield every timer that the step set (length in ms) or cancelled (None), by group."""
-        for group_id, timers in self.loose:
+        for group_id, timers in self.detached_timers:
             for timer, delay in timers.items():
                 yield group_id, timer, delay
         for draft in self.drafts.values():
@@ -206,7 +211,7 @@ class Opened:
 
     def choose_leaders(self) -> None:
         """Choose the leaders that are still open at the end of the step, while choices can be made."""
-        for draft in (*self.drafts.values(), *self.formers.drafts()):
+        for draft in (*self.drafts.values(), *self.superseded_groups.drafts()):
             draft.choose_leader()
 
     def finish(self) -> None:
@@ -221,5 +226,5 @@ class Opened:
                 self.topics[group_id] = topics_of(draft.read) if draft.protocol_type == CONSUMER else None
             slot = self.slots.get(group_id)
             if slot is None or slot.group is not group or slot.delay != draft.delay:
-                self.slots[group_id] = Slot(group_id, group, draft.delay)
-        self.shadows = self.formers.finish(self.shadows, self.operations)
+                self.slots[group_id] = GroupSlot(group_id, group, draft.delay)
+        self.committed_views = self.superseded_groups.finish(self.committed_views, self.operations)
