@@ -1,4 +1,6 @@
-"""The events that drive a coordinator, and what a step returns: records, answers, timers, tasks and rebalances."""
+"""The events that drive a coordinator, and what a step returns: records, answers, timers, tasks and rebalances.
+
+Besides, the interfaces of what a host passes in: choices, functions and server assignors."""
 
 from .protocol.choices import Choices as Choices
 from .protocol.choices import Functions as Functions
@@ -33,3 +35,9 @@ from .protocol.rebalances import RebalanceEnded as RebalanceEnded
 from .protocol.rebalances import RebalanceReason as RebalanceReason
 from .protocol.rebalances import RebalanceReport as RebalanceReport
 from .protocol.rebalances import RebalanceStarted as RebalanceStarted
+from .protocol.server_assignor import Assignor as Assignor
+from .protocol.server_assignor import AssignorError as AssignorError
+from .protocol.server_assignor import GroupSpec as GroupSpec
+from .protocol.server_assignor import MemberSpec as MemberSpec
+from .protocol.server_assignor import Share as Share
+from .protocol.server_assignor import Target as Target

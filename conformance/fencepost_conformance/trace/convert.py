@@ -75,11 +75,13 @@ def settings_of(line: ln.HeaderLine) -> Settings:
     if unknown := sorted({*line.settings, *line.assumed} - _SETTINGS):
         raise ValueError(f"unknown setting {unknown[0]!r}")
     try:
-        return _SETTINGS_TYPE.validate_python(line.settings)
+        settings: Settings = _SETTINGS_TYPE.validate_python(line.settings)
     except ValidationError as wrong:
         first = wrong.errors()[0]
         where = f"setting {first['loc'][0]!r}: " if first["loc"] else ""
         raise ValueError(f"{where}{first['msg'].removeprefix('Value error, ')}") from None
+    settings.require_assignors()
+    return settings
 
 
 def _told(settings: Settings, name: str) -> ln.Setting:

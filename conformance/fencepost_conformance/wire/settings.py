@@ -91,7 +91,9 @@ def changed(settings: Settings, changes: Mapping[str, Setting]) -> Settings:
     values: dict[str, Any] = dict(changes)
     if "group_consumer_migration_policy" in values:
         values["group_consumer_migration_policy"] = MigrationPolicy(values["group_consumer_migration_policy"])
-    return replace(settings, **values)
+    found = replace(settings, **values)
+    found.require_assignors()
+    return found
 
 
 def spelled(field: str, value: object) -> str:

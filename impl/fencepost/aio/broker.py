@@ -30,6 +30,7 @@ from fencepost.protocol.offset_view import OffsetsView, OffsetView
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.server_assignor import Assignor
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.shapes import fault
 from fencepost.protocol.view import GroupView
@@ -76,7 +77,8 @@ class GroupBroker(Calls):
 
     ``topics``: the topics at the start; ``set_topics`` changes them. ``clock`` gives milliseconds, which are written to
     records. It may jump: timers use the clock of the event loop. ``functions``: those of the standard library by
-    default.
+    default. ``assignors``: server assignors beside Kafka's, by name; ``Settings.group_consumer_assignors`` says which
+    a group may use, the default first.
     """
 
     gone = Stopped
@@ -90,16 +92,16 @@ class GroupBroker(Calls):
         topics: Iterable[Topic] = (),
         choices: Choices | None = None,
         functions: Functions | None = None,
+        assignors: Mapping[str, Assignor] | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
         expect_methods(Store, store, "store", "MemoryStore() is one that lasts as long as the process")
-        initial_state(
-            Settings() if settings is None else settings, profile, functions=functions
-        )  # raises for wrong arguments here, not at the start
-        self._store = store
         self._settings = Settings() if settings is None else settings
+        initial_state(self._settings, profile, functions=functions, assignors=assignors)  # raises for a wrong argument
+        self._store = store
         self._profile = profile
         self._functions = functions
+        self._assignors = assignors
         self._choices = RandomChoices() if choices is None else choices
         self._clock = clock
         self._topics = tuple(topics)
@@ -124,7 +126,9 @@ class GroupBroker(Calls):
         if self._engine is not None:
             raise Started
         count = await self._store.open()
-        broker = host.initial_broker(count, self._settings, self._profile, functions=self._functions)
+        broker = host.initial_broker(
+            count, self._settings, self._profile, functions=self._functions, assignors=self._assignors
+        )
         engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
         engine.watchers = self._watchers
         told = self._topics

@@ -14,6 +14,7 @@ from fencepost.protocol.events import Event, GroupConfigChanged, Outcome, Reply,
 from fencepost.protocol.frozen import quick
 from fencepost.protocol.messages import RequestBody, ResponseBody
 from fencepost.protocol.profile import Profile
+from fencepost.protocol.server_assignor import Assignor
 from fencepost.protocol.settings import Settings
 
 from .parts import merge, only, split
@@ -63,13 +64,18 @@ HostEvent: TypeAlias = OnPartition | Request | TopicsChanged | GroupConfigChange
 
 
 def initial_broker(
-    partitions: int, settings: Settings, profile: Profile, *, functions: Functions | None = None
+    partitions: int,
+    settings: Settings,
+    profile: Profile,
+    *,
+    functions: Functions | None = None,
+    assignors: Mapping[str, Assignor] | None = None,
 ) -> Broker:
     """Return a broker that leads no partition. ``partitions``: number of partitions of the offsets topic, at least one;
     it never changes (F-LOC-04)."""
     if partitions < 1:
         raise ValueError(f"partitions must be >= 1 (got {partitions})")
-    return Broker((initial_state(settings, profile, functions=functions),) * partitions, {})
+    return Broker((initial_state(settings, profile, functions=functions, assignors=assignors),) * partitions, {})
 
 
 def step(broker: Broker, event: HostEvent, choices: Choices) -> tuple[Broker, Served]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final
@@ -86,11 +87,14 @@ class Settings:
                 "group_consumer_heartbeat_interval_ms must be less than group_consumer_session_timeout_ms "
                 f"(got {heartbeat} and {session})"
             )
-        known = ", ".join(ASSIGNORS)
         if not self.group_consumer_assignors:
-            raise BadSettings(f"group_consumer_assignors must name at least one of {known} (got none)")
+            raise BadSettings(f"group_consumer_assignors must name at least one of {', '.join(ASSIGNORS)} (got none)")
+
+    def require_assignors(self, custom: Collection[str] = ()) -> None:
+        """Raise ``BadSettings`` if a configured server assignor is neither Kafka's nor in ``custom``."""
         for name in self.group_consumer_assignors:
-            if name not in ASSIGNORS:
+            if name not in ASSIGNORS and name not in custom:
+                known = ", ".join((*ASSIGNORS, *custom))
                 raise BadSettings(f"group_consumer_assignors must contain only {known} (got {name!r})")
 
 

@@ -64,13 +64,14 @@ def test_its_program_has_types(tmp_path: Path) -> None:
     [
         (0, "MEMBER_ID_REQUIRED worker-1-"),
         (1, "2 (TopicPartitions(topic_id=b'orders-topic-id!', partitions=(0, 1, 2, 3, 4, 5)),)"),
-        (2, "groups=()"),
-        (3, "members left: ()"),
-        (4, "['run'] ()"),
+        (2, "('first', 'uniform')"),
+        (3, "groups=()"),
+        (4, "members left: ()"),
+        (5, "['run'] ()"),
     ],
 )
 def test_the_programs_of_the_page_on_embedding_run_as_they_are(place: int, shown: str, tmp_path: Path) -> None:
-    assert len(EMBEDDING) == 5
+    assert len(EMBEDDING) == 6
     assert shown in run(EMBEDDING[place], tmp_path).splitlines()[-1]
 
 

@@ -6,13 +6,17 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from fencepost.aio import GroupBroker
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import GroupConfig
-from fencepost.protocol.settings import Settings
+from fencepost.protocol.server_assignor import GroupSpec, Target
+from fencepost.protocol.settings import BadSettings, Settings
 from fencepost.store import MemoryStore
 
 from .consumer_scene import TOPICS, A, B, plain, rows
@@ -91,3 +95,29 @@ def test_the_example_runs_and_never_has_two_owners() -> None:
         taken = [part for parts in owned.values() for part in parts]
         assert len(taken) == len(set(taken)), line
     assert "ada works on [0, 1, 2, 3, 4, 5]\nepoch -1: ada" in ran.stdout
+
+
+def first_member_gets_all(spec: GroupSpec) -> Target:
+    """A server assignor of the host."""
+    first = min(spec.members)
+    return {first: {topic_id: tuple(range(spec.topics[topic_id])) for topic_id in spec.members[first].topic_ids}}
+
+
+def test_a_server_assignor_of_the_host_assigns() -> None:
+    async def main() -> None:
+        settings = replace(AT_ONCE, group_consumer_assignors=("first", "uniform"))
+        async with GroupBroker(MemoryStore(), settings, assignors={"first": first_member_gets_all}) as groups:
+            groups.set_topics(TOPICS)
+            one = await groups.consumer_heartbeat(beat("m1", 0))
+            two = await groups.consumer_heartbeat(beat("m2", 0))
+            assert plain(one.assignment or ()) == {A: (0, 1, 2, 3)}
+            assert (two.error_code, plain(two.assignment or ())) == (ErrorCode.NONE, {})
+
+    asyncio.run(main())
+
+
+def test_a_configured_assignor_must_exist() -> None:
+    settings = Settings(group_consumer_assignors=("uniform", "mine"))
+    with pytest.raises(BadSettings, match=r"must contain only uniform, range \(got 'mine'\)"):
+        GroupBroker(MemoryStore(), settings)
+    GroupBroker(MemoryStore(), settings, assignors={"mine": first_member_gets_all})

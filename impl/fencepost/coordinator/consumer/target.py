@@ -100,7 +100,8 @@ def _computed(
     if name not in step.settings.group_consumer_assignors:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
-        shares = ASSIGNORS[name](GroupSpec(specs, bumped.subscription_type, counts, withheld))
+        assign = step.state.assignors.get(name) or ASSIGNORS[name]
+        shares = assign(GroupSpec(specs, bumped.subscription_type, counts, withheld))
     except AssignorError:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     computed = []

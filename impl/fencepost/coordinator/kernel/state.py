@@ -21,6 +21,7 @@ from fencepost.protocol.events import GroupConfig, Request, TimerKey
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.misuse import expect, expect_methods
 from fencepost.protocol.profile import Profile
+from fencepost.protocol.server_assignor import Assignor
 from fencepost.protocol.settings import Settings
 from fencepost.quirks import Quirks, quirks_of
 
@@ -161,6 +162,7 @@ class CoordinatorState(NamedTuple):
     remains_base: Remains = NO_REMAINS  #: before the last step
     offsets: OffsetStore = NO_OFFSETS
     offset_changes: tuple[OffsetChange, ...] = ()  #: not yet replicated, in log order (F-RT-11)
+    assignors: Mapping[str, Assignor] = {}  #: server assignors of the host, by name
 
     def armed(self, key: TimerKey) -> Armed | None:
         """The timer of this key, None if it is not set."""
@@ -169,16 +171,31 @@ class CoordinatorState(NamedTuple):
 
 
 def initial_state(
-    settings: Settings, profile: Profile, *, running: bool = True, functions: Functions | None = None
+    settings: Settings,
+    profile: Profile,
+    *,
+    running: bool = True,
+    functions: Functions | None = None,
+    assignors: Mapping[str, Assignor] | None = None,
 ) -> CoordinatorState:
     """A coordinator that does not own its partition yet (F-RT-02). With ``running=False`` it refuses every request
-    (C-JOIN-03).
+    (C-JOIN-03). ``assignors``: server assignors beside Kafka's, by name; ``Settings.group_consumer_assignors`` says
+    which a group may use, and the first is the default (M-TGT-02).
 
-    Raises ``WrongType`` if settings, profile or functions have a wrong type.
+    Raises ``WrongType`` if settings, profile or functions have a wrong type, and ``BadSettings`` for an assignor that
+    does not exist.
     """
     expect(Settings, settings, "settings", "Settings() has Kafka's defaults")
     expect(Profile, profile, "profile", "use INTENDED, or PROFILES[name] for the behaviour of a release of Kafka")
     if functions is not None:
         expect_methods(Functions, functions, "functions", "use StandardFunctions() or KafkaFunctions()")
-    state = CoordinatorState(settings, profile, quirks_of(profile), running, functions=functions or _STANDARD)
+    settings.require_assignors(assignors or {})
+    state = CoordinatorState(
+        settings,
+        profile,
+        quirks_of(profile),
+        running,
+        functions=functions or _STANDARD,
+        assignors=dict(assignors or {}),
+    )
     return state._replace(topics=no_topics(state))

@@ -153,6 +153,7 @@ class Step:
             old.remains,
             self.offsets.now,
             self.offsets.all_changes(log.start, end),
+            old.assignors,
         )
         rest = tuple(requests.replies), tuple(timers.commands), tuple(self.wanted), tuple(self.rebalances)
         if log.commit is not None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from fencepost.protocol.server_assignor import Assignor, AssignorError, GroupSpec, MemberSpec, Share, Target
+
 from . import range as range_assignor
 from . import uniform
-from .base import Assignor, AssignorError, GroupSpec, MemberSpec, Share, Target
 
 #: The assignors that come with Kafka, by name.
 ASSIGNORS: Mapping[str, Assignor] = {"range": range_assignor.assign, "uniform": uniform.assign}

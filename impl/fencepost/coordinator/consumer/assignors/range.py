@@ -10,8 +10,9 @@ from itertools import accumulate, groupby, pairwise
 
 from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.partitions import static_first
+from fencepost.protocol.server_assignor import GroupSpec, Target
 
-from .base import GroupSpec, Target, partitions_of
+from .base import partitions_of
 
 
 def assign(spec: GroupSpec) -> Target:

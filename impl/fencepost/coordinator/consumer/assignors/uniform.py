@@ -16,9 +16,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fencepost.protocol.consumer_view import SubscriptionType
+from fencepost.protocol.server_assignor import AssignorError, GroupSpec, Share, Target
 
 from . import hash_order, uniform_mixed
-from .base import AssignorError, GroupSpec, Share, Target, partitions_of
+from .base import partitions_of
 
 #: Partitions of one topic that are to be distributed, at least one.
 Part = tuple[bytes, Sequence[int]]

@@ -16,7 +16,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from .base import AssignorError, GroupSpec, Target, partitions_of
+from fencepost.protocol.server_assignor import AssignorError, GroupSpec, Target
+
+from .base import partitions_of
 
 PASSES = 16
 NOBODY = -1
