@@ -7,9 +7,11 @@ with the same parameters that uses the descriptors takes 0.6 times as long. All 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar
 
+_Object = TypeVar("_Object")
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -34,6 +36,25 @@ def quick(made: _Class) -> _Class:
     init.__annotations__ = {**made.__init__.__annotations__}  # type: ignore[misc]  # of the class, not of an object
     made.__init__ = init  # type: ignore[misc]
     return made
+
+
+def maker(made: type[_Object]) -> Callable[..., _Object]:
+    """Return a function that takes the values of all parameters by position, in their order, and creates an object.
+
+    It takes less than half the time of the class, and serves readers of messages, which create many objects. An object
+    is first one of a class with the same slots that is not frozen, so that plain assignments set its fields. A class
+    that computes something in ``__post_init__``, or that inherits, is called as usual."""
+    names = [each.name for each in fields(made) if each.init]  # type: ignore[arg-type]
+    slots = made.__dict__.get("__slots__", ())
+    if made.__bases__ != (object,) or hasattr(made, "__post_init__") or sorted(slots) != sorted(names):
+        return lambda *values: made(**dict(zip(names, values, strict=True)))
+    twin = type(made.__name__, (), {"__slots__": tuple(names)})
+    lines = [f"    self.{name} = {name}" for name in names]
+    scope = {"_new": object.__new__, "_twin": twin, "_made": made}
+    head = f"def make({', '.join(names)}):"
+    exec("\n".join([head, "    self = _new(_twin)", *lines, "    self.__class__ = _made", "    return self"]), scope)
+    found: Callable[..., _Object] = scope["make"]  # type: ignore[assignment]
+    return found
 
 
 def _parameter(each: Field[Any], scope: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ compares them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from struct import Struct, error, pack, unpack_from
 from types import NoneType
@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias, get_args, get_origin, get_type_hints
 
 from kio.schema.errors import ErrorCode
 
+from fencepost.protocol.frozen import maker
 from fencepost.wire.convert import plan, response_class, to_request_class
 from fencepost.wire.fill import absent, given
 from fencepost.wire.frames import MalformedFrame, request_schema, response_schema
@@ -166,7 +167,7 @@ def _read_message(text: _Text, schema: Any, target: type) -> str:
     """Add lines that read a message. Returns the expression that creates it from their variables."""
     hints = get_type_hints(target)
     wanted = {source: name for name, source, _, _ in plan(target, schema) if source is not None}
-    arguments = [f"{name}={text.know(default)}" for name, source, _, default in plan(target, schema) if source is None]
+    values = {name: text.know(default) for name, source, _, default in plan(target, schema) if source is None}
     row: list[tuple[str, Field]] = []
     for field in shape(schema):
         if field.tag is not None:
@@ -177,7 +178,7 @@ def _read_message(text: _Text, schema: Any, target: type) -> str:
         name = wanted.get(field.name)
         hint = None if name is None else hints[name]
         if name is not None:
-            arguments.append(f"{name}={variable}")
+            values[name] = variable
             if field.optional and NoneType not in get_args(hint) and field.kafka_type != "uuid":
                 raise _Unusual
         if field.kafka_type in _FIXED and not field.array:
@@ -194,7 +195,7 @@ def _read_message(text: _Text, schema: Any, target: type) -> str:
     _read_row(text, row)
     if schema.__flexible__:
         text.add("if d[at]: raise IndexError", "at += 1")  # tagged fields
-    return f"{text.know(target)}({', '.join(arguments)})"
+    return f"{text.know(maker(target))}({', '.join(values[each.name] for each in fields(target))})"
 
 
 def _read_row(text: _Text, row: list[tuple[str, Field]]) -> None:

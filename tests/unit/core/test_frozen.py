@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, field, fields, 
 import pytest
 
 from fencepost.protocol import consumer_messages, consumer_records, consumer_view, events, messages, records, view
-from fencepost.protocol.frozen import quick
+from fencepost.protocol.frozen import maker, quick
 
 MODULES = (events, messages, consumer_messages, records, consumer_records, view, consumer_view)
 CLASSES = sorted(
@@ -75,3 +75,14 @@ def test_a_class_without_slots_is_refused() -> None:
         @dataclass(frozen=True)
         class Plain:
             first: int
+
+
+@pytest.mark.parametrize("made", [*CLASSES, Quick], ids=lambda each: each.__qualname__)
+def test_what_a_maker_makes_is_what_the_class_makes(made: type) -> None:
+    given = [each for each in fields(made) if each.init]
+    values = list(range(len(given)))
+    one = maker(made)(*values)
+    assert one == made(**{each.name: value for each, value in zip(given, values, strict=True)})
+    assert type(one) is made
+    with pytest.raises((FrozenInstanceError, TypeError)):
+        setattr(one, given[0].name if given else "none", 7)
