@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from fencepost.wire.flat import GIVES_UP, ReadBody, body_reader, body_writer
 from fencepost.wire.frames import (
     MalformedFrame,
     RequestHeader,
+    read_header,
     read_request,
     read_request_header,
     request_schema,
@@ -38,9 +40,10 @@ from fencepost_server.security.session import Session
 _log = logging.getLogger(__name__)
 
 _API_VERSIONS: Final = "api_versions"
+_HANDSHAKE: Final = "sasl_handshake"
 #: APIs that are accepted before a SASL exchange begins, and during one
-_BEFORE_LOGIN: Final = (_API_VERSIONS, "sasl_handshake")
-_IN_LOGIN: Final = ("sasl_handshake", "sasl_authenticate")
+_BEFORE_LOGIN: Final = (_API_VERSIONS, _HANDSHAKE)
+_IN_LOGIN: Final = (_HANDSHAKE, "sasl_authenticate")
 #: APIs that the coordinator handles alone (``Dispatch.begin``)
 _AT_ONCE: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group", "consumer_group_heartbeat"}) | {
     "offset_commit",
@@ -71,12 +74,16 @@ class Dispatch:
         if session.refused:
             raise MalformedFrame("request after a failed login")
         if session.bare:
-            return bare_message(session, frame)
+            return bare_message(session, frame, self.node.options.login_ms)
         header = read_request_header(frame)
         api = TABLE.get(header.api_key)
         if api is None:
             raise MalformedFrame(f"API key {header.api_key} ({header.api}) is not supported")
-        logging_in = self.node.users is not None and not session.logged_in
+        logging_in = self.node.users is not None and session.logging_in
+        if session.ends_at is not None and not logging_in:
+            now = asyncio.get_running_loop().time
+            if session.has_ended(now()) and not (api.name == _HANDSHAKE and session.may_renew(now)):
+                raise MalformedFrame(f"{api.name} after the end of the login")
         if logging_in and session.exchange is None:
             if api.name not in _BEFORE_LOGIN:
                 raise MalformedFrame(f"{api.name} before the login")
@@ -86,7 +93,8 @@ class Dispatch:
         if out_of_turn:
             session.refused = True
         if not max(api.low, api.least) <= header.api_version <= api.high:
-            return _unsupported(api, header, Code.illegal_sasl_state if out_of_turn else Code.unsupported_version)
+            code = Code.illegal_sasl_state if out_of_turn else Code.unsupported_version
+            return _unsupported(api, header, frame, code)
         began = time.perf_counter()
         request = read_request(header, frame)
         call = Call(self.node, header, session)
@@ -101,7 +109,9 @@ class Dispatch:
         node, session = self.node, connection.session
         if type(session) is not Session or session.bare or session.refused or not node.acl.open:
             return None
-        if (node.users is not None and not session.logged_in) or not node.leads:
+        if node.users is not None and (session.logging_in or session.ends_at is not None):
+            return None
+        if not node.leads:
             return None
         try:
             key, version, correlation_id, length = _HEAD.unpack_from(frame)
@@ -215,11 +225,13 @@ def _written(api: str, version: int, correlation_id: int, values: Any) -> bytes:
     return write_response(correlation_id, fill(response_schema(api, version), values))
 
 
-def _unsupported(api: Api, header: RequestHeader, code: Code) -> bytes:
+def _unsupported(api: Api, header: RequestHeader, frame: bytes, code: Code) -> bytes:
     """The answer to a request in an unsupported version. ApiVersions is answered in version 0, so that any client can
     continue. Raises ``MalformedFrame`` for other APIs, which closes the connection."""
     if api.name != _API_VERSIONS:
         raise MalformedFrame(f"{api.name} v{header.api_version} is not supported")
+    if header.api_version > api.high:
+        read_header(api.name, api.high, frame)
     known = {"api_key": api.key, "min_version": api.low, "max_version": api.high}
     values = {"error_code": code, "api_keys": [known] if code == Code.unsupported_version else []}
     return write_response(header.correlation_id, fill(response_schema(api.name, 0), values))

@@ -17,6 +17,7 @@ from fencepost.protocol.settings import Settings
 from fencepost.store import AppendError, Change, DropBatches, Put, PutBatch, Store, StoreError
 from fencepost_server.data.batches import marker
 from fencepost_server.data.partition import PartitionLog
+from fencepost_server.data.sessions import FetchSessions
 from fencepost_server.data.tail import Budget
 from fencepost_server.data.topics import Topic, Topics
 from fencepost_server.groups import Groups
@@ -58,6 +59,7 @@ class Node:
         self.acl = acl or Acl()
         self.users = users
         self.topics = Topics(log=self._log)
+        self.fetch_sessions = FetchSessions()
         self._budget = Budget(options.limits.cached_bytes)
         self.transactions = Transactions(store, self._mark, wall_clock_ms)
         self.group_configs: dict[str, dict[str, str]] = {}

@@ -63,6 +63,7 @@ class Options:
         offsets_partitions: partitions of the offsets topic, each with its own coordinator; None: as many as the store
             has, or 50 (F-LOC-04).
         auto_create: partitions of a topic that is created on first use; 0: such topics are not created.
+        login_ms: how long a login lasts, as Kafka's ``connections.max.reauth.ms``; 0: it does not end.
         limits: resource limits.
     """
 
@@ -72,4 +73,5 @@ class Options:
     cluster_id: str = "ZmVuY2Vwb3N0LXNlcnZlLQ"
     offsets_partitions: int | None = None
     auto_create: int = 0
+    login_ms: int = 0
     limits: Limits = field(default_factory=Limits)

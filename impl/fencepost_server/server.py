@@ -48,9 +48,14 @@ class Server:
     async def start(self, topics: Mapping[str, int] | None = None) -> Address:
         """Create missing topics and listen. Returns the address. Raises ``OSError`` if the server cannot listen on it,
         and ``Refused`` for an invalid topic."""
+        await self.begin(topics)
+        return await self.listen()
+
+    async def begin(self, topics: Mapping[str, int] | None = None) -> None:
+        """Create missing topics and begin the work of the node, without a port. Raises ``Refused`` for an invalid
+        topic."""
         await _begin(self.node, topics or {})
         self._tasks.append(asyncio.ensure_future(self.node.transactions.abort_late()))
-        return await self.listen()
 
     async def listen(self) -> Address:
         """Listen without creating topics or ending transactions, for a node that stands by. Returns the address."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,63 +15,59 @@ from fencepost_conformance.beside.brokers import served
 from fencepost_conformance.beside.compare import first_difference, shrink
 from fencepost_conformance.beside.draw import scripts
 from fencepost_conformance.beside.normal import Normal
+from fencepost_conformance.beside.parts import Kind
 from fencepost_conformance.beside.rights import Right, guarded_scripts
-from fencepost_conformance.beside.script import Move, Run, Script
+from fencepost_conformance.beside.script import RAW, Move, Run, Script
 from fencepost_conformance.console import CannotRun
 from fencepost_conformance.jvm import jars, releases
 from fencepost_conformance.mutants.areas.catalogue import FAULTS
 from fencepost_conformance.mutants.areas.copying import environment, faulty_copy
+from fencepost_conformance.seeds import seed_of_run, told
 from fencepost_server.apis.table import TABLE
 from fencepost_server.security.acl import BITS, Resource, parse_rules
 
 RELEASE = "4.4.0"
-FIXED = 20_000
+#: Kafka's answers to many parts, of 5,000 requests each: ``python -m fencepost_conformance.beside --keep
+#: tests/wire/beside-4.4.0.zip --kind KIND --parts N``, to be repeated when other scripts or other rules are drawn
+RECORDED = Path(__file__).with_name("beside-4.4.0.zip")
+#: parts of the record that a run compares; the first of each kind is always among them
+PARTS = {Kind.PLAIN: 3, Kind.RIGHTS: 1}
+
+
+@pytest.mark.parametrize("kind", PARTS, ids=str)
+def test_serve_answers_as_kafka_has_answered(kind: Kind) -> None:
+    words = ["--kind", kind, "--parts", str(PARTS[kind]), "--seed", str(seed_of_run()), "--against", str(RECORDED)]
+    assert main(words) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.all
+@pytest.mark.parametrize("kind", PARTS, ids=str)
+def test_serve_answers_as_kafka_has_answered_all_of_it(kind: Kind) -> None:
+    assert main(["--kind", kind, "--against", str(RECORDED)]) == 0
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "requests"), [(Kind.PLAIN, 1_000), (Kind.RIGHTS, 600)])
+def test_serve_answers_new_scripts_as_kafka(kind: Kind, requests: int) -> None:
+    """Over TCP, from a process of its own."""
+    _with_kafka()
+    seed = seed_of_run()
+    words = [RELEASE, "--kind", kind, "--requests", str(requests), "--length", "25", "--seed", str(seed), "--port"]
+    assert main(words) == 0, told(seed)
 
 
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.all
-@pytest.mark.parametrize("seed", [FIXED, time.time_ns() % 1_000_000], ids=["fixed", "new"])
-def test_serve_answers_as_kafka(seed: int) -> None:
+@pytest.mark.parametrize(("kind", "requests"), [(Kind.PLAIN, 10_000), (Kind.RIGHTS, 6_000), (Kind.EXHAUSTED, 5_000)])
+def test_serve_answers_many_new_scripts_as_kafka(kind: Kind, requests: int) -> None:
+    """Over TCP, from a process of its own; ``make test-all`` plays many more within its own process."""
     _with_kafka()
-    assert main([RELEASE, "--requests", "10000", "--length", "30", "--seed", str(seed)]) == 0
-
-
-@pytest.mark.broker
-@pytest.mark.slow
-def test_serve_answers_a_sample_as_kafka() -> None:
-    _with_kafka()
-    assert main([RELEASE, "--requests", "1000", "--length", "25", "--seed", "7"]) == 0
-
-
-def test_serve_answers_as_kafka_has_answered() -> None:
-    """The answers of Kafka are recorded: ``--requests 2000 --length 30 --seed 11 --keep beside-4.4.0.json.gz``. Record
-    them again when the scripts change."""
-    recorded = Path(__file__).with_name("beside-4.4.0.json.gz")
-    assert main(["--requests", "2000", "--length", "30", "--seed", "11", "--against", str(recorded)]) == 0
-
-
-@pytest.mark.broker
-@pytest.mark.slow
-@pytest.mark.all
-@pytest.mark.parametrize("seed", [FIXED, time.time_ns() % 1_000_000], ids=["fixed", "new"])
-def test_serve_checks_rights_as_kafka(seed: int) -> None:
-    _with_kafka()
-    assert main([RELEASE, "--rights", "--requests", "6000", "--length", "30", "--seed", str(seed)]) == 0
-
-
-@pytest.mark.broker
-@pytest.mark.slow
-def test_serve_checks_rights_in_a_sample_as_kafka() -> None:
-    _with_kafka()
-    assert main([RELEASE, "--rights", "--requests", "600", "--length", "30", "--seed", "7"]) == 0
-
-
-def test_serve_checks_rights_as_kafka_has_checked_them() -> None:
-    """The answers of Kafka are recorded: ``--rights --requests 1500 --length 30 --seed 11 --keep
-    beside-rights-4.4.0.json.gz``. Record them again when the scripts or the rules change."""
-    recorded = Path(__file__).with_name("beside-rights-4.4.0.json.gz")
-    assert main(["--rights", "--requests", "1500", "--length", "30", "--seed", "11", "--against", str(recorded)]) == 0
+    seed = seed_of_run()
+    words = [RELEASE, "--kind", kind, "--requests", str(requests), "--seed", str(seed), "--port"]
+    assert main(words) == 0, told(seed)
 
 
 def _with_kafka() -> None:
@@ -111,7 +106,8 @@ def test_a_server_answers_twice_alike() -> None:
 
 
 def test_all_that_is_served_is_asked_for_in_each_version() -> None:
-    asked = {(move.api, move.version) for script in scripts(1, 20_000, 60) for move in script}
+    asked = {(move.api, move.version) for script in scripts(1, 40_000, 60) for move in script}
+    asked.remove((RAW, 0))
     served_here = {(api.name, at) for api in TABLE.values() for at in range(max(api.low, api.least), api.high + 1)}
     left_out = {"sasl_handshake", "sasl_authenticate"}  # other tests cover them
     assert {each for each in served_here - asked if each[0] not in left_out} == set()

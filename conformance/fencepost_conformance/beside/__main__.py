@@ -1,32 +1,39 @@
 """Play random scripts on Kafka and on ``fencepost serve``: ``python -m fencepost_conformance.beside [BROKER]``.
 
-The exit status is 1 if an answer differs.
+Many requests are played in parts, and each part has scripts of another seed. The exit status is 1 if an answer differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
+from random import Random
+from typing import Any, Final
 
-from ..addresses import Address, parse_address
+from ..addresses import parse_address
 from ..console import CannotRun
 from ..interruption import listen_to_sigterm
+from ..seeds import seed_of_run
 from ..targets.broker import BrokerFault
-from . import rights, run
-from .brokers import DEFAULT, guarded_kafka, guarded_server, kafka, served
-from .draw import AREAS, scripts
+from . import exhausted, pool, rights, run
+from .brokers import DEFAULT, OFFSETS_PARTITIONS, Kafka, kafka, served
+from .draw import AREAS
+from .lines import Place, Tcp
+from .parts import Kind, Part, part
 from .play import NO_LOGINS
-from .rights import Guarded, Right, guarded_scripts
-from .script import OWN, Script
+from .rights import Right
+from .script import OWN
+from .within import Within, within
 
-_BROKEN = 2
-#: the names in runs with recorded answers
-_KEPT = "kept"
+_BROKEN: Final = 2
+#: a broker that has played so many requests is followed by another: its logs grow
+_OF_A_BROKER: Final = 100_000
 
 
 def main(words: Sequence[str]) -> int:
@@ -39,100 +46,156 @@ def main(words: Sequence[str]) -> int:
         metavar="BROKER",
         help=f"a release of Kafka, or the HOST:PORT of a running broker; default: {DEFAULT}",
     )
-    parser.add_argument("--here", metavar="HOST:PORT", help="the address of a running server; default: start one")
     parser.add_argument("--requests", type=int, default=20_000, metavar="N")
-    parser.add_argument("--seed", type=int, default=None, metavar="S", help="default: a new random one")
-    parser.add_argument("--length", type=int, default=60, metavar="N", help="requests in each script")
+    parser.add_argument("--seed", type=int, default=None, metavar="S", help="a new one by default")
+    parser.add_argument("--length", type=int, default=60, metavar="N", help="requests of a script")
+    parser.add_argument("--part", type=int, default=pool.REQUESTS, metavar="N", help="requests of a part")
     parser.add_argument(
         "--area", action="append", choices=sorted(AREAS), default=[], help="area of the scripts; may be repeated"
     )
     parser.add_argument(
-        "--rights", action="store_true", help="the brokers have users, and rules about what they may do"
+        "--kind",
+        type=Kind,
+        choices=list(Kind),
+        default=Kind.PLAIN,
+        help="of the scripts; rights: users have rules about what they may do; exhausted: transactional producers have "
+        "almost used up their epochs",
     )
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="write Kafka's answers")
-    parser.add_argument(
-        "--against", type=Path, metavar="FILE", help="compare with Kafka's answers in this file, without a Kafka"
-    )
+    parser.add_argument("--alone", action="store_true", help="play one script at a time: slower, and more exact")
+    parser.add_argument("--port", action="store_true", help="serve runs in another process, and is asked over TCP")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add Kafka's answers to this many --parts to a file")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with answers in a file: no Kafka runs")
+    parser.add_argument("--parts", type=int, default=0, metavar="N", help="of --keep or --against; default: all there")
     options = parser.parse_args(words)
-    if options.keep and ":" in options.broker:
-        parser.error("--keep needs a release of Kafka (got an address): every run uses the same names")
-    seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
-    if options.rights and (options.here or ":" in options.broker):
-        parser.error("--rights starts both brokers; give no address")
-    named = _KEPT if options.keep or options.against else run.token()
-    guarded = guarded_scripts(seed, options.requests, options.length) if options.rights else []
-    drawn = (
-        [each.script for each in guarded]
-        if options.rights
-        else scripts(seed, options.requests, options.length, tuple(options.area))
-    )
-    print(f"seed {seed}: {sum(map(len, drawn))} requests in {len(drawn)} scripts", flush=True)
+    if ":" in options.broker and (options.kind is not Kind.PLAIN or options.keep):
+        parser.error("--keep and other kinds than plain start a broker of their own (got an address)")
+    logging.getLogger("fencepost").setLevel(logging.CRITICAL)  # many requests are refused
     try:
-        with ExitStack() as stack:
-            brokers = _guarded(stack, options, guarded, named) if guarded else _brokers(stack, options)
-            return asyncio.run(_compared(drawn, guarded, brokers, named, options))
+        if options.keep:
+            return _record(options)
+        if options.against:
+            return _against(options)
+        return _live(options)
     except (CannotRun, BrokerFault, OSError) as reason:
         print(f"broken: {reason}")
         return _BROKEN
 
 
-def _brokers(stack: ExitStack, options: argparse.Namespace) -> tuple[Address, Address | None]:
-    """Start both brokers; yields their addresses. Kafka's is None if its answers were recorded."""
-    here = parse_address(options.here, "--here") if options.here else stack.enter_context(served())
-    if options.against:
-        return here, None
-    if ":" in options.broker:
-        return here, parse_address(options.broker, "BROKER")
-    return here, stack.enter_context(kafka(options.broker))
-
-
-def _guarded(
-    stack: ExitStack, options: argparse.Namespace, guarded: Sequence[Guarded], named: str
-) -> tuple[Address, Address | None]:
-    """As ``_brokers``, but with the users and the ACL rules of these scripts."""
-    logins = rights.logins(len(guarded))
-    rules = [(each, run.prefix_of(named, at)) for at, script in enumerate(guarded) for each in script.rights]
-    here = stack.enter_context(guarded_server(logins, [each.line(prefix) for each, prefix in rules]))
-    if options.against:
-        return here, None
-    rows = [each.row(prefix) for each, prefix in rules]
-    return here, stack.enter_context(guarded_kafka(options.broker, logins, rows))
-
-
-async def _compared(
-    drawn: list[Script],
-    guarded: Sequence[Guarded],
-    brokers: tuple[Address, Address | None],
-    named: str,
-    options: argparse.Namespace,
-) -> int:
-    here, there = brokers
-    began = time.monotonic()
-    logins = rights.logins(len(guarded)) if guarded else NO_LOGINS
-    ours = await run.all_answers(here, drawn, named, logins=logins)
-    between = time.monotonic()
-    if there is None:
-        theirs = run.kept(options.against)
-    else:
-        theirs = await run.all_answers(there, drawn, named, logins=logins)
-    print(f"serve {between - began:.1f} s, Kafka {time.monotonic() - between:.1f} s", flush=True)
-    if options.keep is not None:
-        run.keep(options.keep, theirs)
+def _live(options: argparse.Namespace) -> int:
+    """Compare with a broker."""
+    seed = seed_of_run() if options.seed is None else options.seed
+    print(f"seed {seed}: {options.requests:,} requests", flush=True)
     compared = run.Compared()
-    for script, one, other in zip(drawn, theirs, ours, strict=True):
-        compared.add(script, one, other)
-    if there is not None and not guarded:
-        await run.shrunk(compared, there, here, _tell)
-    else:  # rules name the resources with the prefix of the run
-        for rows in compared.first.values():
-            script, found = min(rows, key=lambda row: row[1].at)
-            rules = next((each.rights for each in guarded if each.script is script), ())
-            _tell(run.Found(found, script[: found.at + 1], len(rows)), rules)
-    differ = sum(map(len, compared.first.values()))
+    left, number, began = options.requests, 0, time.monotonic()
+    while left > 0:
+        with ExitStack() as stack:
+            broker = _broker(stack, options)
+            played = 0
+            while left > 0 and played < _OF_A_BROKER:
+                size = min(options.part, left)
+                named, areas = run.token(), tuple(options.area)
+                drawn = part(options.kind, named, seed + number, size, options.length, areas=areas)
+                asyncio.run(_compare(drawn, broker, options, compared))
+                left, played, number = left - drawn.requests, played + drawn.requests, number + 1
+                print(f"{compared.requests:,} requests compared, {time.monotonic() - began:.0f} s", flush=True)
+    return _ended(compared)
+
+
+def _broker(stack: ExitStack, options: argparse.Namespace) -> Kafka:
+    if ":" in options.broker:
+        there = Tcp(parse_address(options.broker, "BROKER"))
+        return Kafka(there, there)
+    users = options.part // options.length + 1 if options.kind is Kind.RIGHTS else 0
+    return stack.enter_context(kafka(options.broker, rights.logins(users) if users else NO_LOGINS))
+
+
+@asynccontextmanager
+async def _here(drawn: Part, *, port: bool) -> AsyncIterator[Place]:
+    """The server for a part."""
+    if not port:
+        async with _within(drawn) as place:
+            yield place
+        return
+    with served(logins=drawn.logins, rules=drawn.lines) as place:
+        yield place
+
+
+def _within(drawn: Part) -> AbstractAsyncContextManager[Within]:
+    return within(OFFSETS_PARTITIONS, drawn.logins, drawn.lines, exhausted.stored(drawn.transactions))
+
+
+async def _compare(drawn: Part, broker: Kafka, options: argparse.Namespace, compared: run.Compared) -> None:
+    async with _here(drawn, port=options.port) as here:
+        began = time.process_time()
+        ours = await run.all_answers(here, drawn.scripts, drawn.named, drawn.logins, alone=options.alone)
+        between = time.process_time()
+        theirs = await _kafkas(drawn, broker, alone=options.alone)
+        print(f"  {between - began:.1f} s of processor time for serve, {time.process_time() - between:.1f} s for Kafka")
+        found = run.Compared()
+        found.add_all(drawn.scripts, theirs, ours)
+        if not drawn.guarded and not drawn.transactions:
+            await run.shrunk(found, broker.place, here, _tell)
+        else:  # rules and transactions have names of the script as it was played
+            _tell_all(found, drawn)
+        compared.take(found)
+
+
+async def _kafkas(drawn: Part, broker: Kafka, *, alone: bool) -> list[list[Any]]:
+    """Kafka's answers."""
+    await broker.prepare(drawn)
+    return await run.all_answers(broker.place, drawn.scripts, drawn.named, drawn.logins, alone=alone)
+
+
+def _against(options: argparse.Namespace) -> int:
+    """Compare with recorded answers."""
+    seed = seed_of_run() if options.seed is None else options.seed
+    there = [name for name in pool.recorded(options.against) if name.startswith(options.kind)]
+    names = pool.some(there, Random(seed), options.parts) if options.parts else there
+    print(f"seed {seed}: {', '.join(names)}", flush=True)
+    compared = run.Compared()
+    for name in names:
+        drawn = pool.part_of(name)
+        asyncio.run(_compare_recorded(drawn, pool.kept(options.against, name), compared))
+    return _ended(compared)
+
+
+async def _compare_recorded(drawn: Part, theirs: list[list[Any]], compared: run.Compared) -> None:
+    async with _within(drawn) as here:
+        ours = await run.all_answers(here, drawn.scripts, drawn.named, drawn.logins, alone=True)
+    found = run.Compared()
+    found.add_all(drawn.scripts, theirs, ours)
+    _tell_all(found, drawn)
+    compared.take(found)
+
+
+def _record(options: argparse.Namespace) -> int:
+    """Add Kafka's answers to a file."""
+    there = pool.recorded(options.keep) if options.keep.exists() else []
+    wanted = [name for name in pool.names(options.kind, options.parts) if name not in there]
+    options.part, options.length = pool.REQUESTS, pool.LENGTH
+    with ExitStack() as stack:
+        broker = _broker(stack, options) if wanted else None
+        for name in wanted:
+            assert broker is not None
+            answers = asyncio.run(_kafkas(pool.part_of(name), broker, alone=True))
+            pool.keep(options.keep, name, answers)
+            print(f"{name} is recorded", flush=True)
+    return 0
+
+
+def _ended(compared: run.Compared) -> int:
     print(
-        f"{compared.requests} requests compared, {differ} of {len(drawn)} scripts differ in {len(compared.first)} ways"
+        f"{compared.requests:,} requests compared, {compared.differ} of {compared.scripts:,} scripts differ in "
+        f"{len(compared.first)} ways"
     )
-    return int(differ > 0)
+    return int(compared.differ > 0)
+
+
+def _tell_all(compared: run.Compared, drawn: Part) -> None:
+    """Print the differences without shrinking them."""
+    for rows in compared.first.values():
+        script, found = min(rows, key=lambda row: row[1].at)
+        _tell(run.Found(found, script[: found.at + 1], len(rows)), drawn.rights_of(script))
 
 
 def _tell(found: run.Found, rules: Sequence[Right] = ()) -> None:

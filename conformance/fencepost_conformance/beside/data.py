@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from .script import CONTROL, DAMAGES, GZIP, TRANSACTIONAL, At, Move, Records
-from .world import NO_PRODUCER_ID, Partition, Producer, World
+from .world import NO_PRODUCER_ID, Partition, Producer, Session, World
 
 _TIMEOUT_MS: Final = 5_000
 _HOUR_MS: Final = 3_600_000
+_LATEST, _NEWEST = -1, -3
 _BY_ID: Final = 13
+#: from this version on a Fetch has a session
+_SESSIONS: Final = 7
+_LAST_EPOCHS: Final = (32_765, 32_766, 32_766, 32_767, 32_767, -32_768, 0)
 _MOST_BYTES: Final = (0, 1, 70, 150, 200, 300, 400, 1_000, 100_000, 100_000, 100_000)
 _DAMAGED: Final = tuple(sorted({*DAMAGES} - {""}))
 
@@ -47,8 +52,16 @@ def odd_batch(world: World) -> Records:
             Records(producer_id=NO_PRODUCER_ID, epoch=-1, sequence=0),
             Records(producer_id=NO_PRODUCER_ID, epoch=0, sequence=-1),
             Records(producer_id=-5, epoch=0, sequence=0),
+            _at_last_epochs(world),
+            _at_last_epochs(world),
         )
     )
+
+
+def _at_last_epochs(world: World) -> Records:
+    """A batch of a producer whose epochs are used up, or almost."""
+    epoch, sequence = world.choice(_LAST_EPOCHS), world.choice((0, 0, 1, 2, 2**31 - 1))
+    return Records(producer_id=NO_PRODUCER_ID + world.choice((1, 2)), epoch=epoch, sequence=sequence)
 
 
 def batch_of(world: World, producer: Producer, partition: Partition, flags: int = 0) -> Records:
@@ -116,9 +129,64 @@ def produce_idempotent(world: World) -> Iterator[Move]:
 
 
 def fetch(world: World) -> Iterator[Move]:
-    by_topic = world.partitions(5)
+    if world.chance(0.35):
+        yield from fetch_in_session(world)
+        return
+    session = world.choice(((77, 1), (0, 3), (77, -1), (0, -5))) if world.chance(0.05) else (0, -1)
+    yield world.move("fetch", _fetched(world, world.partitions(5), *session))
+
+
+def fetch_in_session(world: World) -> Iterator[Move]:
+    """Requests that begin, continue or end a fetch session, or do not fit it."""
+    if not world.sessions or world.chance(0.2):
+        yield _session_begun(world, 0)
+    for _ in range(world.choice((1, 1, 2, 3))):
+        if world.sessions:
+            yield _in_session(world, world.choice(world.sessions))
+
+
+def _in_session(world: World, session: Session) -> Move:
+    if world.chance(0.04):
+        return _session_begun(world, session.id())
+    by_id = session.by_id if world.chance(0.97) else not session.by_id
+    version = world.version("fetch", _BY_ID if by_id else _SESSIONS, 99 if by_id else _BY_ID - 1)
+    if world.chance(0.05):
+        world.sessions.remove(session)
+        return world.move("fetch", _fetched(world, world.partitions(2), session.id(), -1), version=version)
+    changed = world.partitions(2) if world.chance(0.4) else {}
+    gone: list[Partition] = []
+    if session.partitions and world.chance(0.15):
+        gone = world.some(sorted(session.partitions), 2)
+    epoch = session.epoch if world.chance(0.93) else max(1, session.epoch + world.choice((-1, 1, 5)))
+    forgotten: dict[str, list[int]] = {}
+    for name, index in gone:
+        forgotten.setdefault(name, []).append(index)
+    rows = [
+        {"topic": name, "topic_id": world.topic_id(name), "partitions": indexes} for name, indexes in forgotten.items()
+    ]
+    asked = _fetched(world, changed, session.id(), epoch, rows)
+    if epoch == session.epoch and by_id is session.by_id:
+        session.epoch += 1
+        session.partitions |= {(name, index) for name, indexes in changed.items() for index in indexes}
+        session.partitions -= set(gone)
+    return replace(world.move("fetch", asked, version=version), line=world.choice((0, 1)))
+
+
+def _session_begun(world: World, number: Any) -> Move:
+    version = world.version("fetch", _SESSIONS)
+    session = Session(f"s{len(world.sessions)}", by_id=version >= _BY_ID)
+    partitions = world.partitions(5)
+    session.partitions = {(name, index) for name, indexes in partitions.items() for index in indexes}
+    world.sessions.append(session)
+    return world.move("fetch", _fetched(world, partitions, number, 0), session.keeps, version=version)
+
+
+def _fetched(
+    world: World, partitions: dict[str, list[int]], number: Any, epoch: int, forgotten: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """The values of a Fetch. ``number``, ``epoch``: of its session; ``forgotten``: what leaves it."""
     topics = []
-    for name, indexes in by_topic.items():
+    for name, indexes in partitions.items():
         rows = [
             {
                 "partition": index,
@@ -131,19 +199,17 @@ def fetch(world: World) -> Iterator[Move]:
             for index in indexes
         ]
         topics.append({"topic": name, "topic_id": world.topic_id(name), "partitions": rows})
-    session = world.choice(((0, 0), (77, 1), (77, 0), (0, 3), (77, -1))) if world.chance(0.08) else (0, -1)
-    asked = {
+    return {
         "replica_id": -1,
         "max_wait": world.choice((0, 1)),
         "min_bytes": world.choice((0, 1, 1, 1_000)),
         "max_bytes": -1 if world.chance(0.02) else world.choice(_MOST_BYTES),
         "isolation_level": world.choice((0, 1, 1)),
-        "session_id": session[0],
-        "session_epoch": session[1],
+        "session_id": number,
+        "session_epoch": epoch,
         "topics": topics,
-        "forgotten_topics_data": [],
+        "forgotten_topics_data": list(forgotten),
     }
-    yield world.move("fetch", asked)
 
 
 def list_offsets(world: World) -> Iterator[Move]:
@@ -193,6 +259,30 @@ def delete_records(world: World) -> Iterator[Move]:
         for name, indexes in world.partitions(2).items()
     ]
     yield world.move("delete_records", {"topics": topics, "timeout": _TIMEOUT_MS})
+
+
+def without_newest(moves: Iterable[Move]) -> Iterator[Move]:
+    """The requests, without those for the newest record of a partition from which records were deleted: Kafka may name
+    a deleted one, as long as its segment is there (docs/serving.md)."""
+    gone: set[tuple[Any, Any]] = set()
+    for move in moves:
+        if move.api == "delete_records":
+            gone |= {
+                (row["name"], each["partition_index"]) for row in move.values["topics"] for each in row["partitions"]
+            }
+        if move.api != "list_offsets":
+            yield move
+            continue
+        topics = [
+            {**row, "partitions": [_last(each) if (row["name"], each["partition_index"]) in gone else each
+                                   for each in row["partitions"]]}
+            for row in move.values["topics"]
+        ]  # fmt: skip
+        yield replace(move, values={**move.values, "topics": topics})
+
+
+def _last(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "timestamp": _LATEST} if row["timestamp"] == _NEWEST else row
 
 
 MOVES: Final = (

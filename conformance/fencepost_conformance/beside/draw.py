@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 from typing import Final, TypeAlias
 
-from . import data, groups, settings, topics, transactions
-from .script import Move, Script
+from . import data, frames, groups, settings, topics, transactions
+from .play import may_be_together
+from .script import Move, Script, Sent
 from .spoil import spoiled
 from .world import World
 
@@ -19,11 +21,13 @@ AREAS: Final[dict[str, tuple[tuple[Draw, int], ...]]] = {
     "transactions": transactions.MOVES,
     "settings": settings.MOVES,
 }
-#: areas that every script draws from
-_ALWAYS: Final[tuple[tuple[Draw, int], ...]] = groups.MOVES
-#: the weights of areas: of the main area of a script, and of the others
+#: drawn in scripts about all areas
+_ALWAYS: Final[tuple[tuple[Draw, int], ...]] = (*groups.MOVES, *frames.MOVES)
+#: how often an area is drawn: the one that a script is mostly about, and the others
 _MAIN, _BESIDE = 8, 1
 _SPOILED: Final = 0.06
+#: how a request is sent
+_SLOW, _CUT, _AHEAD, _ELSEWHERE = 0.02, 0.01, 0.2, 0.03
 
 
 def script(seed: int, number: int, length: int, areas: tuple[str, ...] = ()) -> Script:
@@ -46,8 +50,22 @@ def script(seed: int, number: int, length: int, areas: tuple[str, ...] = ()) -> 
     while len(made) < length:
         (draw,) = rng.choices(draws, weights)
         for move in draw(world):
-            made.append(spoiled(rng, move) if rng.random() < _SPOILED else move)
-    return tuple(made)
+            made.append(_sent(rng, spoiled(rng, move) if rng.random() < _SPOILED else move))
+    return tuple(data.without_newest(made))
+
+
+def _sent(rng: Random, move: Move) -> Move:
+    """The request as it is sent: seldom in pieces, with the next one or without its end, or over another connection."""
+    number = rng.random()
+    if number < _SLOW:
+        return replace(move, sent=Sent.PIECES)
+    if number < _SLOW + _CUT and not move.keeps:
+        return replace(move, sent=Sent.CUT)
+    if number < _SLOW + _CUT + _AHEAD and may_be_together(move):
+        return replace(move, sent=Sent.AHEAD)
+    if number > 1 - _ELSEWHERE:
+        return replace(move, line=1)
+    return move
 
 
 def scripts(seed: int, requests: int, length: int, areas: tuple[str, ...] = ()) -> list[Script]:

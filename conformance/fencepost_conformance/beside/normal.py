@@ -27,9 +27,9 @@ class How(StrEnum):
     NAME = "each value is replaced by the number of its first place"
     SORT = "its rows are sorted"
     OWN_ROWS = "only rows with names of the script are compared"
-    MERGE = "rows of one topic are merged"
-    DENIED_LAST = "rows of topics that the caller may not describe are moved behind the others"
-    ABORTABLE = "the codes INVALID_TXN_STATE and TRANSACTION_ABORTABLE count as equal"
+    MERGE = "rows of one topic are compared as one row"
+    DENIED_LAST = "rows of topics that the caller may not describe are compared behind the others"
+    ABORTABLE = "INVALID_TXN_STATE and TRANSACTION_ABORTABLE are taken for the same, if scripts are played together"
     NEEDED = "aborted transactions that begin behind the last batch of the answer are left out"
     HAD = "settings that serve does not have are left out"
     SINCE = "a time is counted from the beginning of the run; that of a marker is not compared"
@@ -96,7 +96,7 @@ TABLE: Final = (
     Row("consumer_group_describe", "groups", How.SORT, "Kafka asks the partitions of the offsets topic one by one"),
     Row("list_offsets", "timestamp", How.SINCE, "runs begin at different times"),
     Row("produce", "log_append_time", How.SINCE, "runs begin at different times"),
-    Row("fetch", "session_id", How.DROP, "serve has no sessions of fetches (docs/serving.md)"),
+    Row("fetch", "session_id", How.NAME, "drawn by the broker"),
     Row("list_config_resources", "config_resources", How.OWN_ROWS, "other scripts have settings too"),
     Row("list_config_resources", "config_resources", How.SORT, "Kafka fills them from a hash table"),
     Row("api_versions", "api_keys", How.DROP, "Kafka has APIs that serve does not have"),
@@ -125,6 +125,7 @@ _KEYS: Final = ("name", "topic", "topic_id", "transactional_id", "group_id", "re
 #: prefixes of the settings of groups that serve does not have
 _NOT_HERE: Final = ("share.", "streams.", "errors.")
 _OF_TOPIC: Final = 1
+_NO_SESSION: Final = 0
 _DENIED: Final = 29
 _INVALID_TXN_STATE, _TRANSACTION_ABORTABLE = 48, 120
 #: values of random fields that mean "none"
@@ -137,10 +138,12 @@ _RUN_MS: Final = 2 * 24 * 3_600_000
 
 
 class Normal:
-    """Normalizes the answers to one run of a script, one after the other."""
+    """The answers to one run of a script, one after the other. ``alone``: no other script is played at the same
+    time."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, alone: bool = False) -> None:
         self._run = run
+        self._alone = alone
         self._names: dict[Any, str] = {}
 
     def of(self, api: str, answer: Any) -> Any:
@@ -161,6 +164,8 @@ class Normal:
             if How.DENIED_LAST in hows:
                 denied = [row for row in value if row["error_code"] == _DENIED]
                 value = [row for row in value if row not in denied] + sorted(denied, key=_place)
+            if How.SORT in hows:  # before anything is named by its place
+                value = sorted(value, key=_told_place)
             rows = [self._value(api, field, item) for item in value]
             if How.NEEDED in hows:
                 rows = [_needed(row) for row in rows]
@@ -168,10 +173,10 @@ class Normal:
         if How.BATCHES in hows:
             return self._batches(base64.urlsafe_b64decode(value)) if value else []
         if How.NAME in hows:
-            return self._named(value)
+            return self._named(value, field)
         if How.SINCE in hows:
             return self._since(value)
-        if How.ABORTABLE in hows and value == _INVALID_TXN_STATE:
+        if How.ABORTABLE in hows and not self._alone and value == _INVALID_TXN_STATE:
             return _TRANSACTION_ABORTABLE
         if isinstance(value, str) and value.startswith(self._run.prefix):
             return OWN + value[len(self._run.prefix) :]
@@ -181,8 +186,8 @@ class Normal:
         names = [row[key] for key in _NAMES_OF_ROWS if key in row]
         return not names or names[0] is None or names[0].startswith(self._run.prefix)
 
-    def _named(self, value: Any) -> Any:
-        if value in _NOBODY:
+    def _named(self, value: Any, field: str = "") -> Any:
+        if value in _NOBODY or (field == "session_id" and value == _NO_SESSION):
             return value
         if str(value).startswith(_MADE_UP):
             return value
@@ -229,6 +234,11 @@ class Normal:
 def _place(row: Any) -> tuple[str, ...]:
     """The key by which rows are sorted: the name first."""
     return (*[str(row[key]) for key in _KEYS if key in row], repr(row)) if isinstance(row, dict) else (repr(row),)
+
+
+def _told_place(row: Any) -> tuple[str, ...]:
+    """As ``_place``, without what a broker draws."""
+    return tuple(str(row[key]) for key in _KEYS if key in row and key != "topic_id") if isinstance(row, dict) else ()
 
 
 def _merged(rows: list[Any]) -> list[Any]:

@@ -8,28 +8,16 @@ changed setting can be described. Like clients, it sends a request again that is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from fencepost.wire.convert import plain
 from fencepost.wire.fill import fill
-from fencepost.wire.frames import (
-    API_KEYS,
-    MAX_RESPONSE_BYTES,
-    MalformedFrame,
-    RequestHeader,
-    close,
-    connect,
-    framed,
-    read_frame,
-    read_response,
-    request_schema,
-    write_request,
-)
+from fencepost.wire.frames import API_KEYS, RequestHeader, framed, read_response, request_schema, write_request
 
-from ..addresses import Address
-from .script import Move, Run, Script
+from .lines import Line, Place
+from .script import RAW, Move, Run, Script, Sent
 
 #: words in place of an answer
 CLOSED: Final = "the connection was closed"
@@ -43,6 +31,17 @@ _CONCURRENT_TRANSACTIONS: Final = 51
 #: the partition has no leader yet, or the coordinator is loading: only Kafka answers so
 _SOON: Final = (5, 6, 14, 15, 16)
 _NO_ACKS: Final = 0
+#: of a request that is sent slowly
+_PIECES: Final = 4
+_BETWEEN_S: Final = 0.002
+#: APIs whose requests may be sent in one packet
+_AT_ONCE: Final = frozenset({
+    "fetch", "list_offsets", "offset_for_leader_epoch", "metadata", "describe_topic_partitions", "describe_cluster",
+    "offset_commit", "offset_fetch", "heartbeat", "sync_group", "leave_group", "describe_groups", "list_groups",
+    "find_coordinator", "describe_configs", "api_versions",
+})  # fmt: skip
+#: a user, and which of the user's connections
+_Place: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,60 +59,113 @@ NO_LOGINS: Final = Logins({}, "")
 class Player:
     """A connection for each user; the next request opens it again if it was closed."""
 
-    def __init__(self, address: Address, run: Run, logins: Logins = NO_LOGINS) -> None:
+    def __init__(self, place: Place, run: Run, logins: Logins = NO_LOGINS, client_id: str = "beside") -> None:
         self.run = run
         self.made: set[str] = set()
-        self._address = address
+        self._place = place
         self._logins = logins
-        self._streams: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+        self._client_id = client_id
+        self._lines: dict[_Place, Line] = {}
         self._count = 0
 
     async def ask(self, move: Move) -> Any:
         """Send a request until its answer is final; returns plain values, or one of the words above."""
         values = self.run.resolve(move.values)
+        place = self._of(move)
+        if move.sent is Sent.CUT:
+            frame = self._frame(move.api, move.version, values)
+            (await self._line(place)).send(frame[: -len(frame) // 2])
+            await self._close(place)
+            return NOT_ASKED
         for _ in range(_MOST_WAITS):
-            answer, entity = await self.exchange(move.api, move.version, values, move.user)
+            answer, entity = await self._exchange(place, move.api, move.version, values, move.sent)
             if not {_CONCURRENT_TRANSACTIONS, *_SOON} & set(error_codes(answer)):
                 break
             await asyncio.sleep(_WAITING_S)
-        for name, path in move.keeps.items():
-            if (found := _at(entity, path)) is not None:
-                self.run.keep(name, found)
+        self._keep(move, entity)
         if isinstance(answer, dict):
             await self._settle(move, values, answer)
         return answer
 
-    async def exchange(self, api: str, version: int, values: Any, user: str | None = None) -> tuple[Any, Any]:
-        """Send one request; returns the answer as plain values, or one of the words above, and as kio's message, or
-        None. ``user``: None for the superuser."""
-        user = self._logins.superuser if user is None else user
-        if user not in self._streams:
-            self._streams[user] = await connect(self._address.host, self._address.port)
-            if user:
-                await self._log_in(user)
-        reader, writer = self._streams[user]
-        self._count += 1
-        header = RequestHeader(API_KEYS[api], version, self._count, "beside")
-        writer.write(framed(write_request(header, fill(request_schema(api, version), values))))
+    async def ask_together(self, moves: Sequence[Move]) -> list[Any]:
+        """Send several requests of one connection in one packet; return the answers. None is sent again."""
+        place = self._of(moves[0])
+        line = await self._line(place)
+        line.send(b"".join(self._frame(move.api, move.version, self.run.resolve(move.values)) for move in moves))
+        answers = []
+        for move in moves:
+            answer, entity = (
+                await self._answer(place, move.api, move.version) if place in self._lines else (CLOSED, None)
+            )
+            self._keep(move, entity)
+            answers.append(answer)
+        return answers
+
+    def _of(self, move: Move) -> _Place:
+        return move.user or self._logins.superuser, move.line
+
+    def _keep(self, move: Move, entity: Any) -> None:
+        for name, path in move.keeps.items():
+            if (found := _at(entity, path)) is not None:
+                self.run.keep(name, found)
+
+    async def exchange(self, api: str, version: int, values: Any) -> tuple[Any, Any]:
+        """Send one request of the superuser. Return the answer as plain values, or one of the words above; and as kio's
+        message, or None."""
+        return await self._exchange((self._logins.superuser, 0), api, version, values)
+
+    async def _exchange(
+        self, place: _Place, api: str, version: int, values: Any, sent: Sent = Sent.WHOLE
+    ) -> tuple[Any, Any]:
+        line = await self._line(place)
+        frame = self._frame(api, version, values)
+        if sent is Sent.PIECES:
+            for at in range(0, len(frame), max(len(frame) // _PIECES, 1)):
+                line.send(frame[at : at + max(len(frame) // _PIECES, 1)])
+                await asyncio.sleep(0 if self._place.settled else _BETWEEN_S)
+        else:
+            line.send(frame)
         if api == "produce" and values["acks"] == _NO_ACKS:
             return NOT_ASKED, None
+        return await self._answer(place, api, version)
+
+    async def _line(self, place: _Place) -> Line:
+        """The connection; it is opened if it is not there."""
+        line = self._lines.get(place)
+        if line is None:
+            line = self._lines[place] = await self._place.connect()
+            if place[0]:
+                await self._log_in(place)
+        return line
+
+    def _frame(self, api: str, version: int, values: Any) -> bytes:
+        if api == RAW:
+            data: bytes = values["data"]
+            return data
+        self._count += 1
+        header = RequestHeader(API_KEYS[api], version, self._count, self._client_id)
+        return framed(write_request(header, fill(request_schema(api, version), values)))
+
+    async def _answer(self, place: _Place, api: str, version: int) -> tuple[Any, Any]:
         try:
-            frame = await asyncio.wait_for(read_frame(reader, MAX_RESPONSE_BYTES), _PATIENCE_S)
+            async with asyncio.timeout(_PATIENCE_S):
+                frame = await self._lines[place].receive()
         except TimeoutError:
-            await self._close(user)
+            await self._close(place)
             return SILENT, None
-        except (ConnectionError, MalformedFrame):
-            frame = None
         if frame is None:
-            await self._close(user)
+            await self._close(place)
             return CLOSED, None
+        if api == RAW:
+            return frame.hex(), None
         entity = read_response(api, version, frame)
         return plain(entity), entity
 
-    async def _log_in(self, user: str) -> None:
-        await self.exchange("sasl_handshake", 1, {"mechanism": "PLAIN"}, user)
+    async def _log_in(self, place: _Place) -> None:
+        user, _ = place
+        await self._exchange(place, "sasl_handshake", 1, {"mechanism": "PLAIN"})
         token = f"\0{user}\0{self._logins.passwords[user]}".encode()
-        answer, _ = await self.exchange("sasl_authenticate", 2, {"auth_bytes": token}, user)
+        answer, _ = await self._exchange(place, "sasl_authenticate", 2, {"auth_bytes": token})
         if answer == CLOSED or answer["error_code"]:
             raise ConnectionRefusedError(f"the broker rejects the log-in of {user}: {answer}")
 
@@ -121,7 +173,7 @@ class Player:
         """Wait until the effect of the request is complete."""
         if move.api == "end_txn" and answer["error_code"] == 0:
             for _ in range(_MOST_WAITS):
-                again, _ = await self.exchange(move.api, move.version, values, move.user)
+                again, _ = await self._exchange(self._of(move), move.api, move.version, values)
                 if again == CLOSED or again["error_code"] != _CONCURRENT_TRANSACTIONS:
                     break
                 await asyncio.sleep(_WAITING_S)
@@ -129,9 +181,11 @@ class Player:
             rows = answer["topics" if move.api == "create_topics" else "results"]
             made = {row["name"] for row in rows if row["error_code"] == 0}
             self.made |= made
-            for name in made:
+            for name in () if self._place.settled else made:
                 counts = [_partitions(row) for row in values["topics"] if row["name"] == name]
                 await self._until_led(name, max(counts))
+        elif self._place.settled:
+            return
         elif move.api == "delete_topics":
             gone = {row["name"] for row in answer["responses"] if row["error_code"] == 0 and row["name"]}
             await self._until_gone(sorted(gone))
@@ -167,23 +221,49 @@ class Player:
                 return
             await asyncio.sleep(_WAITING_S)
 
-    async def _close(self, user: str) -> None:
-        await close(self._streams.pop(user)[1])
+    async def _close(self, place: _Place) -> None:
+        await self._lines.pop(place).close()
 
     async def close(self) -> None:
         """Close the connections; the next request opens another."""
-        for user in list(self._streams):
-            await self._close(user)
+        for place in list(self._lines):
+            await self._close(place)
 
 
-async def play(address: Address, script: Script, run: Run, logins: Logins = NO_LOGINS) -> list[Any]:
-    """Play a script, and return the answers in order. Raises ``OSError`` if no broker listens at the address."""
-    player = Player(address, run, logins)
+async def play(place: Place, script: Script, run: Run, logins: Logins = NO_LOGINS) -> list[Any]:
+    """The answers, in their order. Raises ``OSError`` if nobody listens there."""
+    player = Player(place, run, logins)
+    answers: list[Any] = []
     try:
-        return [await player.ask(move) for move in script]
+        while len(answers) < len(script):
+            together = _together(script, len(answers))
+            answers += await player.ask_together(together) if len(together) > 1 else [await player.ask(together[0])]
+        return answers
     finally:
         await _clean(player)
         await player.close()
+
+
+def _together(script: Script, at: int) -> Script:
+    """The requests from there on that are sent in one packet."""
+    end = at + 1
+    while end < len(script) and script[end - 1].sent is Sent.AHEAD and _fit(script[end - 1], script[end]):
+        end += 1
+    return script[at:end]
+
+
+def _fit(one: Move, other: Move) -> bool:
+    """Whether both go over one connection, and nothing is waited for between them."""
+    return (
+        (one.user, one.line) == (other.user, other.line)
+        and other.sent in (Sent.WHOLE, Sent.AHEAD)
+        and may_be_together(other)
+    )
+
+
+def may_be_together(move: Move) -> bool:
+    """Whether the answer of the request comes when its effect is complete, on any broker and at the first try."""
+    return move.api in _AT_ONCE and move.values.get("acks", 1) != _NO_ACKS
 
 
 async def _clean(player: Player) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from ..addresses import Address
 from .compare import Difference, first_difference, shrink
+from .lines import Place
 from .normal import Normal
 from .play import NO_LOGINS, Logins, play
 from .script import Run, Script
@@ -34,24 +31,28 @@ def prefix_of(named: str, number: int) -> str:
     return f"s{named}{number:04}-"
 
 
-async def answers(address: Address, script: Script, prefix: str, logins: Logins = NO_LOGINS) -> list[Any]:
-    """The normalized answers to a script. ``prefix``: of its names, ten characters. Both brokers get the same names,
-    since a name decides the partition of Kafka's internal topics. Raises ``OSError``."""
+async def answers(
+    place: Place, script: Script, prefix: str, logins: Logins = NO_LOGINS, *, alone: bool = False
+) -> list[Any]:
+    """The answers to a script, in the form that is compared. ``prefix``: of its names, ten characters. Both brokers get
+    the same names, since a name decides which partition of Kafka's own topics it belongs to. ``alone``: no other script
+    is played on Kafka at the same time. Raises ``OSError``."""
     run = Run(prefix, int(time.time() * 1_000) - EARLIER_MS)
-    normal = Normal(run)
-    told = await play(address, script, run, logins)
+    normal = Normal(run, alone=alone)
+    told = await play(place, script, run, logins)
     return [normal.of(move.api, answer) for move, answer in zip(script, told, strict=True)]
 
 
 async def all_answers(
-    address: Address, scripts: Sequence[Script], named: str, together: int = TOGETHER, logins: Logins = NO_LOGINS
+    place: Place, scripts: Sequence[Script], named: str, logins: Logins = NO_LOGINS, *, alone: bool = False
 ) -> list[list[Any]]:
-    """The normalized answers to each script. ``named``: a ``token``, the same for both brokers."""
-    gate = asyncio.Semaphore(together)
+    """The answers to each script. ``named``: a ``token``, the same for both brokers. ``alone``: Kafka plays one script
+    at a time."""
+    gate = asyncio.Semaphore(1 if alone and not place.settled else TOGETHER)
 
     async def one(number: int, script: Script) -> list[Any]:
         async with gate:
-            return await answers(address, script, prefix_of(named, number), logins)
+            return await answers(place, script, prefix_of(named, number), logins, alone=alone)
 
     return list(await asyncio.gather(*(one(at, script) for at, script in enumerate(scripts))))
 
@@ -67,26 +68,44 @@ class Found:
 
 @dataclass(slots=True)
 class Compared:
-    """The result of a comparison: the number of compared requests, and the differences by their keys."""
+    """``requests`` and ``scripts`` that were compared, and the differences by their keys."""
 
     requests: int = 0
+    scripts: int = 0
     first: dict[tuple[str, str, str], list[tuple[Script, Difference]]] = field(default_factory=dict)
 
     def add(self, script: Script, one: Sequence[Any], other: Sequence[Any]) -> None:
         found = first_difference(script, one, other)
+        self.scripts += 1
         self.requests += len(script) if found is None else found.at + 1
         if found is not None:
             self.first.setdefault(found.key, []).append((script, found))
 
+    def add_all(self, scripts: Sequence[Script], one: Sequence[Any], other: Sequence[Any]) -> None:
+        for script, first, second in zip(scripts, one, other, strict=True):
+            self.add(script, first, second)
+
+    def take(self, other: Compared) -> None:
+        """Add what another has."""
+        self.requests += other.requests
+        self.scripts += other.scripts
+        for key, rows in other.first.items():
+            self.first.setdefault(key, []).extend(rows)
+
+    @property
+    def differ(self) -> int:
+        """The number of scripts that differ."""
+        return sum(map(len, self.first.values()))
+
 
 async def shrunk(
-    compared: Compared, one: Address, other: Address, tell: Callable[[Found], None] = lambda _: None
+    compared: Compared, one: Place, other: Place, tell: Callable[[Found], None] = lambda _: None
 ) -> list[Found]:
     """The shortest script for each kind of difference."""
 
     async def examine(script: Script) -> Difference | None:
         prefix = f"s{uuid4().hex[:8]}-"
-        first, second = await asyncio.gather(answers(one, script, prefix), answers(other, script, prefix))
+        first, second = await asyncio.gather(*(answers(place, script, prefix, alone=True) for place in (one, other)))
         return first_difference(script, first, second)
 
     found = []
@@ -96,14 +115,3 @@ async def shrunk(
         found.append(Found(why, small, len(rows)))
         tell(found[-1])
     return found
-
-
-def keep(path: Path, told: list[list[Any]]) -> None:
-    """Write answers to a file."""
-    path.write_bytes(gzip.compress(json.dumps(told, separators=(",", ":")).encode(), mtime=0))
-
-
-def kept(path: Path) -> list[list[Any]]:
-    """Read recorded answers."""
-    read: list[list[Any]] = json.loads(gzip.decompress(path.read_bytes()))
-    return read

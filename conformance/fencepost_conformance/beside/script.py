@@ -15,12 +15,15 @@ import gzip
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import crc32c
 
-#: the first character of the names of a script
+#: in place of an API: the bytes of ``data`` are sent
+RAW: Final = "raw"
+#: stands before the names of a script
 OWN: Final = "~"
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
@@ -64,21 +67,35 @@ class Records:
 Value: TypeAlias = Any
 
 
+class Sent(StrEnum):
+    """How a request is sent."""
+
+    WHOLE = "whole"
+    PIECES = "in pieces"
+    AHEAD = "in one packet with the next"
+    CUT = "without its end, and then the connection is closed"
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One request. ``keeps``: by name of ``Kept``, the path in the answer; a step is a field or the number of a row.
-    ``user``: the sender; empty on brokers without log-in."""
+    """One request. ``keeps``: name of ``Kept`` -> where the answer has it; a step is a field or the place of a row.
+    ``user``: who sends it; empty on brokers without logins. ``line``: which of the user's connections."""
 
     api: str
     version: int
     values: Mapping[str, Value]
     keeps: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     user: str = ""
+    line: int = 0
+    sent: Sent = Sent.WHOLE
 
     def __str__(self) -> str:
-        keeps = f"  # keeps {', '.join(self.keeps)}" if self.keeps else ""
+        keeps = f"keeps {', '.join(self.keeps)}" if self.keeps else ""
+        line = f"on connection {self.line}" if self.line else ""
+        sent = "" if self.sent is Sent.WHOLE else self.sent
+        notes = ", ".join(filter(None, (keeps, line, sent)))
         user = f"{self.user}: " if self.user else ""
-        return f"{user}{self.api} v{self.version} {dict(self.values)}{keeps}"
+        return f"{user}{self.api} v{self.version} {dict(self.values)}{notes and f'  # {notes}'}"
 
 
 Script: TypeAlias = tuple[Move, ...]

@@ -29,8 +29,8 @@ _SPARED: Final = frozenset(
 )
 #: lists that may not become empty: an empty one means all, or gets no answer
 _NEVER_EMPTY: Final = frozenset({("describe_topic_partitions", "topics"), ("add_partitions_to_txn", "transactions")})
-#: lists whose rows may not be repeated: serve answers each, and Kafka the last (docs/serving.md)
-_ONCE: Final = ("produce", "fetch", "list_offsets", "delete_records", "txn_offset_commit",
+#: lists whose rows may not come twice: serve answers each, and Kafka the last (docs/serving.md)
+_ONCE: Final = ("produce", "list_offsets", "delete_records", "txn_offset_commit",
                 "add_partitions_to_txn")  # fmt: skip
 #: Kafka looks these up only if the transaction is not open in the partition, and serve always (docs/serving.md)
 _LOOKED_UP: Final = frozenset({("produce", "transactional_id"), ("txn_offset_commit", "transactional_id")})

@@ -9,7 +9,7 @@ from .data import batch_of, produce_move
 from .script import OWN, TRANSACTIONAL, Move
 from .world import NO_PRODUCER_ID, Partition, Producer, World
 
-_IDS: Final = (f"{OWN}x0", f"{OWN}x1")
+TRANSACTIONAL_IDS: Final = (f"{OWN}x0", f"{OWN}x1")
 _GROUPS: Final = (f"{OWN}g0", f"{OWN}g1")
 #: the first versions in which a transaction has version 2 (KIP-890)
 _IMPLICIT: Final = {"produce": 12, "txn_offset_commit": 5, "end_txn": 5}
@@ -45,7 +45,7 @@ def _who(world: World, producer: Producer) -> dict[str, Any]:
 
 
 def init(world: World) -> Iterator[Move]:
-    name = world.choice(_IDS)
+    name = world.choice(TRANSACTIONAL_IDS)
     known = [each for each in world.producers if each.transactional_id == name]
     producer = known[0] if known else Producer(f"p{len(world.producers)}", name)
     asked: dict[str, Any] = {

@@ -21,6 +21,8 @@ Path = tuple[str | int, ...]
 NO_TOPIC_ID: Final = b"\x07" * 16
 #: a producer id that no broker generates
 NO_PRODUCER_ID: Final = 10**15
+#: a fetch session that no broker has
+NO_SESSION: Final = 77
 MOST_PARTITIONS: Final = 3
 
 
@@ -57,6 +59,25 @@ class Producer:
 
 
 @dataclass(slots=True)
+class Session:
+    """A fetch session. ``epoch``: that of its next request. ``by_id``: its topics are named by their ids.
+    ``partitions``: those that it has."""
+
+    name: str
+    by_id: bool
+    epoch: int = 1
+    partitions: set[Partition] = field(default_factory=set)
+
+    def id(self) -> Kept:
+        return Kept(f"{self.name} id", NO_SESSION)
+
+    @property
+    def keeps(self) -> dict[str, Path]:
+        """Of an answer that contains its id."""
+        return {f"{self.name} id": ("session_id",)}
+
+
+@dataclass(slots=True)
 class World:
     """The predicted state. ``topics``: partitions by name. ``ends``: the next offset of each partition. ``now_ms``: the
     time of the next batch. ``with_settings``: the topic whose settings are changed exists."""
@@ -66,6 +87,7 @@ class World:
     gone: set[str] = field(default_factory=set)
     producers: list[Producer] = field(default_factory=list)
     ends: dict[Partition, int] = field(default_factory=dict)
+    sessions: list[Session] = field(default_factory=list)
     now_ms: int = 0
     with_settings: bool = False
 

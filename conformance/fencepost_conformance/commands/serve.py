@@ -84,6 +84,9 @@ def serve(  # noqa: PLR0917
         Path | None, typer.Option(help="file with NAME:PASSWORD in each line; clients must then log in (SASL)")
     ] = None,
     sasl: Annotated[str, typer.Option(help="SASL mechanisms, separated by commas")] = ",".join(MECHANISMS),
+    max_reauth_ms: Annotated[
+        int, typer.Option(min=0, help="log-ins end after so many ms, as connections.max.reauth.ms; 0: they do not")
+    ] = 0,
     acl: Annotated[Path | None, typer.Option(help="file of access rights; users without any may do nothing")] = None,
     superuser: Annotated[
         list[str] | None, typer.Option(help="User:NAME that may do everything; may be repeated")
@@ -133,6 +136,7 @@ def serve(  # noqa: PLR0917
         auto_create=auto_create,
         node_id=node_id,
         offsets_partitions=partitions,
+        login_ms=max_reauth_ms,
         limits=Limits(
             connections=max_connections,
             frame_bytes=max_frame_mib * MIB,

@@ -157,10 +157,15 @@ class Broker:
         self._wait_until_ready()
         self.ready_s = time.monotonic() - began
 
-    def restart(self) -> None:
-        """Kill the broker (SIGKILL) and start it again with its store, at its address. Raises ``BrokerFault``."""
+    def restart(self, *, cleanly: bool = False) -> None:
+        """Kill the broker (SIGKILL) and start it again with its store, at its address. ``cleanly``: end it by SIGTERM,
+        so that the controller need not wait for the end of its session. Raises ``BrokerFault``."""
         if self._process is None:
             raise BrokerFault(f"{self.name} was not started")
+        if cleanly:
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(START_TIMEOUT_S)
         self._process.kill()
         self._process.wait()
         self._launch()

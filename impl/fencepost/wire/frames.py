@@ -124,8 +124,9 @@ def read_request_header(frame: bytes) -> RequestHeader:
         key, version, correlation, length = struct.unpack_from(">hhih", frame)
         if length < -1 or 10 + length > len(frame):
             raise MalformedFrame(f"invalid length of the client id: {length} bytes")
-        client_id = None if length == -1 else frame[10 : 10 + length].decode()
-    except (struct.error, UnicodeDecodeError) as error:
+        # text that is not UTF-8 is read as Java reads it
+        client_id = None if length == -1 else frame[10 : 10 + length].decode(errors="replace")
+    except struct.error as error:
         raise MalformedFrame(f"invalid request header: {error}") from None
     return RequestHeader(key, version, correlation, client_id)
 
@@ -179,11 +180,16 @@ def warm(api: str, version: int) -> None:
     entity_writer(_schema(api, version, EntityType.response))
 
 
+def read_header(api: str, version: int, frame: bytes) -> int:
+    """Read the whole header of a request in this version. Return where the message begins. Raises MalformedFrame."""
+    _, at = _read(_schema(api, version, EntityType.request).__header_schema__, frame, 0)
+    return at
+
+
 def read_request(header: RequestHeader, frame: bytes) -> Any:
     """Return a request as kio's entity of its version. Raises MalformedFrame."""
-    schema = _schema(header.api, header.api_version, EntityType.request)
-    _, at = _read(schema.__header_schema__, frame, 0)
-    return _read(schema, frame, at)[0]
+    at = read_header(header.api, header.api_version, frame)
+    return _read(_schema(header.api, header.api_version, EntityType.request), frame, at)[0]
 
 
 def read_response(api: str, version: int, frame: bytes) -> Any:

@@ -16,10 +16,12 @@ from fencepost.wire.convert import milliseconds
 from fencepost.wire.frames import MalformedFrame
 from fencepost_server.apis.call import Call, uuid_bytes
 from fencepost_server.apis.metadata import cluster_right
+from fencepost_server.apis.refusal import refusal
 from fencepost_server.data import search
 from fencepost_server.data.batches import NO_PRODUCER, Batch, CorruptBatch, OldBatch, batches
 from fencepost_server.data.partition import Fetched, PartitionLog, durably, wait_for_any
 from fencepost_server.data.producers import Refused
+from fencepost_server.data.sessions import NO_SESSION, Key
 from fencepost_server.data.topics import Topic
 from fencepost_server.security.acl import Operation, Resource
 
@@ -28,6 +30,8 @@ _log = logging.getLogger(__name__)
 #: From these versions on, requests give topics by id.
 _PRODUCE_BY_ID: Final = 13
 _FETCH_BY_ID: Final = 13
+#: From this version on, an answer has a place for the end of a reader's epoch.
+_DIVERGING_SINCE: Final = 12
 #: From this version on, a batch adds its partition to its transaction (KIP-890).
 _IMPLICIT_SINCE: Final = 12
 #: From this version on, a producer knows the code TRANSACTION_ABORTABLE.
@@ -50,13 +54,13 @@ _TIMES_SINCE: Final = {
 _NEVER: Final = 1 << 15
 
 
-def _topic_of(call: Call, row: Any, *, by_id: bool, name: str = "name") -> tuple[Topic | None, dict[str, Any]]:
+def _topic_of(call: Call, row: Any, *, by_id: bool) -> tuple[Topic | None, dict[str, Any]]:
     """Return the topic of a row, None if it does not exist, and the field of the answer that names it."""
     if by_id:
         topic_id = uuid_bytes(row.topic_id)
         return call.node.topics.by_id.get(topic_id), {"topic_id": topic_id}
-    called = str(getattr(row, name))
-    return call.node.topics.by_name.get(called), {name: called}
+    called = str(row.name)
+    return call.node.topics.by_name.get(called), {"name": called}
 
 
 async def produce(call: Call, request: Any) -> Any:
@@ -218,17 +222,72 @@ async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch
 
 
 async def fetch(call: Call, request: Any) -> Any:
-    """Return batches from given offsets on, and wait if there are none. The server has no fetch sessions: each request
-    names all its partitions, which every client supports."""
+    """Return batches from given offsets on, and wait if there are none (KIP-74, KIP-227)."""
     by_id = call.version >= _FETCH_BY_ID
-    if getattr(request, "session_epoch", -1) > 0:
-        return {"error_code": Code.fetch_session_id_not_found}
+    sessions = call.node.fetch_sessions
+    try:
+        context = sessions.context(
+            int(getattr(request, "session_id", NO_SESSION)),
+            int(getattr(request, "session_epoch", -1)),
+            _partitions(request.topics, by_id=by_id),
+            _partitions(getattr(request, "forgotten_topics_data", ()), by_id=by_id),
+            by_id=by_id,
+            now=time.monotonic(),
+        )
+        wanted = [(key, *_named(call, key[0]), row) for key, row in context.partitions.items()]
+        names = {key[0]: topic.name for key, topic, *_ in wanted if topic is not None}
+        answers = await _answers(call, request, wanted, by_id=by_id)
+        for (name, _), answer in answers:
+            known = context.name(name)
+            if answer["error_code"] is Code.unknown_topic_id and known is not None:
+                answer["error_code"] = _gone(call, known)
+        number, told = sessions.answered(context, answers, names, by_id=by_id, now=time.monotonic())
+    except Refused as refused:
+        return {"error_code": refused.code}
+    if call.version < _DIVERGING_SINCE and any("diverging_epoch" in answer for _, answer in told):
+        return {  # a request of a later version has told the session how far the reader's epochs go
+            **refusal(call, request, Code.unsupported_version),
+            "session_id": request.session_id,
+        }
+    topics: dict[bytes | str, dict[str, Any]] = {}
+    for (name, _), answer in told:
+        field = "topic_id" if by_id else "topic"
+        topics.setdefault(name, {field: name, "partitions": []})["partitions"].append(answer)
+    return {"session_id": number, "responses": list(topics.values())}
+
+
+def _gone(call: Call, name: str) -> Code:
+    """The error for a topic of a session that was there under that name."""
+    if not call.may(Operation.READ, Resource.TOPIC, name):
+        return Code.topic_authorization_failed
+    return Code.inconsistent_topic_id if name in call.node.topics.by_name else Code.unknown_topic_or_partition
+
+
+def _partitions(topics: Any, *, by_id: bool) -> dict[Key, Any]:
+    """The partitions of a request with their rows, which are numbers for those that leave a session. Of one that is
+    named twice the last row counts, as in Kafka."""
+    return {
+        (uuid_bytes(topic.topic_id) if by_id else str(topic.topic), int(getattr(row, "partition", row))): row
+        for topic in topics or ()
+        for row in topic.partitions
+    }
+
+
+def _named(call: Call, name: bytes | str) -> tuple[Topic | None, dict[str, Any]]:
+    """The topic of that id or name, if it is there, and how an answer names it."""
+    topics = call.node.topics
+    if isinstance(name, bytes):
+        return topics.by_id.get(name), {"topic_id": name}
+    return topics.by_name.get(name), {"topic": name}
+
+
+async def _answers(
+    call: Call, request: Any, wanted: list[tuple[Key, Topic | None, dict[str, Any], Any]], *, by_id: bool
+) -> list[tuple[Key, dict[str, Any]]]:
+    """What is answered about each partition, once there is enough to read."""
     committed = int(request.isolation_level) == _COMMITTED
-    wanted = [
-        (*_topic_of(call, row, by_id=by_id, name="topic"), each) for row in request.topics for each in row.partitions
-    ]
     readable: list[tuple[PartitionLog, int]] = []
-    for topic, named, each in wanted:
+    for _, topic, named, each in wanted:
         code, log = _readable(call, topic, named, each)
         if log is None or code is not Code.none or _diverging(log, each) is not None:
             readable = []
@@ -245,10 +304,11 @@ async def fetch(call: Call, request: Any) -> Any:
         await wait_for_any([log for log, _ in readable], milliseconds(request.max_wait) / 1000, enough)
     left = int(request.max_bytes)
     nothing_yet = True
-    answers: dict[bytes | str, dict[str, Any]] = {}
-    for topic, named, each in wanted:
+    answers: list[tuple[Key, dict[str, Any]]] = []
+    for key, topic, named, each in wanted:
         code, log = _readable(call, topic, named, each)
         answer: dict[str, Any] = {"partition_index": int(each.partition), "high_watermark": -1, "error_code": code}
+        answer["records"] = b""
         if log is None:
             answer["aborted_transactions"] = []
         if topic is None and by_id:
@@ -258,10 +318,9 @@ async def fetch(call: Call, request: Any) -> Any:
             row, taken = await _fetched(log, each, most, committed=committed, one_at_least=nothing_yet)
             answer.update(row)
             left = max(left - taken, 0)
-        nothing_yet = nothing_yet and not answer.setdefault("records", b"")
-        key = next(iter(named.values()))
-        answers.setdefault(key, {**named, "partitions": []})["partitions"].append(answer)
-    return {"responses": list(answers.values())}
+        nothing_yet = nothing_yet and not answer["records"]
+        answers.append((key, answer))
+    return answers
 
 
 async def _fetched(

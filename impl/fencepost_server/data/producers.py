@@ -12,6 +12,7 @@ from fencepost_server.data.batches import NO_PRODUCER, Batch
 
 #: batches remembered of a producer: as many as it may have in flight
 _KEPT: Final = 5
+_NO_EPOCH: Final = -1
 #: producers remembered of a partition; the one that has been idle longest is forgotten first (Kafka: after a day)
 MOST: Final = 10_000
 
@@ -68,12 +69,12 @@ class Producers:
         if batch.producer_id == NO_PRODUCER:
             return None
         known = self._known.get(batch.producer_id)
+        self.check_epoch(batch)
         if known is None:
             if from_zero and batch.base_sequence != 0:
                 words = f"a new producer must begin with sequence number 0 (got {batch.base_sequence})"
                 raise Refused(Code.out_of_order_sequence_number, words)
             return None
-        self.check_epoch(batch)
         if known.epoch < 0:  # a producer without an epoch counts as unknown
             return None
         if batch.producer_epoch > known.epoch or not known.written:
@@ -91,11 +92,13 @@ class Producers:
         return None
 
     def check_epoch(self, batch: Batch) -> None:
-        """Raise ``Refused`` if the producer has written in a later epoch."""
+        """Raise ``Refused`` if the producer has written in a later epoch. A producer that has written nothing has epoch
+        -1, as in Kafka."""
         known = self._known.get(batch.producer_id)
-        if known is not None and batch.producer_epoch < known.epoch:
+        epoch = _NO_EPOCH if known is None else known.epoch
+        if batch.producer_epoch < epoch:
             raise Refused(
-                Code.invalid_producer_epoch, f"producer epoch must be >= {known.epoch} (got {batch.producer_epoch})"
+                Code.invalid_producer_epoch, f"producer epoch must be >= {epoch} (got {batch.producer_epoch})"
             )
 
     def wrote(self, batch: Batch, *, restored: bool) -> None:

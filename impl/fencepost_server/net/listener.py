@@ -43,13 +43,13 @@ class Listener:
         ``OSError`` if it cannot listen."""
         loop = asyncio.get_running_loop()
         if port is None:
-            made = await loop.create_server(self._connection, listen.host, listen.port, ssl=tls, backlog=BACKLOG)
+            made = await loop.create_server(self.connection, listen.host, listen.port, ssl=tls, backlog=BACKLOG)
             self._servers.append(made)
             address = Address(host=listen.host, port=made.sockets[0].getsockname()[1])
         else:
             address = port.address
             for each in port.sockets:
-                self._servers.append(await loop.create_server(self._connection, sock=each, ssl=tls, backlog=BACKLOG))
+                self._servers.append(await loop.create_server(self.connection, sock=each, ssl=tls, backlog=BACKLOG))
         self._sweeper = loop.create_task(self._sweep())
         return address
 
@@ -75,7 +75,8 @@ class Listener:
         await asyncio.sleep(0)
         self._servers.clear()
 
-    def _connection(self) -> Connection:
+    def connection(self) -> Connection:
+        """Return a new connection, for a transport that the caller makes."""
         return Connection(self._answer, self._limits, self.memory, self._open, self._close, begin=self._begin)
 
     def _open(self, connection: Connection) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
 from fencepost.wire import frames
@@ -151,6 +152,50 @@ def sequences() -> dict[str, list[Step]]:
     return found
 
 
+#: of the log-ins in the sequences below
+LIFETIME_MS: Final = 4_000
+_AFTER: Final = ("wait", LIFETIME_MS / 1_000 + 1.0)
+
+
+def renewals() -> dict[str, list[Step]]:
+    """Sequences of messages to a broker whose log-ins end after ``LIFETIME_MS``, by what they show."""
+    log_in: list[Step] = [_PLAIN, ("lifetime", _ALICE[1])]
+    old: list[Step] = [("shake", 0, "PLAIN"), _ALICE]
+    return {
+        "a renewal": [*log_in, *log_in, _METADATA],
+        "a renewal by SCRAM": [_SCRAM, _FIRST, ("proof", ""), _SCRAM, _FIRST, ("proof", ""), _METADATA],
+        "two renewals in a second": [*log_in, *log_in, _PLAIN, _METADATA],
+        "two renewals in two seconds": [*log_in, *log_in, ("wait", 1.5), *log_in, _METADATA],
+        "a renewal with another password": [*log_in, _PLAIN, ("say", b"\0alice\0no"), _END],
+        "a renewal as another user": [*log_in, _PLAIN, ("say", f"\0carol\0{USERS['carol']}".encode()), _END],
+        "a renewal as another user by SCRAM": [
+            _SCRAM, _FIRST, ("proof", ""), _SCRAM, ("first", "a b", USERS["a b"], {}), ("proof", ""), _END,
+        ],
+        "a renewal by another mechanism": [*log_in, _SCRAM, _FIRST, _END],
+        "Metadata in a renewal by another mechanism": [*log_in, _SCRAM, _METADATA, _END],
+        "SaslHandshake in a renewal by another mechanism": [*log_in, _SCRAM, _PLAIN, _END],
+        "a renewal by an unknown mechanism": [*log_in, ("shake", 1, "GSSAPI"), _END],
+        "Metadata in a renewal": [*log_in, _PLAIN, _METADATA, _END],
+        "ApiVersions in a renewal": [*log_in, _PLAIN, _VERSIONS, _END],
+        "SaslHandshake in a renewal": [*log_in, _PLAIN, _PLAIN, _END],
+        "SaslAuthenticate without SaslHandshake": [*log_in, _ALICE, _METADATA],
+        "an old renewal": [*log_in, *old, _METADATA],
+        "an old renewal that is wrong": [*log_in, ("shake", 0, "PLAIN"), ("say", b"\0alice\0no")],
+        "an old log-in and a renewal": [*old, *log_in, _METADATA],
+        "an old log-in after its end": [*old, _AFTER, _METADATA],
+        "SaslAuthenticate v0 after the end": [
+            _PLAIN, ("ask", "sasl_authenticate", 0, {"auth_bytes": _ALICE[1]}), _AFTER, _METADATA
+        ],
+        "Metadata after the end": [*log_in, _AFTER, _METADATA],
+        "ApiVersions after the end": [*log_in, _AFTER, _VERSIONS],
+        "SaslAuthenticate after the end": [*log_in, _AFTER, _ALICE],
+        "a renewal after the end": [*log_in, _AFTER, *log_in, _METADATA],
+        "a renewal that lasts beyond the end": [*log_in, _PLAIN, _AFTER, _ALICE, _METADATA],
+        "a renewal in time": [*log_in, ("wait", 2.5), *log_in, ("wait", 2.5), _METADATA],
+        "the end of a renewed log-in": [*log_in, *log_in, _AFTER, _METADATA],
+    }  # fmt: skip
+
+
 class Visitor:
     """A connection on which a sequence is played until it is closed."""
 
@@ -181,6 +226,15 @@ class Visitor:
     async def _say(self, message: bytes) -> str:
         code, answer = await self._sent(message)
         return f"{code} {answer[:2].decode()}".strip()
+
+    async def _lifetime(self, message: bytes) -> str:
+        """Log in; the answer says for how long."""
+        told = await self._client.ask("sasl_authenticate", 2, auth_bytes=message)
+        return f"{int(told.error_code)} {told.session_lifetime // timedelta(milliseconds=1)} ms"
+
+    async def _wait(self, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "waited"
 
     async def _sent(self, message: bytes) -> tuple[int, bytes]:
         if self._bare:
@@ -255,9 +309,9 @@ def _codes(value: Any) -> list[int]:
     return []
 
 
-async def answers(at: Address) -> dict[str, list[str]]:
-    """Return the answers to every sequence."""
-    some = asyncio.Semaphore(8)
+async def answers(at: Address, found: dict[str, list[Step]], together: int = 8) -> dict[str, list[str]]:
+    """What is answered there to these sequences; so many are played at the same time."""
+    some = asyncio.Semaphore(together)
 
     async def one(steps: list[Step]) -> list[str]:
         async with some:
@@ -267,5 +321,4 @@ async def answers(at: Address) -> dict[str, list[str]]:
             finally:
                 client.close()
 
-    found = sequences()
     return dict(zip(found, await asyncio.gather(*map(one, found.values())), strict=True))

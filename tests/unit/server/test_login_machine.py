@@ -30,6 +30,7 @@ from fencepost.wire.frames import (
 )
 from fencepost_server.apis.table import ANNOUNCED
 from fencepost_server.dispatch import Dispatch
+from fencepost_server.options import Options
 from fencepost_server.security.sasl import MECHANISMS, Users
 from fencepost_server.security.session import ANONYMOUS, LoginRefused, Session
 
@@ -57,7 +58,7 @@ class LoginMachine(RuleBasedStateMachine):
     )
     def begin(self, users: dict[str, str], mechanisms: tuple[str, ...]) -> None:
         self.users, self.mechanisms = users, mechanisms
-        node: Any = SimpleNamespace(users=Users(users, mechanisms), announced=ANNOUNCED, leads=True)
+        node: Any = SimpleNamespace(users=Users(users, mechanisms), announced=ANNOUNCED, leads=True, options=Options())
         self.dispatch = Dispatch(node)
         self.nonces: set[str] = set()
         for mechanism in mechanisms:

@@ -17,26 +17,32 @@ from fencepost_conformance.targets.broker import Broker
 from fencepost_server.options import Address, Limits
 from fencepost_server.security.sasl import ITERATIONS, Users
 
-from .login_sequences import USERS, Visitor, answers, sequences
+from .login_sequences import LIFETIME_MS, USERS, Visitor, answers, renewals, sequences
 from .scram_client import DIGESTS
 from .served import Client, play, running
 
 RELEASE: Final = "4.4.0"
 RECORDED: Final = Path(__file__).with_name("logins-4.4.0.json")
+#: to a broker whose log-ins end
+RENEWALS: Final = Path(__file__).with_name("renewals-4.4.0.json")
 #: Kafka's number of a mechanism
 _NUMBERS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 #: Kafka learns this user only by AlterUserScramCredentials, with all the others
 _LAST: Final = "carol"
 
 
-async def here() -> dict[str, list[str]]:
-    limits = Limits(login_s=600.0, drain_s=2.0)  # a connection is closed because of the message
-    async with running(users=Users(USERS), limits=limits) as ready:
-        return await answers(ready.listen)
+async def here(login_ms: int = 0) -> dict[str, list[str]]:
+    limits = Limits(login_s=600.0, drain_s=2.0)  # what is closed is closed for what was said
+    async with running(users=Users(USERS), limits=limits, login_ms=login_ms) as ready:
+        return await played(ready.listen, login_ms)
 
 
-async def there(broker: Broker) -> dict[str, list[str]]:
-    """Return Kafka's answers, once it knows all users."""
+async def played(at: Address, login_ms: int) -> dict[str, list[str]]:
+    return await (answers(at, renewals(), together=50) if login_ms else answers(at, sequences()))
+
+
+async def there(broker: Broker, login_ms: int = 0) -> dict[str, list[str]]:
+    """Kafka's answers, once it knows all users."""
     admin = await Client.to(Address(host="127.0.0.1", port=broker.port))
     for mechanism, digest in DIGESTS.items():
         rows = []
@@ -51,7 +57,7 @@ async def there(broker: Broker) -> dict[str, list[str]]:
     async with asyncio.timeout(60):
         while (await Visitor(await Client.to(secured)).play(login))[-1] != "0 it knows the user":
             await asyncio.sleep(0.1)
-    return await answers(secured)
+    return await played(secured, login_ms)
 
 
 def compare(theirs: dict[str, list[str]], ours: dict[str, list[str]]) -> None:
@@ -68,21 +74,30 @@ def test_log_ins_are_answered_as_kafka_has_answered_them() -> None:
     play(session())
 
 
+def test_renewals_are_answered_as_kafka_has_answered_them() -> None:
+    async def session() -> None:
+        compare(json.loads(RENEWALS.read_text()), await here(LIFETIME_MS))
+
+    play(session())
+
+
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.all
-def test_kafka_answers_log_ins_as_recorded(tmp_path: Path) -> None:
-    """Kafka's present answers are written to a file in pytest's folder, in the form of the record."""
+@pytest.mark.parametrize(("record", "login_ms"), [(RECORDED, 0), (RENEWALS, LIFETIME_MS)], ids=["plain", "renewals"])
+def test_kafka_answers_log_ins_as_recorded(tmp_path: Path, record: Path, login_ms: int) -> None:
+    """What Kafka answers now is kept in a file of pytest's folder, in the form of the record."""
     try:
         jars.fetch(*broker_artifacts(RELEASE))
     except CannotRun as reason:
         pytest.skip(str(reason).splitlines()[0])
 
     async def session() -> None:
-        theirs = await there(broker)
-        (tmp_path / RECORDED.name).write_text(json.dumps(theirs, indent=1) + "\n")
-        compare(json.loads(RECORDED.read_text()), theirs)
-        assert theirs.keys() == sequences().keys()
+        theirs = await there(broker, login_ms)
+        (tmp_path / record.name).write_text(json.dumps(theirs, indent=1) + "\n")
+        compare(json.loads(record.read_text()), theirs)
+        assert theirs.keys() == (renewals() if login_ms else sequences()).keys()
 
-    with Broker(RELEASE, logins=USERS) as broker:
+    settings = {"connections.max.reauth.ms": str(login_ms)} if login_ms else {}
+    with Broker(RELEASE, logins=USERS, settings=settings) as broker:
         play(session())

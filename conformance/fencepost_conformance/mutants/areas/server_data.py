@@ -21,46 +21,54 @@ FAULTS = (
         "response-limit-counts-no-partition", Area.DATA,
         "Fetch applies max_bytes to each partition and not to the whole response",
         "Fetch of t-0 and t-1, 1,000 bytes in each, with max_bytes 1,200: the second partition must be empty",
-        (Replacement(APIS, "fetch", "left = max(left - taken, 0)", "left = max(left, 0)"),),
+        (Replacement(APIS, "_answers", "left = max(left - taken, 0)", "left = max(left, 0)"),),
     ),
     Fault(
         "empty-partition-renews-first-batch", Area.DATA,
         "Fetch returns an oversized batch again after a partition that had no records",
         "Fetch of t-0 (records), t-1 (empty) and t-2 (records) with max_bytes 1: t-2 must be empty",
-        (Replacement(APIS, "fetch", "nothing_yet = nothing_yet and not answer", "nothing_yet = not answer"),),
+        (Replacement(APIS, "_answers", "nothing_yet = nothing_yet and not answer", "nothing_yet = not answer"),),
     ),
     Fault(
         "oversized-batch-in-first-partition-only", Area.DATA,
         "Fetch returns a batch above the limit only if the first partition has it",
         "Fetch of t-0 (at its end) and t-1 (a batch of 1,000 bytes) with partition_max_bytes 100: t-1 must return it, "
         "or the consumer never gets past it",
-        (Replacement(APIS, "fetch", "nothing_yet = nothing_yet and not answer", "nothing_yet = False and not answer"),),
+        (
+            Replacement(
+                APIS, "_answers", "nothing_yet = nothing_yet and not answer", "nothing_yet = False and not answer"
+            ),
+        ),
         source="KAFKA-2063 (KIP-74)",
     ),
     Fault(
         "partition-limit-ignored", Area.DATA,
         "Fetch ignores partition_max_bytes while the response has room",
         "Fetch of t-0 with two batches of 100 bytes, partition_max_bytes 150, max_bytes 1 MiB: one batch must come",
-        (Replacement(APIS, "fetch", "most = min(int(each.partition_max_bytes), left)", "most = left"),),
+        (Replacement(APIS, "_answers", "most = min(int(each.partition_max_bytes), left)", "most = left"),),
     ),
     Fault(
         "error-waits-behind-readable-partition", Area.DATA,
         "Fetch with a partition in error waits for max_wait on the partitions that are readable",
         "Fetch of t-0 at its end and of t-9, which does not exist, with max_wait 5 s: the answer must come at once",
-        (Replacement(APIS, "fetch", "    readable = []\nbreak", "    continue"),),
+        (Replacement(APIS, "_answers", "    readable = []\nbreak", "    continue"),),
     ),
     Fault(
         "first-partition-alone-ends-the-wait", Area.DATA,
         "only bytes in the first partition of a Fetch count towards min_bytes",
         "Fetch of t-0 and t-1 at their ends with max_wait 5 s, then Produce to t-1: the answer must come at once",
-        (Replacement(APIS, "fetch", "for log, offset in readable)", "for log, offset in readable[:1])"),),
+        (Replacement(APIS, "_answers", "for log, offset in readable)", "for log, offset in readable[:1])"),),
     ),
     Fault(
         "uncommitted-bytes-end-the-wait", Area.DATA,
         "a read_committed Fetch ends its wait for bytes of a transaction that is still open",
         "InitProducerId, Produce in a transaction, then Fetch read_committed with max_wait 1 s: it must wait for the "
         "second, or a consumer asks in a busy loop",
-        (Replacement(APIS, "fetch", "log.ready(offset, committed=committed)", "log.ready(offset, committed=False)"),),
+        (
+            Replacement(
+                APIS, "_answers", "log.ready(offset, committed=committed)", "log.ready(offset, committed=False)"
+            ),
+        ),
     ),
     Fault(
         "aborted-transaction-of-last-record-left-out", Area.DATA,
@@ -243,9 +251,9 @@ FAULTS = (
         "Fetch v7 with session_id 7, epoch 3: it must answer FETCH_SESSION_ID_NOT_FOUND",
         (
             Replacement(
-                APIS, "fetch",
-                'if getattr(request, "session_epoch", -1) > 0:',
-                'if getattr(request, "session_epoch", -1) > 0 and not request.topics:',
+                "fencepost_server/data/sessions.py", "FetchSessions.context",
+                'raise Refused(Code.fetch_session_id_not_found, f"there is no fetch session {number}")',
+                "return FetchContext(named)",
             ),
         ),
     ),

@@ -108,7 +108,8 @@ FAULTS = (
         (
             Replacement(
                 LOGIN, "handshake",
-                "if call.session.logged_in or call.session.exchange is not None:", "if call.session.logged_in:",
+                "if session.exchange is not None or (session.logged_in and not session.may_renew(_now)):",
+                "if session.logged_in and not session.may_renew(_now):",
             ),
         ),
     ),
@@ -119,8 +120,8 @@ FAULTS = (
         (
             Replacement(
                 LOGIN, "handshake",
-                "if call.session.logged_in or call.session.exchange is not None:",
-                "if call.session.exchange is not None:",
+                "if session.exchange is not None or (session.logged_in and not session.may_renew(_now)):",
+                "if session.exchange is not None:",
             ),
         ),
     ),
@@ -137,7 +138,8 @@ FAULTS = (
         (
             Replacement(
                 "fencepost_server/dispatch.py", "Dispatch.begin",
-                "if (node.users is not None and not session.logged_in) or not node.leads:", "if not node.leads:",
+                "if node.users is not None and (session.logging_in or session.ends_at is not None):",
+                "if node.users is not None and session.ends_at is not None:",
             ),
         ),
     ),

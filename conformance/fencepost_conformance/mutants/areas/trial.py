@@ -24,8 +24,9 @@ LIMIT_S: Final = 150.0
 _SERVER, _STORE, _WORK = "tests/unit/server", "tests/unit/store", "tests/unit/work"
 _CLIENTS: Final = "tests/wire/test_serve.py"
 #: random scripts, compared with recorded answers of Kafka
-_SCRIPTS: Final = "tests/wire/test_beside_random.py::test_serve_answers_as_kafka_has_answered"
-_RIGHTS: Final = "tests/wire/test_beside_random.py::test_serve_checks_rights_as_kafka_has_checked_them"
+_ANSWERED: Final = "tests/wire/test_beside_random.py::test_serve_answers_as_kafka_has_answered"
+_SCRIPTS: Final = f"{_ANSWERED}[plain]"
+_RIGHTS: Final = f"{_ANSWERED}[rights]"
 #: The tests of each area, the quickest and most specific first.
 TESTS: Final[dict[Area, tuple[str, ...]]] = {
     Area.DATA: (

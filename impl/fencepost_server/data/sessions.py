@@ -1,0 +1,182 @@
+"""Fetch sessions (KIP-227): a consumer names its partitions once, and then only those that it changes.
+
+A session belongs to no connection: any may continue it. Each of its requests has the next epoch, so a request that
+comes twice, or too late, is rejected. The answer leaves out partitions of which nothing is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import randrange
+from typing import Any, Final, TypeAlias
+
+from kio.schema.errors import ErrorCode as Code
+
+from fencepost_server.data.producers import Refused
+
+#: Kafka's default ``max.incremental.fetch.session.cache.slots``
+SLOTS: Final = 1_000
+#: a session that was not used for so long may be replaced by another
+STALE_S: Final = 120.0
+NO_SESSION: Final = 0
+_NEW, _LAST = 0, -1
+_MAX_INT: Final = 2**31 - 1
+_UNKNOWN: Final = -1
+
+#: topic id or name, and the partition
+Key: TypeAlias = tuple[bytes | str, int]
+
+
+@dataclass(slots=True)
+class _Cached:
+    """``row``: of the last request that named the partition. ``high`` and ``start``: high watermark and first offset of
+    the last answer that did."""
+
+    row: Any
+    high: int = _UNKNOWN
+    start: int = _UNKNOWN
+
+    def takes(self, answer: dict[str, Any]) -> bool:
+        """Note what is answered about the partition; whether something of it is new."""
+        failed = answer["error_code"] is not Code.none or "diverging_epoch" in answer
+        high, start = answer["high_watermark"], answer.get("log_start_offset", _UNKNOWN)
+        new = bool(answer["records"]) or failed or (high, start) != (self.high, self.start)
+        self.high, self.start = (_UNKNOWN if failed else high), start
+        return new
+
+
+@dataclass(slots=True, eq=False)
+class FetchSession:
+    """``by_id``: its topics are named by their ids; ``names``: those that were there. ``used_at``: seconds on the
+    caller's clock."""
+
+    number: int
+    by_id: bool
+    used_at: float
+    epoch: int = 1
+    partitions: dict[Key, _Cached] = field(default_factory=dict)
+    names: dict[bytes | str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchContext:
+    """The partitions of one request. ``session``: None if the request has none. ``begins``: a session is wanted.
+    ``epoch``: of the session, once the request is taken."""
+
+    partitions: Mapping[Key, Any]
+    session: FetchSession | None = None
+    begins: bool = False
+    epoch: int = 0
+
+    def name(self, topic: bytes | str) -> str | None:
+        """The name that a topic had when the session saw it."""
+        return None if self.session is None else self.session.names.get(topic)
+
+
+class FetchSessions:
+    """The sessions of a node. ``slots``: the most that it keeps."""
+
+    def __init__(self, slots: int = SLOTS) -> None:
+        self._slots = slots
+        self._known: dict[int, FetchSession] = {}  #: the one that was not used for longest comes first
+
+    def context(
+        self,
+        number: int,
+        epoch: int,
+        named: Mapping[Key, Any],
+        forgotten: Iterable[Key],
+        *,
+        by_id: bool,
+        now: float,
+    ) -> FetchContext:
+        """Take a request.
+
+        Args:
+            number: the session's id; ``NO_SESSION`` for none.
+            epoch: 0 begins a session, -1 ends one; others continue one.
+            named: the partitions of the request, with its rows.
+            forgotten: the partitions that leave the session.
+            now: seconds, on a clock that the caller chooses.
+
+        Raises ``Refused`` for a session that is not there, or has another epoch.
+        """
+        if epoch in (_NEW, _LAST):
+            self._known.pop(number, None)
+            return FetchContext(named, begins=epoch == _NEW)
+        session = self._known.get(number)
+        if session is None:
+            raise Refused(Code.fetch_session_id_not_found, f"there is no fetch session {number}")
+        if session.epoch != epoch:
+            words = f"fetch session {number} expects epoch {session.epoch} (got {epoch})"
+            raise Refused(Code.invalid_fetch_session_epoch, words)
+        if session.by_id is not by_id:
+            raise Refused(Code.fetch_session_topic_id_error, "the fetch session names topics in another way")
+        for key, row in named.items():
+            known = session.partitions.setdefault(key, _Cached(row))
+            known.row = row
+        for key in forgotten:
+            session.partitions.pop(key, None)
+        if not session.partitions:
+            del self._known[number]
+            return FetchContext(named)
+        session.epoch = _next(epoch)
+        session.used_at = now
+        self._known[number] = self._known.pop(number)
+        rows = {key: cached.row for key, cached in session.partitions.items()}
+        return FetchContext(rows, session, epoch=session.epoch)
+
+    def answered(
+        self,
+        context: FetchContext,
+        answers: Sequence[tuple[Key, dict[str, Any]]],
+        names: Mapping[bytes | str, str],
+        *,
+        by_id: bool,
+        now: float,
+    ) -> tuple[int, Sequence[tuple[Key, dict[str, Any]]]]:
+        """Return the session's id, and the answers without the partitions of which nothing is new. ``names``: of the
+        topics that are there. Raises ``Refused`` if another request has continued the session meanwhile."""
+        session = context.session
+        if session is not None:
+            session.names.update(names)
+            if session.epoch != context.epoch:
+                raise Refused(Code.invalid_fetch_session_epoch, "another request has continued the fetch session")
+            return session.number, list(_new(session, answers))
+        if not context.begins or not self._has_room(now):
+            return NO_SESSION, answers
+        made = FetchSession(self._free(), by_id, now, names=dict(names))
+        for (key, row), (_, answer) in zip(context.partitions.items(), answers, strict=True):
+            made.partitions[key] = cached = _Cached(row)
+            cached.high, cached.start = answer["high_watermark"], answer.get("log_start_offset", _UNKNOWN)
+        self._known[made.number] = made
+        return made.number, answers
+
+    def _has_room(self, now: float) -> bool:
+        if len(self._known) < self._slots:
+            return True
+        oldest = next(iter(self._known.values()))
+        if now - oldest.used_at <= STALE_S:
+            return False
+        del self._known[oldest.number]
+        return True
+
+    def _free(self) -> int:
+        while (number := randrange(1, _MAX_INT)) in self._known:
+            pass
+        return number
+
+
+def _new(session: FetchSession, answers: Sequence[tuple[Key, dict[str, Any]]]) -> Iterator[tuple[Key, dict[str, Any]]]:
+    """The partitions of which something is new. Those with records go to the end, so that each is first in turn."""
+    for key, answer in answers:
+        known = session.partitions.get(key)
+        if known is None or known.takes(answer):
+            yield key, answer
+            if known is not None and answer["records"]:
+                session.partitions[key] = session.partitions.pop(key)
+
+
+def _next(epoch: int) -> int:
+    return 1 if epoch == _MAX_INT else epoch + 1
