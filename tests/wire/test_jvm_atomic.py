@@ -8,7 +8,7 @@ from random import SystemRandom
 import pytest
 from jvm_traces import require_harness
 
-from fencepost.coordinator.kernel.stored_offsets import Offsets
+from fencepost.coordinator.kernel.stored_offsets import StepOffsets
 from fencepost.protocol.profiles import PROFILES
 from fencepost_conformance.compare import lockstep
 from fencepost_conformance.compare.atomic import fails_within
@@ -68,7 +68,7 @@ def test_a_failed_append_of_a_transaction_comes_to_the_same(
 def test_an_incomplete_revert_would_be_seen(
     traces: list[Generated], seen: list[list[Observation]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Offsets, "revert", lambda *_: None)
+    monkeypatch.setattr(StepOffsets, "revert", lambda *_: None)
     assert differing(traces, seen) > ENOUGH // 2
 
 

@@ -23,7 +23,7 @@ FAULTS = (
         "metadata of exactly offset.metadata.max.bytes is rejected",
         (
             Replacement(
-                f"{OFFSETS}/commit.py", "taken",
+                f"{OFFSETS}/commit.py", "commit_results",
                 "_units(metadata) > step.settings.offset_metadata_max_bytes",
                 "_units(metadata) >= step.settings.offset_metadata_max_bytes",
             ),

@@ -21,7 +21,7 @@ FAULTS = (
         (
             Replacement(
                 TARGET, "preferred",
-                "elected(step, group_id, most_wanted(step, votes))",
+                "elected(step, group_id, preferred_assignors(step, votes))",
                 "step.settings.group_consumer_assignors[0]",
             ),
         ),

@@ -50,7 +50,7 @@ CONVERSIONS = (
             Replacement(
                 DOWNGRADE, "share_of",
                 "held, going = member.assigned, member.revoking",
-                "held, going = group.target.get(heir_of, NO_SHARE), NO_SHARE",
+                "held, going = group.target.get(replaced_id, NO_SHARE), NO_SHARE",
             ),
         ),
     ),
@@ -107,7 +107,7 @@ CLASSIC_MEMBERS = (
     Mutant(
         "fenced-joins-again", X, ("X-JOIN-12",), "",
         "a JoinGroup is accepted with any generation in its subscription",
-        (Replacement(EMBEDDED, "confirmed", "raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)", "return owned"),),
+        (Replacement(EMBEDDED, "confirmed", "raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)", "return owned"),),
     ),
     Mutant(
         "any-assignor-accepted", X, ("X-JOIN-04",), "",
@@ -203,7 +203,7 @@ CLASSIC_MEMBERS = (
                 "member = _meant(group, entry)",
                 "member = _meant(group, entry)\n"
                 "if member.classic is None:\n"
-                "    raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)",
+                "    raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)",
             ),
         ),
     ),
@@ -213,11 +213,11 @@ CLASSIC_MEMBERS = (
         (
             Replacement(
                 LIFECYCLE, "take_up",
-                "work.apply(record)",
+                "replayed.apply(record)",
                 "from dataclasses import replace\n"
                 'if hasattr(record.value, "classic_member_metadata"):\n'
                 "    record = Record(record.key, replace(record.value, classic_member_metadata=None))\n"
-                "work.apply(record)",
+                "replayed.apply(record)",
             ),
         ),
     ),

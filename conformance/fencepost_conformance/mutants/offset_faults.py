@@ -18,7 +18,7 @@ WHO = (
     Mutant(
         "older-epochs-refused", O, ("O-COMMIT-36", "O-COMMIT-42"), "KAFKA-20066",
         "a commit with the epoch before the last heartbeat is stale, whatever partitions the member has kept",
-        (Replacement(VALIDATION, "with_older_epoch", "return Older(member, epoch)", "raise Refused(stale(member))"),),
+        (Replacement(VALIDATION, "with_older_epoch", "return Older(member, epoch)", "raise Rejected(stale(member))"),),
     ),
     Mutant(
         "older-epochs-accepted", O, ("O-COMMIT-32",), "KAFKA-20066",
@@ -31,7 +31,7 @@ WHO = (
         (
             Replacement(
                 VALIDATION, "may_commit",
-                "raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)", "return None",
+                "raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)", "return None",
             ),
         ),
     ),
@@ -83,9 +83,9 @@ STORED = (
         "if the metadata of one partition is too long, no partition is stored",
         (
             Replacement(
-                COMMIT, "taken",
+                COMMIT, "commit_results",
                 "rows.append((each.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE))",
-                "raise Refused(ErrorCode.OFFSET_METADATA_TOO_LARGE)",
+                "raise Rejected(ErrorCode.OFFSET_METADATA_TOO_LARGE)",
             ),
         ),
     ),
@@ -94,7 +94,7 @@ STORED = (
         "a partition with too long metadata gets a pending offset that never ends",
         (
             Replacement(
-                COMMIT, "taken",
+                COMMIT, "commit_results",
                 "rows.append((each.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE))\ncontinue",
                 "rows.append((each.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n"
                 "if producer is not None:\n"
@@ -120,7 +120,7 @@ STORED = (
         "offsets without records in the log stay in memory",
         (
             Replacement(
-                STORE, "Offsets.revert",
+                STORE, "StepOffsets.revert",
                 "self.restart(lost[0].before)", "self.restart(self.now)",
             ),
         ),

@@ -38,7 +38,9 @@ FAULTS = (
         "the new member id of a static member that returned is not in the log",
         (
             Replacement(STATIC, "replace", "step.log.records.append(records.group_record(group, assignments))", "pass"),
-            Replacement(STATIC, "replace", "return MemberReplaced(", "return _tell(step, group, MemberReplaced("),
+            Replacement(
+                STATIC, "replace", "return MemberReplaced(", "return _answer_replaced(step, group, MemberReplaced("
+            ),
             Replacement(
                 STATIC, "replace", "body.protocols,\nleader_before,", "body.protocols,\nleader_before),\nrequest,"
             ),
@@ -58,12 +60,16 @@ FAULTS = (
     Mutant(
         "returning-leader-not-informed", C, ("C-STATIC-04",), "KAFKA-13435",
         "a returning static leader does not learn that it leads",
-        (Replacement(STATIC, "_tell", "request.version >= SKIP_ASSIGNMENT_SINCE", "False"),),
+        (Replacement(STATIC, "_answer_replaced", "request.version >= SKIP_ASSIGNMENT_SINCE", "False"),),
     ),
     Mutant(
         "returning-leader-assigns", C, ("C-STATIC-04",), "KAFKA-13435",
         "a returning static leader learns that it leads, but not that it must skip the assignment",
-        (Replacement(STATIC, "_tell", "leader, skip = group.leader, leads", "leader, skip = group.leader, False"),),
+        (
+            Replacement(
+                STATIC, "_answer_replaced", "leader, skip = group.leader, leads", "leader, skip = group.leader, False"
+            ),
+        ),
     ),
     Mutant(
         "sync-generation-unchecked", C, ("C-SYNC-09",), "nisshi-io/nisshi@50e5666",

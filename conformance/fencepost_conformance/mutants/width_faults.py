@@ -80,7 +80,7 @@ FAULTS = (
         "TxnOffsetCommit v6 answers a stale member with ILLEGAL_GENERATION",
         (
             Replacement(
-                f"{OFFSETS}/transactions.py", "_told",
+                f"{OFFSETS}/transactions.py", "_error_of_version",
                 "request.version < TOPIC_IDS_SINCE", "request.version <= TOPIC_IDS_SINCE",
             ),
         ),

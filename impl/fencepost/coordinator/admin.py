@@ -36,13 +36,13 @@ def list_groups(step: Step, request: Request, body: ListGroupsRequest) -> None:
     rows = {
         (name, ""): ListedGroup(name, protocol_type=protocol_type, group_state=state, group_type=kind)
         for name, group in reads.committed(step).items()
-        for protocol_type, state, kind in (_told(group),)
+        for protocol_type, state, kind in (_listed(group),)
         if (not states or state.lower() in states) and (not types or kind in types) and name not in request.denied
     }
-    step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, reads.met(step, rows)))
+    step.reply(request.id, ListGroupsResponse(ErrorCode.NONE, reads.visible_rows(step, rows)))
 
 
-def _told(group: Group) -> tuple[str, str, str]:
+def _listed(group: Group) -> tuple[str, str, str]:
     """Protocol type, state and kind of a group."""
     group = known(group)
     if isinstance(group, ConsumerGroup):

@@ -24,9 +24,9 @@ from .consumer.regex import RegexChange, update_subscribed_regex
 from .consumer.replay import write_records
 from .consumer.target import is_other_assignor_preferred, update_target_assignment
 from .kernel import operations
-from .kernel.errors import InternalError, Refused
+from .kernel.errors import InternalError, Rejected
 from .kernel.group_configs import consumer_heartbeat_interval
-from .kernel.replies import refusal
+from .kernel.replies import error_response
 from .kernel.step import Step
 from .mixed import upgrade
 from .mixed.departure import consumer_group_leave
@@ -38,16 +38,16 @@ def consumer_group_heartbeat(step: Step, request: Request, body: ConsumerGroupHe
     leaves = body.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH)
     try:
         response = consumer_group_leave(step, body) if leaves else join_or_stay(step, request, body)
-    except Refused as refused:
-        step.reply(request.id, refusal(request, refused.error, why=refused.why))
+    except Rejected as rejected:
+        step.reply(request.id, error_response(request, rejected.error, why=rejected.why))
     except InternalError:
-        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        step.reply(request.id, error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
     else:
         operations.done(step, request, reply=response)
 
 
 def join_or_stay(step: Step, request: Request, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-    """The response to a member that joins or stays. Raises ``Refused``, ``InternalError``."""
+    """The response to a member that joins or stays. Raises ``Rejected``, ``InternalError``."""
     # 1. Get the group, create it, or upgrade a classic one.
     opened = upgrade.get_or_create_consumer_group(step, body)
     group, name = opened.group, body.group_id

@@ -44,7 +44,7 @@ from .consumer import regex, validation
 from .consumer.group_epoch import request_metadata_refresh
 from .kernel import availability, completion, contract
 from .kernel.persistent import with_entry, without
-from .kernel.replies import refusal
+from .kernel.replies import error_response
 from .kernel.state import CoordinatorState, Status
 from .kernel.step import Step
 from .kernel.topics import has_new
@@ -75,58 +75,58 @@ def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[Coord
     given state is unchanged then.
     """
     contract.check(state, event, choices)
-    work = Step(state, event.at_ms, choices, APPLIERS)
+    current = Step(state, event.at_ms, choices, APPLIERS)
     match event:
         case Request():
-            _request(work, event)
+            _request(current, event)
         case TimerFired():
-            routing.timer(work, event)
+            routing.timer(current, event)
         case Appended():
-            completion.replicated(work, event.offset)
+            completion.replicated(current, event.offset)
         case AppendFailed():
-            reversion.report_undone(work)
-            reversion.append_failed(work, event.error)
+            reversion.report_undone(current)
+            reversion.append_failed(current, event.error)
         case TaskDone():
             if state.status is Status.ACTIVE:
-                regex.done(work, event)
+                regex.done(current, event)
         case TopicsChanged():
-            _topics_changed(work, event)
+            _topics_changed(current, event)
         case GroupConfigChanged():
-            _configured(work, event.group_id, event.config)
+            _configured(current, event.group_id, event.config)
         case LoadStarted():
-            lifecycle.load_started(work, event.leader_epoch)
+            lifecycle.load_started(current, event.leader_epoch)
         case Load():
-            lifecycle.loaded(work, event)
+            lifecycle.loaded(current, event)
         case LoadFailed():
-            lifecycle.load_failed(work)
+            lifecycle.load_failed(current)
         case Unload():
-            lifecycle.unload(work, event)
-    return work.finish()
+            lifecycle.unload(current, event)
+    return current.finish()
 
 
-def _topics_changed(work: Step, event: TopicsChanged) -> None:
+def _topics_changed(step: Step, event: TopicsChanged) -> None:
     """Store the image, loaded or not; the groups of a loaded coordinator react to it (M-META-03)."""
-    new = image_of(event.topics, event.version, work.topics.created)
-    if work.status is Status.ACTIVE:
-        request_metadata_refresh(work, new)
-        deletion.topics_deleted(work, work.topics, new)
-        if has_new(work.topics, new) or work.topics.created < 0:  # M-RX-03
+    new = image_of(event.topics, event.version, step.topics.created)
+    if step.status is Status.ACTIVE:
+        request_metadata_refresh(step, new)
+        deletion.topics_deleted(step, step.topics, new)
+        if has_new(step.topics, new) or step.topics.created < 0:  # M-RX-03
             new = new._replace(created=event.version)
-    work.topics = new
+    step.topics = new
 
 
-def _configured(work: Step, group_id: str, config: GroupConfig | None) -> None:
-    known = work.configs
-    work.configs = without(known, group_id) if config is None else with_entry(known, group_id, config)
+def _configured(step: Step, group_id: str, config: GroupConfig | None) -> None:
+    known = step.configs
+    step.configs = without(known, group_id) if config is None else with_entry(known, group_id, config)
 
 
-def _request(work: Step, event: Request) -> None:
+def _request(step: Step, event: Request) -> None:
     body = event.body
-    error, member_id = _refused(work.state, event)
+    error, member_id = _refused(step.state, event)
     if error is not None:
-        work.reply(event.id, refusal(event, error, member_id))
+        step.reply(event.id, error_response(event, error, member_id))
     else:
-        routing.HANDLERS[type(body)](work, event, body)
+        routing.HANDLERS[type(body)](step, event, body)
 
 
 def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None, str]:

@@ -60,19 +60,19 @@ def loaded(step: Step, event: Load) -> None:
     if event.committed is not None and event.committed < len(log):
         log = tuple(log)  # the records that are not replicated come last, perhaps within a run of commits
     kept = len(log) if event.committed is None else event.committed
-    work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
+    replayed = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     try:
-        _apply(step, work, log, 0, kept)
-        groups, stored = outcome(work)
+        _apply(step, replayed, log, 0, kept)
+        groups, stored = outcome(replayed)
         before = groups, stored
         if kept < len(log):
-            work = Replay(groups, step.quirks, work.incarnations, step.appliers, stored)
-            _apply(step, work, log, kept, len(log))
-            groups, stored = outcome(work)
+            replayed = Replay(groups, step.quirks, replayed.incarnations, step.appliers, stored)
+            _apply(step, replayed, log, kept, len(log))
+            groups, stored = outcome(replayed)
     except InternalError:
         step.status = Status.FAILED  # F-LOAD-02, F-REPLAY-13
         return
-    step.memory.incarnations = work.incarnations
+    step.memory.incarnations = replayed.incarnations
     step.reset(groups, len(log), stored)
     if kept < len(log):
         _await_replication(step, kept, *before)  # F-LOAD-01
@@ -93,32 +93,32 @@ def loaded(step: Step, event: Load) -> None:
     expiry.schedule(step)  # F-LOAD-07
 
 
-def _apply(step: Step, work: Replay, log: Sequence[Record], first: int, end: int) -> None:
+def _apply(step: Step, replayed: Replay, log: Sequence[Record], first: int, end: int) -> None:
     """Apply the records of a log from one place up to another."""
     if isinstance(log, Logged):
-        _apply_parts(step, work, log.parts)
+        _apply_parts(step, replayed, log.parts)
         return
     skipped = superseded(step, log[first:end])
-    place = apply_commits(work, log, first, end)
+    place = apply_commits(replayed, log, first, end)
     while place < end:
         if place - first not in skipped:
-            work.place = place
-            take_up(step, work, log[place])
-        place = apply_commits(work, log, place + 1, end)
+            replayed.place = place
+            take_up(step, replayed, log[place])
+        place = apply_commits(replayed, log, place + 1, end)
 
 
-def _apply_parts(step: Step, work: Replay, parts: Sequence[Record | Commits]) -> None:
+def _apply_parts(step: Step, replayed: Replay, parts: Sequence[Record | Commits]) -> None:
     """Apply all records of a log that was read for a load."""
     others = [part for part in parts if isinstance(part, Record)]
     skipped, number, place = superseded(step, others), 0, 0
     for part in parts:
         if isinstance(part, Commits):
-            apply_run(work, part)
+            apply_run(replayed, part)
             place += len(part.rows)
             continue
         if number not in skipped:
-            work.place = place
-            take_up(step, work, part)
+            replayed.place = place
+            take_up(step, replayed, part)
         number += 1
         place += 1
 
@@ -134,10 +134,10 @@ def _await_replication(step: Step, kept: int, groups: Mapping[str, Group], store
 
 
 @varies
-def take_up(step: Step, work: Replay, record: Record) -> None:
+def take_up(step: Step, replayed: Replay, record: Record) -> None:
     """Apply one record of a log that is loaded, without reading the subscriptions of classic members (G-DATA-10). If
     this raises ``InternalError``, the load fails (F-REPLAY-13)."""
-    work.apply(record)
+    replayed.apply(record)
 
 
 @varies

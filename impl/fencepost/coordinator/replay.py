@@ -48,7 +48,7 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
             f"(its log ends at {state.end}, replicated up to {state.committed}); start with initial_state(), "
             "or have a coordinator load the records with Load(records=...)"
         )
-    work = Replay(state.groups, state.quirks, state.incarnations, APPLIERS, state.offsets)
+    replayed = Replay(state.groups, state.quirks, state.incarnations, APPLIERS, state.offsets)
     log = tuple(records)
     for record in log:
         expect(Record, record, "a record", "pass the records of outcomes")
@@ -56,22 +56,22 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
     skipped = superseded(state, log)
     for place, record in enumerate(log):
         if place not in skipped:
-            work.place = state.end + place
-            work.apply(record)
-    groups, stored = outcome(work)
+            replayed.place = state.end + place
+            replayed.apply(record)
+    groups, stored = outcome(replayed)
     return state._replace(
-        groups=groups, end=end, committed=end, base=end, incarnations=work.incarnations, offsets=stored
+        groups=groups, end=end, committed=end, base=end, incarnations=replayed.incarnations, offsets=stored
     )
 
 
-def outcome(work: Replay) -> tuple[dict[str, Group], OffsetStore]:
+def outcome(replayed: Replay) -> tuple[dict[str, Group], OffsetStore]:
     """The groups and offsets after the records; ends the replay."""
-    stored = offsets.settled(work)
-    return work.groups(), stored
+    stored = offsets.settled(replayed)
+    return replayed.groups(), stored
 
 
 @varies
-def superseded(work: HasQuirks, log: Sequence[Record]) -> Container[int]:
+def superseded(replayed: HasQuirks, log: Sequence[Record]) -> Container[int]:
     """The records of a log that need not be applied, by their places: for each key of a group all except the last.
 
     A log that is compacted while it is read shows early records as they were, and has lost later ones. It always shows

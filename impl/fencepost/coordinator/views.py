@@ -8,7 +8,7 @@ from fencepost.protocol.offset_view import OffsetsView, OffsetView
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.view import GroupView, MemberView
 
-from .classic.group import ClassicGroup, Member
+from .classic.group import ClassicGroup, ClassicMember
 from .consumer import views as consumer
 from .consumer.group import ConsumerGroup
 from .kernel.state import CoordinatorState
@@ -81,7 +81,7 @@ def _view(group: ClassicGroup) -> GroupView:
     )
 
 
-def _member(member: Member) -> MemberView:
+def _member(member: ClassicMember) -> MemberView:
     return MemberView(
         member.member_id,
         group_instance_id=member.instance_id,

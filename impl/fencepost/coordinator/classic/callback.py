@@ -8,7 +8,7 @@ from fencepost.protocol.errors import ErrorCode
 
 from ..kernel.completion import AppendCallback
 from ..kernel.errors import append_error
-from ..kernel.replies import refusal
+from ..kernel.replies import error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from .group import find_incarnation, keep_incarnation, schedule_classic_session_timeout
@@ -27,7 +27,7 @@ class GroupCallback(AppendCallback):
         if operation.answered:
             return
         assert operation.request is not None
-        step.reply(number, refusal(operation.request, append_error(ErrorCode.REQUEST_TIMED_OUT)))
+        step.reply(number, error_response(operation.request, append_error(ErrorCode.REQUEST_TIMED_OUT)))
         group = find_incarnation(step, self.group_id, self.incarnation)
         for member in () if group is None else group.members.values():
             if number in (member.join, member.sync):

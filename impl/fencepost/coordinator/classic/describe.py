@@ -14,7 +14,7 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.view import GroupState
 
 from ..kernel import reads
-from ..kernel.replies import described_refusal
+from ..kernel.replies import described_error
 from ..kernel.state import Group
 from ..kernel.step import Step
 from .group import ClassicGroup
@@ -28,13 +28,13 @@ def describe(step: Step, request: Request, body: DescribeGroupsRequest) -> None:
 
     Groups that the caller may not see come first, as in Kafka's handler.
     """
-    refused = [described_refusal(name) for name in body.groups if name in request.denied]
+    rejected = [described_error(name) for name in body.groups if name in request.denied]
     rows = [
         _described(request.version, name, reads.committed_group(step, name))
         for name in body.groups
         if name not in request.denied
     ]
-    step.reply(request.id, DescribeGroupsResponse((*refused, *rows)))
+    step.reply(request.id, DescribeGroupsResponse((*rejected, *rows)))
 
 
 def _described(version: int, name: str, group: Group | None) -> DescribedGroup:

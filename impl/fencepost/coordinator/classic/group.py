@@ -25,7 +25,7 @@ from ..kernel.step import Step
 Subscriptions: TypeAlias = tuple[bytes, ...] | None
 
 
-class Member(NamedTuple):
+class ClassicMember(NamedTuple):
     """One member of a classic group (G-DATA-11).
 
     ``join`` and ``sync`` are the ids of the parked requests, ``ANSWERED``, or None.
@@ -64,7 +64,7 @@ class ClassicGroup(NamedTuple):
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader: str | None = None
-    members: Mapping[str, Member] = {}
+    members: Mapping[str, ClassicMember] = {}
     static_members: Mapping[str, str] = {}
     pending_join: Set[str] = frozenset()
     pending_sync: Set[str] = frozenset()
@@ -108,7 +108,9 @@ class ClassicGroup(NamedTuple):
         return self.protocol_type is None and not self.members and not self.pending_join
 
 
-def subscriptions_of(protocol_type: str | None, protocol: str | None, members: Collection[Member]) -> Subscriptions:
+def subscriptions_of(
+    protocol_type: str | None, protocol: str | None, members: Collection[ClassicMember]
+) -> Subscriptions:
     """The subscriptions of consumers, unread, in the selected protocol; None where there are no subscriptions to read
     (G-DATA-10)."""
     if protocol_type != PROTOCOL_TYPE:
@@ -200,11 +202,11 @@ class GroupDraft:
             self.subscriptions,
         )
 
-    def _own_members(self) -> MutableMapping[str, Member]:
+    def _own_members(self) -> MutableMapping[str, ClassicMember]:
         members = self.members = owned(self.members, self._before.members)
         return members
 
-    def put(self, member: Member) -> None:
+    def put(self, member: ClassicMember) -> None:
         """Add a member, or replace the one with its id."""
         members = self._own_members()
         old = members.get(member.member_id)
@@ -219,7 +221,7 @@ class GroupDraft:
             self.count(member.protocols, 1)
         members[member.member_id] = member
 
-    def discard(self, member_id: str) -> Member | None:
+    def discard(self, member_id: str) -> ClassicMember | None:
         """Remove a member from the map and the counts, and do nothing else."""
         members = self._own_members()
         member = members.pop(member_id, None)
@@ -229,7 +231,7 @@ class GroupDraft:
             self._park(member, None)
         return member
 
-    def _park(self, old: Member | None, new: Member | None) -> None:
+    def _park(self, old: ClassicMember | None, new: ClassicMember | None) -> None:
         for member, waits in ((old, False), (new, True)):
             for number in () if member is None else (member.join, member.sync):
                 if number is not None and number != ANSWERED:
@@ -310,7 +312,7 @@ def keep_incarnation(step: Step, draft: GroupDraft) -> None:
     )
 
 
-def schedule_classic_session_timeout(step: Step, group: GroupDraft | ClassicGroup, member: Member) -> None:
+def schedule_classic_session_timeout(step: Step, group: GroupDraft | ClassicGroup, member: ClassicMember) -> None:
     """Start the session timeout of the member, within which it must send a request again (C-TMR-04)."""
     step.timers.set(TimerKey(TimerKind.SESSION, group.group_id, member.member_id), member.session_timeout)
 
@@ -325,7 +327,7 @@ def cancel_group_timers(step: Step, group: ClassicGroup) -> None:
         step.timers.cancel(TimerKey(TimerKind.SESSION, name, member_id))
 
 
-def answer_join(step: Step, group: GroupDraft, member: Member, body: JoinGroupResponse) -> Member:
+def answer_join(step: Step, group: GroupDraft, member: ClassicMember, body: JoinGroupResponse) -> ClassicMember:
     """Answer the parked JoinGroup of a member, if it has one; the member no longer waits then."""
     if member.join is None:
         return member
@@ -335,7 +337,7 @@ def answer_join(step: Step, group: GroupDraft, member: Member, body: JoinGroupRe
     return member
 
 
-def answer_sync(step: Step, group: GroupDraft, member: Member, body: SyncGroupResponse) -> Member:
+def answer_sync(step: Step, group: GroupDraft, member: ClassicMember, body: SyncGroupResponse) -> ClassicMember:
     """The same for the parked SyncGroup."""
     if member.sync is None:
         return member

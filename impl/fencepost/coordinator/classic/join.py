@@ -18,12 +18,12 @@ from ..kernel import completion, operations
 from ..kernel.causes import identities
 from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import with_element, without_element
-from ..kernel.replies import refusal
+from ..kernel.replies import error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from . import membership, rebalance, records, static
 from .callback import GroupCallback
-from .group import ClassicGroup, GroupDraft, Member, find_classic_group, keep_group
+from .group import ClassicGroup, ClassicMember, GroupDraft, find_classic_group, keep_group
 
 #: From this version on a dynamic member must come back with the id that it got (C-JOIN-34).
 MEMBER_ID_REQUIRED_SINCE = 4
@@ -36,7 +36,7 @@ class GroupCreated(GroupCallback):
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
         """Remove the group again, and answer the JoinGroup that created it."""
         assert request is not None
-        step.reply(request.id, refusal(request, append_error(error)))
+        step.reply(request.id, error_response(request, append_error(error)))
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """The first join of a new group waits for the join phase, not for the record (C-JOIN-16 fixed), so a timeout
@@ -89,12 +89,12 @@ def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
     """A new group without members and without a record yet (C-JOIN-12, C-JOIN-16)."""
     fresh = ClassicGroup(group_id, step.memory.new_incarnation(), timestamp=step.at_ms, generation=generation)
     step.change_map(group_id, fresh)
-    begin_without_timers(step, group_id)
+    cancel_remaining_timers(step, group_id)
     return GroupDraft(fresh)
 
 
 @varies
-def begin_without_timers(step: Step, group_id: str) -> None:
+def cancel_remaining_timers(step: Step, group_id: str) -> None:
     """Cancel timers that a classic group of this name left when it became a consumer group (C-TMR-12, X-UP-16)."""
     for kind in (TimerKind.JOIN, TimerKind.SYNC):
         step.timers.cancel(TimerKey(kind, group_id))
@@ -105,9 +105,9 @@ def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDra
     callback of a record that was written."""
     member_id = body.member_id
     if not _accepted(step, group, body):
-        _lose(step, group, known_as(step, group, body))
+        _remove_rejected(step, group, known_as(step, group, body))
         step.reply(request.id, _refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, ""))  # C-JOIN-13
-        go_on_without_refused(step, group)
+        complete_without_rejected(step, group)
     elif not membership.supported(step, group, body.protocol_type, body.protocols):
         step.reply(request.id, _refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))  # C-JOIN-31, C-JOIN-38b
     elif not member_id:
@@ -140,12 +140,12 @@ def known_as(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
 
 
 @varies
-def go_on_without_refused(step: Step, group: GroupDraft) -> None:
+def complete_without_rejected(step: Step, group: GroupDraft) -> None:
     """The join phase may have waited only for the refused member (C-JOIN-23)."""
     rebalance.maybe_complete(step, group)
 
 
-def _lose(step: Step, group: GroupDraft, member_id: str) -> None:
+def _remove_rejected(step: Step, group: GroupDraft, member_id: str) -> None:
     """Remove a refused member or pending id; its session timer continues to run (C-JOIN-23)."""
     membership.remove(step, group, member_id)
 
@@ -179,7 +179,7 @@ def _add(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft
         group.leader = member_id
     if body.group_instance_id is not None:
         group.map_instance(body.group_instance_id, member_id)
-    member = Member(
+    member = ClassicMember(
         member_id,
         body.group_instance_id,
         request.client_id,
@@ -218,7 +218,7 @@ def _rejoin(step: Step, request: Request, body: JoinGroupRequest, group: GroupDr
     rebalance.prepare_or_complete(step, group, _cause(reason, member, body))
 
 
-def _cause(reason: RebalanceReason, member: Member, body: JoinGroupRequest) -> RebalanceCause:
+def _cause(reason: RebalanceReason, member: ClassicMember, body: JoinGroupRequest) -> RebalanceCause:
     return RebalanceCause(reason, identities([member]), client_reason=body.reason or "")
 
 

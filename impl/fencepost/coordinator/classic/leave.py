@@ -20,7 +20,7 @@ from ..kernel.errors import InternalError
 from ..kernel.replies import leave_response
 from ..kernel.step import Step
 from . import membership, rebalance
-from .group import GroupDraft, Member, answer_join, answer_sync, find_classic_group, keep_group
+from .group import ClassicMember, GroupDraft, answer_join, answer_sync, find_classic_group, keep_group
 
 _UNKNOWN_JOIN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 _UNKNOWN_SYNC = SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -82,7 +82,7 @@ def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> MemberIden
 
 
 @varies
-def answer_parked_sync(step: Step, group: GroupDraft, member: Member) -> None:
+def answer_parked_sync(step: Step, group: GroupDraft, member: ClassicMember) -> None:
     """The SyncGroup of a leaving member is answered UNKNOWN_MEMBER_ID, like its JoinGroup (C-LEAVE-24)."""
     answer_sync(step, group, member, _UNKNOWN_SYNC)
 

@@ -16,7 +16,7 @@ from ..kernel.causes import identities
 from ..kernel.errors import InternalError
 from ..kernel.persistent import without_element
 from ..kernel.step import Step
-from .group import ClassicGroup, GroupDraft, Member
+from .group import ClassicGroup, ClassicMember, GroupDraft
 
 
 def invalid(group: GroupDraft | ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode | None:
@@ -94,7 +94,7 @@ def current_generation(group: GroupDraft, member_id: str) -> JoinGroupResponse:
     )
 
 
-def update(group: GroupDraft, member: Member, request: Request, body: JoinGroupRequest) -> None:
+def update(group: GroupDraft, member: ClassicMember, request: Request, body: JoinGroupRequest) -> None:
     """Give the member the protocols and timeouts of this JoinGroup, and park the request; client id and host stay
     (C-JOIN-73)."""
     group.put(

@@ -114,7 +114,7 @@ def complete(step: Step, group: GroupDraft) -> None:
         _await_joins(step, group)  # C-JOIN-46: only absent static members are left
         return
     group.generation = next_epoch(group.generation)  # C-ST-21; before anything that can fail (C-ST-27)
-    forget_newcomers(step, group)
+    reset_new_member_added(step, group)
     if group.members:
         membership.adopt(step, group)
         group.enter(COMPLETING, step.at_ms)
@@ -139,7 +139,7 @@ def complete(step: Step, group: GroupDraft) -> None:
 
 
 @varies
-def forget_newcomers(step: Step, group: GroupDraft) -> None:
+def reset_new_member_added(step: Step, group: GroupDraft) -> None:
     """The members that joined in this phase do not extend a later one (C-JOIN-71)."""
     group.new_member_added = False
 
@@ -180,10 +180,10 @@ def _await_joins(step: Step, group: GroupDraft) -> None:
 
 def propagate_error(step: Step, group: GroupDraft, error: ErrorCode) -> None:
     """Clear every assignment and answer the parked SyncGroups with the error (C-JOIN-42, C-SYNC-22)."""
-    refusal = SyncGroupResponse(error)
+    error_response = SyncGroupResponse(error)
     for member in list(group.members.values()):
         if member.sync is not None:
-            step.reply(member.sync, refusal)
+            step.reply(member.sync, error_response)
             schedule_classic_session_timeout(step, group, member)
         group.put(member._replace(assignment=b"", sync=None))
 

@@ -11,7 +11,7 @@ from fencepost.protocol.view import GroupState
 
 from ..kernel.persistent import frozen
 from ..kernel.replay import Replay
-from .group import ClassicGroup, Member, subscriptions_of
+from .group import ClassicGroup, ClassicMember, subscriptions_of
 from .records import NO_TIMESTAMP
 
 
@@ -40,9 +40,9 @@ def _group(name: str, value: GroupMetadataValue, incarnation: int) -> ClassicGro
     )
 
 
-def _member(entry: GroupMetadataMember, protocol: str | None) -> Member:
+def _member(entry: GroupMetadataMember, protocol: str | None) -> ClassicMember:
     """Only the selected protocol is in the log (C-TMR-13, F-LOAD-06)."""
-    return Member(
+    return ClassicMember(
         entry.member_id,
         entry.group_instance_id,
         entry.client_id,

@@ -25,7 +25,14 @@ from ..kernel.state import Operation
 from ..kernel.step import Step
 from . import membership, rebalance, records
 from .callback import GroupCallback
-from .group import GroupDraft, Member, answer_join, find_incarnation, keep_incarnation, schedule_classic_session_timeout
+from .group import (
+    ClassicMember,
+    GroupDraft,
+    answer_join,
+    find_incarnation,
+    keep_incarnation,
+    schedule_classic_session_timeout,
+)
 
 #: From this version on a returning leader learns that it leads, and that it must not assign (KIP-814, C-STATIC-04).
 SKIP_ASSIGNMENT_SINCE = 9
@@ -48,7 +55,7 @@ class MemberReplaced(GroupCallback):
         """Answer the member, if it still waits (C-STATIC-04, C-STATIC-05)."""
         group = find_incarnation(step, self.group_id, self.incarnation)
         if group is not None:
-            _tell(step, group, self, request)
+            _answer_replaced(step, group, self, request)
             keep_incarnation(step, group)
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
@@ -56,7 +63,7 @@ class MemberReplaced(GroupCallback):
         group = find_incarnation(step, self.group_id, self.incarnation)
         if group is not None:
             assert request is not None
-            if _put_back(step, group, self):
+            if _undo_replacement(step, group, self):
                 _refuse(step, group, self, request, error)
             keep_incarnation(step, group)
 
@@ -118,7 +125,7 @@ def replace(
     return None
 
 
-def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_id: str) -> Member:
+def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_id: str) -> ClassicMember:
     """Replace the id of the member; its parked requests are answered as fenced. Returns the member."""
     fenced = ErrorCode.FENCED_INSTANCE_ID
     old = group.members[old_id]
@@ -126,7 +133,7 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
         step.reply(old.join, JoinGroupResponse(fenced, protocol_name=None, member_id=old_id))
     if old.sync is not None:
         step.reply(old.sync, SyncGroupResponse(fenced))
-    hand_over_sync(step, group, old_id, new_id)
+    move_pending_sync(step, group, old_id, new_id)
     group.discard(old_id)
     member = old._replace(member_id=new_id, is_new=False, join=None, sync=None, restored=False)
     group.put(member)
@@ -137,13 +144,13 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
 
 
 @varies
-def hand_over_sync(step: Step, group: GroupDraft, old_id: str, new_id: str) -> None:
+def move_pending_sync(step: Step, group: GroupDraft, old_id: str, new_id: str) -> None:
     """If the group waits for a SyncGroup of the old id, it waits for one of the new id (C-STATIC-16)."""
     if old_id in group.pending_sync:
         group.pending_sync = with_element(without_element(group.pending_sync, old_id), new_id)
 
 
-def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
+def _answer_replaced(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:
     """The record is replicated: answer the member if it still waits (C-STATIC-04, 05, C-STATIC-17)."""
     member = group.members.get(done.new_id)
     if member is None or member.join is None or member.restored:
@@ -170,9 +177,9 @@ def _tell(step: Step, group: GroupDraft, done: MemberReplaced, request: Request)
     answer_join(step, group, member, body)
 
 
-def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
+def _undo_replacement(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
     """Undo the replacement of the id; False if the member no longer exists."""
-    offer_as_before(step, group, done)
+    restore_protocols(step, group, done)
     if done.new_id not in group.members:
         return False
     old = _exchange(step, group, done.instance_id, done.new_id, done.old_id)._replace(restored=True)
@@ -182,7 +189,7 @@ def _put_back(step: Step, group: GroupDraft, done: MemberReplaced) -> bool:
 
 
 @varies
-def offer_as_before(step: Step, group: GroupDraft, done: MemberReplaced) -> None:
+def restore_protocols(step: Step, group: GroupDraft, done: MemberReplaced) -> None:
     """Restore the earlier protocols and timeouts, unless the member is gone or restored already (C-STATIC-18)."""
     member = group.members.get(done.new_id)
     if member is not None and not member.restored:

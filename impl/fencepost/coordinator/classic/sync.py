@@ -76,7 +76,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
     sent = None
     if group.state is GroupState.COMPLETING_REBALANCE:
         group.put(member._replace(sync=request.id))  # C-SYNC-16; an earlier one is never answered (C-SYNC-19)
-        _seen(step, group, member_id)
+        _remove_pending_sync(step, group, member_id)
         if group.leader == member_id:
             try:
                 sent = _send_assignment(step, group, body)
@@ -85,7 +85,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
                 operations.broke(step, request)
                 return
     else:
-        _seen(step, group, member_id)
+        _remove_pending_sync(step, group, member_id)
         step.reply(
             request.id,
             SyncGroupResponse(
@@ -119,7 +119,7 @@ def _differ(asked: str | None, known: str | None) -> bool:
     return asked is not None and known is not None and asked != known
 
 
-def _seen(step: Step, group: GroupDraft, member_id: str) -> None:
+def _remove_pending_sync(step: Step, group: GroupDraft, member_id: str) -> None:
     """The member has synced; after the last one the sync timer is not needed any more (C-SYNC-16, C-SYNC-18)."""
     group.pending_sync = without_element(group.pending_sync, member_id)
     if not group.pending_sync:

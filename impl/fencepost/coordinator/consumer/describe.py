@@ -55,7 +55,7 @@ def _row(step: Step, request: Request, name: str, group: object) -> DescribedCon
         (name, member_id): _member(step, group, group.members[member_id], with_type=with_type)
         for member_id in sorted(group.members)
     }
-    members = reads.met(step, rows)
+    members = reads.visible_rows(step, rows)
     shown = {row.topic_name for member in members for row in (*member.assignment, *member.target_assignment)}
     if not request.denied_topics.isdisjoint(shown):
         return DescribedConsumerGroup(

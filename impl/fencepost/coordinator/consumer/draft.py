@@ -126,7 +126,7 @@ class ConsumerDraft:
         self._unmap(member)
         self._members_changed = True
 
-    def aim(self, member_id: str, share: Share | None) -> None:
+    def set_target(self, member_id: str, share: Share | None) -> None:
         """Set the target of a member; None removes it (F-REPLAY-09)."""
         target = self.target = owned(self.target, self._before.target)
         if share is None:

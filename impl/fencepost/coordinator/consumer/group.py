@@ -173,15 +173,15 @@ def find_consumer_group(step: Step, group_id: str) -> ConsumerGroup | None:
     return group if isinstance(group, ConsumerGroup) else None
 
 
-def new_group(work: HasQuirks, group_id: str, incarnation: int, epoch: int = 0) -> ConsumerGroup:
+def new_group(subject: HasQuirks, group_id: str, incarnation: int, epoch: int = 0) -> ConsumerGroup:
     """An empty group (G-DATA-20). ``epoch``: the epoch of the group that it replaces, where its count starts
     (M-VAL-22)."""
-    first = max(epoch, first_epoch(work))
+    first = max(epoch, first_epoch(subject))
     return ConsumerGroup(group_id, incarnation, first, first)
 
 
 @varies
-def first_epoch(work: HasQuirks) -> int:
+def first_epoch(subject: HasQuirks) -> int:
     """The epoch of a group that does not replace another (G-DATA-20)."""
     return 1
 

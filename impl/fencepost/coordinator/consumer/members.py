@@ -23,7 +23,7 @@ from fencepost.protocol.messages import Protocol
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.step import Step
 from . import records
 from .group import ConsumerGroup, ConsumerMember, Holding
@@ -45,11 +45,11 @@ class Claim(NamedTuple):
 
 
 def reject_if_group_is_full(step: Step, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """A full group accepts no member that has no place in it yet (M-VAL-25, M-VAL-30). Raises ``Refused``."""
+    """A full group accepts no member that has no place in it yet (M-VAL-25, M-VAL-30). Raises ``Rejected``."""
     if len(group.members) < step.settings.group_consumer_max_size:
         return
     if member_id not in group.members and not has_a_place(step, group, instance_id):
-        raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+        raise Rejected(ErrorCode.GROUP_MAX_SIZE_REACHED)
 
 
 @varies
@@ -62,14 +62,14 @@ def reject_if_protocol_is_not_supported(
     group: ConsumerGroup, protocol_type: str, protocols: tuple[Protocol, ...]
 ) -> None:
     """All classic members must support one of the protocols of a JoinGroup; a name that is listed twice counts twice
-    (X-JOIN-04, C-JOIN-72). Raises ``Refused``."""
+    (X-JOIN-04, C-JOIN-72). Raises ``Rejected``."""
     supported = any(group.support.get(protocol.name, 0) == group.classic_members for protocol in protocols)
     if protocol_type != PROTOCOL_TYPE or not supported:
-        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def get_or_create_member(step: Step, group: ConsumerGroup, body: ConsumerGroupHeartbeatRequest) -> Found:
-    """The member of a heartbeat. A member without an id gets one (M-VAL-26). Raises ``Refused``."""
+    """The member of a heartbeat. A member without an id gets one (M-VAL-26). Raises ``Rejected``."""
     member_id = body.member_id or step.choices.uuid()  # M-VAL-26
     claim = Claim(member_id, body.member_epoch, body.topic_partitions)
     if body.instance_id is None:
@@ -78,13 +78,13 @@ def get_or_create_member(step: Step, group: ConsumerGroup, body: ConsumerGroupHe
 
 
 def get_or_create_dynamic_member(step: Step, group: ConsumerGroup, claim: Claim) -> Found:
-    """The member of this id, or a new one (M-FENCE-01…07). Raises ``Refused``; the member stays as it is
+    """The member of this id, or a new one (M-FENCE-01…07). Raises ``Rejected``; the member stays as it is
     (M-FENCE-08)."""
     member_id, epoch, _ = claim
     member = group.members.get(member_id)
     if member is None:
         if epoch != JOIN_EPOCH:
-            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
         return Found(ConsumerMember(member_id))
     check_epoch(step, member, claim)
     return Found(member)
@@ -92,7 +92,7 @@ def get_or_create_dynamic_member(step: Step, group: ConsumerGroup, claim: Claim)
 
 def get_or_create_static_member(step: Step, group: ConsumerGroup, instance_id: str, claim: Claim) -> Found:
     """The member of this instance, a new one, or one that takes its place (M-STATIC-01…06, M-STATIC-15). Raises
-    ``Refused``."""
+    ``Rejected``."""
     member_id, epoch, _ = claim
     mapped = group.static_members.get(instance_id)
     holder = None if mapped is None else group.members.get(mapped)
@@ -103,13 +103,13 @@ def get_or_create_static_member(step: Step, group: ConsumerGroup, instance_id: s
     if mapped is None:
         return Found(group.members.get(member_id) or ConsumerMember(member_id))  # M-STATIC-01
     if holder is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
     if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
         if comes_back(step, holder, member_id):
             return Found(holder)
-        raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
+        raise Rejected(ErrorCode.UNRELEASED_INSTANCE_ID)
     if not may_take_place(step, group, holder, member_id):
-        raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
+        raise Rejected(ErrorCode.UNRELEASED_INSTANCE_ID)
     return _replacing(holder, member_id)
 
 
@@ -132,7 +132,7 @@ def get_or_create_classic_member(
 ) -> Found:
     """The member of a JoinGroup. ``fresh``: the request had no id and got this one.
 
-    X-JOIN-06…08, X-JOIN-12. Raises ``Refused``.
+    X-JOIN-06…08, X-JOIN-12. Raises ``Rejected``.
     """
     if instance_id is None:
         return Found(group.members.get(member_id) or ConsumerMember(member_id))
@@ -142,7 +142,7 @@ def get_or_create_classic_member(
         return Found(static_member(group, instance_id, member_id))
     holder = group.members.get(group.static_members[instance_id])
     if holder is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
     return _replacing(holder, member_id)
 
 
@@ -156,9 +156,9 @@ def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> Con
     mapped = group.static_members.get(instance_id)
     member = None if mapped is None else group.members.get(mapped)
     if member is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.member_id != member_id:
-        raise Refused(ErrorCode.FENCED_INSTANCE_ID)
+        raise Rejected(ErrorCode.FENCED_INSTANCE_ID)
     return member
 
 
@@ -171,12 +171,12 @@ def check_epoch(step: Step, member: ConsumerMember, claim: Claim) -> None:
 
 def reject_wrong_epoch(member: ConsumerMember, claim: Claim) -> None:
     """The epoch must be that of the member, or the one before if the answer with the new one may have been lost
-    (M-FENCE-03…06); an epoch that was never stored is too new (F-CONS-05). Raises ``Refused``."""
+    (M-FENCE-03…06); an epoch that was never stored is too new (F-CONS-05). Raises ``Rejected``."""
     epoch = claim.epoch
     if epoch > member.epoch:
-        raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)
+        raise Rejected(ErrorCode.FENCED_MEMBER_EPOCH)
     if epoch < member.epoch and (epoch != member.previous_epoch or not _within(claim.owned, member.assigned)):
-        raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)
+        raise Rejected(ErrorCode.FENCED_MEMBER_EPOCH)
 
 
 def _within(owned: Iterable[TopicPartitions] | None, assigned: Holding) -> bool:

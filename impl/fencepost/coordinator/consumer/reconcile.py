@@ -17,7 +17,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.step import Step
 from . import records
 from .group import ConsumerGroup, ConsumerMember, Holding, Share
@@ -57,7 +57,7 @@ def maybe_reconcile(
     changed: bool,
 ) -> Reconciled:
     """Bring the member as close to its target as it can get now (M-HB-08). ``owned``: the partitions that it claims to
-    own, None without a claim. ``changed``: its subscription changed in this request. Raises ``Refused``."""
+    own, None without a claim. ``changed``: its subscription changed in this request. Raises ``Rejected``."""
     if not changed and member.reconciled_to(target.epoch):
         return Reconciled(member, ())
     names = group.topics_of(member)
@@ -69,7 +69,7 @@ def maybe_reconcile(
 
 
 def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """The member after this heartbeat (M-REC-01…07). Raises ``Refused``."""
+    """The member after this heartbeat (M-REC-01…07). Raises ``Rejected``."""
     match member.state:
         case MemberState.STABLE if member.epoch == goal.epoch:
             return prune(step, member, goal)
@@ -79,7 +79,7 @@ def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Go
             return _next(step, group, member, epoch_after_revocation(step, member), goal)
         case MemberState.UNKNOWN:
             if goal.owned is None or tuple(goal.owned):
-                raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)  # M-REC-06
+                raise Rejected(ErrorCode.FENCED_MEMBER_EPOCH)  # M-REC-06
             return _next(step, group, member, goal.epoch, goal)
     return _next(step, group, member, member.epoch, goal)
 

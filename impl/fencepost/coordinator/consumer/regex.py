@@ -17,7 +17,7 @@ from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..kernel import operations
-from ..kernel.errors import InternalError, Refused
+from ..kernel.errors import InternalError, Rejected
 from ..kernel.numbers import next_epoch
 from ..kernel.persistent import with_entry, without
 from ..kernel.state import RegexTask
@@ -55,7 +55,7 @@ def update_subscribed_regex(
     step: Step, request: Request, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
 ) -> RegexUpdate:
     """Start to resolve the regexes of a group if necessary, and return what changed for the member (M-RX-02, M-RX-03,
-    M-HB-03). Raises ``Refused`` (M-VAL-08); a started task stays started (M-HB-13)."""
+    M-HB-03). Raises ``Rejected`` (M-VAL-08); a started task stays started (M-HB-13)."""
     change, written, wanted = RegexChange.NONE, list[Record](), False
     if old.regex != new.regex:
         change = RegexChange.UNRESOLVED
@@ -66,7 +66,7 @@ def update_subscribed_regex(
         elif new.regex not in group.by_regex:
             if step.functions.matcher(new.regex) is None:
                 fault = step.functions.regex_fault(new.regex)
-                raise Refused(
+                raise Rejected(
                     ErrorCode.INVALID_REGULAR_EXPRESSION,
                     f"SubscribedTopicRegex `{new.regex}` is not a valid regular expression: {fault}.",
                 )

@@ -116,7 +116,7 @@ def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
             draft.assignment_timestamp = NO_TIMESTAMP
         case ConsumerGroupTargetAssignmentMemberKey(member_id=member_id), value:
             target = value if isinstance(value, ConsumerGroupTargetAssignmentMemberValue) else None
-            draft.aim(member_id, None if target is None else _share(target.topic_partitions))  # F-REPLAY-09
+            draft.set_target(member_id, None if target is None else _share(target.topic_partitions))  # F-REPLAY-09
         case ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), value:
             current = value if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue) else None
             _current(replay, draft, member_id, current)  # F-REPLAY-08

@@ -13,7 +13,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.group_configs import consumer_assignment_interval
 from ..kernel.step import Step
 from . import records
@@ -34,7 +34,7 @@ def update_target_assignment(
     step: Step, group: ConsumerGroup, member: ConsumerMember, bumped: GroupEpoch, written: Sequence[Record]
 ) -> TargetAssignment:
     """The stored target of the member, or a new one for the group epoch (M-HB-06). ``bumped``: the group epoch after
-    the request. ``written``: the records of the request so far. Raises ``Refused``."""
+    the request. ``written``: the records of the request so far. Raises ``Rejected``."""
     if group.assignment_epoch >= bumped.epoch or not allowed(step, group):
         return stored_target(step, group, member)
     return _computed(step, group, member, bumped, written)
@@ -93,21 +93,21 @@ def _computed(
         rows[member_id] = _spec(step, group, members[member_id], topic_ids, before.get(member_id, NO_SHARE))
     specs = {member_id: rows[member_id] for member_id in step.choices.order(group.group_id, list(rows))}
     first = next(iter(specs.values())).topic_ids  # distributed if all subscribe to the same topics (A-UHOM-03)
-    dealt = _put_in(step, group.group_id, sorted(first, key=lambda topic_id: step.topics.by_id[topic_id].name))
+    dealt = _insertion_order(step, group.group_id, sorted(first, key=lambda topic_id: step.topics.by_id[topic_id].name))
     known = partitions_known(step, group, written)
     counts = {topic_id: known[topic_id] for topic_id in (*dealt, *known) if topic_id in known}
     name = preferred(step, group.group_id, votes_with(group, member))
     if name not in step.settings.group_consumer_assignors:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise Rejected(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
         assign = step.state.assignors.get(name) or ASSIGNORS[name]
         shares = assign(GroupSpec(specs, bumped.subscription_type, counts, withheld))
     except AssignorError:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+        raise Rejected(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     computed = []
     for member_id in specs:
         share = _whole(shares.get(member_id, NO_SHARE))
-        old = known_target(step, group, before, member_id)
+        old = target_in_log(step, group, before, member_id)
         if old is None or not _same(old, share):
             computed.append(records.target_member(group.group_id, member_id, share))  # M-TGT-04
     computed.append(records.target_epoch(group.group_id, bumped.epoch, computed_at(step)))
@@ -122,7 +122,7 @@ def taken_over(step: Step, group: ConsumerGroup, predecessor: str, member_id: st
 
 
 @varies
-def known_target(step: Step, group: ConsumerGroup, before: Mapping[str, Share], member_id: str) -> Share | None:
+def target_in_log(step: Step, group: ConsumerGroup, before: Mapping[str, Share], member_id: str) -> Share | None:
     """The target of the member according to its records, with those of this request (M-TGT-04). ``before``: the targets
     with the one that was taken over."""
     return before.get(member_id)
@@ -138,7 +138,9 @@ def _spec(
     step: Step, group: ConsumerGroup, member: ConsumerMember, topic_ids: frozenset[bytes], target: Share
 ) -> MemberSpec:
     """A member as an assignor sees it (M-TGT-03)."""
-    assigned = {topic_id: _ascending(target[topic_id]) for topic_id in _put_in(step, group.group_id, list(target))}
+    assigned = {
+        topic_id: _ascending(target[topic_id]) for topic_id in _insertion_order(step, group.group_id, list(target))
+    }
     return MemberSpec(member.instance_id, member.rack_id, topic_ids, existing(step, assigned))
 
 
@@ -165,7 +167,7 @@ def _below(numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
     return numbers if whole else tuple(number for number in numbers if 0 <= number < count)
 
 
-def _put_in(step: Step, group_id: str, topic_ids: list[bytes]) -> Sequence[bytes]:
+def _insertion_order(step: Step, group_id: str, topic_ids: list[bytes]) -> Sequence[bytes]:
     """The topics in the order in which Kafka's table of them was filled (A-UHOM-07)."""
     alone = len(topic_ids) < 2 or not hash_order.crowded(topic_ids)
     return topic_ids if alone else step.choices.topics(group_id, topic_ids)
@@ -188,7 +190,7 @@ def is_other_assignor_preferred(step: Step, group: ConsumerGroup, member: Consum
     """Whether the vote of this member makes another assignor the preferred one (M-HB-14). The winner of a tie stays the
     same while the same names are tied (M-HB-15)."""
     name = group.group_id
-    before, after = most_wanted(step, group.votes), most_wanted(step, votes_with(group, member))
+    before, after = preferred_assignors(step, group.votes), preferred_assignors(step, votes_with(group, member))
     return before != after and elected(step, name, before) != elected(step, name, after)
 
 
@@ -205,7 +207,7 @@ def votes_with(group: ConsumerGroup, member: ConsumerMember) -> Mapping[str, int
 
 def preferred(step: Step, group_id: str, votes: Mapping[str, int]) -> str:
     """The assignor with the most votes, or the default one (M-TGT-02, G-CFG-13)."""
-    return elected(step, group_id, most_wanted(step, votes))
+    return elected(step, group_id, preferred_assignors(step, votes))
 
 
 def elected(step: Step, group_id: str, tied: list[str]) -> str:
@@ -213,7 +215,7 @@ def elected(step: Step, group_id: str, tied: list[str]) -> str:
     return tied[0] if len(tied) == 1 else step.choices.assignor(group_id, tied)
 
 
-def most_wanted(step: Step, votes: Mapping[str, int]) -> list[str]:
+def preferred_assignors(step: Step, votes: Mapping[str, int]) -> list[str]:
     """The assignors with the most votes, by name; the default one if there are none."""
     if votes:
         votes = valid(step, votes)

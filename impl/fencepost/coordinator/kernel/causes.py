@@ -8,7 +8,7 @@ from typing import Protocol as TypingProtocol
 from fencepost.protocol.rebalances import MemberIdentity
 
 
-class Member(TypingProtocol):
+class HasMemberIdentity(TypingProtocol):
     """A member of a group of either protocol."""
 
     @property
@@ -24,7 +24,7 @@ class Member(TypingProtocol):
     def client_host(self) -> str: ...
 
 
-def identities(members: Iterable[Member]) -> tuple[MemberIdentity, ...]:
+def identities(members: Iterable[HasMemberIdentity]) -> tuple[MemberIdentity, ...]:
     """The identities of these members, in this order."""
     return tuple(
         [

@@ -32,7 +32,7 @@ from fencepost.quirks import varies
 
 from . import operations
 from .errors import operation_error
-from .replies import refusal
+from .replies import error_response
 from .state import Callback, Operation
 from .step import Step
 
@@ -118,7 +118,7 @@ def fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> Non
         callback.failed(step, request, error)  # F-RT-13
     if request is not None:
         if not step.requests.operations[number].answered and answers_failure(step, operation):
-            step.reply(number, refusal(request, operation_error(error)))
+            step.reply(number, error_response(request, operation_error(error)))
         if step.requests.operations[number].answered:
             step.mark_answered(request.id)
     close(step, number)

@@ -23,7 +23,7 @@ class InternalError(Exception):
     """The operation failed inside; its request is answered UNKNOWN_SERVER_ERROR (F-RT-10)."""
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """The request is answered with this error and writes nothing. ``why``: the error message for the client, where the
     answer has a field for it; by default the message of the error."""
 

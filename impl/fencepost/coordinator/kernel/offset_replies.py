@@ -44,7 +44,7 @@ _NOT_HERE = (
 )
 
 
-def offset_refusal(body: OffsetRequest, version: int, error: ErrorCode) -> OffsetResponse:
+def offset_error_response(body: OffsetRequest, version: int, error: ErrorCode) -> OffsetResponse:
     """The answer with an ``error`` of the group, in the form of each offset API."""
     match body:
         case OffsetCommitRequest():
@@ -52,7 +52,7 @@ def offset_refusal(body: OffsetRequest, version: int, error: ErrorCode) -> Offse
         case TxnOffsetCommitRequest():
             return TxnOffsetCommitResponse(everywhere(body.topics, txn_error(error, version)))
         case OffsetFetchRequest():
-            return OffsetFetchResponse(tuple(fetch_refusal(group, version, error) for group in body.groups))
+            return OffsetFetchResponse(tuple(fetch_error_response(group, version, error) for group in body.groups))
         case OffsetDeleteRequest():
             return OffsetDeleteResponse(error)
         case WriteTxnMarkerRequest():
@@ -83,7 +83,7 @@ def marker_error(error: ErrorCode) -> ErrorCode:
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_HERE else error
 
 
-def fetch_refusal(group: OffsetFetchRequestGroup, version: int, error: ErrorCode) -> OffsetFetchResponseGroup:
+def fetch_error_response(group: OffsetFetchRequestGroup, version: int, error: ErrorCode) -> OffsetFetchResponseGroup:
     """The error of one group: its own, or in the oldest version the error of each requested partition
     (O-FETCH-11)."""
     if version > FETCH_WITHOUT_GROUP_ERROR:

@@ -6,7 +6,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import ResponseBody
 
-from .replies import refusal
+from .replies import error_response
 from .state import Callback, Operation
 from .step import Step
 
@@ -48,7 +48,7 @@ def broke(step: Step, request: Request) -> None:
     """The handler failed inside (C-JOIN-38c, C-JOIN-72, F-RT-10): its changes stay, its records are dropped."""
     step.log.records.clear()
     if not step.requests.answered(request.id):
-        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        step.reply(request.id, error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
         step.mark_answered(request.id)
 
 

@@ -39,6 +39,6 @@ def committed_group(step: Step, name: str) -> Group | None:
 
 
 @varies
-def met(step: Step, rows: Mapping[Entry, Row]) -> tuple[Row, ...]:
+def visible_rows(step: Step, rows: Mapping[Entry, Row]) -> tuple[Row, ...]:
     """The rows that a read of a whole map returns: each entry once (C-ADM-05). ``rows``: the row of each entry."""
     return tuple(rows.values())

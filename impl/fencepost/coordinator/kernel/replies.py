@@ -34,7 +34,7 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 
-from .offset_replies import offset_refusal
+from .offset_replies import offset_error_response
 
 #: Error messages of ConsumerGroupHeartbeat, for errors that the group itself gives; the other errors have none.
 _WHY = {
@@ -50,7 +50,7 @@ _WHY = {
 _HEARTBEAT_NONE = HeartbeatResponse(ErrorCode.NONE)
 
 
-def refusal(request: Request, error: ErrorCode, member_id: str = "", why: str | None = None) -> ResponseBody:
+def error_response(request: Request, error: ErrorCode, member_id: str = "", why: str | None = None) -> ResponseBody:
     """The answer with ``error``, in the form of the request's API. ``member_id`` is for JoinGroup only (the last
     column of 3.1). ``why`` is the error message for heartbeats of consumer groups; by default it is the one of the
     error."""
@@ -68,7 +68,7 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "", why: str | 
         case DescribeGroupsRequest() as body:
             return DescribeGroupsResponse(
                 (
-                    *(described_refusal(name) for name in body.groups if name in request.denied),
+                    *(described_error(name) for name in body.groups if name in request.denied),
                     *(
                         DescribedGroup(error, group_id=name, group_state="")
                         for name in body.groups
@@ -96,7 +96,7 @@ def refusal(request: Request, error: ErrorCode, member_id: str = "", why: str | 
                 )
             )
         case body:
-            return offset_refusal(body, request.version, error)
+            return offset_error_response(body, request.version, error)
 
 
 def _undescribed(error: ErrorCode, name: str) -> DescribedConsumerGroup:
@@ -105,7 +105,7 @@ def _undescribed(error: ErrorCode, name: str) -> DescribedConsumerGroup:
     return DescribedConsumerGroup(ErrorCode.INVALID_GROUP_ID if asked and not name else error, group_id=name)
 
 
-def described_refusal(name: str) -> DescribedGroup:
+def described_error(name: str) -> DescribedGroup:
     """An answer that has the same error for each group (C-ADM-01)."""
     return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name, group_state="")
 

@@ -23,7 +23,7 @@ from .memory import Memory
 from .replay import Appliers, Replay
 from .requests import Requests
 from .state import NO_REMAINS, CoordinatorState, Group
-from .stored_offsets import NO_OFFSETS, Offsets, OffsetStore
+from .stored_offsets import NO_OFFSETS, OffsetStore, StepOffsets
 from .timers import Timers
 
 
@@ -63,7 +63,7 @@ class Step:
         self.appliers = appliers
         self.log = Log(state)
         self.memory = Memory(state)
-        self.offsets = Offsets(state.offsets, state.offset_changes)
+        self.offsets = StepOffsets(state.offsets, state.offset_changes)
         self.requests = Requests(state)
         self.timers = Timers(state, at_ms)
         self.status = state.status
@@ -82,11 +82,11 @@ class Step:
         names = dict.fromkeys(record.key.group for record in records)
         groups = self.memory.groups
         before = {name: groups[name] for name in names if name in groups}
-        work = Replay(before, self.quirks, self.memory.incarnations, self.appliers)
+        replayed = Replay(before, self.quirks, self.memory.incarnations, self.appliers)
         for record in records:
-            work.apply(record)
-        after = work.groups()
-        self.memory.incarnations = work.incarnations
+            replayed.apply(record)
+        after = replayed.groups()
+        self.memory.incarnations = replayed.incarnations
         for name in names:
             self.change_map(name, after.get(name))
         self.log.records += records

@@ -230,7 +230,7 @@ class OffsetDraft:
             del producers[producer]
 
 
-class Offsets:
+class StepOffsets:
     """The store while a step changes it. ``now``: the current store. ``changes``: of earlier steps, not yet replicated,
     in log order."""
 

@@ -37,7 +37,7 @@ NO_TIMERS: Final[TimerTable] = {}
 
 
 @varies
-def slot_of(work: HasQuirks, key: TimerKey) -> Slot:
+def slot_of(subject: HasQuirks, key: TimerKey) -> Slot:
     """The place of a timer in the table: its number for an operation, else the parts of its key (M-TMR-01)."""
     kind = key.kind
     if kind is TimerKind.OPERATION:

@@ -9,7 +9,7 @@ from fencepost.protocol.events import Request, TimerKey, TimerKind
 
 from ..kernel.completion import AppendCallback
 from ..kernel.errors import operation_error
-from ..kernel.replies import refusal
+from ..kernel.replies import error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step
 
@@ -23,7 +23,7 @@ class AnsweredByOperation(AppendCallback):
         """Answer the sender that it took too long; the callback still runs later (F-RT-07)."""
         if not operation.answered:
             assert operation.request is not None
-            step.reply(number, refusal(operation.request, operation_error(ErrorCode.REQUEST_TIMED_OUT)))
+            step.reply(number, error_response(operation.request, operation_error(ErrorCode.REQUEST_TIMED_OUT)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse
 
 from ..consumer.group import ConsumerGroup
 from ..kernel import operations
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.step import Step
 from . import classic_member as classic
 
@@ -20,8 +20,8 @@ def heartbeat(step: Step, request: Request, body: HeartbeatRequest, group: Consu
     """
     try:
         member = classic.asking(group, body.member_id, body.group_instance_id, body.generation_id)
-    except Refused as refused:
-        step.reply(request.id, HeartbeatResponse(refused.error))
+    except Rejected as rejected:
+        step.reply(request.id, HeartbeatResponse(rejected.error))
         return
     classic.watch_session(step, group.group_id, member)  # X-HB-02
     error = ErrorCode.NONE

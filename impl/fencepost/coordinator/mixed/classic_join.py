@@ -19,8 +19,8 @@ from ..consumer.regex import RegexChange, update_subscribed_regex
 from ..consumer.replay import write_records
 from ..consumer.target import update_target_assignment
 from ..kernel import operations
-from ..kernel.errors import InternalError, Refused
-from ..kernel.replies import refusal
+from ..kernel.errors import InternalError, Rejected
+from ..kernel.replies import error_response
 from ..kernel.step import Step
 from . import downgrade
 from .callbacks import ClassicJoined
@@ -36,14 +36,14 @@ def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGr
     (X-JOIN-14)."""
     try:
         _join(step, request, body, group)
-    except Refused as refused:
-        step.reply(request.id, refusal(request, refused.error))
+    except Rejected as rejected:
+        step.reply(request.id, error_response(request, rejected.error))
     except InternalError:
-        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        step.reply(request.id, error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
 def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
-    """Raises ``Refused``, ``InternalError``."""
+    """Raises ``Rejected``, ``InternalError``."""
     # 1. Check that the group takes the member: the policy, its size, its protocols, its id.
     require_accepting(step)
     name, instance_id, fresh, reason = body.group_id, body.group_instance_id, not body.member_id, body.reason or ""
@@ -105,9 +105,9 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
 @varies
 def require_accepting(step: Step) -> None:
     """If the policy does not allow both protocols in a group, no classic member joins a consumer group (X-POL-04).
-    Raises ``Refused``."""
+    Raises ``Rejected``."""
     if step.settings.group_consumer_migration_policy is MigrationPolicy.DISABLED:
-        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
@@ -127,7 +127,7 @@ def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
     """The subscription in the member's first protocol (X-JOIN-10); the others must be readable too (X-JOIN-09,
     X-DOWN-09).
 
-    Raises ``Refused``, ``InternalError``.
+    Raises ``Rejected``, ``InternalError``.
     """
     first, *others = body.protocols
     try:
@@ -139,9 +139,9 @@ def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
 
 
 @varies
-def unreadable(step: Step) -> Refused | InternalError:
+def unreadable(step: Step) -> Rejected | InternalError:
     """The error for a JoinGroup whose metadata cannot be read (X-JOIN-09)."""
-    return Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    return Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
 @varies
@@ -149,7 +149,7 @@ def owned_by(
     step: Step, group: ConsumerGroup, member_id: str, subscription: Subscription
 ) -> tuple[TopicPartitions, ...] | None:
     """The partitions that the member claims to own; None if the claim is out of date. A member with an id must be up to
-    date with the group (X-JOIN-06, X-JOIN-10, X-JOIN-12). Raises ``Refused``."""
+    date with the group (X-JOIN-06, X-JOIN-10, X-JOIN-12). Raises ``Rejected``."""
     if member_id:
         return confirmed(group.members.get(member_id), subscription, step.topics)
     return owned_rows(subscription.owned_partitions, step.topics)

@@ -11,8 +11,8 @@ from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..consumer.members import static_member
 from ..kernel import operations
 from ..kernel.causes import identities
-from ..kernel.errors import InternalError, Refused
-from ..kernel.replies import leave_response, refusal
+from ..kernel.errors import InternalError, Rejected
+from ..kernel.replies import error_response, leave_response
 from ..kernel.step import Step
 from . import departure
 
@@ -26,8 +26,8 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest, group: Consumer
         try:
             member = _meant(group, entry)
             leaving[member.member_id] = member
-        except Refused as refused:
-            error = refused.error
+        except Rejected as rejected:
+            error = rejected.error
         rows.append(
             LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
         )
@@ -36,20 +36,20 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest, group: Consumer
             members = list(leaving.values())
             cause = cause_of(body, identities(members))
             departure.fence_members(step, group, members, cause)  # one bump for all (M-EPOCH-05)
-    except Refused as refused:
-        step.reply(request.id, refusal(request, refused.error))  # X-DOWN-09
+    except Rejected as rejected:
+        step.reply(request.id, error_response(request, rejected.error))  # X-DOWN-09
         return
     except InternalError:
-        step.reply(request.id, refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        step.reply(request.id, error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
         return
     operations.done(step, request, reply=leave_response(request.version, tuple(rows)))
 
 
 def _meant(group: ConsumerGroup, entry: LeaveGroupMember) -> ConsumerMember:
-    """The member that an entry names, by its instance or by its id (X-LEAVE-01, X-LEAVE-02). Raises ``Refused``."""
+    """The member that an entry names, by its instance or by its id (X-LEAVE-01, X-LEAVE-02). Raises ``Rejected``."""
     instance_id = entry.group_instance_id
     if instance_id is not None:
         return static_member(group, instance_id, entry.member_id or group.static_members.get(instance_id, ""))
     if entry.member_id not in group.members:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
     return group.members[entry.member_id]

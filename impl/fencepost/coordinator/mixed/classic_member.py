@@ -11,23 +11,23 @@ from ..consumer import target
 from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
 from ..consumer.members import static_member
 from ..consumer.reconcile import is_free
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.step import Step
 
 
 def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
     """The member that sent a SyncGroup or a Heartbeat: it must exist, use the classic protocol, and be at this
-    generation (X-SYNC-01…03, X-HB-01). Raises ``Refused``."""
+    generation (X-SYNC-01…03, X-HB-01). Raises ``Rejected``."""
     if instance_id is not None:
         member = static_member(group, instance_id, member_id)
     elif member_id in group.members:
         member = group.members[member_id]
     else:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.classic is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.epoch != generation:
-        raise Refused(ErrorCode.ILLEGAL_GENERATION)
+        raise Rejected(ErrorCode.ILLEGAL_GENERATION)
     return member
 
 

@@ -13,7 +13,7 @@ from fencepost.quirks import varies
 
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..kernel import operations
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.step import Step
 from . import classic_member as classic
 from .callbacks import AnsweredByOperation
@@ -62,8 +62,8 @@ def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGr
     """Answer with the member's assignment when all earlier writes are in the log (X-SYNC-01…06)."""
     try:
         member = _checked(step, body, group)
-    except Refused as refused:
-        step.reply(request.id, SyncGroupResponse(refused.error))
+    except Rejected as rejected:
+        step.reply(request.id, SyncGroupResponse(rejected.error))
         return
     done = ClassicSynced(group.group_id, member, body.protocol_type, body.protocol_name)
     if not operations.waits(step, request, done):
@@ -71,13 +71,13 @@ def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGr
 
 
 def _checked(step: Step, body: SyncGroupRequest, group: ConsumerGroup) -> ConsumerMember:
-    """The member that sent the request, if it may fetch its assignment (X-SYNC-01…05). Raises ``Refused``."""
+    """The member that sent the request, if it may fetch its assignment (X-SYNC-01…05). Raises ``Rejected``."""
     member = classic.asking(group, body.member_id, body.group_instance_id, body.generation_id)
     assert member.classic is not None
     name = member.classic.supported_protocols[0].name
     if body.protocol_type not in (None, PROTOCOL_TYPE) or body.protocol_name not in (None, name):
-        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-SYNC-04
+        raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # X-SYNC-04
     if classic.is_behind(step, group, member) and member.state is not MemberState.UNREVOKED_PARTITIONS:
         classic.expect_join(step, group.group_id, member)
-        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)  # X-SYNC-05
+        raise Rejected(ErrorCode.REBALANCE_IN_PROGRESS)  # X-SYNC-05
     return member

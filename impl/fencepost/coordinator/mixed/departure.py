@@ -19,22 +19,22 @@ from ..consumer.group import NOTHING, ConsumerGroup, ConsumerMember, find_consum
 from ..consumer.replay import write_records
 from ..kernel import operations
 from ..kernel.causes import identities
-from ..kernel.errors import InternalError, Refused
+from ..kernel.errors import InternalError, Rejected
 from ..kernel.step import Step
 from . import downgrade
 
 
 def consumer_group_leave(step: Step, body: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-    """A member leaves, permanently or for a while (M-LEAVE-01, M-LEAVE-02, M-RSP-04). Raises ``Refused``."""
+    """A member leaves, permanently or for a while (M-LEAVE-01, M-LEAVE-02, M-RSP-04). Raises ``Rejected``."""
     group = find_consumer_group(step, body.group_id)
     if group is None:
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
+        raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND)
     if body.instance_id is not None:
         member = members.static_member(group, body.instance_id, body.member_id)
     elif body.member_id in group.members:
         member = group.members[body.member_id]
     else:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
     cause = RebalanceCause(RebalanceReason.MEMBER_LEFT, identities([member]))
     if body.instance_id is not None and body.member_epoch == STATIC_LEAVE_EPOCH:
         _go_for_a_while(step, group, member)
@@ -52,7 +52,7 @@ def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) ->
 
 def fence_members(step: Step, group: ConsumerGroup, fenced: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
     """Remove the members in one change of the group: by a downgrade if only classic ones remain, otherwise by one bump
-    (M-LEAVE-03, X-DOWN-01). Raises ``InternalError``; a downgrade may also raise ``Refused``."""
+    (M-LEAVE-03, X-DOWN-01). Raises ``InternalError``; a downgrade may also raise ``Rejected``."""
     leaving = frozenset(member.member_id for member in fenced)
     if downgrade.is_due(step, group, leaving):
         downgrade.by_departure(step, group, leaving, cause)
@@ -72,7 +72,7 @@ def timer_fired(step: Step, key: TimerKey, epoch: int) -> None:
         except InternalError:
             timers.retry(step, key, epoch)
             return
-        except Refused:
+        except Rejected:
             pass  # X-DOWN-09: Kafka treats the group as gone
     operations.timer_done(step, timers.TimerRan(key, epoch))
 

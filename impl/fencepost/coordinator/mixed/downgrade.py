@@ -21,7 +21,7 @@ from fencepost.quirks import varies
 
 from ..classic import membership, rebalance
 from ..classic import records as classic_records
-from ..classic.group import ClassicGroup, GroupDraft, Member, keep_group, schedule_classic_session_timeout
+from ..classic.group import ClassicGroup, ClassicMember, GroupDraft, keep_group, schedule_classic_session_timeout
 from ..classic.join import GroupCreated
 from ..consumer import records, timers
 from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
@@ -30,7 +30,7 @@ from ..consumer.replay import give_way
 from ..consumer.target import stored_target
 from ..kernel import operations
 from ..kernel.causes import identities
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.step import Step
 from .callbacks import ClassicJoined
 from .embedded import encoded
@@ -80,7 +80,7 @@ def by_departure(step: Step, group: ConsumerGroup, leaving: Collection[str], cau
     """The remaining members form a classic group, which rebalances to share the partitions of the others
     (X-DOWN-02…07).
 
-    Raises ``Refused``, ``InternalError``.
+    Raises ``Rejected``, ``InternalError``.
     """
     members = [member for member in group.members.values() if member.member_id not in leaving]
     draft = _group(step, group, members, group.epoch, {})
@@ -95,20 +95,20 @@ def by_replacement(
     """The joiner takes the place of the last member of the consumer protocol, in a classic group (X-DOWN-21…24).
 
     Either a new assignment is needed, and the joiner waits for it with all others, or all members keep what they have,
-    and the joiner is answered at once. ``written``: the records of the request so far. Raises ``Refused``,
+    and the joiner is answered at once. ``written``: the records of the request so far. Raises ``Rejected``,
     ``InternalError``.
     """
-    others = who_stay(step, group, done.new)
-    rebalances = lacks_target(step, group, done) or owes(step, group, others)  # X-DOWN-22
+    others = remaining_members(step, group, done.new)
+    rebalances = lacks_target(step, group, done) or awaits_target(step, group, others)  # X-DOWN-22
     joiner, current = Reconciled(done.new, ()) if rebalances else _reconciled(step, group, done)
-    heirs = {joiner.member_id: done.old.member_id}
-    removed = records.removed_group(group, {old_id: new_id for new_id, old_id in heirs.items()})
-    draft = _group(step, group, [*others, joiner], generation_after_replacement(step, group, done), heirs)
+    replaced_ids = {joiner.member_id: done.old.member_id}
+    removed = records.removed_group(group, {old_id: new_id for new_id, old_id in replaced_ids.items()})
+    draft = _group(step, group, [*others, joiner], generation_after_replacement(step, group, done), replaced_ids)
     _exchange(step, group, draft, [*written, *current, *removed])
     if rebalances:
         join_rebalance(step, request, draft, joiner, _cause(done))
     else:
-        go_on(step, request, draft, joiner)
+        answer_joiner(step, request, draft, joiner)
 
 
 def _cause(done: Replaced) -> RebalanceCause:
@@ -121,7 +121,7 @@ def _cause(done: Replaced) -> RebalanceCause:
 
 
 @varies
-def who_stay(step: Step, group: ConsumerGroup, joiner: ConsumerMember) -> list[ConsumerMember]:
+def remaining_members(step: Step, group: ConsumerGroup, joiner: ConsumerMember) -> list[ConsumerMember]:
     """The members that the joiner does not replace; all of them use the classic protocol (X-DOWN-20)."""
     return [member for member in group.members.values() if member.instance_id != joiner.instance_id]
 
@@ -133,7 +133,7 @@ def lacks_target(step: Step, group: ConsumerGroup, done: Replaced) -> bool:
 
 
 @varies
-def owes(step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember]) -> bool:
+def awaits_target(step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember]) -> bool:
     """Whether one of them still waits for a part of its target: in a Stable classic group it would not learn when that
     part is free (X-DOWN-22)."""
     return not all(_has_its_target(group, member) for member in members)
@@ -156,13 +156,13 @@ def join_rebalance(
     operations.done(step, request, callback=GroupCreated(draft.group_id, draft.incarnation))
 
 
-def go_on(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember) -> None:
+def answer_joiner(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember) -> None:
     """The joiner gets its generation when that is in the log, then fetches its assignment (X-DOWN-24)."""
     keep_group(step, draft)
     assert joiner.classic is not None
     reply = JoinGroupResponse(
         ErrorCode.NONE,
-        generation_id=generation_told(step, draft, joiner),
+        generation_id=generation_in_response(step, draft, joiner),
         protocol_type=PROTOCOL_TYPE,
         protocol_name=joiner.classic.supported_protocols[0].name,
         member_id=joiner.member_id,
@@ -171,7 +171,7 @@ def go_on(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMembe
 
 
 @varies
-def generation_told(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> int:
+def generation_in_response(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> int:
     """The generation of the group (X-DOWN-23)."""
     return draft.generation
 
@@ -190,10 +190,10 @@ def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
     return member.reconciled_to(group.assignment_epoch) and held == aimed_at
 
 
-def _classic(member: ConsumerMember) -> Member:
+def _classic(member: ConsumerMember) -> ClassicMember:
     """The member in the form of a classic group, without an assignment (X-DOWN-04)."""
     assert member.classic is not None
-    return Member(
+    return ClassicMember(
         member.member_id,
         member.instance_id,
         member.client_id,
@@ -205,11 +205,11 @@ def _classic(member: ConsumerMember) -> Member:
 
 
 def _group(
-    step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember], generation: int, heirs: dict[str, str]
+    step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember], generation: int, replaced_ids: dict[str, str]
 ) -> GroupDraft:
     """The classic group of these members, Stable, with its assignments (X-DOWN-03, X-DOWN-04).
 
-    ``heirs``: by member id, the member that it replaces. Raises ``Refused``.
+    ``replaced_ids``: by member id, the member that it replaces. Raises ``Rejected``.
     """
     draft = GroupDraft(
         ClassicGroup(
@@ -226,21 +226,23 @@ def _group(
         draft.put(_classic(member))
         if member.instance_id is not None:
             draft.map_instance(member.instance_id, member.member_id)
-    older = [member_id for member_id in draft.members if member_id not in heirs] or list(draft.members)
+    older = [member_id for member_id in draft.members if member_id not in replaced_ids] or list(draft.members)
     draft.leader = older[0] if len(older) == 1 else step.choices.leader(group.group_id, older)
     membership.adopt(step, draft)
     for each in list(draft.members.values()):
-        share = share_of(step, group, by_id[each.member_id], heirs.get(each.member_id, each.member_id))
+        share = share_of(step, group, by_id[each.member_id], replaced_ids.get(each.member_id, each.member_id))
         try:
             assignment = encoded(share, step.topics, each.metadata(draft.protocol_name) or b"")
             draft.put(each._replace(assignment=assignment))
         except SchemaError:
-            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND) from None  # X-DOWN-09
+            raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND) from None  # X-DOWN-09
     return draft
 
 
 @varies
-def share_of(step: Step, group: ConsumerGroup, member: ConsumerMember, heir_of: str) -> Mapping[bytes, Collection[int]]:
+def share_of(
+    step: Step, group: ConsumerGroup, member: ConsumerMember, replaced_id: str
+) -> Mapping[bytes, Collection[int]]:
     """The assignment of the member in the classic group: all that it holds, also what it has to revoke (X-DOWN-04)."""
     held, going = member.assigned, member.revoking
     return {topic_id: {*held.get(topic_id, ()), *going.get(topic_id, ())} for topic_id in (*held, *going)}

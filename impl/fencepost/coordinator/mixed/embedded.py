@@ -29,7 +29,7 @@ from fencepost.quirks import varies
 
 from ..consumer.group import NOTHING, ConsumerMember, Holding, Share
 from ..consumer.records import share_rows
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.step import Step
 from ..kernel.topics import TopicImage
 
@@ -74,7 +74,7 @@ def confirmed(
     """The partitions that the member (None: not known any more, or not yet) owns according to its JoinGroup; None if
     that is out of date.
 
-    X-JOIN-06, X-JOIN-10, X-JOIN-12 fixed, M-FENCE-04. Raises ``Refused`` for a member that is not up to date.
+    X-JOIN-06, X-JOIN-10, X-JOIN-12 fixed, M-FENCE-04. Raises ``Rejected`` for a member that is not up to date.
     """
     owned, generation = owned_rows(subscription.owned_partitions, topics), subscription.generation_id
     has, had = (NOTHING, NOTHING) if member is None else (member.assigned, member.revoking)
@@ -85,7 +85,7 @@ def confirmed(
         return owned
     elif member is not None and generation == member.previous_epoch and _within(owned, has):
         return None  # the answer to an earlier JoinGroup was lost: nothing is confirmed (M-REC-18)
-    raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def _within(owned: Iterable[TopicPartitions], *holdings: Holding) -> bool:

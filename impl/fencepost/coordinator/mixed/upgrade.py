@@ -27,11 +27,11 @@ from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from ..classic import records as classic_records
-from ..classic.group import ClassicGroup, GroupDraft, Member, answer_join, answer_sync, keep_group
+from ..classic.group import ClassicGroup, ClassicMember, GroupDraft, answer_join, answer_sync, keep_group
 from ..consumer import records
 from ..consumer.group import ConsumerGroup, ConsumerMember, Share, new_group
 from ..consumer.group_epoch import TopicsLook
-from ..kernel.errors import InternalError, Refused
+from ..kernel.errors import InternalError, Rejected
 from ..kernel.replay import Replay
 from ..kernel.state import Group
 from ..kernel.step import Step
@@ -58,14 +58,14 @@ class Upgrade(NamedTuple):
 
 
 def get_or_create_consumer_group(step: Step, body: ConsumerGroupHeartbeatRequest) -> OpenedGroup:
-    """The consumer group for a heartbeat, created or upgraded if necessary (M-VAL-20…24). Raises ``Refused``,
+    """The consumer group for a heartbeat, created or upgraded if necessary (M-VAL-20…24). Raises ``Rejected``,
     ``InternalError``."""
     name = body.group_id
     group = step.memory.groups.get(name)
     if isinstance(group, ConsumerGroup):
         return OpenedGroup(group)
     if body.member_epoch != JOIN_EPOCH:
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # M-VAL-20, M-VAL-24
+        raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND)  # M-VAL-20, M-VAL-24
     removed: list[Record] = []
     if isinstance(group, ClassicGroup):
         if group.state is not GroupState.EMPTY:
@@ -86,7 +86,7 @@ def left_off(step: Step, group: Group) -> int:
 
 
 def upgrade(step: Step, group: ClassicGroup) -> Upgrade:
-    """The consumer group that would replace this one (X-UP-01…08, F-ORD-08, INV-CONV-01). Raises ``Refused`` and
+    """The consumer group that would replace this one (X-UP-01…08, F-ORD-08, INV-CONV-01). Raises ``Rejected`` and
     ``InternalError``."""
     settings = step.settings
     if (
@@ -94,7 +94,7 @@ def upgrade(step: Step, group: ClassicGroup) -> Upgrade:
         or group.protocol_type != PROTOCOL_TYPE
         or len(group.members) > settings.group_consumer_max_size
     ):
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
+        raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
     require_protocol(step, group)
     return convert(step, group)
 
@@ -102,24 +102,24 @@ def upgrade(step: Step, group: ClassicGroup) -> Upgrade:
 @varies
 def require_protocol(step: Step, group: ClassicGroup) -> None:
     """In its first rebalance a group has no protocol that says how to read the subscriptions of its members, so the
-    sender has to try again (X-UP-07). Raises ``Refused``."""
+    sender has to try again (X-UP-07). Raises ``Rejected``."""
     if any(member.metadata(group.protocol_name) is None for member in group.members.values()):
-        raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        raise Rejected(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 @varies
 def convert(step: Step, group: ClassicGroup) -> Upgrade:
     """The group as its records define it, built from the bytes of the members (X-UP-04…06, X-UP-10).
 
-    Raises ``Refused``, ``InternalError``.
+    Raises ``Rejected``, ``InternalError``.
     """
     in_order = texts(group.members)  # of several members that cannot be converted, Kafka reports the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
     written = _records(step, group, members)
-    work = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
+    replayed = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
     for record in written:
-        work.apply(record)
-    result = work.groups()[group.group_id]
+        replayed.apply(record)
+    result = replayed.groups()[group.group_id]
     if not isinstance(result, ConsumerGroup):
         raise InternalError
     return Upgrade(result, [classic_records.tombstone(group.group_id), *written])  # F-ORD-08
@@ -164,22 +164,22 @@ class ReadMember(NamedTuple):
     """A member with the content of its bytes: its assignment, its subscription for the selected protocol, and the
     partitions that it claims to own."""
 
-    member: Member
+    member: ClassicMember
     share: Share
     subscription: Subscription
     owned: Sequence[TopicPartitions]
 
 
-def _members(step: Step, group: ClassicGroup, members: list[Member]) -> list[ConsumerMember]:
-    """The members in the form of a consumer group. Raises ``Refused``, ``InternalError`` (X-UP-05, X-UP-06)."""
+def _members(step: Step, group: ClassicGroup, members: list[ClassicMember]) -> list[ConsumerMember]:
+    """The members in the form of a consumer group. Raises ``Rejected``, ``InternalError`` (X-UP-05, X-UP-06)."""
     found: list[ReadMember] = []
-    taken: set[tuple[bytes, int]] = set()
+    assigned_before: set[tuple[bytes, int]] = set()
     for member in members:
         found.append(_read(step, group, member))
         share = {(topic_id, each) for topic_id, numbers in found[-1].share.items() for each in numbers}
-        if not taken.isdisjoint(share):
+        if not assigned_before.isdisjoint(share):
             raise InternalError  # two members have one partition (M-PE-02); it takes precedence over later refusals
-        taken |= share
+        assigned_before |= share
     shares = shares_of(step, found)
     return [_member(step, group, each, shares[each.member.member_id]) for each in found]
 
@@ -198,23 +198,23 @@ def taken_over(shares: Mapping[str, Share], found: Iterable[ReadMember]) -> Mapp
     then with the smallest member id.
     """
     result = {member_id: dict(share) for member_id, share in shares.items()}
-    taken = {(topic_id, each) for share in shares.values() for topic_id in share for each in share[topic_id]}
+    assigned_before = {(topic_id, each) for share in shares.values() for topic_id in share for each in share[topic_id]}
     for read in sorted(found, key=lambda each: (-each.subscription.generation_id, each.member.member_id)):
         share = result[read.member.member_id]
         for row in read.owned:
-            free = [each for each in row.partitions if (row.topic_id, each) not in taken]
+            free = [each for each in row.partitions if (row.topic_id, each) not in assigned_before]
             if free:
                 share[row.topic_id] = tuple(sorted((*share.get(row.topic_id, ()), *free)))
-                taken |= {(row.topic_id, each) for each in free}
+                assigned_before |= {(row.topic_id, each) for each in free}
     return result
 
 
-def _read(step: Step, group: ClassicGroup, member: Member) -> ReadMember:
-    """The content of a member's bytes. Raises ``Refused`` if they are unreadable or contain user data (X-UP-06)."""
+def _read(step: Step, group: ClassicGroup, member: ClassicMember) -> ReadMember:
+    """The content of a member's bytes. Raises ``Rejected`` if they are unreadable or contain user data (X-UP-06)."""
     try:
         rows, user_data = decode_topics(member.assignment) if member.assignment else ([], None)
         if user_data:
-            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
+            raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
         subscription = decode_subscription(selected_metadata(step, group, member))
         require_readable(step, member.protocols)
     except SchemaError as broken:
@@ -224,7 +224,7 @@ def _read(step: Step, group: ClassicGroup, member: Member) -> ReadMember:
 
 
 @varies
-def selected_metadata(step: Step, group: ClassicGroup, member: Member) -> bytes:
+def selected_metadata(step: Step, group: ClassicGroup, member: ClassicMember) -> bytes:
     """The member's metadata for the protocol of the group, which has one by now (X-UP-07)."""
     said = member.metadata(group.protocol_name)
     assert said is not None
@@ -232,9 +232,9 @@ def selected_metadata(step: Step, group: ClassicGroup, member: Member) -> bytes:
 
 
 @varies
-def unreadable(step: Step, broken: SchemaError) -> Refused | InternalError:
+def unreadable(step: Step, broken: SchemaError) -> Rejected | InternalError:
     """The error of an upgrade for bytes that cannot be read (X-UP-06)."""
-    return Refused(ErrorCode.GROUP_ID_NOT_FOUND)
+    return Rejected(ErrorCode.GROUP_ID_NOT_FOUND)
 
 
 def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> ConsumerMember:

@@ -42,8 +42,8 @@ def write_commit(step: Step, commit: PlainCommit) -> None:
     name = commit.group
     draft = OffsetDraft(step.offsets.now)
     committed = draft.committed(name)
-    for place, (partition, told) in enumerate(commit.rows, step.log.end):
-        committed[partition] = StoredOffset(told, place)
+    for place, (partition, value) in enumerate(commit.rows, step.log.end):
+        committed[partition] = StoredOffset(value, place)
     if name not in step.memory.groups:
         step.change_map(name, replay.simple_group(name, step.memory.new_incarnation()))
     step.offsets.now = draft.freeze()

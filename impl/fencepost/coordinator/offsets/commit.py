@@ -20,9 +20,9 @@ from fencepost.quirks import varies
 
 from ..kernel import availability, completion, operations
 from ..kernel.completion import AppendCallback
-from ..kernel.errors import Refused, operation_error
+from ..kernel.errors import Rejected, operation_error
 from ..kernel.numbers import time_after
-from ..kernel.replies import refusal
+from ..kernel.replies import error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from . import access, admission, validation
@@ -58,7 +58,7 @@ def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
     """Store offsets, all that are accepted or none (O-COMMIT-10). Errors of the whole request are answered at once,
     anything else when the records are replicated, or not in time (F-ORD-12, O-COMMIT-11, O-COMMIT-12)."""
     if body.group_id in request.denied:
-        step.reply(request.id, refusal(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-COMMIT-01
+        step.reply(request.id, error_response(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-COMMIT-01
         return
     admitted = admission.admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
     error = availability.not_serving(step.state) if step.state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -67,8 +67,8 @@ def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
             older = _permitted(step, request, body)
             expires = _expire_timestamp(step, request, body)
             results = _stored(step, body.group_id, admitted, older, expires)
-        except Refused as refused:
-            error = refused.error
+        except Rejected as rejected:
+            error = rejected.error
         else:
             reply = OffsetCommitResponse(admitted.answer(results))
             operations.done(step, request, reply=reply, callback=OffsetsWritten(admitted))  # O-COMMIT-11
@@ -77,14 +77,14 @@ def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
 
 
 def _permitted(step: Step, request: Request, body: OffsetCommitRequest) -> Older | None:
-    """Raises ``Refused`` (O-COMMIT-07)."""
+    """Raises ``Rejected`` (O-COMMIT-07)."""
     group = step.memory.groups.get(body.group_id)
     who = Committer(body.generation_id_or_member_epoch, body.member_id, body.group_instance_id)
     if group is not None:
         return validation.may_commit(step, group, who, request.version)
     if who.epoch >= 0:  # O-COMMIT-21, O-COMMIT-22
         named = request.version >= validation.COMMITS_BY_EPOCH_SINCE
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND if named else ErrorCode.ILLEGAL_GENERATION)
+        raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND if named else ErrorCode.ILLEGAL_GENERATION)
     access.begin_simple_group(step, body.group_id)
     return None
 
@@ -97,20 +97,20 @@ def _expire_timestamp(step: Step, request: Request, body: OffsetCommitRequest) -
 
 
 def _stored(step: Step, group_id: str, admitted: Admitted, older: Older | None, expires: int) -> list[Results]:
-    """Store what can be stored (F-ORD-12). Returns the result of each partition. Raises ``Refused``, before anything is
-    stored."""
+    """Store what can be stored (F-ORD-12). Returns the result of each partition. Raises ``Rejected``, before anything
+    is stored."""
     rows = _plain_rows(step, admitted, older) if expires == NEVER else None
     if rows is not None:
         access.write_commit(step, PlainCommit(group_id, rows))
         return [[(each.partition_index, ErrorCode.NONE) for each in topic.partitions] for topic in admitted.topics]
-    results, records = taken(step, group_id, admitted, older, expires=expires)
+    results, records = commit_results(step, group_id, admitted, older, expires=expires)
     access.write(step, records)
     return results
 
 
 def _plain_rows(step: Step, admitted: Admitted, older: Older | None) -> list[tuple[Partition, bytes]] | None:
-    """The partitions of a commit, each with the bytes of its value; None if some have metadata. Equal to what ``taken``
-    returns, but faster. Raises ``Refused``."""
+    """The partitions of a commit, each with the bytes of its value; None if some have metadata. Equal to what
+    ``commit_results`` returns, but faster. Raises ``Rejected``."""
     if step.settings.offset_metadata_max_bytes < 0:
         return None
     rows = []
@@ -126,7 +126,7 @@ def _plain_rows(step: Step, admitted: Admitted, older: Older | None) -> list[tup
     return rows
 
 
-def taken(
+def commit_results(
     step: Step,
     group_id: str,
     admitted: Admitted,
@@ -136,7 +136,7 @@ def taken(
     producer: Producer | None = None,
 ) -> tuple[list[Results], list[Record]]:
     """The result of each partition, and the records of the accepted ones (O-COMMIT-08, O-COMMIT-09, O-TXN-14).
-    Raises ``Refused`` if the whole commit is refused (O-COMMIT-32)."""
+    Raises ``Rejected`` if the whole commit is refused (O-COMMIT-32)."""
     results, records = [], []
     for topic in admitted.topics:
         rows: Results = []

@@ -46,8 +46,8 @@ def delete(step: Step, request: Request, body: OffsetDeleteRequest) -> None:
     gone: list[Partition] = []
     for topic in asked:
         kept = topic.name in subscribed
-        told = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if kept else ErrorCode.NONE
-        rows.append((topic.name, ZERO_ID, [(index, told) for index in topic.partition_indexes]))
+        result = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if kept else ErrorCode.NONE
+        rows.append((topic.name, ZERO_ID, [(index, result) for index in topic.partition_indexes]))
         if not kept:
             partitions = ((topic.name, index) for index in topic.partition_indexes)
             gone += (each for each in partitions if each in offsets.committed or each in offsets.unstable)

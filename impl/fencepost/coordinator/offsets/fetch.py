@@ -22,8 +22,8 @@ from fencepost.protocol.offset_messages import (
 
 from ..kernel import availability, completion, operations, reads
 from ..kernel.completion import AppendCallback
-from ..kernel.errors import Refused, operation_error
-from ..kernel.offset_replies import fetch_refusal
+from ..kernel.errors import Rejected, operation_error
+from ..kernel.offset_replies import fetch_error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from ..kernel.stored_offsets import NONE, GroupOffsets
@@ -60,9 +60,10 @@ class StableRead(AppendCallback):
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
         """The offsets that were read are not in the log, or the result is unknown (O-FETCH-09)."""
         assert request is not None
-        told = ErrorCode.NOT_COORDINATOR if error in _LATE else operation_error(error)  # O-FETCH-09
+        answered = ErrorCode.NOT_COORDINATOR if error in _LATE else operation_error(error)  # O-FETCH-09
         groups = tuple(
-            fetch_refusal(read.asked, request.version, told) if read.waits else read.answer for read in self.reads
+            fetch_error_response(read.asked, request.version, answered) if read.waits else read.answer
+            for read in self.reads
         )
         step.reply(request.id, OffsetFetchResponse(groups))
 
@@ -85,17 +86,17 @@ def fetch(step: Step, request: Request, body: OffsetFetchRequest) -> None:
 def _group(step: Step, request: Request, asked: OffsetFetchRequestGroup, stable: bool) -> _Read:
     version, state = request.version, step.state
     if asked.group_id in request.denied:
-        return _Read(asked, fetch_refusal(asked, version, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-FETCH-01
+        return _Read(asked, fetch_error_response(asked, version, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-FETCH-01
     wanted = _admitted(step, request, asked)
     if not state.running:  # O-FETCH-02
         return _Read(asked, _not_running(asked, wanted, version))
     error = availability.not_serving(state)
     if error is not None:
-        return _Read(asked, fetch_refusal(asked, version, error))  # O-FETCH-10
+        return _Read(asked, fetch_error_response(asked, version, error))  # O-FETCH-10
     try:
         offsets = _readable(step, asked, stable)
-    except Refused as refused:
-        return _Read(asked, fetch_refusal(asked, version, refused.error))
+    except Rejected as refused:
+        return _Read(asked, fetch_error_response(asked, version, refused.error))
     by_id = version >= TOPIC_IDS_SINCE
     if wanted.topics is None:
         topics = _all(step, request, offsets, stable=stable, by_id=by_id)
@@ -108,7 +109,7 @@ def _not_running(asked: OffsetFetchRequestGroup, wanted: _Asked, version: int) -
     """The answer of a coordinator that is not running, where every other error is thrown. In the version that has
     errors only at partitions it looks like a normal answer, so the rows decided before are added (O-FETCH-14)."""
     down = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    answer = fetch_refusal(OffsetFetchRequestGroup(asked.group_id, topics=wanted.topics), version, down)
+    answer = fetch_error_response(OffsetFetchRequestGroup(asked.group_id, topics=wanted.topics), version, down)
     if answer.error_code is not ErrorCode.NONE:
         return answer
     return OffsetFetchResponseGroup(asked.group_id, topics=answer.topics + wanted.refused)
@@ -143,7 +144,7 @@ def _refused(topic: OffsetFetchRequestTopic, error: ErrorCode, *, by_id: bool) -
 
 def _readable(step: Step, asked: OffsetFetchRequestGroup, stable: bool) -> GroupOffsets:
     """The offsets of a group that may be read. If the group does not exist, no offsets are committed, but pending
-    offsets under its name still count (O-FETCH-03). Raises ``Refused``."""
+    offsets under its name still count (O-FETCH-03). Raises ``Rejected``."""
     name = asked.group_id
     group = step.memory.groups.get(name) if stable else reads.committed_group(step, name)
     if group is None:

@@ -30,7 +30,7 @@ def apply(replay: Replay, record: Record) -> None:
 def apply_commits(replay: Replay, log: Sequence[Record], place: int, end: int) -> int:
     """Apply the plain commits from this place of a log on, up to the first other record or to below ``end``; return the
     place of that. The result is the same as with ``apply``, but faster: most records of a log are plain commits."""
-    offsets, met = replay.offsets, set[str]()
+    offsets, seen = replay.offsets, set[str]()
     name, committed = None, None
     while place < end:
         record = log[place]
@@ -40,8 +40,8 @@ def apply_commits(replay: Replay, log: Sequence[Record], place: int, end: int) -
         if committed is None or key.group != name:
             name = key.group
             committed = offsets.committed(name)
-            if name not in met:
-                met.add(name)
+            if name not in seen:
+                seen.add(name)
                 if name not in replay.known and name not in replay.drafts:
                     meet_ownerless(replay, name)
         committed[key.topic, key.partition] = StoredOffset(value, place)

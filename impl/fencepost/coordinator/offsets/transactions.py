@@ -17,14 +17,14 @@ from fencepost.protocol.records import Record
 
 from ..kernel import availability, completion, operations
 from ..kernel.completion import AppendCallback
-from ..kernel.errors import Refused, operation_error
+from ..kernel.errors import Rejected, operation_error
 from ..kernel.offset_replies import marker_error, txn_error
-from ..kernel.replies import refusal
+from ..kernel.replies import error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from . import access, admission, validation
 from .admission import Admitted
-from .commit import taken
+from .commit import commit_results
 from .validation import Committer, Older
 
 #: From this version on topics are named by their ids, and two errors have separate codes (V-129).
@@ -67,10 +67,10 @@ class MarkerWritten(AppendCallback):
 def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
     """Store offsets that count when the transaction of their producer is committed (O-TXN-01…07, O-TXN-16)."""
     if body.transactional_id in request.denied_transactional_ids:
-        step.reply(request.id, refusal(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        step.reply(request.id, error_response(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         return
     if body.group_id in request.denied:
-        step.reply(request.id, refusal(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        step.reply(request.id, error_response(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))
         return
     admitted = admission.admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
     error = _unserved(step, body)
@@ -78,16 +78,16 @@ def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
         try:
             older = _permitted(step, request, body)
             producer = Producer(body.producer_id, body.producer_epoch)
-            results, records = taken(step, body.group_id, admitted, older, producer=producer)
-        except Refused as refused:
-            error = _told(request, refused.error)
+            results, records = commit_results(step, body.group_id, admitted, older, producer=producer)
+        except Rejected as rejected:
+            error = _error_of_version(request, rejected.error)
         else:
             access.write(step, records)
             reply = TxnOffsetCommitResponse(admitted.answer(results))
             operations.done(step, request, reply=reply, callback=PendingWritten(admitted))
             return
-    told = ErrorCode.NONE if error is None else txn_error(error, request.version)
-    step.reply(request.id, TxnOffsetCommitResponse(admitted.failed(told)))
+    answered = ErrorCode.NONE if error is None else txn_error(error, request.version)
+    step.reply(request.id, TxnOffsetCommitResponse(admitted.failed(answered)))
 
 
 def _unserved(step: Step, body: TxnOffsetCommitRequest) -> ErrorCode | None:
@@ -97,19 +97,19 @@ def _unserved(step: Step, body: TxnOffsetCommitRequest) -> ErrorCode | None:
 
 
 def _permitted(step: Step, request: Request, body: TxnOffsetCommitRequest) -> Older | None:
-    """Raises ``Refused`` (O-TXN-03…05)."""
+    """Raises ``Rejected`` (O-TXN-03…05)."""
     who = Committer(body.generation_id, body.member_id, body.group_instance_id)
     group = step.memory.groups.get(body.group_id)
     if group is not None:
         return validation.may_commit_in_transaction(step, group, who)
     if who.epoch >= 0:
         named = request.version >= TOPIC_IDS_SINCE
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND if named else ErrorCode.ILLEGAL_GENERATION)
+        raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND if named else ErrorCode.ILLEGAL_GENERATION)
     access.begin_simple_group(step, body.group_id)
     return None
 
 
-def _told(request: Request, error: ErrorCode) -> ErrorCode:
+def _error_of_version(request: Request, error: ErrorCode) -> ErrorCode:
     """The error for this version; old producers do not know member epochs (O-TXN-05, V-129)."""
     if error is ErrorCode.STALE_MEMBER_EPOCH and request.version < TOPIC_IDS_SINCE:
         return ErrorCode.ILLEGAL_GENERATION
@@ -121,7 +121,7 @@ def end(step: Step, request: Request, body: WriteTxnMarkerRequest) -> None:
     state = step.state
     error = availability.not_serving(state) if state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error is not None:
-        step.reply(request.id, refusal(request, error))
+        step.reply(request.id, error_response(request, error))
         return
     producer = Producer(body.producer_id, body.producer_epoch)
     access.write(step, [Record(ControlKey(body.committed), ControlValue(body.coordinator_epoch), producer)])

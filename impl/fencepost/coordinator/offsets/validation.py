@@ -1,4 +1,4 @@
-"""The members that may commit, and those that may read (6.2, O-FETCH-03…05). A refusal raises ``Refused``."""
+"""The members that may commit, and those that may read (6.2, O-FETCH-03…05). A refusal raises ``Rejected``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..classic import membership
 from ..classic.group import ClassicGroup, schedule_classic_session_timeout
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..groups import known
-from ..kernel.errors import Refused
+from ..kernel.errors import Rejected
 from ..kernel.state import Group
 from ..kernel.step import Step
 
@@ -43,35 +43,35 @@ class Older(NamedTuple):
     epoch: int
 
     def check(self, topic_id: bytes, partition: int) -> None:
-        """The member must have had the partition since that epoch (O-COMMIT-41). Raises ``Refused``."""
+        """The member must have had the partition since that epoch (O-COMMIT-41). Raises ``Rejected``."""
         since = self.member.assigned.get(topic_id, {}).get(partition)
         if since is None:
             since = self.member.revoking.get(topic_id, {}).get(partition)
         if since is None or self.epoch < since:
-            raise Refused(stale(self.member))  # O-COMMIT-41
+            raise Rejected(stale(self.member))  # O-COMMIT-41
 
 
 def may_commit(step: Step, group: Group, who: Committer, version: int) -> Older | None:
     """Whether the sender may commit to an existing group (O-COMMIT-23…33). A sender that is not a member may only if
     the group has no members (O-COMMIT-38). A classic member may also while others join (O-COMMIT-35), and its session
-    starts again. Returns None unless each partition must be checked. Raises ``Refused``."""
+    starts again. Returns None unless each partition must be checked. Raises ``Rejected``."""
     group = known(group)
     if isinstance(group, ConsumerGroup):
         return _member_may_commit(step, group, who, version)
     if who.epoch < 0 and group.state is GroupState.EMPTY:
         return None  # O-COMMIT-24
     if who.nobody:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # O-COMMIT-26
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)  # O-COMMIT-26
     _require_generation(group, who)
     if group.state is GroupState.COMPLETING_REBALANCE:
-        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)  # O-COMMIT-27
+        raise Rejected(ErrorCode.REBALANCE_IN_PROGRESS)  # O-COMMIT-27
     schedule_classic_session_timeout(step, group, group.members[who.member_id])  # O-COMMIT-28
     return None
 
 
 def may_commit_in_transaction(step: Step, group: Group, who: Committer) -> Older | None:
     """The same for a commit within a transaction: the sender need not be a member, whatever the state of the group, and
-    no session starts again (O-TXN-04…06). Raises ``Refused``."""
+    no session starts again (O-TXN-04…06). Raises ``Rejected``."""
     group = known(group)
     if isinstance(group, ConsumerGroup):
         if who.epoch < 0 and not group.members:
@@ -80,7 +80,7 @@ def may_commit_in_transaction(step: Step, group: Group, who: Committer) -> Older
             return None
         member = group.members.get(who.member_id)
         if member is None:
-            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
         return at_epoch(step, member, who.epoch)
     if not who.nobody and (who.epoch >= 0 or group.state is not GroupState.EMPTY):
         _require_generation(group, who)
@@ -93,7 +93,7 @@ def _require_generation(group: ClassicGroup, who: Committer) -> None:
     if error is None and who.epoch != group.generation:
         error = ErrorCode.ILLEGAL_GENERATION
     if error is not None:
-        raise Refused(error)
+        raise Rejected(error)
 
 
 def _member_may_commit(step: Step, group: ConsumerGroup, who: Committer, version: int) -> Older | None:
@@ -101,25 +101,25 @@ def _member_may_commit(step: Step, group: ConsumerGroup, who: Committer, version
         return None  # O-COMMIT-29
     member = group.members.get(who.member_id)
     if member is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)  # O-COMMIT-30
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)  # O-COMMIT-30
     if member.classic is None and version < COMMITS_BY_EPOCH_SINCE:
-        raise Refused(ErrorCode.UNSUPPORTED_VERSION)  # O-COMMIT-31
+        raise Rejected(ErrorCode.UNSUPPORTED_VERSION)  # O-COMMIT-31
     return at_epoch(step, member, who.epoch)
 
 
 def at_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
     """The current epoch of the member allows every commit, an older one only partitions that it has kept since
-    (O-COMMIT-13, O-COMMIT-32, O-COMMIT-33). Raises ``Refused``."""
+    (O-COMMIT-13, O-COMMIT-32, O-COMMIT-33). Raises ``Rejected``."""
     if epoch == member.epoch:
         return None
     if epoch > member.epoch:
-        raise Refused(stale(member))
+        raise Rejected(stale(member))
     return with_older_epoch(step, member, epoch)
 
 
 @varies
 def with_older_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
-    """Partitions kept since the epoch may be committed with it (O-COMMIT-36, O-COMMIT-42). Raises ``Refused``."""
+    """Partitions kept since the epoch may be committed with it (O-COMMIT-36, O-COMMIT-42). Raises ``Rejected``."""
     return Older(member, epoch)
 
 
@@ -131,16 +131,16 @@ def stale(member: ConsumerMember) -> ErrorCode:
 def may_read(step: Step, group: Group, member_id: str | None, epoch: int) -> None:
     """Whether the sender may read the offsets of an existing group. Any sender may read those of a classic group
     (O-FETCH-04); for a consumer group, a member at its epoch, or a sender that does not claim to be a member
-    (O-FETCH-05). Raises ``Refused``."""
+    (O-FETCH-05). Raises ``Rejected``."""
     if not isinstance(group, ConsumerGroup) or (member_id is None and epoch < 0):
         return
     if member_id is None:
-        raise Refused(nameless(step))
+        raise Rejected(nameless(step))
     member = group.members.get(member_id)
     if member is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
     if epoch != member.epoch:
-        raise Refused(stale(member))
+        raise Rejected(stale(member))
 
 
 @varies

@@ -8,7 +8,7 @@ from fencepost.protocol.messages import JoinGroupRequest, Protocol
 from fencepost.quirks import intended, quirk
 
 from ..classic import join, leave, membership, rebalance, static, sync
-from ..classic.group import ClassicGroup, GroupDraft, Member, cancel_group_timers
+from ..classic.group import ClassicGroup, ClassicMember, GroupDraft, cancel_group_timers
 from ..kernel import completion
 from ..kernel.errors import InternalError
 from ..kernel.state import Operation
@@ -25,13 +25,13 @@ def known_by_member_id_alone(step: Step, group: GroupDraft, body: JoinGroupReque
     return body.member_id
 
 
-@quirk("fault_refusal_leaves_join_phase", of=join.go_on_without_refused)
+@quirk("fault_refusal_leaves_join_phase", of=join.complete_without_rejected)
 def waits_for_nobody(step: Step, group: GroupDraft) -> None:
     """After a refusal Kafka does not check whether the join phase is over. If it waited only for the refused member,
     the other members wait until the timer fires (C-JOIN-23)."""
 
 
-@quirk("fault_new_member_added_survives", of=rebalance.forget_newcomers)
+@quirk("fault_new_member_added_survives", of=rebalance.reset_new_member_added)
 def newcomers_stay_new(step: Step, group: GroupDraft) -> None:
     """The mark is cleared only where it extends the initial delay. It may outlive that delay and extend a later one
     although no new member has joined (C-JOIN-71)."""
@@ -82,11 +82,11 @@ def every_sync_appends(step: Step, group: GroupDraft) -> bool:
 
 
 @quirk("fault_leave_forgets_parked_sync", of=leave.answer_parked_sync)
-def never_answered(step: Step, group: GroupDraft, member: Member) -> None:
+def never_answered(step: Step, group: GroupDraft, member: ClassicMember) -> None:
     """LeaveGroup removes the member together with its parked SyncGroup, which is never answered (C-LEAVE-24)."""
 
 
-@quirk("fault_replacement_keeps_pending_sync", of=static.hand_over_sync)
+@quirk("fault_replacement_keeps_pending_sync", of=static.move_pending_sync)
 def old_id_owes_sync(step: Step, group: GroupDraft, old_id: str, new_id: str) -> None:
     """The group continues to wait for the replaced id. It never syncs, and when the sync timer fires, all members have
     to join again (C-STATIC-16)."""
@@ -104,7 +104,7 @@ def puts_old_id_back(
     completion.fail(step, number, operation, error)
 
 
-@quirk("fault_second_replacement_mixes_undo", of=static.offer_as_before)
+@quirk("fault_second_replacement_mixes_undo", of=static.restore_protocols)
 def counts_off_another(step: Step, group: GroupDraft, done: static.MemberReplaced) -> None:
     """The protocols of a member that is gone, or was restored before, are subtracted once more and the old ones added:
     from then on the counts are wrong (C-STATIC-18)."""
@@ -112,7 +112,7 @@ def counts_off_another(step: Step, group: GroupDraft, done: static.MemberReplace
     if member is None or member.restored:
         group.count(done.new_protocols, -1)
         group.count(done.old_protocols, 1)
-    intended(static.offer_as_before)(step, group, done)
+    intended(static.restore_protocols)(step, group, done)
 
 
 @quirk("fault_timers_outlive_reverted_group", of=cancel_group_timers)
@@ -121,7 +121,7 @@ def timers_outlive_group(step: Step, group: ClassicGroup) -> None:
     (C-TMR-12)."""
 
 
-@quirk("fault_timers_outlive_reverted_group", of=join.begin_without_timers)
+@quirk("fault_timers_outlive_reverted_group", of=join.cancel_remaining_timers)
 def inherits_timers(step: Step, group_id: str) -> None:
     """The timers of a classic group that became a consumer group stay set too, and a later classic group of that name
     has them (C-TMR-12, X-UP-16)."""

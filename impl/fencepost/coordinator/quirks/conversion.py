@@ -11,7 +11,7 @@ from fencepost.quirks import intended, quirk
 from .. import consumer_group_heartbeat, reversion, routing
 from ..consumer import validation
 from ..consumer.group import ConsumerGroup
-from ..kernel.replies import refusal
+from ..kernel.replies import error_response
 from ..kernel.state import CoordinatorState, Group
 from ..kernel.step import Step
 from ..mixed import upgrade
@@ -29,7 +29,7 @@ def checks_when_loaded(step: Step, request: Request, body: ConsumerGroupHeartbea
     """4.0 checks the fields of a heartbeat after it knows that it owns the partition and has loaded it (V-29)."""
     error = validation.invalid(request.version, body, step.settings)
     if error is not None:
-        step.reply(request.id, refusal(request, error))
+        step.reply(request.id, error_response(request, error))
     else:
         intended(consumer_group_heartbeat.consumer_group_heartbeat)(step, request, body)
 

@@ -60,14 +60,14 @@ def entries_come_back_twice(step: Step, base: int) -> None:
     intended(reversion.revert_groups)(step, base)
 
 
-@quirk("fault_failed_deletion_lists_twice", of=reads.met)
+@quirk("fault_failed_deletion_lists_twice", of=reads.visible_rows)
 def meets_twice(step: Step, rows: Mapping[Entry, reads.Row]) -> tuple[reads.Row, ...]:
     """Until the high watermark has passed, a read that iterates over the map finds such an entry twice, and once more
     for every further place of the log where that happened. It may miss entries of a snapshot whose table has grown
     larger than the table of the map itself; which ones depends on hashes (C-ADM-05)."""
     again = _again(step)
     if not again:
-        return intended(reads.met)(step, rows)
+        return intended(reads.visible_rows)(step, rows)
     return tuple(row for entry, row in rows.items() for _ in range(_copies(step, entry, again)))
 
 

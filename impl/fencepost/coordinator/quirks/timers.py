@@ -29,7 +29,7 @@ _NAMES: Final = {
 
 
 @quirk("fault_timer_keys_collide", of=timer_table.slot_of)
-def text_of(work: HasQuirks, key: TimerKey) -> timer_table.Slot:
+def text_of(subject: HasQuirks, key: TimerKey) -> timer_table.Slot:
     """The slot is a string, which several timers may share: setting or cancelling one of them ends the other (M-TMR-01,
     C-TMR-11). Timers of operations have no such string in Kafka either."""
     kind = key.kind

@@ -13,7 +13,7 @@ from ...kernel.step import Step
 
 
 @quirk("old_epochs_start_at_zero", of=group.first_epoch)
-def starts_at_zero(work: HasQuirks) -> int:
+def starts_at_zero(subject: HasQuirks) -> int:
     """Before 4.3 a new group is at epoch 0 (V-30)."""
     return 0
 
@@ -37,12 +37,12 @@ def granted_at_no_epoch(step: Step, goal: reconcile.Goal) -> int:
 
 
 @quirk("old_no_assignment_epochs", of=records.holding_rows)
-def rows_without_epochs(work: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
+def rows_without_epochs(subject: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
     """Before 4.3 records contain partitions but no epochs (V-53, V-74)."""
     return tuple(AssignedPartitions(topic_id, tuple(sorted(holding[topic_id]))) for topic_id in sorted(holding))
 
 
 @quirk("old_no_assignment_epochs", of=replay.holding)
-def holding_without_epochs(work: Replay, rows: tuple[AssignedPartitions, ...], epoch: int) -> Holding:
+def holding_without_epochs(subject: Replay, rows: tuple[AssignedPartitions, ...], epoch: int) -> Holding:
     """A release before 4.3 does not know the field in which a later one has written assignment epochs (V-74)."""
     return held(((row.topic_id, row.partitions) for row in rows), 0)

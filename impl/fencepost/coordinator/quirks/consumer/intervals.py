@@ -25,7 +25,7 @@ def computed_at_no_time(step: Step) -> int:
 
 
 @quirk("old_no_assignment_interval", of=replay.assignment_timestamp)
-def reads_no_time(work: Replay, value: ConsumerGroupTargetAssignmentMetadataValue) -> int:
+def reads_no_time(replayed: Replay, value: ConsumerGroupTargetAssignmentMetadataValue) -> int:
     """A release before 4.3 does not know the field in which a later one has written a time (V-40, V-73)."""
     return records.NO_TIMESTAMP
 

@@ -48,8 +48,8 @@ def tells_otherwise(step: Step, records: Sequence[Record]) -> None:
     before = {name: _topics(step.memory.groups.get(name)) for name in names}
     intended(replay.write_records)(step, records)
     for name in names:
-        told = _told_topics(record for record in records if record.key.group == name)
-        _set_lingering(step, name, step.remains.lingering[name] - told - before[name])
+        subscribed = _subscribed_topics(record for record in records if record.key.group == name)
+        _set_lingering(step, name, step.remains.lingering[name] - subscribed - before[name])
 
 
 @quirk("fault_downgrade_leaves_topics", of=group_epoch.watched)
@@ -78,13 +78,13 @@ def _topics(group: Group | None) -> frozenset[str]:
     return frozenset(group.by_topic.counts) if isinstance(group, ConsumerGroup) else frozenset()
 
 
-def _told_topics(records: Iterable[Record]) -> frozenset[str]:
+def _subscribed_topics(records: Iterable[Record]) -> frozenset[str]:
     """Every topic with a subscription in these records, for however short a time."""
-    told: set[str] = set()
+    subscribed: set[str] = set()
     for record in records:
         match record.value:
             case ConsumerGroupMemberMetadataValue(subscribed_topic_names=names):
-                told.update(names)
+                subscribed.update(names)
             case ConsumerGroupRegularExpressionValue(topics=topics):
-                told.update(topics)
-    return frozenset(told)
+                subscribed.update(topics)
+    return frozenset(subscribed)

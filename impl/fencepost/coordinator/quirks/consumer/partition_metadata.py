@@ -47,7 +47,7 @@ def knows_its_last_look(step: Step, group: ConsumerGroup, written: Sequence[Reco
 
 
 @quirk("old_partition_metadata", of=replay.metadata_hash)
-def reads_no_hash(work: Replay, value: ConsumerGroupMetadataValue) -> int:
+def reads_no_hash(replayed: Replay, value: ConsumerGroupMetadataValue) -> int:
     """4.0 does not know the field in which a later release has written a hash (V-71)."""
     return 0
 

@@ -27,7 +27,7 @@ def takes_over_also_nothing(step: Step, group: ConsumerGroup, predecessor: str, 
     return {**group.target, member_id: group.target.get(predecessor, NO_SHARE)}
 
 
-@quirk("old_replacement_rewrites_target", of=target.known_target)
+@quirk("old_replacement_rewrites_target", of=target.target_in_log)
 def forgets_own_records(step: Step, group: ConsumerGroup, before: Mapping[str, Share], member_id: str) -> Share | None:
     """Before 4.4 a new target is compared with the group as it was before the request: the target of the replacing
     member is written twice, though it is the same (V-127)."""
@@ -60,9 +60,9 @@ def ties_are_drawn_anew(step: Step, group: ConsumerGroup, member: ConsumerMember
     """Kafka reads the current winner of the election from one map, and the next one from another, newly made map. In a
     tie they may have the names in different orders, so heartbeats without news begin epochs for ever (M-HB-15,
     LIV-17)."""
-    name, before = group.group_id, target.most_wanted(step, group.votes)
+    name, before = group.group_id, target.preferred_assignors(step, group.votes)
     stood = before[0] if len(before) == 1 else step.choices.standing(name, before)
-    return stood != target.elected(step, name, target.most_wanted(step, target.votes_with(group, member)))
+    return stood != target.elected(step, name, target.preferred_assignors(step, target.votes_with(group, member)))
 
 
 @quirk("fault_absent_assignor_elected", of=target.valid)

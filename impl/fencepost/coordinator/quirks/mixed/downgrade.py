@@ -16,11 +16,11 @@ from ...kernel.step import Step
 from ...mixed import downgrade
 
 
-@quirk("fault_relabelled_instance_stays", of=downgrade.who_stay)
+@quirk("fault_relabelled_instance_stays", of=downgrade.remaining_members)
 def misses_the_replaced(step: Step, group: ConsumerGroup, joiner: ConsumerMember) -> list[ConsumerMember]:
     """Kafka looks up the replaced member by its instance id. If another member has that id now, the replaced one stays,
     and cannot be a member of a classic group (M-STATIC-13)."""
-    others = intended(downgrade.who_stay)(step, group, joiner)
+    others = intended(downgrade.remaining_members)(step, group, joiner)
     if any(member.classic is None for member in others):
         raise InternalError
     return others
@@ -33,7 +33,7 @@ def subscription_decides(step: Step, group: ConsumerGroup, done: downgrade.Repla
     return done.changed
 
 
-@quirk("fault_downgrade_owes", of=downgrade.owes)
+@quirk("fault_downgrade_owes", of=downgrade.awaits_target)
 def owes_nobody(step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember]) -> bool:
     """Kafka does not check whether a member still waits for a part of its target. The member has that part in the
     Stable group, and is never notified (X-DOWN-22)."""
@@ -53,10 +53,10 @@ def answered_at_once(
 ) -> None:
     """The join is answered as done, and the joiner learns by its next request that the group rebalances (X-DOWN-23)."""
     rebalance.prepare(step, draft, cause, converted=True)
-    downgrade.go_on(step, request, draft, joiner)
+    downgrade.answer_joiner(step, request, draft, joiner)
 
 
-@quirk("fault_downgrade_loses_bump", of=downgrade.generation_told)
+@quirk("fault_downgrade_loses_bump", of=downgrade.generation_in_response)
 def member_epoch_told(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> int:
     """The joiner gets its member epoch, which may not be a generation of the group (X-DOWN-23)."""
     return joiner.epoch
@@ -64,11 +64,11 @@ def member_epoch_told(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> 
 
 @quirk("fault_downgrade_assigns_target", of=downgrade.share_of)
 def assigns_target(
-    step: Step, group: ConsumerGroup, member: ConsumerMember, heir_of: str
+    step: Step, group: ConsumerGroup, member: ConsumerMember, replaced_id: str
 ) -> Mapping[bytes, Collection[int]]:
     """Kafka assigns the targets, whatever each member currently holds: two members may have one partition (X-DOWN-04,
     INV-KIP-09)."""
-    share = group.target.get(heir_of)
+    share = group.target.get(replaced_id)
     return no_target(step) if share is None else share
 
 

@@ -9,8 +9,8 @@ from fencepost.protocol.events import Request
 from fencepost.protocol.messages import Protocol
 from fencepost.quirks import intended, quirk
 
-from ...classic.group import ClassicGroup, Member
-from ...kernel.errors import InternalError, Refused
+from ...classic.group import ClassicGroup, ClassicMember
+from ...kernel.errors import InternalError, Rejected
 from ...kernel.step import Step
 from ...mixed import classic_join, classic_sync, embedded, upgrade
 
@@ -28,7 +28,7 @@ def never_answered(step: Step, request: Request) -> None:
 
 
 @quirk("old_malformed_join_is_internal", of=classic_join.unreadable)
-def fails_by_malformed(step: Step) -> Refused | InternalError:
+def fails_by_malformed(step: Step) -> Rejected | InternalError:
     """Before 4.4, except 4.2.2, no JoinGroup to a consumer group expects bytes that cannot be read (V-125)."""
     return InternalError()
 
@@ -39,7 +39,7 @@ def needs_no_protocol(step: Step, group: ClassicGroup) -> None:
 
 
 @quirk("fault_upgrade_without_protocol", of=upgrade.selected_metadata)
-def fails_without_metadata(step: Step, group: ClassicGroup, member: Member) -> bytes:
+def fails_without_metadata(step: Step, group: ClassicGroup, member: ClassicMember) -> bytes:
     """Kafka does not expect a member without metadata for the protocol, so it fails to convert a group in its first
     rebalance (X-UP-07)."""
     if member.metadata(group.protocol_name) is None:
@@ -48,6 +48,6 @@ def fails_without_metadata(step: Step, group: ClassicGroup, member: Member) -> b
 
 
 @quirk("fault_bad_subscription_is_thrown", of=upgrade.unreadable)
-def lengths_are_thrown(step: Step, broken: SchemaError) -> Refused | InternalError:
+def lengths_are_thrown(step: Step, broken: SchemaError) -> Rejected | InternalError:
     """Kafka does not expect an impossible length, so the error is an internal one (X-UP-06, V-124)."""
     return InternalError() if isinstance(broken, LengthError) else intended(upgrade.unreadable)(step, broken)

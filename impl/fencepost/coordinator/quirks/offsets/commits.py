@@ -9,7 +9,7 @@ from fencepost.quirks import quirk
 from ...classic import sync
 from ...classic.group import ClassicGroup, GroupDraft, find_incarnation
 from ...consumer.group import ConsumerMember
-from ...kernel.errors import Refused
+from ...kernel.errors import Rejected
 from ...kernel.step import Step
 from ...offsets import access, commit, validation
 from ...offsets.replay import simple_group
@@ -35,7 +35,7 @@ def acts_on_what_is_gone(step: Step, group_id: str, incarnation: int) -> GroupDr
 @quirk("old_no_assignment_epochs", of=validation.with_older_epoch)
 def refuses_older_epochs(step: Step, member: ConsumerMember, epoch: int) -> validation.Older | None:
     """Before 4.3 an older epoch is refused, whatever is committed (O-COMMIT-36)."""
-    raise Refused(validation.stale(member))
+    raise Rejected(validation.stale(member))
 
 
 @quirk("old_no_topic_ids", of=commit.id_to_store)
