@@ -51,7 +51,7 @@ def test_serve_answers_as_kafka_has_answered_all_of_it(kind: Kind) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "requests"), [(Kind.PLAIN, 1_000), (Kind.RIGHTS, 600)])
 def test_serve_answers_new_scripts_as_kafka(kind: Kind, requests: int) -> None:
-    """Over TCP, from a process of its own."""
+    """Over TCP, from another process."""
     _with_kafka()
     seed = seed_of_run()
     words = [RELEASE, "--kind", kind, "--requests", str(requests), "--length", "25", "--seed", str(seed), "--port"]
@@ -63,7 +63,7 @@ def test_serve_answers_new_scripts_as_kafka(kind: Kind, requests: int) -> None:
 @pytest.mark.all
 @pytest.mark.parametrize(("kind", "requests"), [(Kind.PLAIN, 10_000), (Kind.RIGHTS, 6_000), (Kind.EXHAUSTED, 5_000)])
 def test_serve_answers_many_new_scripts_as_kafka(kind: Kind, requests: int) -> None:
-    """Over TCP, from a process of its own; ``make test-all`` plays many more within its own process."""
+    """Over TCP, from another process; ``make test-all`` plays many more within its own process."""
     _with_kafka()
     seed = seed_of_run()
     words = [RELEASE, "--kind", kind, "--requests", str(requests), "--seed", str(seed), "--port"]
