@@ -147,6 +147,10 @@ def _rows(found: dict[str, Figures]) -> Iterator[Row]:
         else:
             key = "all_synced_p50_ms" if "all_synced_p50_ms" in line else "converged_p50_ms"
             yield _row(f"serve: {name}", "ms", our_name, line[key], their_name, beside[key], NO_LONGER)
+            spent = "converged_cpu_p50_ms"
+            if line.get(spent) and beside.get(spent):
+                of_server = f"serve: {name}, processor time"
+                yield _row(of_server, "ms", our_name, line[spent], their_name, beside[spent])
         for other, figures in zip(more, others[1:], strict=True):
             if name in figures:
                 key = "ops_per_s" if "ops_per_s" in line else key

@@ -17,11 +17,16 @@ def line(test: str, **told: Any) -> dict[str, Any]:
 
 def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     told = {
-        "Kafka": [line("hb-classic", ops_per_s=20_000), line("rebalance", members=10, all_synced_p50_ms=4.0)],
+        "Kafka": [
+            line("hb-classic", ops_per_s=20_000),
+            line("rebalance", members=10, all_synced_p50_ms=4.0),
+            line("reconcile", members=100, converged_p50_ms=20.0, converged_cpu_p50_ms=10),
+        ],
         "fencepost": [
             line("hb-classic", ops_per_s=5_000, target_cpu_us_per_op=150.0),
             line("rebalance", members=10, all_synced_p50_ms=3.0),
             line("reconcile", members=10, converged_p50_ms=3.0),  # a case that Kafka does not have
+            line("reconcile", members=100, converged_p50_ms=30.0, converged_cpu_p50_ms=40),
         ],
         "kfake": [line("hb-classic", ops_per_s=40_000)],
     }
@@ -34,6 +39,8 @@ def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch:
         ("serve: heartbeats, classic, 4 connections, a core", "Kafka"): (pytest.approx(1 / 3), serve.THIRD),
         ("serve: heartbeats, classic, 4 connections", "kfake"): (0.125, ""),
         ("serve: classic join, 10 members", "Kafka"): (0.75, serve.NO_LONGER),
+        ("serve: KIP-848 join, 100 members", "Kafka"): (1.5, serve.NO_LONGER),
+        ("serve: KIP-848 join, 100 members, processor time", "Kafka"): (4.0, ""),
     }
 
 

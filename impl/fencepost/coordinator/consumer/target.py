@@ -189,8 +189,10 @@ def _same(one: Share, other: Share) -> bool:
 def is_other_assignor_preferred(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Whether the vote of this member makes another assignor the preferred one (M-HB-14). The winner of a tie stays the
     same while the same names are tied (M-HB-15)."""
-    name = group.group_id
-    before, after = preferred_assignors(step, group.votes), preferred_assignors(step, votes_with(group, member))
+    name, votes = group.group_id, votes_with(group, member)
+    if votes is group.votes:
+        return False
+    before, after = preferred_assignors(step, group.votes), preferred_assignors(step, votes)
     return before != after and elected(step, name, before) != elected(step, name, after)
 
 
@@ -200,6 +202,8 @@ def votes_with(group: ConsumerGroup, member: ConsumerMember) -> Mapping[str, int
     holder = None if member.instance_id is None else group.static_members.get(member.instance_id)
     gone = group.members.get(member.member_id if holder is None else holder)
     votes = group.votes
+    if member.assignor == (None if gone is None else gone.assignor):
+        return votes
     if gone is not None and gone.assignor is not None:
         votes = counted(votes, gone.assignor, -1)
     return votes if member.assignor is None else counted(votes, member.assignor, 1)
