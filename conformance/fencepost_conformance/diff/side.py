@@ -15,10 +15,10 @@ from ..compare.choices import Answer, Call, Place, WatchedChoices
 from ..compare.leaves import base_of
 from ..generate.java_order import JavaOrder
 from ..generate.world import Session
-from ..log_around import LogAround
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
+from ..tracked_log import TrackedLog
 
 
 class Live(Session, Protocol):
@@ -92,7 +92,7 @@ class CoreLive:
         return self.again(event, {})
 
 
-class Side(LogAround):
+class Side(TrackedLog):
     """A side with its open requests, each with its group; writes that a timer caused are listed by the id of their
     operation."""
 

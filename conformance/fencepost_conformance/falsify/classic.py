@@ -24,11 +24,11 @@ def _heartbeats(all_: list[Exchange]) -> Iterator[tuple[Exchange, Exchange]]:
     """Yield neighbouring heartbeats of one member in one generation, the second sent after the answer to the first.
 
     Both were answered NONE, so between them the member was in the group and its generation was current."""
-    beats: dict[tuple[str, int], list[Exchange]] = {}
+    heartbeats: dict[tuple[str, int], list[Exchange]] = {}
     for each in all_:
         if each.api == "Heartbeat":
-            beats.setdefault((each.ask["member_id"], each.ask["generation_id"]), []).append(each)
-    for row in beats.values():
+            heartbeats.setdefault((each.ask["member_id"], each.ask["generation_id"]), []).append(each)
+    for row in heartbeats.values():
         for one, two in pairwise(row):
             if one.error == two.error == E.NONE and one.received < two.sent:
                 yield one, two
@@ -223,16 +223,16 @@ def sync_refused(trace: WireTrace, all_: list[Exchange]) -> Made:
     """A generation with an announced rebalance stays so (C-SYNC-15), but the member's next heartbeat is answered
     NONE."""
     for sync in _synced(all_):
-        beats = [
+        heartbeats = [
             each
             for each in all_
             if each.api == "Heartbeat" and each.error == E.NONE and each.sent > sync.received
             and all(each.ask[name] == sync.ask[name] for name in ("member_id", "generation_id"))
         ]  # fmt: skip
-        if beats:
+        if heartbeats:
             fields = {"error_code": int(E.REBALANCE_IN_PROGRESS), "assignment": ""}
             none = {"protocol_type": None, "protocol_name": None}
-            yield altered(trace, {sync.received: {**fields, **none}}), sync.received, beats[0].received
+            yield altered(trace, {sync.received: {**fields, **none}}), sync.received, heartbeats[0].received
 
 
 @falsehood
@@ -298,12 +298,17 @@ def join_forgotten(trace: WireTrace, all_: list[Exchange]) -> Made:
 @falsehood
 def leave_unknown(trace: WireTrace, all_: list[Exchange]) -> Made:
     """A member is known if its heartbeat was just answered NONE and no other request came in between (C-LEAVE-14)."""
-    for beat, leave in pairwise(sorted(all_, key=lambda each: each.sent)):
-        if leave.api != "LeaveGroup" or beat.api != "Heartbeat" or beat.error != E.NONE or beat.received > leave.sent:
+    for heartbeat, leave in pairwise(sorted(all_, key=lambda each: each.sent)):
+        if (
+            leave.api != "LeaveGroup"
+            or heartbeat.api != "Heartbeat"
+            or heartbeat.error != E.NONE
+            or heartbeat.received > leave.sent
+        ):
             continue
         rows = leave.ask["members"]
-        quiet = leave.received_ms - beat.sent_ms < 5_000
-        if len(rows) == 1 and rows[0]["member_id"] == beat.ask["member_id"] and quiet and leave.error == E.NONE:
+        quiet = leave.received_ms - heartbeat.sent_ms < 5_000
+        if len(rows) == 1 and rows[0]["member_id"] == heartbeat.ask["member_id"] and quiet and leave.error == E.NONE:
             gone = int(E.UNKNOWN_MEMBER_ID)
             told = [{**row, "error_code": gone} for row in leave.answer.get("members", [])]
             fields = {"members": told} if told else {"error_code": gone}

@@ -13,20 +13,20 @@ from fencepost.protocol.errors import ErrorCode as E
 
 from ..trace.files import WireTrace
 from .exchanges import Exchange, altered
+from .heartbeat_histories import CALM_MS, heartbeat_histories, held_during, names_of
 from .kinds import Made, falsehood
-from .stories import CALM_MS, held_around, names_of, stories
 
 
 def _pillars(trace: WireTrace, all_: list[Exchange]) -> list[tuple[int, int]]:
     """Return the spans of lines in which some member certainly uses the consumer protocol, and so does the group."""
     found: list[tuple[int, int]] = []
-    for beats in stories(trace, all_).values():
-        start = beats[0]
-        for one, two in pairwise(beats):
+    for history in heartbeat_histories(trace, all_).values():
+        start = history[0]
+        for one, two in pairwise(history):
             if two.one.received_ms - one.one.sent_ms >= CALM_MS or one.revoking:
                 found.append((start.one.received, one.one.received))
                 start = two
-        found.append((start.one.received, beats[-1].one.received))
+        found.append((start.one.received, history[-1].one.received))
     return found
 
 
@@ -86,10 +86,10 @@ def mixed_join_parked(trace: WireTrace, all_: list[Exchange]) -> Made:
 def mixed_sync_two_owners(trace: WireTrace, all_: list[Exchange]) -> Made:
     """A classic member does not get what a member of the other protocol holds (INV-KIP-01)."""
     names = {topic: name for name, topic in names_of(trace).items()}
-    told = stories(trace, all_)
+    histories = heartbeat_histories(trace, all_)
     for _, row in _classic_members(trace, all_):
         for sync in row:
-            held = [held_around(beats, sync) for beats in told.values()] if sync.api == "SyncGroup" else []
+            held = [held_during(history, sync) for history in histories.values()] if sync.api == "SyncGroup" else []
             theirs = sorted(each for some in held for each in some if each[0] in names)
             if theirs and sync.error == E.NONE:
                 topic, number = theirs[0]
@@ -160,10 +160,10 @@ def described_two_owners(trace: WireTrace, all_: list[Exchange]) -> Made:
 @falsehood
 def described_without_member(trace: WireTrace, all_: list[Exchange]) -> Made:
     """Every member is described (M-DESC-01)."""
-    told = stories(trace, all_)
+    histories = heartbeat_histories(trace, all_)
     for each, group in _described(all_):
         for row in group["members"]:
-            if held_around(told.get(row["member_id"], []), each):
+            if held_during(histories.get(row["member_id"], []), each):
                 rest = [other for other in group["members"] if other is not row]
                 state = "Empty" if not rest else group["group_state"]
                 wrong = {**group, "members": rest, "group_state": state}

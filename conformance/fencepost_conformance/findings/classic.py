@@ -16,12 +16,12 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.view import GroupState, GroupView
 
 from .judge import reached
-from .story import Step, Story
+from .played_trace import PlayedTrace, Step
 
 
-def join_phase_is_timed(story: Story, place: int, step: Step) -> str | None:
+def join_phase_is_timed(played: PlayedTrace, place: int, step: Step) -> str | None:
     """LIV-02: a group in PreparingRebalance has a timer that ends it."""
-    reached(any(story.asked(JoinGroupRequest)), "no member joined")
+    reached(any(played.asked(JoinGroupRequest)), "no member joined")
     for name, view in step.classic.items():
         timed = any(key.kind is TimerKind.JOIN and key.group_id == name for key in step.armed)
         if view.state is GroupState.PREPARING_REBALANCE and not timed:
@@ -29,9 +29,9 @@ def join_phase_is_timed(story: Story, place: int, step: Step) -> str | None:
     return None
 
 
-def groups_are_listed_once(story: Story) -> str | None:
+def groups_are_listed_once(played: PlayedTrace) -> str | None:
     """C-ADM-05: ListGroups lists a group once."""
-    lists = [answer for _, _, answer in story.asked(ListGroupsRequest) if isinstance(answer, ListGroupsResponse)]
+    lists = [answer for _, _, answer in played.asked(ListGroupsRequest) if isinstance(answer, ListGroupsResponse)]
     reached(lists, "no ListGroups is answered")
     for answer in lists:
         names = [row.group_id for row in answer.groups]
@@ -41,12 +41,12 @@ def groups_are_listed_once(story: Story) -> str | None:
     return None
 
 
-def a_deletion_looks_once(story: Story) -> str | None:
+def a_deletion_looks_once(played: PlayedTrace) -> str | None:
     """C-ADM-09: the deletion of a group that is empty when the request arrives is not rejected as non-empty."""
     judged = False
-    for place, _, answer in story.asked(DeleteGroupsRequest):
+    for place, _, answer in played.asked(DeleteGroupsRequest):
         for row in answer.results if isinstance(answer, DeleteGroupsResponse) else ():
-            then = story.before(place).classic.get(row.group_id)
+            then = played.before(place).classic.get(row.group_id)
             if then is None or then.state is not GroupState.EMPTY:
                 continue
             judged = True
@@ -56,11 +56,11 @@ def a_deletion_looks_once(story: Story) -> str | None:
     return None
 
 
-def who_comes_back_is_as_it_was(story: Story) -> str | None:
+def who_comes_back_is_as_it_was(played: PlayedTrace) -> str | None:
     """C-STATIC-18: a static member whose replacement is undone has its previous protocols and timeouts."""
     known: dict[tuple[str, str], object] = {}
     away: set[tuple[str, str]] = set()
-    for place, step in enumerate(story.steps):
+    for place, step in enumerate(played.steps):
         there = {(name, row.member_id): row for name, view in step.classic.items() for row in view.members}
         away |= known.keys() - there.keys()
         for key, row in there.items():
@@ -69,13 +69,13 @@ def who_comes_back_is_as_it_was(story: Story) -> str | None:
                 return f"{key[1]} is restored with values that another member sent (event {place})"
             known[key] = kept
             away.discard(key)
-    reached(any(event.group_instance_id for _, event, _ in story.asked(JoinGroupRequest)), "no static member joined")
+    reached(any(event.group_instance_id for _, event, _ in played.asked(JoinGroupRequest)), "no static member joined")
     return None
 
 
-def who_is_waited_for_waits(story: Story, place: int, step: Step) -> str | None:
+def who_is_waited_for_waits(played: PlayedTrace, place: int, step: Step) -> str | None:
     """C-JOIN-70: a member that counts as parked has an open request."""
-    waiting = [each.body for each in story.waiting(place)]
+    waiting = [each.body for each in played.waiting(place)]
     for name, view in step.classic.items():
         joins = sum(isinstance(body, JoinGroupRequest) and body.group_id == name for body in waiting)
         parked = [row.member_id for row in view.members if row.awaiting_join]
@@ -84,27 +84,27 @@ def who_is_waited_for_waits(story: Story, place: int, step: Step) -> str | None:
     return None
 
 
-def nobody_waits(story: Story) -> str | None:
-    """Return the reason why a story is not judged: no JoinGroup waits for its answer; else None."""
-    rows = (row for step in story.steps for view in step.classic.values() for row in view.members)
+def nobody_waits(played: PlayedTrace) -> str | None:
+    """Return the reason why a played trace is not judged: no JoinGroup waits for its answer; else None."""
+    rows = (row for step in played.steps for view in step.classic.values() for row in view.members)
     return None if any(row.awaiting_join for row in rows) else "no JoinGroup waits for its answer"
 
 
-def no_generation(story: Story) -> str | None:
-    """Return the reason why a story is not judged: no classic group waits for a SyncGroup; else None."""
-    views = (view for step in story.steps for view in step.classic.values())
+def no_generation(played: PlayedTrace) -> str | None:
+    """Return the reason why a played trace is not judged: no classic group waits for a SyncGroup; else None."""
+    views = (view for step in played.steps for view in step.classic.values())
     return None if any(view.pending_sync for view in views) else "no member owes a SyncGroup"
 
 
-def every_sync_is_answered(story: Story) -> str | None:
+def every_sync_is_answered(played: PlayedTrace) -> str | None:
     """LIV-03, F-UNLOAD-01: a SyncGroup is answered, at the latest when the partition is lost."""
-    syncs = [(body, answer) for _, body, answer in story.asked(SyncGroupRequest)]
+    syncs = [(body, answer) for _, body, answer in played.asked(SyncGroupRequest)]
     reached(syncs, "no member sent a SyncGroup")
     open_ones = [body.member_id for body, answer in syncs if answer is None]
     return f"the SyncGroup of {', '.join(open_ones)} is never answered" if open_ones else None
 
 
-def only_members_owe_a_sync(story: Story, place: int, step: Step) -> str | None:
+def only_members_owe_a_sync(played: PlayedTrace, place: int, step: Step) -> str | None:
     """G-DATA-09, C-SYNC-20: the sync timer waits for members of the group only."""
     for name, view in step.classic.items():
         strangers = view.pending_sync - {row.member_id for row in view.members}
@@ -113,11 +113,11 @@ def only_members_owe_a_sync(story: Story, place: int, step: Step) -> str | None:
     return None
 
 
-def who_is_a_member_has_room(story: Story) -> str | None:
+def who_is_a_member_has_room(played: PlayedTrace) -> str | None:
     """C-JOIN-20…22: a static member of the group is not rejected for capacity."""
     returns = 0
-    for place, body, answer in story.asked(JoinGroupRequest):
-        before = story.before(place).classic.get(body.group_id)
+    for place, body, answer in played.asked(JoinGroupRequest):
+        before = played.before(place).classic.get(body.group_id)
         if before is None or body.group_instance_id not in dict(before.static_members):
             continue
         returns += 1
@@ -127,50 +127,50 @@ def who_is_a_member_has_room(story: Story) -> str | None:
     return None
 
 
-def nobody_waits_for_nobody(story: Story) -> str | None:
+def nobody_waits_for_nobody(played: PlayedTrace) -> str | None:
     """C-JOIN-41: a join phase that all members have joined ends, apart from its initial delay."""
     reached(
-        any(getattr(answer, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for _, _, answer in _joins(story)),
+        any(getattr(answer, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for _, _, answer in _joins(played)),
         "no member is rejected for capacity",
     )
-    for place, step in enumerate(story.steps):
+    for place, step in enumerate(played.steps):
         for name, view in step.classic.items():
             if _delayed(view) or view.state is not GroupState.PREPARING_REBALANCE or view.pending_join:
                 continue
-            if view.members and all(row.awaiting_join for row in view.members) and _refused_at(story, step):
+            if view.members and all(row.awaiting_join for row in view.members) and _refused_at(played, step):
                 return f"all members of {name} have joined, but wait for the timer (event {place})"
     return None
 
 
-def _joins(story: Story) -> list[tuple[int, JoinGroupRequest, object]]:
-    return list(story.asked(JoinGroupRequest))
+def _joins(played: PlayedTrace) -> list[tuple[int, JoinGroupRequest, object]]:
+    return list(played.asked(JoinGroupRequest))
 
 
 def _delayed(view: GroupView) -> bool:
     return view.previous_state is GroupState.EMPTY
 
 
-def _refused_at(story: Story, step: Step) -> bool:
+def _refused_at(played: PlayedTrace, step: Step) -> bool:
     """Whether this step rejected a JoinGroup for capacity; it shows who has joined at that moment."""
     return isinstance(step.event, Request) and any(
         getattr(reply.body, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for reply in step.seen.replies
     )
 
 
-def a_delay_without_newcomers_is_the_last(story: Story) -> str | None:
+def a_delay_without_newcomers_is_the_last(played: PlayedTrace) -> str | None:
     """C-JOIN-43: a single member that joins an empty group is answered when the initial delay is over."""
     alone = 0
-    for place, step in enumerate(story.steps):
+    for place, step in enumerate(played.steps):
         fired = step.event
         if not isinstance(fired, TimerFired) or fired.key.kind is not TimerKind.JOIN:
             continue
         came = [
-            at for at, body, _ in story.asked(JoinGroupRequest) if at < place and body.group_id == fired.key.group_id
+            at for at, body, _ in played.asked(JoinGroupRequest) if at < place and body.group_id == fired.key.group_id
         ]
-        first = story.before(came[-1]).classic.get(fired.key.group_id) if came else None
+        first = played.before(came[-1]).classic.get(fired.key.group_id) if came else None
         earlier = [
             at
-            for at, each in enumerate(story.steps[:place])
+            for at, each in enumerate(played.steps[:place])
             if came and at > came[-1] and isinstance(each.event, TimerFired) and each.event.key == fired.key
         ]
         if not came or earlier or (first is not None and first.state is not GroupState.EMPTY):
@@ -182,11 +182,11 @@ def a_delay_without_newcomers_is_the_last(story: Story) -> str | None:
     return None
 
 
-def who_offers_what_all_offer_is_let_in(story: Story) -> str | None:
+def who_offers_what_all_offer_is_let_in(played: PlayedTrace) -> str | None:
     """C-JOIN-31, G-DATA-08: a JoinGroup with a protocol that all members support is not rejected for its protocols."""
     judged = 0
-    for place, body, answer in story.asked(JoinGroupRequest):
-        before = story.before(place).classic.get(body.group_id)
+    for place, body, answer in played.asked(JoinGroupRequest):
+        before = played.before(place).classic.get(body.group_id)
         if before is None or not before.members or answer is None:
             continue
         shared = {each.name for each in body.protocols}.intersection(

@@ -24,10 +24,10 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.view import GroupState
 
 from .judge import NotReached, reached
-from .story import Step, Story
+from .played_trace import PlayedTrace, Step
 
 
-def everybody_is_watched(story: Story, place: int, step: Step) -> str | None:
+def everybody_is_watched(played: PlayedTrace, place: int, step: Step) -> str | None:
     """M-TMR-01, LIV-08: every member of every consumer group has a session timer."""
     reached(any(view.members for view in step.consumer.values()), "no consumer group has members at the end")
     watched = {(key.group_id, key.member_id) for key in step.armed if key.kind is TimerKind.CONSUMER_SESSION}
@@ -38,9 +38,9 @@ def everybody_is_watched(story: Story, place: int, step: Step) -> str | None:
     return None
 
 
-def a_revocation_is_timed(story: Story, place: int, step: Step) -> str | None:
+def a_revocation_is_timed(played: PlayedTrace, place: int, step: Step) -> str | None:
     """M-TMR-02, LIV-08: a member that must revoke partitions has a rebalance timer."""
-    failed = [at for at, each in enumerate(story.steps) if isinstance(each.event, AppendFailed)]
+    failed = [at for at, each in enumerate(played.steps) if isinstance(each.event, AppendFailed)]
     reached(failed, "no confirmation fails to be appended")
     timed = {(key.group_id, key.member_id) for key in step.armed if key.kind is TimerKind.CONSUMER_REBALANCE}
     revoking = [
@@ -56,14 +56,14 @@ def a_revocation_is_timed(story: Story, place: int, step: Step) -> str | None:
     return None
 
 
-def only_who_holds_it_blocks_an_instance(story: Story) -> str | None:
+def only_who_holds_it_blocks_an_instance(played: PlayedTrace) -> str | None:
     """M-STATIC-02, M-STATIC-13: an instance id is rejected only if another member has it."""
     asked = [
-        row for row in story.asked(ConsumerGroupHeartbeatRequest) if row[1].instance_id and not row[1].member_epoch
+        row for row in played.asked(ConsumerGroupHeartbeatRequest) if row[1].instance_id and not row[1].member_epoch
     ]
     reached(len(asked) > 1, "no instance id is used again")
     for place, body, answer in asked:
-        view = story.before(place).consumer.get(body.group_id)
+        view = played.before(place).consumer.get(body.group_id)
         if view is None or getattr(answer, "error_code", None) is not ErrorCode.UNRELEASED_INSTANCE_ID:
             continue
         holders = [row.member_id for row in view.members if row.instance_id == body.instance_id]
@@ -73,7 +73,7 @@ def only_who_holds_it_blocks_an_instance(story: Story) -> str | None:
     return None
 
 
-def a_settled_group_owns_everything(story: Story, place: int, step: Step) -> str | None:
+def a_settled_group_owns_everything(played: PlayedTrace, place: int, step: Step) -> str | None:
     """LIV-13, LIV-15, LIV-16: when all members are reconciled, each partition that one of them subscribes to has an
     owner."""
     settled = [view for view in step.consumer.values() if view.members]
@@ -83,7 +83,7 @@ def a_settled_group_owns_everything(story: Story, place: int, step: Step) -> str
             raise NotReached(f"{view.group_id} is still {view.state.value} at the end")
         owned = {(rows.topic_id, number) for row in view.members for rows in row.assigned for number in rows.partitions}
         wanted = {name for row in view.members for name in _wants(view, row)}
-        for topic in story.topics(place):
+        for topic in played.topics(place):
             for number in range(topic.partitions):
                 if topic.name in wanted and (topic.topic_id, number) not in owned:
                     return f"{view.group_id} has settled, but {topic.name}:{number} has no owner"
@@ -103,7 +103,7 @@ def _wants(view: ConsumerGroupView, row: ConsumerMemberView) -> tuple[str, ...]:
     return (*row.subscribed_topic_names, *resolved.get(row.subscribed_topic_regex, ()))
 
 
-def somebody_is_told_of_a_bump(story: Story, place: int, step: Step) -> str | None:
+def somebody_is_told_of_a_bump(played: PlayedTrace, place: int, step: Step) -> str | None:
     """LIV-14: if a group of classic members has no target for its epoch, some member must be asked to rejoin."""
     view = next((each for each in step.consumer.values() if each.members), None)
     if view is None or any(row.classic is None for row in view.members):
@@ -112,8 +112,8 @@ def somebody_is_told_of_a_bump(story: Story, place: int, step: Step) -> str | No
         return None
     told = {
         body.member_id: answer
-        for at, body, answer in story.asked(HeartbeatRequest)
-        if body.group_id == view.group_id and story.steps[at].origin is None
+        for at, body, answer in played.asked(HeartbeatRequest)
+        if body.group_id == view.group_id and played.steps[at].origin is None
     }
     reached(told.keys() >= {row.member_id for row in view.members}, "not every member has sent a heartbeat")
     if all(isinstance(each, HeartbeatResponse) and each.error_code is ErrorCode.NONE for each in told.values()):
@@ -121,11 +121,14 @@ def somebody_is_told_of_a_bump(story: Story, place: int, step: Step) -> str | No
     return None
 
 
-def whoever_leaves_is_gone(story: Story) -> str | None:
+def whoever_leaves_is_gone(played: PlayedTrace) -> str | None:
     """X-DOWN-09: a member can leave."""
     left = 0
-    for place, body, answer in story.asked(ConsumerGroupHeartbeatRequest):
-        before, after = story.before(place).consumer.get(body.group_id), story.steps[place].consumer.get(body.group_id)
+    for place, body, answer in played.asked(ConsumerGroupHeartbeatRequest):
+        before, after = (
+            played.before(place).consumer.get(body.group_id),
+            played.steps[place].consumer.get(body.group_id),
+        )
         if body.member_epoch != LEAVE_EPOCH or before is None or answer is None or not _has(before, body.member_id):
             continue
         left += 1
@@ -140,28 +143,28 @@ def _has(view: ConsumerGroupView, member_id: str) -> bool:
     return any(row.member_id == member_id for row in view.members)
 
 
-def a_generation_is_good(story: Story) -> str | None:
+def a_generation_is_good(played: PlayedTrace) -> str | None:
     """X-DOWN-23: a member that gets a generation is in it."""
-    told = [answer for _, _, answer in story.asked(JoinGroupRequest) if isinstance(answer, JoinGroupResponse)]
+    told = [answer for _, _, answer in played.asked(JoinGroupRequest) if isinstance(answer, JoinGroupResponse)]
     good = {(each.member_id, each.generation_id) for each in told if each.error_code is ErrorCode.NONE}
     reached(good, "no JoinGroup is answered with a generation")
-    for place, body, answer in story.asked(HeartbeatRequest):
+    for place, body, answer in played.asked(HeartbeatRequest):
         error = getattr(answer, "error_code", None)
         if (body.member_id, body.generation_id) in good and error is ErrorCode.ILLEGAL_GENERATION:
             return f"{body.member_id} got generation {body.generation_id}, but is rejected with it (event {place})"
     return None
 
 
-def whoever_synced_has_its_share(story: Story, place: int, step: Step) -> str | None:
+def whoever_synced_has_its_share(played: PlayedTrace, place: int, step: Step) -> str | None:
     """X-DOWN-22: in a Stable group no member is assigned more than its last SyncGroup returned, while its Heartbeat is
     answered NONE."""
     told = {
         body.member_id: answer.assignment
-        for _, body, answer in story.asked(SyncGroupRequest)
+        for _, body, answer in played.asked(SyncGroupRequest)
         if isinstance(answer, SyncGroupResponse) and answer.error_code is ErrorCode.NONE
     }
     views = [view for view in step.classic.values() if view.state is GroupState.STABLE]
-    beats = {body.member_id: answer for _, body, answer in story.asked(HeartbeatRequest)}
+    beats = {body.member_id: answer for _, body, answer in played.asked(HeartbeatRequest)}
     reached(told, "no member has synced")
     for view in views:
         for row in view.members:
@@ -179,15 +182,15 @@ def _partitions(assignment: bytes) -> set[tuple[str, int]]:
     return {(each.topic, each.partition) for each in embedded.decode_assignment(assignment).partitions}
 
 
-def only_who_subscribes_hears_of_a_topic(story: Story) -> str | None:
+def only_who_subscribes_hears_of_a_topic(played: PlayedTrace) -> str | None:
     """X-DOWN-30, M-META-03: a topic change leaves the refresh deadline of a group that does not subscribe to it."""
-    changes = [place for place, step in enumerate(story.steps) if place and isinstance(step.event, TopicsChanged)]
+    changes = [place for place, step in enumerate(played.steps) if place and isinstance(step.event, TopicsChanged)]
     reached(changes, "no topic changes")
     judged = 0
     for place in changes:
-        changed = {each.name for each in set(story.topics(place)) ^ set(story.topics(place - 1))}
-        for name, before in story.before(place).consumer.items():
-            now = story.steps[place].consumer.get(name)
+        changed = {each.name for each in set(played.topics(place)) ^ set(played.topics(place - 1))}
+        for name, before in played.before(place).consumer.items():
+            now = played.steps[place].consumer.get(name)
             if now is None or any(changed.intersection(_wants(now, row)) for row in now.members):
                 continue
             judged += 1
@@ -197,11 +200,11 @@ def only_who_subscribes_hears_of_a_topic(story: Story) -> str | None:
     return None
 
 
-def members_are_described_once(story: Story) -> str | None:
+def members_are_described_once(played: PlayedTrace) -> str | None:
     """M-DESC-01."""
     answers = [
         each
-        for _, _, each in story.asked(ConsumerGroupDescribeRequest)
+        for _, _, each in played.asked(ConsumerGroupDescribeRequest)
         if isinstance(each, ConsumerGroupDescribeResponse)
     ]
     reached(answers, "no ConsumerGroupDescribe is answered")
@@ -213,12 +216,12 @@ def members_are_described_once(story: Story) -> str | None:
     return None
 
 
-def who_asks_for_nothing_bumps_nothing(story: Story) -> str | None:
+def who_asks_for_nothing_bumps_nothing(played: PlayedTrace) -> str | None:
     """M-HB-15, LIV-17: a heartbeat with nothing new leaves the epoch of its group."""
     judged = 0
-    for place, body, _ in story.asked(ConsumerGroupHeartbeatRequest):
+    for place, body, _ in played.asked(ConsumerGroupHeartbeatRequest):
         said = (body.subscribed_topic_names, body.subscribed_topic_regex, body.server_assignor, body.topic_partitions)
-        before, after = (step.consumer.get(body.group_id) for step in (story.before(place), story.steps[place]))
+        before, after = (step.consumer.get(body.group_id) for step in (played.before(place), played.steps[place]))
         if body.member_epoch <= 0 or before is None or after is None or any(each is not None for each in said):
             continue
         judged += len({row.server_assignor for row in before.members}) > 1

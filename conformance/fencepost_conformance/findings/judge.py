@@ -1,4 +1,4 @@
-"""Judges: functions that read a story and report where a rule is broken."""
+"""Judges: functions that read a played trace and report where a rule is broken."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from .story import Step, Story
+from .played_trace import PlayedTrace, Step
 
-#: returns a story's first violation in words, or None; raises ``NotReached``
-Judge: TypeAlias = Callable[[Story], str | None]
+#: returns a played trace's first violation in words, or None; raises ``NotReached``
+Judge: TypeAlias = Callable[[PlayedTrace], str | None]
 #: a judge of single steps: returns what is wrong after the step at this position
-Look: TypeAlias = Callable[[Story, int, Step], str | None]
+Look: TypeAlias = Callable[[PlayedTrace, int, Step], str | None]
 
 
 class NotReached(Exception):
-    """The story does not reach the point where the rule can be judged; the message says why."""
+    """The played trace does not reach the point where the rule can be judged; the message says why."""
 
 
 class Verdict(StrEnum):
@@ -35,12 +35,13 @@ class Judged:
     why: str = ""
 
 
-def at_any_step(look: Look, missing: Callable[[Story], str | None]) -> Judge:
-    """Return a judge of every step. ``missing`` returns why a story without a violation proves nothing, or None."""
+def at_any_step(look: Look, missing: Callable[[PlayedTrace], str | None]) -> Judge:
+    """Return a judge of every step. ``missing`` returns why a played trace without a violation proves nothing, or
+    None."""
 
-    def judge(story: Story) -> str | None:
-        found = next(_broken(look, story), None)
-        if found is None and (lacks := missing(story)) is not None:
+    def judge(played: PlayedTrace) -> str | None:
+        found = next(_broken(look, played), None)
+        if found is None and (lacks := missing(played)) is not None:
             raise NotReached(lacks)
         return found
 
@@ -49,12 +50,12 @@ def at_any_step(look: Look, missing: Callable[[Story], str | None]) -> Judge:
 
 def at_the_end(look: Look) -> Judge:
     """Return a judge of the last step."""
-    return lambda story: look(story, len(story.steps) - 1, story.last)
+    return lambda played: look(played, len(played.steps) - 1, played.last)
 
 
-def _broken(look: Look, story: Story) -> Iterator[str]:
-    for place, step in enumerate(story.steps):
-        found = look(story, place, step)
+def _broken(look: Look, played: PlayedTrace) -> Iterator[str]:
+    for place, step in enumerate(played.steps):
+        found = look(played, place, step)
         if found is not None:
             yield f"{found} (event {place})"
 

@@ -15,21 +15,21 @@ from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey
 from fencepost.protocol.offset_view import OffsetsView
 
 from .judge import reached
-from .story import Step, Story
+from .played_trace import PlayedTrace, Step
 
 
-def a_commit_of_nothing_leaves_nothing(story: Story) -> str | None:
+def a_commit_of_nothing_leaves_nothing(played: PlayedTrace) -> str | None:
     """O-COMMIT-39, O-COMMIT-21: a request with a generation to a group that is not in the log is answered that the
     group does not exist."""
     refused: set[str] = set()
     judged = False
-    for place, body, answer in story.asked(OffsetCommitRequest):
+    for place, body, answer in played.asked(OffsetCommitRequest):
         if not isinstance(answer, OffsetCommitResponse):
             continue
         errors = {row.error_code for topic in answer.topics for row in topic.partitions}
         if body.group_id in refused and body.generation_id_or_member_epoch >= 0:
             judged = True
-            if ErrorCode.UNKNOWN_MEMBER_ID in errors and not _own(story.before(place), body.group_id):
+            if ErrorCode.UNKNOWN_MEMBER_ID in errors and not _own(played.before(place), body.group_id):
                 return f"{body.group_id} is not in the log, but is answered as an existing group (event {place})"
         if errors == {ErrorCode.OFFSET_METADATA_TOO_LARGE}:
             refused.add(body.group_id)
@@ -42,10 +42,10 @@ def _own(step: Step, group: str) -> bool:
     return any(not isinstance(record.key, ControlKey) and record.key.group == group for record in step.log)
 
 
-def no_fetch_is_a_fault(story: Story) -> str | None:
+def no_fetch_is_a_fault(played: PlayedTrace) -> str | None:
     """O-FETCH-05: an offset fetch with an epoch but without a member id is not answered UNKNOWN_SERVER_ERROR."""
     judged = False
-    for place, body, answer in story.asked(OffsetFetchRequest):
+    for place, body, answer in played.asked(OffsetFetchRequest):
         if not isinstance(answer, OffsetFetchResponse):
             continue
         judged |= any(group.member_id is None and group.member_epoch >= 0 for group in body.groups)
@@ -55,12 +55,12 @@ def no_fetch_is_a_fault(story: Story) -> str | None:
     return None
 
 
-def offsets_are_loaded_as_they_were(story: Story) -> str | None:
+def offsets_are_loaded_as_they_were(played: PlayedTrace) -> str | None:
     """INV-REPLAY-01, F-REC-20: a load of the whole log restores the offsets that were in memory."""
     held: OffsetsView | None = None
     lost: OffsetsView | None = None
     judged = False
-    for place, step in enumerate(story.steps):
+    for place, step in enumerate(played.steps):
         if isinstance(step.event, Unload) and step.quiet:
             lost, held = held, None
         if step.seen.offsets is not None and not isinstance(step.event, Unload):
@@ -73,12 +73,12 @@ def offsets_are_loaded_as_they_were(story: Story) -> str | None:
     return None
 
 
-def a_load_makes_no_group_of_nothing(story: Story) -> str | None:
+def a_load_makes_no_group_of_nothing(played: PlayedTrace) -> str | None:
     """F-REPLAY-04: after a load, a group without a record or an offset does not exist."""
     held: OffsetsView | None = None
     loaded = False
     judged = False
-    for place, step in enumerate(story.steps):
+    for place, step in enumerate(played.steps):
         if isinstance(step.event, Unload):
             held = None
         elif step.seen.offsets is not None:

@@ -16,7 +16,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupRequest, SyncGroupResponse
 
 from .judge import Judge, reached
-from .story import Story
+from .played_trace import PlayedTrace
 
 _Partition: TypeAlias = tuple[bytes, int]
 _FENCED = (
@@ -34,16 +34,16 @@ def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
     A request therefore gives up nothing of its member's last assignment: it may be an old copy, or omit partitions that
     a callback is just adding."""
 
-    def judge(story: Story) -> str | None:
+    def judge(played: PlayedTrace) -> str | None:
         has: dict[str, set[_Partition]] = {}
         told: dict[str, set[_Partition]] = {}
         took = False
-        for place, step in enumerate(story.steps):
+        for place, step in enumerate(played.steps):
             body = step.body
             if isinstance(body, ConsumerGroupHeartbeatRequest) and body.topic_partitions is not None:
                 has[body.member_id] = _of(body.topic_partitions) | told.get(body.member_id, set())
             for reply in step.seen.replies:
-                asked, answer = story.requests[reply.request_id][1].body, reply.body
+                asked, answer = played.requests[reply.request_id][1].body, reply.body
                 if reply.request_id in unheard or not isinstance(asked, ConsumerGroupHeartbeatRequest):
                     continue
                 if not isinstance(answer, ConsumerGroupHeartbeatResponse):
@@ -58,10 +58,10 @@ def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
                 for other, held in has.items():
                     both = held & told.get(asked.member_id, set())
                     if other != asked.member_id and both:
-                        taken = f"{other} has {_named(story, both)}"
+                        taken = f"{other} has {_named(played, both)}"
                         return f"{taken}, but {asked.member_id} is assigned it (event {place})"
         reached(took, "no member is assigned anything")
-        reached(all(number in story.answers for number in unheard), "not every request is answered")
+        reached(all(number in played.answers for number in unheard), "not every request is answered")
         return None
 
     return judge
@@ -71,24 +71,24 @@ def _of(rows: tuple[TopicPartitions, ...]) -> set[_Partition]:
     return {(row.topic_id, number) for row in rows for number in row.partitions}
 
 
-def _named(story: Story, partitions: Collection[_Partition]) -> str:
-    names = {topic.topic_id: topic.name for topic in story.topics(len(story.steps) - 1)}
+def _named(played: PlayedTrace, partitions: Collection[_Partition]) -> str:
+    names = {topic.topic_id: topic.name for topic in played.topics(len(played.steps) - 1)}
     return ", ".join(f"{names.get(topic, topic.hex())}:{number}" for topic, number in sorted(partitions))
 
 
-def nothing_is_given_before_it_is_given_up(story: Story) -> str | None:
+def nothing_is_given_before_it_is_given_up(played: PlayedTrace) -> str | None:
     """INV-KIP-09: a consumer group assigns no partition that one of its classic members got and has not given up,
     unless that member learnt that it is fenced."""
     owned: dict[tuple[str, str], frozenset[_Partition]] = {}
-    ids = {topic.name: topic.topic_id for place in range(len(story.steps)) for topic in story.topics(place)}
+    ids = {topic.name: topic.topic_id for place in range(len(played.steps)) for topic in played.topics(place)}
     took = 0
-    for place, step in enumerate(story.steps):
+    for place, step in enumerate(played.steps):
         body = step.body
         if isinstance(body, JoinGroupRequest) and body.member_id:
             told = embedded.decode_subscription(body.protocols[0].metadata).owned_partitions
             owned[body.group_id, body.member_id] = frozenset((ids[each.topic], each.partition) for each in told)
         for reply in step.seen.replies:
-            asked = story.requests[reply.request_id][1].body
+            asked = played.requests[reply.request_id][1].body
             if isinstance(reply.body, JoinGroupResponse | SyncGroupResponse) and reply.body.error_code in _FENCED:
                 owned.pop((getattr(asked, "group_id", ""), getattr(asked, "member_id", "")), None)
             elif isinstance(reply.body, SyncGroupResponse) and reply.body.error_code is ErrorCode.NONE:
@@ -103,7 +103,7 @@ def nothing_is_given_before_it_is_given_up(story: Story) -> str | None:
             view = step.consumer.get(group)
             both = set() if view is None else _taken(view, member, partitions)
             if both:
-                return f"{_named(story, both)} is assigned to another member while {member} owns it (event {place})"
+                return f"{_named(played, both)} is assigned to another member while {member} owns it (event {place})"
     reached(took, "no classic member is assigned anything")
     return None
 

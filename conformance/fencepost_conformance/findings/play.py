@@ -17,24 +17,24 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
 from ..generate.cleaner import while_read
-from ..shrink.references import Around, References, renamed
+from ..shrink.references import References, TrackedSession, renamed
 from ..targets.base import Observation
 from ..trace import EventTrace
-from .story import Step, Story, tell
+from .played_trace import PlayedTrace, Step, tell
 
 #: runs whole traces, each from the start; returns a list of observations for each
 RunMany: TypeAlias = Callable[[Sequence[tuple[Settings, Sequence[Event]]]], Sequence[Sequence[Observation]]]
 #: returns one more event after the end of a trace, or None
-Probe: TypeAlias = Callable[[Story, Around], Event | None]
+Probe: TypeAlias = Callable[[PlayedTrace, TrackedSession], Event | None]
 
 
-def play(traces: Sequence[tuple[EventTrace, Sequence[Probe]]], run: RunMany) -> list[Story]:
+def play(traces: Sequence[tuple[EventTrace, Sequence[Probe]]], run: RunMany) -> list[PlayedTrace]:
     """Return what the target does with each trace and then with the events of its probes, in order."""
     players = [_Player(trace, probes) for trace, probes in traces]
     while moving := [player for player in players if player.go_on()]:
         for player, seen in zip(moving, run([(each.settings, each.events) for each in moving]), strict=True):
             player.observations = list(seen)
-    return [player.story for player in players]
+    return [player.played for player in players]
 
 
 class _Player:
@@ -53,30 +53,30 @@ class _Player:
         self._next = 0
 
     @property
-    def story(self) -> Story:
-        return self._told()[0]
+    def played(self) -> PlayedTrace:
+        return self._played_so_far()[0]
 
-    def _told(self) -> tuple[Story, Around]:
+    def _played_so_far(self) -> tuple[PlayedTrace, TrackedSession]:
         return tell(self.settings, self.events, self._origins, self.observations, self._dropped)
 
     def go_on(self) -> bool:
         """Add the next event; returns False if there is none."""
-        story, around = self._told()
+        played, session_state = self._played_so_far()
         places = {origin: place for place, origin in enumerate(self._origins) if origin is not None}
-        ids = self._ids(story)
+        ids = self._ids(played)
         while self._next < len(self._trace.events):
             index = self._next
             self._next += 1
-            event = self._in_time(story, self._trace.events[index], ids)
+            event = self._in_time(played, self._trace.events[index], ids)
             if isinstance(event, Load):
-                event = replace(event, records=self._found(story, tuple(event.records), index, places))
-            wrote = bool(story.steps and story.last.seen.records)
-            right = self._references.put_right(around, event, index, ids=ids, places=places, wrote=wrote)
+                event = replace(event, records=self._found(played, tuple(event.records), index, places))
+            wrote = bool(played.steps and played.last.seen.records)
+            right = self._references.put_right(session_state, event, index, ids=ids, places=places, wrote=wrote)
             if right is not None:
                 return self._add(right, index)
             self._dropped.append((index, event))
         while self._probes:
-            asked = self._probes.pop(0)(story, around)
+            asked = self._probes.pop(0)(played, session_state)
             if asked is not None:
                 return self._add(asked, None)
         return False
@@ -86,40 +86,40 @@ class _Player:
         self._origins.append(origin)
         return True
 
-    def _in_time(self, story: Story, event: Event, ids: dict[str, str]) -> Event:
+    def _in_time(self, played: PlayedTrace, event: Event, ids: dict[str, str]) -> Event:
         """Move the event to no earlier than the previous one; a timer with a later deadline fires later."""
         at_ms = max(event.at_ms, self.events[-1].at_ms) if self.events else event.at_ms
-        if isinstance(event, TimerFired) and story.steps:
-            at_ms = max(at_ms, story.last.armed.get(renamed(event.key, ids), at_ms))
+        if isinstance(event, TimerFired) and played.steps:
+            at_ms = max(at_ms, played.last.armed.get(renamed(event.key, ids), at_ms))
         return replace(event, at_ms=at_ms)
 
-    def _ids(self, story: Story) -> dict[str, str]:
+    def _ids(self, played: PlayedTrace) -> dict[str, str]:
         """Map the member ids in the trace to those that the target made."""
         found = {}
         for place, origin in enumerate(self._origins):
             was = None if origin is None else self._references.drawn(origin)
-            now = _drawn(story.before(place) if place else None, story.steps[place])
+            now = _drawn(played.before(place) if place else None, played.steps[place])
             if was is not None and now is not None:
                 found[was] = now
         return found
 
     def _found(
-        self, story: Story, records: tuple[Record, ...], index: int, places: dict[int, int]
+        self, played: PlayedTrace, records: tuple[Record, ...], index: int, places: dict[int, int]
     ) -> tuple[Record, ...]:
         """Return the target's own records for a load, whole or compacted, that correspond to the trace's."""
         if not index or not self._recorded.steps[index - 1].log:
             return records
         then = self._recorded.steps[:index]
         ours = {0: 0} | {
-            len(step.log): len(story.steps[places[at]].log) for at, step in enumerate(then) if at in places
+            len(step.log): len(played.steps[places[at]].log) for at, step in enumerate(then) if at in places
         }
         log = then[-1].log
         for end in sorted(ours, reverse=True):
             if records == log[:end]:
-                return story.last.log[: ours[end]]
+                return played.last.log[: ours[end]]
             for place in sorted(ours):
                 if place <= end and records == while_read(log, place, end):
-                    return while_read(story.last.log, ours[place], ours[end])
+                    return while_read(played.last.log, ours[place], ours[end])
         return records
 
 

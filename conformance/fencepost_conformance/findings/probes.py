@@ -8,47 +8,51 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, 
 from fencepost.protocol.events import Appended, Event, Load, Request, TaskDone, Unload
 from fencepost.protocol.messages import VERSIONS, HeartbeatRequest, JoinGroupResponse, RequestBody
 
-from ..shrink.references import Around
+from ..shrink.references import TrackedSession
 from .play import Probe
-from .story import Story
+from .played_trace import PlayedTrace
 
 _NUMBER = 1_000_000  # id of the first request, above those of any trace
 _EPOCH = 1_000_000  # leader epoch of the load, likewise
 
 
-def ask(story: Story, body: RequestBody, *, later_ms: int = 0) -> Request:
-    """Return a request at the end of the story."""
+def ask(played: PlayedTrace, body: RequestBody, *, later_ms: int = 0) -> Request:
+    """Return a request at the end of the played trace."""
     version = VERSIONS[type(body)][1]
-    at_ms = story.last.event.at_ms + later_ms
+    at_ms = played.last.event.at_ms + later_ms
     return Request(
-        at_ms, id=_NUMBER + len(story.steps), version=version, client_id="asks", client_host="/127.0.0.1", body=body
+        at_ms, id=_NUMBER + len(played.steps), version=version, client_id="asks", client_host="/127.0.0.1", body=body
     )
 
 
-def replicate(story: Story, around: Around) -> Event | None:
+def replicate(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
     """Replicate all written records."""
-    return Appended(story.last.event.at_ms, offset=around.end) if around.end > around.replicated else None
+    return (
+        Appended(played.last.event.at_ms, offset=session_state.end)
+        if session_state.end > session_state.replicated
+        else None
+    )
 
 
-def lose(story: Story, around: Around) -> Event | None:
+def lose(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
     """Lose the partition."""
-    return Unload(story.last.event.at_ms, leader_epoch=None)
+    return Unload(played.last.event.at_ms, leader_epoch=None)
 
 
-def win(story: Story, around: Around) -> Event | None:
+def win(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
     """Win the partition again, with the whole log."""
-    return Load(story.last.event.at_ms, leader_epoch=_EPOCH, records=story.last.log)
+    return Load(played.last.event.at_ms, leader_epoch=_EPOCH, records=played.last.log)
 
 
-def use_the_generation(story: Story, around: Around) -> Event | None:
+def use_the_generation(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
     """Send a heartbeat with the generation of the last answer, from its member."""
-    told = [(request, story.answers.get(number)) for number, (_, request) in story.requests.items()]
+    told = [(request, played.answers.get(number)) for number, (_, request) in played.requests.items()]
     for request, answer in reversed(told):
         if answer is not None and isinstance(answer[1], JoinGroupResponse) and answer[1].generation_id >= 0:
             group = getattr(request.body, "group_id", "")
             instance = getattr(request.body, "group_instance_id", None)
             return ask(
-                story,
+                played,
                 HeartbeatRequest(
                     group,
                     generation_id=answer[1].generation_id,
@@ -63,8 +67,8 @@ def classic_heartbeats(group: str, count: int) -> tuple[Probe, ...]:
     """Return probes: after a while, one heartbeat of each classic member of a consumer group, at most ``count``."""
 
     def of(place: int) -> Probe:
-        def beat(story: Story, around: Around) -> Event | None:
-            view = story.last.consumer.get(group)
+        def beat(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
+            view = played.last.consumer.get(group)
             rows = [] if view is None else [each for each in view.members if each.classic is not None]
             if place >= len(rows):
                 return None
@@ -72,7 +76,7 @@ def classic_heartbeats(group: str, count: int) -> tuple[Probe, ...]:
             body = HeartbeatRequest(
                 group, generation_id=row.member_epoch, member_id=row.member_id, group_instance_id=row.instance_id
             )
-            return ask(story, body, later_ms=0 if place else _WHILE_MS)
+            return ask(played, body, later_ms=0 if place else _WHILE_MS)
 
         return beat
 
@@ -86,8 +90,8 @@ def _beat(place: int) -> Probe:
     """Return a probe: the member at this place in its group reports all its assigned partitions, and none that it must
     revoke."""
 
-    def beat(story: Story, around: Around) -> Event | None:
-        rows = [(name, row) for name, view in sorted(story.last.consumer.items()) for row in view.members]
+    def beat(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
+        rows = [(name, row) for name, view in sorted(played.last.consumer.items()) for row in view.members]
         if place >= len(rows) or rows[place][1].classic is not None:
             return None
         name, row = rows[place]
@@ -97,14 +101,14 @@ def _beat(place: int) -> Probe:
         body = ConsumerGroupHeartbeatRequest(
             name, member_id=row.member_id, member_epoch=row.member_epoch, instance_id=row.instance_id
         )
-        return ask(story, replace(body, topic_partitions=held))
+        return ask(played, replace(body, topic_partitions=held))
 
     return beat
 
 
-def _resolve(story: Story, around: Around) -> Event | None:
+def _resolve(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
     """Finish a background task."""
-    return TaskDone(story.last.event.at_ms, min(around.tasks, key=str)) if around.tasks else None
+    return TaskDone(played.last.event.at_ms, min(session_state.tasks, key=str)) if session_state.tasks else None
 
 
 #: members with nothing new keep sending heartbeats until all are reconciled

@@ -34,9 +34,10 @@ def judge_all(
         told()
         return run(many)
 
-    stories = play([(trace, each.probes) for trace, each in zip(traces, findings, strict=True)], counted)
+    played_traces = play([(trace, each.probes) for trace, each in zip(traces, findings, strict=True)], counted)
     return {
-        each.name: verdict(each, trace, story) for each, trace, story in zip(findings, traces, stories, strict=True)
+        each.name: verdict(each, trace, played)
+        for each, trace, played in zip(findings, traces, played_traces, strict=True)
     }
 
 

@@ -11,7 +11,7 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Rec
 from fencepost.protocol.view import GroupState
 
 from .judge import reached
-from .story import Step, Story
+from .played_trace import PlayedTrace, Step
 
 _CLASSIC_TIMERS = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION)
 _CONSUMER_TIMERS = (
@@ -22,14 +22,14 @@ _CONSUMER_TIMERS = (
 )
 
 
-def what_is_written_can_be_loaded(story: Story) -> str | None:
+def what_is_written_can_be_loaded(played: PlayedTrace) -> str | None:
     """INV-REPLAY-02: whatever clients send, and however the log was compacted, the partition can be loaded."""
-    loads = [place for place, step in enumerate(story.steps) if isinstance(step.event, Load) and step.event.records]
+    loads = [place for place, step in enumerate(played.steps) if isinstance(step.event, Load) and step.event.records]
     reached(loads, "no written record is loaded")
-    after = [place for place, _ in story.requests.values() if place > loads[-1]]
+    after = [place for place, _ in played.requests.values() if place > loads[-1]]
     reached(after, "no request follows the load")
-    for number, (place, request) in story.requests.items():
-        answer = story.answers.get(number)
+    for number, (place, request) in played.requests.items():
+        answer = played.answers.get(number)
         told = getattr(answer[1], "error_code", None) if answer is not None else None
         if place > loads[-1] and told is ErrorCode.NOT_COORDINATOR:
             group = getattr(request.body, "group_id", "")
@@ -37,10 +37,10 @@ def what_is_written_can_be_loaded(story: Story) -> str | None:
     return None
 
 
-def memory_has_what_the_log_has(story: Story) -> str | None:
+def memory_has_what_the_log_has(played: PlayedTrace) -> str | None:
     """INV-REPLAY-01, F-SURV-05: once all records are replicated, a classic group has the members of its last record in
     this generation, with their assignments, unless they have left since."""
-    for place, step in enumerate(story.steps):
+    for place, step in enumerate(played.steps):
         if not step.quiet or isinstance(step.event, Load):
             continue
         for name, value in _last_records(step.log).items():
@@ -52,11 +52,11 @@ def memory_has_what_the_log_has(story: Story) -> str | None:
                 member = live.get(row.group_instance_id or row.member_id)
                 if member is not None and (member.member_id, member.assignment) != (row.member_id, row.assignment):
                     return f"{name} has a different {row.member_id} in memory than in the log (event {place})"
-    reached(any(_last_records(story.last.log).values()), "no classic group is in the log")
+    reached(any(_last_records(played.last.log).values()), "no classic group is in the log")
     return None
 
 
-def an_empty_group_is_what_the_log_says(story: Story, place: int, step: Step) -> str | None:
+def an_empty_group_is_what_the_log_says(played: PlayedTrace, place: int, step: Step) -> str | None:
     """INV-REPLAY-01, C-ST-27: an empty group does not use a generation without writing it."""
     rows = _last_records(step.log)
     for name, view in step.classic.items():
@@ -66,12 +66,12 @@ def an_empty_group_is_what_the_log_says(story: Story, place: int, step: Step) ->
     return None
 
 
-def no_empty_group_after_a_failure(story: Story) -> str | None:
-    """Return the reason why a story is not judged: no group is empty after a failed append; else None."""
-    failed = next((place for place, step in enumerate(story.steps) if isinstance(step.event, AppendFailed)), None)
+def no_empty_group_after_a_failure(played: PlayedTrace) -> str | None:
+    """Return the reason why a played trace is not judged: no group is empty after a failed append; else None."""
+    failed = next((place for place, step in enumerate(played.steps) if isinstance(step.event, AppendFailed)), None)
     if failed is None:
         return "no append fails"
-    views = (view for step in story.steps[failed:] for view in step.classic.values())
+    views = (view for step in played.steps[failed:] for view in step.classic.values())
     return None if any(view.state is GroupState.EMPTY for view in views) else "no group is empty after the failure"
 
 
@@ -80,7 +80,7 @@ def _last_records(log: tuple[Record, ...]) -> dict[str, GroupMetadataValue]:
     return {name: value for name, value in rows.items() if isinstance(value, GroupMetadataValue)}
 
 
-def epochs_do_not_go_back(story: Story, place: int, step: Step) -> str | None:
+def epochs_do_not_go_back(played: PlayedTrace, place: int, step: Step) -> str | None:
     """INV-KIP-04: no group epoch is below one in the log, since the group was last deleted."""
     for name, view in step.consumer.items():
         highest = 0
@@ -93,17 +93,17 @@ def epochs_do_not_go_back(story: Story, place: int, step: Step) -> str | None:
     return None
 
 
-def no_join_of_an_empty_group(story: Story) -> str | None:
-    """Return the reason why a story is not judged, or None: no JoinGroup reaches a consumer group without members, or
-    no consumer joins after it."""
+def no_join_of_an_empty_group(played: PlayedTrace) -> str | None:
+    """Return the reason why a played trace is not judged, or None: no JoinGroup reaches a consumer group without
+    members, or no consumer joins after it."""
     came = [
         place
-        for place, body, answer in story.asked(JoinGroupRequest)
-        if answer is not None and _is_empty(story.before(place).consumer.get(body.group_id))
+        for place, body, answer in played.asked(JoinGroupRequest)
+        if answer is not None and _is_empty(played.before(place).consumer.get(body.group_id))
     ]
     if not came:
         return "no JoinGroup comes to an empty consumer group"
-    joined = any(view.members for step in story.steps[came[0] :] for view in step.consumer.values())
+    joined = any(view.members for step in played.steps[came[0] :] for view in step.consumer.values())
     return None if joined else "no consumer joins after that"
 
 
@@ -111,11 +111,11 @@ def _is_empty(view: ConsumerGroupView | None) -> bool:
     return view is not None and not view.members
 
 
-def a_group_never_counts_anew(story: Story) -> str | None:
+def a_group_never_counts_anew(played: PlayedTrace) -> str | None:
     """INV-CONV-01, for groups without members too: generations and group epochs are one sequence."""
     highest: dict[str, int] = {}
     seen_both = False
-    for place, step in enumerate(story.steps):
+    for place, step in enumerate(played.steps):
         now = {name: view.group_epoch for name, view in step.consumer.items()}
         now |= {name: view.generation_id for name, view in step.classic.items()}
         for name, count in now.items():
@@ -127,29 +127,30 @@ def a_group_never_counts_anew(story: Story) -> str | None:
     return None
 
 
-def only_groups_that_are_there_are_timed(story: Story, place: int, step: Step) -> str | None:
+def only_groups_that_are_there_are_timed(played: PlayedTrace, place: int, step: Step) -> str | None:
     """X-UP-16, C-TMR-12: no step arms a timer of a classic group that does not exist after it."""
     for key, deadline in step.seen.timers.items():
         # a group that a failed append undoes disappears only in the next step
-        undone = place + 1 < len(story.steps) and isinstance(story.steps[place + 1].event, AppendFailed)
+        undone = place + 1 < len(played.steps) and isinstance(played.steps[place + 1].event, AppendFailed)
         if deadline is not None and key.kind in _CLASSIC_TIMERS and key.group_id not in step.classic and not undone:
             return f"a {key.kind.value} timer of {key.group_id} is set, but that is not a classic group"
     return None
 
 
-def no_conversion_before_a_timeout(story: Story) -> str | None:
-    """Return the reason why a story is not judged, or None: no classic group is converted before a late write to it."""
+def no_conversion_before_a_timeout(played: PlayedTrace) -> str | None:
+    """Return the reason why a played trace is not judged, or None: no classic group is converted before a late write to
+    it."""
     converted = [
-        place for place, step in enumerate(story.steps) if step.consumer.keys() & story.before(place).classic.keys()
+        place for place, step in enumerate(played.steps) if step.consumer.keys() & played.before(place).classic.keys()
     ]
     if not converted:
         return "no classic group is converted"
-    late = (each.event for each in story.steps[converted[0] :])
+    late = (each.event for each in played.steps[converted[0] :])
     timed_out = any(isinstance(each, TimerFired) and each.key.kind is TimerKind.OPERATION for each in late)
     return None if timed_out else "no write is late after that"
 
 
-def timers_are_of_the_protocol(story: Story, place: int, step: Step) -> str | None:
+def timers_are_of_the_protocol(played: PlayedTrace, place: int, step: Step) -> str | None:
     """X-DOWN-33: a classic group has no timers of a consumer group."""
     reached(step.classic, "no group is classic at the end")
     for key in step.armed:
@@ -158,9 +159,9 @@ def timers_are_of_the_protocol(story: Story, place: int, step: Step) -> str | No
     return None
 
 
-def the_loss_of_the_partition_fences_nobody(story: Story) -> str | None:
+def the_loss_of_the_partition_fences_nobody(played: PlayedTrace) -> str | None:
     """F-UNLOAD-01: a request that waits when the partition is lost is sent to another coordinator."""
-    told = [reply.body for step in story.steps if isinstance(step.event, Unload) for reply in step.seen.replies]
+    told = [reply.body for step in played.steps if isinstance(step.event, Unload) for reply in step.seen.replies]
     reached(told, "no request waits when the partition is lost")
     for body in told:
         error = getattr(body, "error_code", ErrorCode.NOT_COORDINATOR)
@@ -169,28 +170,28 @@ def the_loss_of_the_partition_fences_nobody(story: Story) -> str | None:
     return None
 
 
-def nobody_is_told_of_a_fault(story: Story) -> str | None:
+def nobody_is_told_of_a_fault(played: PlayedTrace) -> str | None:
     """No answer is UNKNOWN_SERVER_ERROR."""
-    for number, (place, body) in story.answers.items():
+    for number, (place, body) in played.answers.items():
         if getattr(body, "error_code", None) is ErrorCode.UNKNOWN_SERVER_ERROR:
-            asked = type(story.requests[number][1].body).__name__.removesuffix("Request")
+            asked = type(played.requests[number][1].body).__name__.removesuffix("Request")
             return f"{asked} is answered UNKNOWN_SERVER_ERROR (event {place})"
-    last = max((number for number in story.requests), default=None)
-    reached(last is not None and last in story.answers, "the last request is not answered")
+    last = max((number for number in played.requests), default=None)
+    reached(last is not None and last in played.answers, "the last request is not answered")
     return None
 
 
-def a_refusal_answers_nobody_else(story: Story) -> str | None:
+def a_refusal_answers_nobody_else(played: PlayedTrace) -> str | None:
     """X-UP-06, X-UP-09: a rejected request causes no other answers. Judged where a request waits."""
     waited = 0
-    for number, (place, request) in story.requests.items():
-        answer = story.answers.get(number)
+    for number, (place, request) in played.requests.items():
+        answer = played.answers.get(number)
         if answer is None or answer[0] != place or not place:
             continue
-        waiting = [each for each in story.waiting(place - 1) if _group(each) == _group(request)]
+        waiting = [each for each in played.waiting(place - 1) if _group(each) == _group(request)]
         waited += bool(waiting) and hasattr(request.body, "member_epoch")
         error = getattr(answer[1], "error_code", ErrorCode.NONE)
-        others = [reply for reply in story.steps[place].seen.replies if reply.request_id != number]
+        others = [reply for reply in played.steps[place].seen.replies if reply.request_id != number]
         if error is not ErrorCode.NONE and hasattr(request.body, "member_epoch") and others:
             return f"a heartbeat is rejected with {error.name}, but answers {len(others)} others (event {place})"
     reached(waited, "no request waits when the consumer joins")

@@ -51,7 +51,7 @@ class Player(Protocol):
 
 
 @dataclass(slots=True)
-class Around(Generic[_Program]):
+class ForgerKnowledge(Generic[_Program]):
     """A forger's knowledge of a played trace (``hostile.Surroundings``), without the state of groups."""
 
     plan: Plan
@@ -74,9 +74,9 @@ def groups_apart(prefix: str, nodes: int) -> tuple[str, ...]:
     return (f"{prefix}-simple", f"{prefix}-missing") if nodes == 1 else ()
 
 
-def around(plan: Plan, clients: Sequence[_Program], nodes: int) -> Around[_Program]:
+def knowledge(plan: Plan, clients: Sequence[_Program], nodes: int) -> ForgerKnowledge[_Program]:
     """Return a forger's surroundings. In a cluster they lack the nameless group: another broker may coordinate it."""
-    return Around(plan, clients) if nodes == 1 else Around(plan, clients, strange_groups=plan.groups)
+    return ForgerKnowledge(plan, clients) if nodes == 1 else ForgerKnowledge(plan, clients, strange_groups=plan.groups)
 
 
 class Cast(Protocol):

@@ -13,7 +13,7 @@ from ..generate import hostile
 from ..generate.clients import Client
 from ..generate.plan import ClientPlan, Plan, draw_plan
 from .asking import Offer, Ranges
-from .cast import Around, Player, around, group_names, groups_apart
+from .cast import ForgerKnowledge, Player, group_names, groups_apart, knowledge
 from .offset_requests import CastWithOffsets
 from .topics import Topics, topics_of
 
@@ -39,7 +39,7 @@ class ClassicCast(CastWithOffsets):
         topics = topics_of(rng, prefix, offer, _TOPICS)
         self.plan = _for_the_wire(draw_plan(rng), topics, rng, group_names(prefix, step), offer.ranges)
         self.clients = [Client(client) for client in self.plan.clients]
-        self._around = around(self.plan, self.clients, offer.nodes)
+        self._around = knowledge(self.plan, self.clients, offer.nodes)
         super().__init__(offer, topics, self._around, groups_apart(prefix, offer.nodes))
 
     @property
@@ -73,25 +73,25 @@ class ClassicCast(CastWithOffsets):
             self._around.known_ids.append(body.member_id)
 
 
-def forged(rng: Random, around: Around[Any], client: Client, hostility: float) -> tuple[int, RequestBody]:
+def forged(rng: Random, knowledge: ForgerKnowledge[Any], client: Client, hostility: float) -> tuple[int, RequestBody]:
     """Draw a request that no client of the classic protocol would send."""
     draw = rng.random()
     if draw < 0.4:
-        return _perhaps_of_no_group(rng, around, *hostile.heartbeat(rng, around, client))
+        return _perhaps_of_no_group(rng, knowledge, *hostile.heartbeat(rng, knowledge, client))
     if draw < 0.4 + 2 * hostility:
-        return _perhaps_of_no_group(rng, around, *hostile.leave(rng, around, client))
+        return _perhaps_of_no_group(rng, knowledge, *hostile.leave(rng, knowledge, client))
     if draw < 0.9:
-        return hostile.list_groups(rng) if rng.random() < 0.2 else hostile.describe(rng, around)
-    return hostile.delete(rng, around)
+        return hostile.list_groups(rng) if rng.random() < 0.2 else hostile.describe(rng, knowledge)
+    return hostile.delete(rng, knowledge)
 
 
-def parked(rng: Random, around: Around[Any], client: Client) -> tuple[int, RequestBody]:
+def parked(rng: Random, knowledge: ForgerKnowledge[Any], client: Client) -> tuple[int, RequestBody]:
     """Draw a JoinGroup or SyncGroup that no client would send. A member that joins with it delays the group no longer
     than the trace's clients do. So no protocol is listed twice, and no length in its metadata is out of bounds: some
     releases of Kafka then never end the join phase (C-JOIN-72, G-DATA-10), which would look like another fault."""
     if rng.random() < 0.4:
-        return _perhaps_of_no_group(rng, around, *hostile.sync(rng, around, client))
-    version, body = hostile.join(rng, around, client)
+        return _perhaps_of_no_group(rng, knowledge, *hostile.sync(rng, knowledge, client))
+    version, body = hostile.join(rng, knowledge, client)
     assert isinstance(body, JoinGroupRequest)
     session = body.session_timeout_ms
     if _SESSION_TIMEOUTS[-1] < session <= _KAFKAS_LONGEST_SESSION_MS:
@@ -101,12 +101,14 @@ def parked(rng: Random, around: Around[Any], client: Client) -> tuple[int, Reque
     }
     rebalance = min(body.rebalance_timeout_ms, _REBALANCE_TIMEOUTS[-1])
     made = replace(body, session_timeout_ms=session, rebalance_timeout_ms=rebalance, protocols=tuple(offered.values()))
-    return _perhaps_of_no_group(rng, around, version, made)
+    return _perhaps_of_no_group(rng, knowledge, version, made)
 
 
-def _perhaps_of_no_group(rng: Random, around: Around[Any], version: int, body: RequestBody) -> tuple[int, RequestBody]:
+def _perhaps_of_no_group(
+    rng: Random, knowledge: ForgerKnowledge[Any], version: int, body: RequestBody
+) -> tuple[int, RequestBody]:
     """Sometimes return the same request for the nameless group; in a cluster another broker may coordinate that."""
-    if "" not in around.strange_groups or rng.random() >= _BLANK:
+    if "" not in knowledge.strange_groups or rng.random() >= _BLANK:
         return version, body
     blank: RequestBody = replace(body, group_id="")  # type: ignore[arg-type] # all four have it
     return version, blank

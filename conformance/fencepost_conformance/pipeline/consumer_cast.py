@@ -15,7 +15,7 @@ from ..generate.consumer_clients import ConsumerClient
 from ..generate.consumer_plan import draw_consumer_plan
 from ..generate.plan import ConsumerPlan
 from .asking import Offer, Ranges
-from .cast import Player, around, group_names, groups_apart
+from .cast import Player, group_names, groups_apart, knowledge
 from .offset_requests import CastWithOffsets
 from .topics import topics_of
 
@@ -33,7 +33,7 @@ class ConsumerCast(CastWithOffsets):
         consumers = on_the_wire(plan.consumers, names, rng, offer.ranges)
         self.plan = replace(plan, groups=tuple(names.values()), consumers=consumers)
         self.clients = [ConsumerClient(client) for client in self.plan.consumers]
-        self._around = around(self.plan, self.clients, offer.nodes)
+        self._around = knowledge(self.plan, self.clients, offer.nodes)
         super().__init__(offer, topics_of(rng, prefix, offer), self._around, groups_apart(prefix, offer.nodes))
 
     @property

@@ -22,7 +22,7 @@ from ..generate.mixed_clients import MixedClient, mixed_client
 from ..generate.plan import ClientPlan, ConsumerPlan, Plan
 from . import classic_cast, consumer_cast
 from .asking import Offer, Ranges
-from .cast import Player, around, group_names, groups_apart
+from .cast import Player, group_names, groups_apart, knowledge
 from .offset_requests import CastWithOffsets
 from .topics import Topics, topics_of
 
@@ -91,7 +91,7 @@ class MixedCast(CastWithOffsets):
         parts = [Part(program, stays, lambda: self._sent) for program in self._consumers]
         self.clients: list[MixedClient | Part] = [*self._classic, *parts]
         programs: list[MixedClient | ConsumerClient] = [*self._classic, *self._consumers]
-        self._around = around(self.plan, programs, offer.nodes)
+        self._around = knowledge(self.plan, programs, offer.nodes)
         super().__init__(offer, topics, self._around, groups_apart(prefix, offer.nodes))
 
     @property

@@ -27,7 +27,7 @@ from fencepost.protocol.offset_messages import (
 from ..generate.clients import Client, Phase
 from ..generate.consumer_clients import ConsumerClient, ConsumerPhase
 from .asking import Offer
-from .cast import Around, Producer
+from .cast import ForgerKnowledge, Producer
 from .topics import Topics
 
 OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT, OFFSET_DELETE = 8, 9, 28, 47
@@ -80,7 +80,7 @@ def standing(program: Client | ConsumerClient) -> Standing | None:
 class OffsetRequests:
     """Draws offset requests. ``world``: groups, clients and member ids. ``apart``: groups without clients."""
 
-    def __init__(self, offer: Offer, topics: Topics, world: Around[Any], apart: Sequence[str]) -> None:
+    def __init__(self, offer: Offer, topics: Topics, world: ForgerKnowledge[Any], apart: Sequence[str]) -> None:
         self._ranges, self._topics, self._apart = offer.ranges, topics, apart
         self._programs: Sequence[Client | ConsumerClient] = world.clients
         self._groups, self._known_ids = world.plan.groups, world.known_ids
@@ -257,7 +257,7 @@ def _numbers(row: OffsetCommitRequestTopic) -> tuple[int, ...]:
 class CastWithOffsets:
     """The common part of the casts of all protocols: topics and offset requests."""
 
-    def __init__(self, offer: Offer, topics: Topics, world: Around[Any], apart: Sequence[str]) -> None:
+    def __init__(self, offer: Offer, topics: Topics, world: ForgerKnowledge[Any], apart: Sequence[str]) -> None:
         self.offer, self.topics, self.apart = offer, topics, apart
         self.set_up, self.meanwhile, self.clear_away = topics.set_up, topics.meanwhile, topics.clear_away
         self.offsets = OffsetRequests(offer, topics, world, apart)

@@ -28,11 +28,11 @@ from fencepost.protocol.settings import Settings
 
 from ..generate.java_order import JavaOrder
 from ..generate.world import Session
-from ..log_around import LogAround
 from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
 from ..told_generations import with_generations
+from ..tracked_log import TrackedLog
 
 #: a generation further than this from the group's is a number, not a distance
 _NEAR = 3
@@ -87,7 +87,7 @@ class _NotedIds(MemberIds):
         return self.last
 
 
-class Around(LogAround):
+class TrackedSession(TrackedLog):
     """A coordinator with the log around it."""
 
     def __init__(self, session: Session) -> None:
@@ -153,16 +153,16 @@ class References:
         self._begin = begin
         self._contexts: list[_Context] = []
         session = begin(settings, profile)
-        around = Around(session)
+        session_state = TrackedSession(session)
         for event in events:
-            generations, epochs = around.generations(), around.epochs()
+            generations, epochs = session_state.generations(), session_state.epochs()
             # if the core raises, that is the failure to shrink
             try:
-                around.feed(event)
+                session_state.feed(event)
                 drawn = session.last_id
             except Exception:
                 drawn = None
-            self._contexts.append(_Context(drawn, generations, epochs, around.end))
+            self._contexts.append(_Context(drawn, generations, epochs, session_state.end))
 
     def drawn(self, index: int) -> str | None:
         """Return the member id that the event drew."""
@@ -173,7 +173,7 @@ class References:
     ) -> Remade:
         """Run the kept events (by index) again, adapted; ``changed`` holds other versions of some."""
         session = self._begin(settings, self.profile)
-        around = Around(session)
+        session_state = TrackedSession(session)
         ids: dict[str, str] = {}
         places: dict[int, int] = {}
         events: list[ev.Event] = []
@@ -182,7 +182,7 @@ class References:
         for index in sorted(kept):
             original = (changed or {}).get(index, self.events[index])
             event = self.put_right(
-                around,
+                session_state,
                 original,
                 index,
                 ids=ids,
@@ -195,7 +195,7 @@ class References:
             events.append(event)
             origins.append(index)
             try:
-                seen = around.feed(event)
+                seen = session_state.feed(event)
             except Exception as raised:
                 return Remade(tuple(events), tuple(observations), tuple(origins), f"{type(raised).__name__}: {raised}")
             observations.append(seen)
@@ -206,7 +206,7 @@ class References:
 
     def put_right(
         self,
-        run: Around,
+        run: TrackedSession,
         event: ev.Event,
         index: int,
         *,
@@ -242,7 +242,7 @@ class References:
             return renamed(event, ids)  # type: ignore[no-any-return]
         return event
 
-    def _request(self, run: Around, original: ev.Request, event: ev.Request, index: int) -> ev.Request:
+    def _request(self, run: TrackedSession, original: ev.Request, event: ev.Request, index: int) -> ev.Request:
         body: Any = event.body
         if isinstance(body, ConsumerGroupHeartbeatRequest):
             return replace(event, body=self._with_epoch(run, original.body, body, index))
@@ -257,7 +257,7 @@ class References:
             event, body=replace(body, generation_id=self._moved(run, original.body, body, generation, index))
         )
 
-    def _moved(self, run: Around, original: Any, body: Any, generation: int, index: int) -> int:
+    def _moved(self, run: TrackedSession, original: Any, body: Any, generation: int, index: int) -> int:
         """Return a generation with the same distance from the member's own, or its group's."""
         context = self._contexts[index]
         then = context.epochs.get((original.group_id, original.member_id), context.generations.get(original.group_id))
@@ -266,7 +266,7 @@ class References:
             return generation
         return now + generation - then
 
-    def _end(self, run: Around, offset: int, index: int, places: Mapping[int, int]) -> int:
+    def _end(self, run: TrackedSession, offset: int, index: int, places: Mapping[int, int]) -> int:
         """Return the log end that corresponds to ``offset`` in the original run."""
         if offset == self._contexts[index].end:
             return run.end
@@ -274,7 +274,7 @@ class References:
         return min(run.after[places[wrote[-1]]], run.end) if wrote else 0
 
     def _with_epoch(
-        self, run: Around, original: Any, body: ConsumerGroupHeartbeatRequest, index: int
+        self, run: TrackedSession, original: Any, body: ConsumerGroupHeartbeatRequest, index: int
     ) -> ConsumerGroupHeartbeatRequest:
         epoch = body.member_epoch
         then = self._contexts[index].epochs.get((original.group_id, original.member_id))

@@ -23,12 +23,13 @@ from .world import World
 
 
 class Broker:
-    """A broker. ``tenure`` counts the brokers that have led the partition; ``active``: one of them leads it now."""
+    """A broker. ``leader_epoch`` counts the brokers that have led the partition; ``active``: one of them leads it
+    now."""
 
     def __init__(self, world: World, core: WatchedSession, topics: Mapping[str, int]) -> None:
         self.core = core
         self.topics = {name: Topic(name, name.encode().ljust(16, b"\0"), size) for name, size in topics.items()}
-        self.tenure = 0
+        self.leader_epoch = 0
         self.active = False
         self._world = world
         self._rng = world.rng
@@ -49,16 +50,21 @@ class Broker:
         self._world.feed(TopicsChanged(self._world.now, tuple(self.topics.values()), version=self._image))
 
     def _run_task(self, key: TaskKey) -> None:
-        tenure = self.tenure
+        leader_epoch = self.leader_epoch
 
         def done() -> None:
-            if tenure == self.tenure and self.active:
+            if leader_epoch == self.leader_epoch and self.active:
                 self._world.feed(TaskDone(self._world.now, key))
 
         self._world.later(self._world.network.delay(), done)
 
     def _append(self) -> None:
-        draw, plan, tenure, end = self._rng.random(), self._world.network.plan, self.tenure, len(self.core.log)
+        draw, plan, leader_epoch, end = (
+            self._rng.random(),
+            self._world.network.plan,
+            self.leader_epoch,
+            len(self.core.log),
+        )
         if draw < plan.append_fails:
             self._world.feed(AppendFailed(self._world.now, self._rng.choice(APPEND_ERRORS)))
             return
@@ -69,27 +75,27 @@ class Broker:
         elif draw < plan.append_slow + plan.append_waits:
             delay = self._rng.randint(1, 2 * plan.delay_ms)
         else:
-            self._replicate(tenure, end)
+            self._replicate(leader_epoch, end)
             return
-        self._world.later(delay, lambda: self._replicate(tenure, end))
+        self._world.later(delay, lambda: self._replicate(leader_epoch, end))
 
-    def _replicate(self, tenure: int, offset: int) -> None:
-        if tenure == self.tenure and self.active and self._replicated < offset <= len(self.core.log):
+    def _replicate(self, leader_epoch: int, offset: int) -> None:
+        if leader_epoch == self.leader_epoch and self.active and self._replicated < offset <= len(self.core.log):
             self._replicated = offset
             self._world.feed(Appended(self._world.now, offset=offset))
 
     def replicate_all(self) -> None:
         if self.active:
-            self._replicate(self.tenure, len(self.core.log))
+            self._replicate(self.leader_epoch, len(self.core.log))
 
     def load(self, kept: int) -> None:
         """Let the next broker load the partition, with the first ``kept`` records."""
-        self.tenure += 1
+        self.leader_epoch += 1
         self.active = True
         self._replicated, self._ends = kept, []
         if self._rng.random() < 0.5:
-            self._world.feed(LoadStarted(self._world.now, leader_epoch=self.tenure))
-        self._world.feed(Load(self._world.now, leader_epoch=self.tenure, records=tuple(self.core.log[:kept])))
+            self._world.feed(LoadStarted(self._world.now, leader_epoch=self.leader_epoch))
+        self._world.feed(Load(self._world.now, leader_epoch=self.leader_epoch, records=tuple(self.core.log[:kept])))
 
     def fail_over(self, gap_ms: int) -> None:
         """Lose the partition and win it again after ``gap_ms``; ``liveness`` checks that the groups continue (LIV-09).

@@ -117,7 +117,7 @@ class Network:
 
         def answer() -> None:
             if world.broker.active:
-                host.receive(process, CoordinatorFound(world.now, node=world.broker.tenure))
+                host.receive(process, CoordinatorFound(world.now, node=world.broker.leader_epoch))
             else:
                 host.receive(process, LookupFailed(world.now, ErrorCode.COORDINATOR_NOT_AVAILABLE))
 

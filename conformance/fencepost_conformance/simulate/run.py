@@ -133,7 +133,7 @@ class Simulation(Programs, Clockwork[TimerKey]):
 
     def life(self, host: AnyHost) -> tuple[int, int]:
         """Return the life of the host's group; generations mean something only within one (NOT-08)."""
-        return self.broker.tenure, self._lives[host.plan.settings.group_id]
+        return self.broker.leader_epoch, self._lives[host.plan.settings.group_id]
 
     def publish_topics(self) -> None:
         """Publish topics if the group's kind uses them: only consumer groups do."""

@@ -27,7 +27,7 @@ class Partition(Protocol):
     """The broker around the coordinator, see ``broker.Broker``."""
 
     topics: dict[str, Topic]
-    tenure: int
+    leader_epoch: int
 
     @property
     def active(self) -> bool: ...

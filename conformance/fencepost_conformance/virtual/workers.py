@@ -110,7 +110,7 @@ class _Hand:
     task: asyncio.Task[None] | None = None
     share: Share | None = None
     works_on: frozenset[TopicPartition] = frozenset()
-    tenure: int = 0
+    turn: int = 0
     old: Share | None = None
     stops: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: bool = False
@@ -253,7 +253,7 @@ class Schedule:
         await hand.worker.leave()
 
     async def _body(self, hand: _Hand, share: Share) -> None:
-        hand.tenure += 1
+        hand.turn += 1
         self._begin_work(hand, share)
         try:
             if hand.old is not None and hand.old.lost and len(hand.old):
@@ -294,7 +294,7 @@ class Schedule:
         offset = self._offset
         several = self._random.sample(list(share), self._random.randint(1, len(share)))
         try:
-            await share.commit(dict.fromkeys(several, offset), metadata=f"{hand.number}/{hand.tenure}")
+            await share.commit(dict.fromkeys(several, offset), metadata=f"{hand.number}/{hand.turn}")
         except ShareLost:
             self.seen["share lost"] += 1
             if not share.lost:

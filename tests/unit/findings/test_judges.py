@@ -95,8 +95,8 @@ def test_no_verdict_on_a_probe_that_has_not_begun(finding: Finding) -> None:
     trace = finding.trace(FOLDER)
     first = next(place for place, event in enumerate(trace.events) if isinstance(event, Request))
     begun = replace(trace, events=trace.events[:first], observations=trace.observations[:first])
-    (story,) = play([(begun, finding.probes)], core(INTENDED))
-    assert verdict(finding, begun, story).verdict is Verdict.DIFFERENT
+    (played,) = play([(begun, finding.probes)], core(INTENDED))
+    assert verdict(finding, begun, played).verdict is Verdict.DIFFERENT
 
 
 def test_nothing_is_gone_where_a_timer_was_never_set() -> None:
@@ -120,8 +120,8 @@ def test_nothing_is_gone_where_a_timer_was_never_set() -> None:
 def test_loaded_records_are_those_that_the_target_wrote(finding: Finding) -> None:
     """The target is another release, with other epochs and records."""
     trace = finding.trace(FOLDER)
-    (story,) = play([(trace, finding.probes)], core(KAFKA_4_0))
-    for before, step in pairwise(story.steps):
+    (played,) = play([(trace, finding.probes)], core(KAFKA_4_0))
+    for before, step in pairwise(played.steps):
         if isinstance(step.event, Load) and before.log:
             assert set(step.event.records) <= set(before.log)
             assert step.event.records

@@ -69,7 +69,7 @@ class Cluster:
         self.in_sync = [every] * plan.partitions
         self.elections = self.stale = self.truncated = self.compactions = self.tails = 0
         self.quiet = False
-        self.tenure = 0  #: for ``simulate.world.Partition``; here each partition has its own epoch
+        self.leader_epoch = 0  #: for ``simulate.world.Partition``; here each partition has its own epoch
         self._place = place
         self._image = 1
 

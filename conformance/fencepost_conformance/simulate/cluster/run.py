@@ -36,8 +36,8 @@ from ..network import Network
 from ..plan import HostPlan, NetworkPlan, Plan
 from ..programs import Programs
 from .brokers import Cluster
-from .clerks import Auditor, Clerk, Producer, Then
 from .node import Node, Timer
+from .offset_clients import Auditor, OffsetClient, Producer, Then
 from .plan import ClusterPlan
 from .promises import Promises
 
@@ -148,7 +148,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         self.events = 0
         self.quiet = False
         self.hosts: list[AnyHost] = []
-        self.clerks: list[Clerk] = []
+        self.offset_clients: list[OffsetClient] = []
         self._asked: dict[int, Asked] = {}
         self._members: dict[int, int] = {}  #: open requests of members, and their broker
         self._requests = 1_000_000_000  #: ids of committing clients' requests, above those of members
@@ -208,17 +208,17 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
     def _at_rest(self, producers: Sequence[Producer]) -> None:
         waiting = [each.group for each in producers if each.open]
         demand(not waiting, "LIV-11", f"the transactions of {waiting} have not ended")
-        for clerk in self.clerks:
-            if clerk.host in self.hosts and clerk.host.takes_part:
-                left = clerk.host.member.assignment - clerk.done
-                demand(not left, "LIV-05", f"{clerk.host.plan.name} could not commit {sorted(left)}")
+        for offset_client in self.offset_clients:
+            if offset_client.host in self.hosts and offset_client.host.takes_part:
+                left = offset_client.host.member.assignment - offset_client.done
+                demand(not left, "LIV-05", f"{offset_client.host.plan.name} could not commit {sorted(left)}")
         self.cluster.settled()
 
     # --- programs ---
 
     def host(self, plan: HostPlan) -> AnyHost:
         made: AnyHost = ConsumerHost(plan, self) if plan.is_consumer else Host(plan, self)
-        self.clerks.append(Clerk(self, made))
+        self.offset_clients.append(OffsetClient(self, made))
         return made
 
     def adopted(self, host: AnyHost) -> None:

@@ -63,7 +63,7 @@ VERSIONS = {
 _MATCHER = KafkaFunctions().matcher
 
 
-class Happening(NamedTuple):
+class PossibleEvent(NamedTuple):
     """A possible next event; ``who`` it concerns, ``what`` it is."""
 
     who: str
@@ -178,20 +178,20 @@ class Both:
     def _topics(self, image: int) -> TopicsChanged:
         return TopicsChanged(self.now, self.bounds.images[image], version=image + 1)
 
-    def events(self) -> Iterator[Happening]:
+    def events(self) -> Iterator[PossibleEvent]:
         """Yield every possible next event."""
         if self.last and self.as_one:  # directly after the step that wrote, or never
-            yield Happening("", "append fails", AppendFailed(self.now, ErrorCode.NOT_ENOUGH_REPLICAS))
+            yield PossibleEvent("", "append fails", AppendFailed(self.now, ErrorCode.NOT_ENOUGH_REPLICAS))
         if not self.owned:
             kept = self.log[: self.replicated]
-            yield Happening("", "loads", Load(self.now, leader_epoch=1 + len(self.log), records=kept))
+            yield PossibleEvent("", "loads", Load(self.now, leader_epoch=1 + len(self.log), records=kept))
             if (less := tuple(left(kept))) != kept:
-                yield Happening(
+                yield PossibleEvent(
                     "", "loads what a cleaner left", Load(self.now, leader_epoch=1 + len(self.log), records=less)
                 )
             return
         if self.replicated < len(self.log):
-            yield Happening("", "replicated", Appended(self.now, offset=len(self.log)))
+            yield PossibleEvent("", "replicated", Appended(self.now, offset=len(self.log)))
             if self.bounds.prompt:
                 return
         scene = Scene(self.classic, self.consumer, self.choices.made, self.now)
@@ -205,12 +205,12 @@ class Both:
                     client_host="/h",
                     body=body,
                 )
-                yield Happening(who, what, request)
+                yield PossibleEvent(who, what, request)
         for key, at in sorted(self.core.armed.items(), key=lambda row: str(row[0])):
-            yield Happening(key.member_id, f"timer {key.kind.value}", TimerFired(max(self.now, at), key))
+            yield PossibleEvent(key.member_id, f"timer {key.kind.value}", TimerFired(max(self.now, at), key))
         for task in self.tasks:
-            yield Happening("", "task is done", TaskDone(self.now, task))
-            yield Happening("", "task fails", TaskDone(self.now, task, failed=True))
+            yield PossibleEvent("", "task is done", TaskDone(self.now, task))
+            yield PossibleEvent("", "task fails", TaskDone(self.now, task, failed=True))
         if self.image + 1 < len(self.bounds.images):
-            yield Happening("", "topics change", self._topics(self.image + 1))
-        yield Happening("", "moves", Unload(self.now, leader_epoch=None))
+            yield PossibleEvent("", "topics change", self._topics(self.image + 1))
+        yield PossibleEvent("", "moves", Unload(self.now, leader_epoch=None))

@@ -10,7 +10,7 @@ from .leading import Leading
 from .targets.base import Observation
 
 
-class LogAround:
+class TrackedLog:
     """Call ``takes`` before an event is handled, and ``note`` with its observation.
 
     ``before``: length of the log before the last step; ``replicated``: number of replicated records; ``tasks``: running

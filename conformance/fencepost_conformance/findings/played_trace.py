@@ -1,4 +1,4 @@
-"""Stories: what a coordinator did with the events of a finding, step by step, for judges to read."""
+"""Played traces: what a coordinator did with the events of a finding, step by step, for judges to read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
-from ..shrink.references import Around
+from ..shrink.references import TrackedSession
 from ..targets.base import Observation
 
 
@@ -45,7 +45,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class PlayedTrace:
     """A finding's trace as a target played it. ``dropped``: events of the trace that could not be played, such as a
     timer that is not set there, with their positions in the trace."""
 
@@ -84,7 +84,7 @@ class Story:
         return images[-1].topics if images else ()
 
 
-class _Told:
+class _RecordedSession:
     """A session that returns recorded observations. Feed it in order."""
 
     def __init__(self, observations: Sequence[Observation]) -> None:
@@ -118,19 +118,29 @@ def tell(
     origins: Sequence[int | None],
     observations: Sequence[Observation],
     dropped: Sequence[tuple[int, Event]] = (),
-) -> tuple[Story, Around]:
-    """Return the story of these events, and the coordinator's surroundings at its end."""
-    around = Around(_Told(observations))
+) -> tuple[PlayedTrace, TrackedSession]:
+    """Return the played trace of these events, and the coordinator's surroundings at its end."""
+    session_state = TrackedSession(_RecordedSession(observations))
     steps: list[Step] = []
     requests: dict[int, tuple[int, Request]] = {}
     answers: dict[int, tuple[int, ResponseBody]] = {}
     for place, (event, origin) in enumerate(zip(events, origins, strict=True)):
-        seen = around.feed(event)
+        seen = session_state.feed(event)
         if isinstance(event, Request):
             requests[event.id] = (place, event)
         for reply in seen.replies:
             answers[reply.request_id] = (place, reply.body)
-        session = around.session
+        session = session_state.session
         views = dict(session.groups), dict(session.consumer_groups), dict(session.armed)
-        steps.append(Step(event, origin, seen, *views, tuple(around.log), around.replicated, frozenset(around.tasks)))
-    return Story(settings, tuple(steps), tuple(dropped), requests, answers), around
+        steps.append(
+            Step(
+                event,
+                origin,
+                seen,
+                *views,
+                tuple(session_state.log),
+                session_state.replicated,
+                frozenset(session_state.tasks),
+            )
+        )
+    return PlayedTrace(settings, tuple(steps), tuple(dropped), requests, answers), session_state

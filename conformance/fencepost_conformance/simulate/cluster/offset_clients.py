@@ -37,7 +37,7 @@ _NOT_HERE: Final = (
 Then = Callable[[ResponseBody | None, bool], None]
 
 
-class Desk(Protocol):
+class Simulation(Protocol):
     """The part of the simulation that committing clients need. ``ask`` sends a request to a broker, ``mark`` one to the
     leader of a partition."""
 
@@ -54,18 +54,18 @@ class Desk(Protocol):
     def names(self) -> list[str]: ...
 
 
-class Clerk:
+class OffsetClient:
     """A client that commits the partitions of its program repeatedly, and fetches offsets for new ones. ``done``:
     partitions with an acknowledged commit since the environment became quiet."""
 
-    def __init__(self, desk: Desk, host: AnyHost) -> None:
-        self.desk = desk
+    def __init__(self, simulation: Simulation, host: AnyHost) -> None:
+        self.simulation = simulation
         self.host = host
         self.known: set[TopicPartition] = set()
         self.done: set[TopicPartition] = set()
         self.life = 0
         self._was = ("", -1)  #: the identity of its previous commit
-        desk.later(desk.rng.randint(0, 500), self._work)
+        simulation.later(simulation.rng.randint(0, 500), self._work)
 
     @property
     def group(self) -> str:
@@ -78,7 +78,7 @@ class Clerk:
         return member.generation.member_id, member.generation.generation_id
 
     def _work(self) -> None:
-        host, desk = self.host, self.desk
+        host, simulation = self.host, self.simulation
         if host.process != self.life:
             self.life, self.known = host.process, set()
         owned = host.member.assignment if host.takes_part else frozenset()
@@ -87,11 +87,11 @@ class Clerk:
             self._fetch(sorted(owned - self.known))
         elif owned:
             self._commit(sorted(owned))
-        desk.later(desk.rng.randint(200, 900), self._work)
+        simulation.later(simulation.rng.randint(200, 900), self._work)
 
     def _fetch(self, wanted: list[TopicPartition]) -> None:
         life, keys = self.life, [Key(self.group, *each) for each in wanted]
-        floors = {key: self.desk.promises.known(key) for key in keys}
+        floors = {key: self.simulation.promises.known(key) for key in keys}
         member, epoch = self._identity()
         whose = (member, epoch) if isinstance(self.host.member, ConsumerMember) else (None, -1)
         topics = tuple(
@@ -107,18 +107,18 @@ class Clerk:
                 for each in topic.partitions:
                     key = Key(self.group, topic.name, each.partition_index)
                     if each.error_code is ErrorCode.NONE and elected:
-                        self.desk.promises.read(key, each.committed_offset, floors[key])
+                        self.simulation.promises.read(key, each.committed_offset, floors[key])
                     if each.error_code is ErrorCode.NONE and life == self.host.process:
                         self.known.add(TopicPartition(topic.name, each.partition_index))
 
         node = self.host.member.coordinator.node
-        self.desk.ask(node, _COMMIT, o.OffsetFetchRequest((asked,), require_stable=True), then)
+        self.simulation.ask(node, _COMMIT, o.OffsetFetchRequest((asked,), require_stable=True), then)
 
     def _commit(self, owned: list[TopicPartition]) -> None:
-        late = not self.desk.quiet and self.desk.rng.random() < _LATE
+        late = not self.simulation.quiet and self.simulation.rng.random() < _LATE
         member, epoch = self._was if late else self._identity()
         self._was = self._identity()
-        values = {each: self.desk.promises.fresh() for each in owned}
+        values = {each: self.simulation.promises.fresh() for each in owned}
         body = o.OffsetCommitRequest(
             self.group,
             generation_id_or_member_epoch=epoch,
@@ -126,17 +126,17 @@ class Clerk:
             group_instance_id=self.host.plan.settings.group_instance_id,
             topics=tuple(_topic(each, value) for each, value in values.items()),
         )
-        quiet = self.desk.quiet
+        quiet = self.simulation.quiet
 
         def then(answer: ResponseBody | None, elected: bool) -> None:
             if isinstance(answer, o.OffsetCommitResponse):
                 for each, topic in zip(owned, answer.topics, strict=True):
                     if topic.partitions[0].error_code is ErrorCode.NONE:
-                        self.desk.promises.acknowledge(Key(self.group, *each), values[each])
+                        self.simulation.promises.acknowledge(Key(self.group, *each), values[each])
                         if quiet:
                             self.done.add(each)
 
-        self.desk.ask(self.host.member.coordinator.node, _COMMIT, body, then)
+        self.simulation.ask(self.host.member.coordinator.node, _COMMIT, body, then)
 
 
 def _topic(partition: TopicPartition, value: int) -> o.OffsetCommitRequestTopic:
@@ -151,24 +151,24 @@ def _partition(key: Key) -> o.OffsetFetchRequestTopic:
 class Producer:
     """Commits the offsets of a memberless group in one transaction after another; ``open``: a transaction is open."""
 
-    def __init__(self, desk: Desk, number: int) -> None:
-        self.desk = desk
+    def __init__(self, simulation: Simulation, number: int) -> None:
+        self.simulation = simulation
         self.number = number
         self.group = f"tx{number}"
         self.open = False
         self.ended = [0, 0]  #: aborted, committed
-        desk.later(desk.rng.randint(0, 1_000), self._begin)
+        simulation.later(simulation.rng.randint(0, 1_000), self._begin)
 
     def _begin(self) -> None:
-        desk, partition = self.desk, TopicPartition("t0", 0)
-        if desk.quiet:
+        simulation, partition = self.simulation, TopicPartition("t0", 0)
+        if simulation.quiet:
             return
-        node = desk.look_up(self.group)
+        node = simulation.look_up(self.group)
         if node is None:
-            desk.later(300, self._begin)
+            simulation.later(300, self._begin)
             return
-        value, key = desk.promises.fresh(), Key(self.group, *partition)
-        desk.promises.hidden.add(value)
+        value, key = simulation.promises.fresh(), Key(self.group, *partition)
+        simulation.promises.hidden.add(value)
         self.open = True
         body = o.TxnOffsetCommitRequest(
             self.group,
@@ -180,62 +180,62 @@ class Producer:
 
         def then(answer: ResponseBody | None, elected: bool) -> None:
             code = answer.topics[0].partitions[0].error_code if isinstance(answer, o.TxnOffsetCommitResponse) else None
-            committed = code is ErrorCode.NONE and desk.rng.random() < 0.7
+            committed = code is ErrorCode.NONE and simulation.rng.random() < 0.7
             if code is ErrorCode.NONE and elected:
-                desk.promises.pending[key] = value
-            desk.later(desk.rng.choice((0, 500, 3_000)), lambda: self._end(key, value, committed=committed))
+                simulation.promises.pending[key] = value
+            simulation.later(simulation.rng.choice((0, 500, 3_000)), lambda: self._end(key, value, committed=committed))
 
-        desk.ask(node, _TXN, body, then)
+        simulation.ask(node, _TXN, body, then)
 
     def _end(self, key: Key, value: int, *, committed: bool) -> None:
-        desk = self.desk
-        desk.promises.pending.pop(key, None)
+        simulation = self.simulation
+        simulation.promises.pending.pop(key, None)
         if committed:
-            desk.promises.hidden.discard(value)
+            simulation.promises.hidden.discard(value)
         body = o.WriteTxnMarkerRequest(
             producer_id=self.number, producer_epoch=0, coordinator_epoch=0, committed=committed
         )
 
         def then(answer: ResponseBody | None, elected: bool) -> None:
             if not isinstance(answer, o.WriteTxnMarkerResponse) or answer.error_code is not ErrorCode.NONE:
-                desk.later(200, lambda: self._end(key, value, committed=committed))
+                simulation.later(200, lambda: self._end(key, value, committed=committed))
                 return
             self.open = False
             self.ended[committed] += 1
             if committed:
-                desk.promises.acknowledge(key, value)
-            desk.later(desk.rng.randint(100, 2_000), self._begin)
+                simulation.promises.acknowledge(key, value)
+            simulation.later(simulation.rng.randint(100, 2_000), self._begin)
 
-        desk.mark(partition_for(self.group, desk.promises.partitions), body, then)
+        simulation.mark(partition_for(self.group, simulation.promises.partitions), body, then)
 
 
 class Auditor:
     """Asks any broker about all groups in one request. Each group's row comes from its leader, in order (F-FIND-05)."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
         self.rows = 0
-        desk.later(1_000, self._look)
+        simulation.later(1_000, self._look)
 
     def _look(self) -> None:
-        desk = self.desk
-        live = [node for node in desk.nodes() if node.alive]
-        names = desk.rng.sample(desk.names(), len(desk.names()))
-        node = desk.rng.choice(live)
+        simulation = self.simulation
+        live = [node for node in simulation.nodes() if node.alive]
+        names = simulation.rng.sample(simulation.names(), len(simulation.names()))
+        node = simulation.rng.choice(live)
         self._fetch(node, names)
-        match desk.rng.randrange(3):
+        match simulation.rng.randrange(3):
             case 0:
-                self._fetch(desk.rng.choice(live), names)
+                self._fetch(simulation.rng.choice(live), names)
             case 1:
                 self._describe(node, names)
             case _:
                 self._list(node)
-        desk.later(desk.rng.randint(300, 1_500), self._look)
+        simulation.later(simulation.rng.randint(300, 1_500), self._look)
 
     def _fetch(self, node: Node, names: list[str]) -> None:
-        desk = self.desk
-        before = {key: desk.promises.known(key) for key in desk.promises.acknowledged}
-        stable, pending = desk.rng.random() < 0.5, dict(desk.promises.pending)
+        simulation = self.simulation
+        before = {key: simulation.promises.known(key) for key in simulation.promises.acknowledged}
+        stable, pending = simulation.rng.random() < 0.5, dict(simulation.promises.pending)
 
         def then(answer: ResponseBody | None, elected: bool) -> None:
             if not isinstance(answer, o.OffsetFetchResponse):
@@ -251,25 +251,25 @@ class Auditor:
                     for each in topic.partitions
                 }
                 unstable = {key for key, each in rows.items() if each.error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT}
-                open_still = {key for key, value in desk.promises.pending.items() if pending.get(key) == value}
-                desk.promises.stable(rows.keys(), unstable, open_still if stable else set(), asked=stable)
+                open_still = {key for key, value in simulation.promises.pending.items() if pending.get(key) == value}
+                simulation.promises.stable(rows.keys(), unstable, open_still if stable else set(), asked=stable)
                 for key in rows.keys() - unstable | {key for key in before if key.group == group.group_id} - unstable:
                     offset = rows[key].committed_offset if key in rows else -1
-                    desk.promises.read(key, offset, before.get(key))
+                    simulation.promises.read(key, offset, before.get(key))
 
         named = {key.group: key for key in pending}  # perhaps nothing is committed there yet, so name it
         groups = tuple(
             o.OffsetFetchRequestGroup(name, topics=(_partition(named[name]),) if name in named else None)
             for name in names
         )
-        desk.ask(node.number, _COMMIT, o.OffsetFetchRequest(groups, require_stable=stable), then)
+        simulation.ask(node.number, _COMMIT, o.OffsetFetchRequest(groups, require_stable=stable), then)
 
     def _describe(self, node: Node, names: list[str]) -> None:
         def then(answer: ResponseBody | None, elected: bool) -> None:
             if isinstance(answer, DescribeGroupsResponse):
                 self._ordered([group.group_id for group in answer.groups], names)
 
-        self.desk.ask(node.number, 5, DescribeGroupsRequest(tuple(names)), then)
+        self.simulation.ask(node.number, 5, DescribeGroupsRequest(tuple(names)), then)
 
     def _list(self, node: Node) -> None:
         def then(answer: ResponseBody | None, elected: bool) -> None:
@@ -278,7 +278,7 @@ class Auditor:
                 demand(len(set(found)) == len(found), "F-LOC-01", f"{found} are listed by broker {node.number}")
                 self.rows += len(found)
 
-        self.desk.ask(node.number, 4, ListGroupsRequest(), then)
+        self.simulation.ask(node.number, 4, ListGroupsRequest(), then)
 
     def _ordered(self, found: list[str], asked: list[str]) -> None:
         demand(found == asked, "F-FIND-05", f"the rows are for {found}, the request named {asked}")

@@ -34,7 +34,7 @@ def rows(held: Iterable[Partition]) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class HeartbeatExchange:
     """A heartbeat answered NONE of a member with a known story, the previous one, and the next.
 
     ``had`` is the member's assignment before it, ``has`` after it; ``revoking``: the member has partitions to revoke.
@@ -64,7 +64,7 @@ class Beat:
         return near and not self.revoking and self.had == self.has and self.asked == self.epoch
 
 
-def stories(trace: WireTrace, all_: list[Exchange]) -> dict[str, list[Beat]]:
+def heartbeat_histories(trace: WireTrace, all_: list[Exchange]) -> dict[str, list[HeartbeatExchange]]:
     """Return the heartbeats of each member that began at epoch 0, until the member is in doubt.
 
     A member is in doubt when its requests overlap, stay unanswered, are rejected, or start again. A static member is
@@ -75,14 +75,14 @@ def stories(trace: WireTrace, all_: list[Exchange]) -> dict[str, list[Beat]]:
         if each.api == "ConsumerGroupHeartbeat":
             asked.setdefault(each.ask["member_id"], []).append(each)
     lost = unanswered(trace, all_)
-    told: dict[str, list[Beat]] = {}
-    for member, beats in asked.items():
+    histories: dict[str, list[HeartbeatExchange]] = {}
+    for member, history in asked.items():
         ends = [at for at, name in lost if name == member]
-        instance = beats[0].ask["instance_id"]
+        instance = history[0].ask["instance_id"]
         if instance is not None:
             ends += [at for at, who, name in _instances(trace) if name == instance and who != member]
-        told[member] = list(_story(beats, min(ends, default=len(trace.lines))))
-    return {member: beats for member, beats in told.items() if beats}
+        histories[member] = list(_until_in_doubt(history, min(ends, default=len(trace.lines))))
+    return {member: history for member, history in histories.items() if history}
 
 
 def _instances(trace: WireTrace) -> Iterator[tuple[int, str, str]]:
@@ -105,22 +105,24 @@ def unanswered(trace: WireTrace, all_: list[Exchange]) -> list[tuple[int, str]]:
     ]
 
 
-def _story(beats: list[Exchange], end: int) -> Iterator[Beat]:
+def _until_in_doubt(history: list[Exchange], end: int) -> Iterator[HeartbeatExchange]:
     held: frozenset[Partition] = frozenset()
     epoch, revoking = 0, False
-    for at, one in enumerate(beats):
+    for at, one in enumerate(history):
         begins = at == 0
         known = one.ask["member_epoch"] == 0 if begins else one.ask["member_epoch"] > 0
-        fresh = begins or beats[at - 1].received < one.sent
-        overtaken = at + 1 < len(beats) and beats[at + 1].sent < one.received
+        fresh = begins or history[at - 1].received < one.sent
+        overtaken = at + 1 < len(history) and history[at + 1].sent < one.received
         if not known or not fresh or overtaken or one.error != E.NONE or one.received > end:
             return
         has = held if one.answer["assignment"] is None else partitions(one.answer["assignment"])
         moved = one.answer["member_epoch"] != epoch
         revoking = not moved and (revoking or bool(held - has))
-        following = beats[at + 1] if at + 1 < len(beats) else None
+        following = history[at + 1] if at + 1 < len(history) else None
         known_next = following is not None and following.sent > one.received and following.received < end
-        yield Beat(one, beats[at - 1] if at else None, following if known_next else None, held, has, revoking)
+        yield HeartbeatExchange(
+            one, history[at - 1] if at else None, following if known_next else None, held, has, revoking
+        )
         held, epoch = has, one.answer["member_epoch"]
 
 
@@ -134,12 +136,12 @@ def names_of(trace: WireTrace) -> dict[str, str]:
     return found
 
 
-def held_around(beats: list[Beat], at: Exchange) -> frozenset[Partition]:
+def held_during(history: list[HeartbeatExchange], at: Exchange) -> frozenset[Partition]:
     """Return what a member certainly holds during this exchange: its answer came shortly before, its next request
     after."""
-    for beat in beats:
-        after = beat.next
-        around = beat.one.received < at.sent and after is not None and after.sent > at.received
-        if around and after is not None and at.received_ms - beat.one.sent_ms < CALM_MS and not beat.revoking:
-            return beat.has if after.ask["member_epoch"] > 0 and after.error == E.NONE else frozenset()
+    for heartbeat in history:
+        after = heartbeat.next
+        around = heartbeat.one.received < at.sent and after is not None and after.sent > at.received
+        if around and after is not None and at.received_ms - heartbeat.one.sent_ms < CALM_MS and not heartbeat.revoking:
+            return heartbeat.has if after.ask["member_epoch"] > 0 and after.error == E.NONE else frozenset()
     return frozenset()
