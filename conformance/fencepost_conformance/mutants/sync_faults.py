@@ -8,7 +8,7 @@ from .replacement import Replacement
 C = Side.COORDINATOR
 HEARTBEAT, SYNC, STATIC = (f"coordinator/classic/{name}.py" for name in ("heartbeat", "sync", "static"))
 REBALANCE, EXPIRY, RECORDS = (f"coordinator/classic/{name}.py" for name in ("rebalance", "expiry", "records"))
-LOADED_GROUP, LOG, LIFECYCLE = (f"coordinator/{name}.py" for name in ("classic/replay", "replay", "lifecycle"))
+LOADED_GROUP, LOG, LIFECYCLE = (f"coordinator/{name}.py" for name in ("classic/records", "replay", "lifecycle"))
 
 FAULTS = (
     Mutant(

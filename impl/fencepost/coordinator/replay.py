@@ -14,7 +14,7 @@ from fencepost.protocol.misuse import expect
 from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
 from fencepost.quirks import HasQuirks, varies
 
-from .classic import replay as classic
+from .classic import records as classic
 from .consumer import replay as consumer
 from .kernel.replay import Appliers, Replay
 from .kernel.state import CoordinatorState, Group, Status

@@ -43,10 +43,9 @@ from .consumer.records import removed_group
 from .consumer_group_heartbeat import consumer_group_heartbeat
 from .kernel import completion
 from .kernel.step import Step
-from .mixed import classic_heartbeat as mixed_heartbeat
 from .mixed import classic_join as mixed_join
 from .mixed import classic_leave as mixed_leave
-from .mixed import classic_sync as mixed_sync
+from .mixed import classic_member
 from .mixed.departure import timer_fired
 from .mixed.upgrade import left_off
 from .offsets import commit, deletion, fetch, transactions
@@ -77,7 +76,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest) -> None:
     """A SyncGroup goes to the group of that name, of any kind (C-SYNC-06)."""
     other = find_consumer_group(step, body.group_id)
     if other is not None and other.members:
-        mixed_sync.sync(step, request, body, other)
+        classic_member.sync(step, request, body, other)
     else:
         classic_sync.sync(step, request, body)
 
@@ -88,7 +87,7 @@ def heartbeat(step: Step, request: Request, body: HeartbeatRequest) -> None:
     if other is None:
         classic_heartbeat.heartbeat(step, request, body)
     else:
-        mixed_heartbeat.heartbeat(step, request, body, other)
+        classic_member.heartbeat(step, request, body, other)
 
 
 def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from fencepost import coordinator
+from fencepost.coordinator import routing
 from fencepost.coordinator.routing import HANDLERS
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import JoinGroupRequest
@@ -157,6 +158,7 @@ def path_of(request: type, scenes: Callable[[Reader], None], monkeypatch: pytest
     return reader.path()
 
 
+@pytest.mark.skipif(Path(routing.__file__).suffix != ".py", reason="Python's profiler does not see compiled functions")
 @pytest.mark.parametrize(
     ("request_type", "scenes", "most_files", "most_returns"),
     [
@@ -174,7 +176,7 @@ def test_a_reader_stays_in_few_files(
 ) -> None:
     path = path_of(request_type, scenes, monkeypatch)
     files, returns = files_and_returns(path)
-    assert len(path) > 30, "the calls were not seen; is the core compiled?"
+    assert len(path) > 30
     assert (files <= most_files, returns <= most_returns) == (True, True), (files, returns, path)
 
 

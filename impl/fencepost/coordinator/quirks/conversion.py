@@ -15,7 +15,7 @@ from ..kernel.replies import error_response
 from ..kernel.state import CoordinatorState, Group
 from ..kernel.step import Step
 from ..mixed import upgrade
-from .consumer import lingering
+from .consumer import topics as consumer_topics
 
 
 @quirk("old_checks_after_load", of=validation.wrong_at_once)
@@ -38,7 +38,7 @@ def checks_when_loaded(step: Step, request: Request, body: ConsumerGroupHeartbea
 def drops_the_group(step: Step, request: Request, body: JoinGroupRequest) -> None:
     """Kafka removes the empty consumer group from memory and then refuses the member. The log keeps the group, and a
     reload restores it (C-JOIN-15)."""
-    lingering.left(step, body.group_id)
+    consumer_topics.left(step, body.group_id)
     step.memory.forget(body.group_id)
     intended(routing.join_as_member)(step, request, body)
 

@@ -1,15 +1,5 @@
 """Deviations of Kafka in consumer groups, by subject."""
 
-from . import epochs, identity, intervals, lingering, mapping, partition_metadata, reconcile, regex, target
+from . import assignments, members, topics
 
-__all__ = [
-    "epochs",
-    "identity",
-    "intervals",
-    "lingering",
-    "mapping",
-    "partition_metadata",
-    "reconcile",
-    "regex",
-    "target",
-]
+__all__ = ["assignments", "members", "topics"]

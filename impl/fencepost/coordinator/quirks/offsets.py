@@ -1,18 +1,25 @@
-"""Deviations of Kafka in committing offsets."""
+"""Deviations of Kafka with offsets."""
 
 from __future__ import annotations
 
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+from fencepost.protocol.logged import Partition
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import Producer
 from fencepost.quirks import quirk
 
-from ...classic import sync
-from ...classic.group import ClassicGroup, GroupDraft, find_incarnation
-from ...consumer.group import ConsumerMember
-from ...kernel.errors import Rejected
-from ...kernel.step import Step
-from ...offsets import access, commit, validation
-from ...offsets.replay import simple_group
+from ..classic import sync
+from ..classic.group import ClassicGroup, GroupDraft, find_incarnation
+from ..consumer.group import ConsumerMember
+from ..kernel.errors import Rejected
+from ..kernel.replay import Replay
+from ..kernel.step import Step
+from ..kernel.stored_offsets import GroupOffsets
+from ..offsets import access, commit, deletion, replay, validation
+from ..offsets.replay import simple_group
+
+# Commits
 
 
 @quirk("fault_refused_commit_leaves_group", of=access.begin_simple_group)
@@ -54,3 +61,33 @@ def stores_no_ids_in_transactions(step: Step, topic_id: bytes, expires: int, pro
 def keeps_id(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
     """Kafka keeps the id in memory; after a reload, which reads the record, it is gone (O-COMMIT-14, F-REC-20)."""
     return topic_id
+
+
+# Deleted topics
+
+
+@quirk("old_partitions_deleted", of=deletion.of_deleted)
+def by_number(step: Step, offsets: GroupOffsets, deleted: list[Topic]) -> list[Partition]:
+    """Before 4.3 an offset is deleted by the name of its topic and the number of its partition, whatever id is stored
+    with it (V-57)."""
+    gone = {(topic.name, number) for topic in deleted for number in range(topic.partitions)}
+    return sorted(partition for stored in deletion.stores(offsets) for partition in stored if partition in gone)
+
+
+# Reads
+
+
+@quirk("fault_fetch_without_member_fails", of=validation.nameless)
+def looks_up_nobody(step: Step) -> ErrorCode:
+    """Kafka looks up a member without a name, which fails (O-FETCH-05)."""
+    return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+# Records
+
+
+@quirk("fault_loaded_offset_makes_group", of=replay.meet_ownerless)
+def makes_group(work: Replay, group_id: str) -> None:
+    """Kafka creates a simple group immediately. If the group's own records begin with a tombstone, which is possible in
+    a compacted log, the load may fail because of it (F-REPLAY-04, F-REPLAY-06)."""
+    work.put(group_id, replay.simple_group(group_id, work.new_incarnation()))
