@@ -32,7 +32,7 @@ from .script import OWN
 from .within import Within, within
 
 _BROKEN: Final = 2
-#: a broker that has played so many requests is followed by another: its logs grow
+#: after this many requests a new broker is started, since the logs grow
 _OF_A_BROKER: Final = 100_000
 
 
@@ -47,9 +47,9 @@ def main(words: Sequence[str]) -> int:
         help=f"a release of Kafka, or the HOST:PORT of a running broker; default: {DEFAULT}",
     )
     parser.add_argument("--requests", type=int, default=20_000, metavar="N")
-    parser.add_argument("--seed", type=int, default=None, metavar="S", help="a new one by default")
-    parser.add_argument("--length", type=int, default=60, metavar="N", help="requests of a script")
-    parser.add_argument("--part", type=int, default=pool.REQUESTS, metavar="N", help="requests of a part")
+    parser.add_argument("--seed", type=int, default=None, metavar="S", help="default: a new random one")
+    parser.add_argument("--length", type=int, default=60, metavar="N", help="requests in each script")
+    parser.add_argument("--part", type=int, default=pool.REQUESTS, metavar="N", help="requests in each part")
     parser.add_argument(
         "--area", action="append", choices=sorted(AREAS), default=[], help="area of the scripts; may be repeated"
     )
@@ -58,17 +58,17 @@ def main(words: Sequence[str]) -> int:
         type=Kind,
         choices=list(Kind),
         default=Kind.PLAIN,
-        help="of the scripts; rights: users have rules about what they may do; exhausted: transactional producers have "
-        "almost used up their epochs",
+        help="kind of the scripts; rights: users with random access rules; exhausted: transactional producers that "
+        "have almost used up their epochs",
     )
     parser.add_argument("--alone", action="store_true", help="play one script at a time: slower, and more exact")
-    parser.add_argument("--port", action="store_true", help="serve runs in another process, and is asked over TCP")
+    parser.add_argument("--port", action="store_true", help="run serve in another process, over TCP")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="add Kafka's answers to this many --parts to a file")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with answers in a file: no Kafka runs")
-    parser.add_argument("--parts", type=int, default=0, metavar="N", help="of --keep or --against; default: all there")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with answers in a file, without a Kafka")
+    parser.add_argument("--parts", type=int, default=0, metavar="N", help="parts for --keep or --against; default: all")
     options = parser.parse_args(words)
     if ":" in options.broker and (options.kind is not Kind.PLAIN or options.keep):
-        parser.error("--keep and other kinds than plain start a broker of their own (got an address)")
+        parser.error("--keep and the kinds rights and exhausted need a release of Kafka (got an address)")
     logging.getLogger("fencepost").setLevel(logging.CRITICAL)  # many requests are refused
     try:
         if options.keep:

@@ -47,8 +47,8 @@ _SERVE: Final = (
 def served(
     environment: Mapping[str, str] = os.environ, logins: Logins = NO_LOGINS, rules: Sequence[str] = ()
 ) -> Iterator[Tcp]:
-    """Run ``fencepost serve`` in another process. ``environment``: of the process, which may find a faulty copy there.
-    ``logins``: the users, if there are any; ``rules``: what they may do, lines of ``--acl``."""
+    """Run ``fencepost serve`` in another process. ``environment``: of the process, for example with the path of a
+    faulty copy. ``logins``: the users, if there are any; ``rules``: their rights, as lines of ``--acl``."""
     with tempfile.TemporaryDirectory(prefix="fencepost-beside-") as folder:
         options: tuple[str, ...] = ()
         if logins.passwords:
@@ -69,14 +69,14 @@ def served(
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """A broker. ``place``: where scripts are played; ``admin``: where anybody may do everything."""
+    """A broker. ``place``: the listener for scripts; ``admin``: the listener on which every client has all rights."""
 
     place: Tcp
     admin: Tcp
     broker: Broker | None = None
 
     async def prepare(self, part: Part) -> None:
-        """Give the broker the rules and the transactions with which a part begins. Raises ``BrokerFault``."""
+        """Set the broker's rules and transactions to those with which a part begins. Raises ``BrokerFault``."""
         if part.guarded:
             await self._allow(part.rows)
         if part.transactions:
@@ -93,7 +93,7 @@ class Kafka:
     async def _load(self, rows: Sequence[Transaction]) -> None:
         """Write transactions to the broker's log, and restart it."""
         if self.broker is None:
-            raise BrokerFault("transactions are given to a broker that is started for it (got an address)")
+            raise BrokerFault("initial transactions need a broker that is started for the run (got an address)")
         player = Player(self.admin, Run("loaded-", 0), client_id=exhausted.CLIENT)
         await _done(player, "produce", exhausted.PRODUCE, exhausted.produced(rows, int(time.time() * 1_000)))
         await player.close()
@@ -109,8 +109,8 @@ async def _done(player: Player, api: str, version: int, values: Any) -> None:
 
 @contextmanager
 def kafka(release: str, logins: Logins = NO_LOGINS) -> Iterator[Kafka]:
-    """Run a broker of that release; its coordinators are loaded. ``logins``: the users, if there are any; they may do
-    nothing yet. Raises ``CannotRun`` without Java or Kafka's jars, ``BrokerFault``."""
+    """Run a broker of that release; its coordinators are loaded. ``logins``: the users, if there are any; they have no
+    rights yet. Raises ``CannotRun`` without Java or Kafka's jars, and ``BrokerFault``."""
     settings = dict(_SESSIONS)
     if logins.passwords:
         settings["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -129,7 +129,8 @@ def kafka(release: str, logins: Logins = NO_LOGINS) -> Iterator[Kafka]:
 
 
 async def _until_loaded(place: Place) -> None:
-    """Kafka makes its own topics when they are first asked for; ``Player.ask`` asks again while they load."""
+    """Wait until the coordinators are loaded. Kafka creates its internal topics on the first request; ``Player.ask``
+    retries while they load."""
     player = Player(place, Run("loaded-", 0))
     for kind in (0, 1):
         await player.ask(Move("find_coordinator", 4, {"coordinator_keys": ["g"], "key_type": kind}))

@@ -13,7 +13,7 @@ _TIMEOUT_MS: Final = 5_000
 _HOUR_MS: Final = 3_600_000
 _LATEST, _NEWEST = -1, -3
 _BY_ID: Final = 13
-#: from this version on a Fetch has a session
+#: the first version in which a Fetch has a session
 _SESSIONS: Final = 7
 _LAST_EPOCHS: Final = (32_765, 32_766, 32_766, 32_767, 32_767, -32_768, 0)
 _MOST_BYTES: Final = (0, 1, 70, 150, 200, 300, 400, 1_000, 100_000, 100_000, 100_000)
@@ -59,7 +59,7 @@ def odd_batch(world: World) -> Records:
 
 
 def _at_last_epochs(world: World) -> Records:
-    """A batch of a producer whose epochs are used up, or almost."""
+    """A batch of a producer whose epochs are used up or almost used up."""
     epoch, sequence = world.choice(_LAST_EPOCHS), world.choice((0, 0, 1, 2, 2**31 - 1))
     return Records(producer_id=NO_PRODUCER_ID + world.choice((1, 2)), epoch=epoch, sequence=sequence)
 
@@ -184,7 +184,7 @@ def _session_begun(world: World, number: Any) -> Move:
 def _fetched(
     world: World, partitions: dict[str, list[int]], number: Any, epoch: int, forgotten: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """The values of a Fetch. ``number``, ``epoch``: of its session; ``forgotten``: what leaves it."""
+    """The values of a Fetch. ``number``, ``epoch``: of its session; ``forgotten``: partitions to remove from it."""
     topics = []
     for name, indexes in partitions.items():
         rows = [
@@ -262,8 +262,8 @@ def delete_records(world: World) -> Iterator[Move]:
 
 
 def without_newest(moves: Iterable[Move]) -> Iterator[Move]:
-    """The requests, without those for the newest record of a partition from which records were deleted: Kafka may name
-    a deleted one, as long as its segment is there (docs/serving.md)."""
+    """The requests without those for the newest record of a partition from which records were deleted. Kafka may name a
+    deleted record while its segment exists (docs/serving.md)."""
     gone: set[tuple[Any, Any]] = set()
     for move in moves:
         if move.api == "delete_records":

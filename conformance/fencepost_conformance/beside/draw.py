@@ -21,12 +21,12 @@ AREAS: Final[dict[str, tuple[tuple[Draw, int], ...]]] = {
     "transactions": transactions.MOVES,
     "settings": settings.MOVES,
 }
-#: drawn in scripts about all areas
+#: requests that scripts about every area contain
 _ALWAYS: Final[tuple[tuple[Draw, int], ...]] = (*groups.MOVES, *frames.MOVES)
-#: how often an area is drawn: the one that a script is mostly about, and the others
+#: the weights of areas: of the main area of a script, and of the others
 _MAIN, _BESIDE = 8, 1
 _SPOILED: Final = 0.06
-#: how a request is sent
+#: the probabilities of unusual ways to send a request
 _SLOW, _CUT, _AHEAD, _ELSEWHERE = 0.02, 0.01, 0.2, 0.03
 
 
@@ -55,7 +55,8 @@ def script(seed: int, number: int, length: int, areas: tuple[str, ...] = ()) -> 
 
 
 def _sent(rng: Random, move: Move) -> Move:
-    """The request as it is sent: seldom in pieces, with the next one or without its end, or over another connection."""
+    """The request with its way of sending: rarely in pieces, with the next one, without its end, or over another
+    connection."""
     number = rng.random()
     if number < _SLOW:
         return replace(move, sent=Sent.PIECES)

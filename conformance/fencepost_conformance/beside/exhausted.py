@@ -1,7 +1,7 @@
 """Transactional ids whose producer epochs are almost used up, on both brokers from the start.
 
-A producer gets another id behind epoch 32,766. To come so far by requests takes 32,766 of them, so the state is given:
-to Kafka as records of its transaction log, which it loads at a restart; to serve as rows of its store.
+After epoch 32,766 a producer gets another id. To get there by requests would take 32,766 of them, so both brokers start
+in that state: Kafka loads it from records of its transaction log at a restart, serve from rows of its store.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from fencepost.store import Change, Put
 from fencepost_server.transactions.coordinator import KIND
 from fencepost_server.transactions.state import LAST_EPOCH, Transaction
 
-#: no broker gives such producer ids
+#: producer ids that no broker generates
 _FIRST_ID: Final = 10**12
 _TIMEOUT_MS: Final = 60_000
-#: so far below the last epoch a script begins
+#: how far below the last epoch a script begins
 _BELOW: Final = (0, 0, 1, 2, 4)
-#: Kafka's log of transactions, to which it lets this client write
+#: Kafka's transaction log, to which this client may write
 _LOG: Final = "__transaction_state"
 CLIENT: Final = "__admin_client"
 PRODUCE: Final = 9
@@ -37,7 +37,7 @@ _NONE: Final = -1
 
 
 def transactions(seed: int, names: Sequence[str]) -> tuple[Transaction, ...]:
-    """The state of these transactional ids."""
+    """The initial state of these transactional ids."""
     rng = Random(f"exhausted/{seed}")
     return tuple(
         Transaction(name, _FIRST_ID + at, LAST_EPOCH - rng.choice(_BELOW), _TIMEOUT_MS) for at, name in enumerate(names)

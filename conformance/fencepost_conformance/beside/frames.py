@@ -1,4 +1,4 @@
-"""Frames that are no requests, or hardly: wrong lengths, headers and messages."""
+"""Invalid and unusual frames: wrong lengths, headers and messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _request(
 
 
 def frame(world: World) -> Iterator[Move]:
-    """A frame that is wrong somewhere, or in which a client does something that is allowed and rare."""
+    """Draw an invalid frame, or a valid one of an unusual form."""
     good = _request()
     choices = (
         *(struct.pack(">i", length) + good for length in _LENGTHS),

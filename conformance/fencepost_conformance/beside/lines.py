@@ -1,4 +1,4 @@
-"""How a player reaches a broker."""
+"""Connections from a player to a broker."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Line(Protocol):
 
 
 class Place(Protocol):
-    """A broker. ``settled``: its answer comes when the effect of the request is complete, so the player need not wait
-    for that."""
+    """A broker. ``settled``: it answers when the effect of the request is complete, so the player need not wait for
+    that."""
 
     @property
     def settled(self) -> bool: ...

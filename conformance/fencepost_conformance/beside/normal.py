@@ -27,9 +27,9 @@ class How(StrEnum):
     NAME = "each value is replaced by the number of its first place"
     SORT = "its rows are sorted"
     OWN_ROWS = "only rows with names of the script are compared"
-    MERGE = "rows of one topic are compared as one row"
-    DENIED_LAST = "rows of topics that the caller may not describe are compared behind the others"
-    ABORTABLE = "INVALID_TXN_STATE and TRANSACTION_ABORTABLE are taken for the same, if scripts are played together"
+    MERGE = "rows of one topic are merged"
+    DENIED_LAST = "rows of topics that the caller may not describe are moved behind the others"
+    ABORTABLE = "INVALID_TXN_STATE and TRANSACTION_ABORTABLE count as equal if scripts are played together"
     NEEDED = "aborted transactions that begin behind the last batch of the answer are left out"
     HAD = "settings that serve does not have are left out"
     SINCE = "a time is counted from the beginning of the run; that of a marker is not compared"
@@ -138,8 +138,8 @@ _RUN_MS: Final = 2 * 24 * 3_600_000
 
 
 class Normal:
-    """The answers to one run of a script, one after the other. ``alone``: no other script is played at the same
-    time."""
+    """Normalizes the answers to one run of a script, one after the other. ``alone``: no other script is played at the
+    same time."""
 
     def __init__(self, run: Run, *, alone: bool = False) -> None:
         self._run = run
@@ -164,7 +164,7 @@ class Normal:
             if How.DENIED_LAST in hows:
                 denied = [row for row in value if row["error_code"] == _DENIED]
                 value = [row for row in value if row not in denied] + sorted(denied, key=_place)
-            if How.SORT in hows:  # before anything is named by its place
+            if How.SORT in hows:  # before any value is replaced by the number of its place
                 value = sorted(value, key=_told_place)
             rows = [self._value(api, field, item) for item in value]
             if How.NEEDED in hows:
@@ -237,7 +237,7 @@ def _place(row: Any) -> tuple[str, ...]:
 
 
 def _told_place(row: Any) -> tuple[str, ...]:
-    """As ``_place``, without what a broker draws."""
+    """As ``_place``, without random values of a broker."""
     return tuple(str(row[key]) for key in _KEYS if key in row and key != "topic_id") if isinstance(row, dict) else ()
 
 

@@ -1,4 +1,4 @@
-"""Scripts that are played together: what two brokers are compared on at a time."""
+"""Parts: scripts that are played together on two brokers, which are then compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .transactions import TRANSACTIONAL_IDS
 @dataclass(frozen=True, slots=True)
 class Part:
     """``named``: a ``token`` in the names of the scripts. ``guarded``: the scripts with their rules; empty if the
-    brokers have no users. ``transactions``: those that are there when the scripts begin."""
+    brokers have no users. ``transactions``: those that exist when the scripts begin."""
 
     named: str
     scripts: tuple[Script, ...]
@@ -58,7 +58,7 @@ class Part:
 
 
 class Kind(StrEnum):
-    """What the scripts of a part are about."""
+    """The kind of the scripts of a part."""
 
     PLAIN = "plain"
     RIGHTS = "rights"
@@ -66,8 +66,8 @@ class Kind(StrEnum):
 
 
 def part(kind: Kind, named: str, seed: int, requests: int, length: int, *, areas: tuple[str, ...] = ()) -> Part:
-    """Draw a part of so many requests together. ``areas``, ``length``: as of ``scripts``; the areas of plain scripts
-    alone can be chosen."""
+    """Draw a part with ``requests`` requests in total. ``areas``, ``length``: as in ``scripts``; ``areas`` counts only
+    for plain scripts."""
     if kind is Kind.RIGHTS:
         guarded = tuple(guarded_scripts(seed, requests, length))
         return Part(named, tuple(each.script for each in guarded), guarded)

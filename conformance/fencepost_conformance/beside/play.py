@@ -31,7 +31,7 @@ _CONCURRENT_TRANSACTIONS: Final = 51
 #: the partition has no leader yet, or the coordinator is loading: only Kafka answers so
 _SOON: Final = (5, 6, 14, 15, 16)
 _NO_ACKS: Final = 0
-#: of a request that is sent slowly
+#: for a request that is sent in pieces
 _PIECES: Final = 4
 _BETWEEN_S: Final = 0.002
 #: APIs whose requests may be sent in one packet
@@ -130,7 +130,7 @@ class Player:
         return await self._answer(place, api, version)
 
     async def _line(self, place: _Place) -> Line:
-        """The connection; it is opened if it is not there."""
+        """The connection; opens it if needed."""
         line = self._lines.get(place)
         if line is None:
             line = self._lines[place] = await self._place.connect()
@@ -231,7 +231,7 @@ class Player:
 
 
 async def play(place: Place, script: Script, run: Run, logins: Logins = NO_LOGINS) -> list[Any]:
-    """The answers, in their order. Raises ``OSError`` if nobody listens there."""
+    """Play a script, and return the answers in order. Raises ``OSError`` if no broker listens at the address."""
     player = Player(place, run, logins)
     answers: list[Any] = []
     try:
@@ -245,7 +245,7 @@ async def play(place: Place, script: Script, run: Run, logins: Logins = NO_LOGIN
 
 
 def _together(script: Script, at: int) -> Script:
-    """The requests from there on that are sent in one packet."""
+    """The next requests that go into one packet."""
     end = at + 1
     while end < len(script) and script[end - 1].sent is Sent.AHEAD and _fit(script[end - 1], script[end]):
         end += 1
@@ -253,7 +253,7 @@ def _together(script: Script, at: int) -> Script:
 
 
 def _fit(one: Move, other: Move) -> bool:
-    """Whether both go over one connection, and nothing is waited for between them."""
+    """Whether both go over one connection, and the player need not wait between them."""
     return (
         (one.user, one.line) == (other.user, other.line)
         and other.sent in (Sent.WHOLE, Sent.AHEAD)
@@ -262,7 +262,7 @@ def _fit(one: Move, other: Move) -> bool:
 
 
 def may_be_together(move: Move) -> bool:
-    """Whether the answer of the request comes when its effect is complete, on any broker and at the first try."""
+    """Whether every broker answers the request on the first try, and when its effect is complete."""
     return move.api in _AT_ONCE and move.values.get("acks", 1) != _NO_ACKS
 
 

@@ -1,6 +1,6 @@
-"""Kafka's recorded answers: many parts, of which each run compares a few with ``fencepost serve``.
+"""Kafka's recorded answers to many parts; each run compares a few of them with ``fencepost serve``.
 
-The scripts of a part follow from its name, so the file holds answers alone: a zip archive with a member for each part.
+The name of a part determines its scripts, so the file contains only answers: a zip archive with a member for each part.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def recorded(path: Path) -> list[str]:
 
 
 def some(names: Sequence[str], rng: Random, count: int) -> list[str]:
-    """The first of these names, and further ones at random: so many together."""
+    """Return ``count`` names: the first one, and others at random."""
     first, *others = names
     return [first, *rng.sample(others, min(count - 1, len(others)))]
 

@@ -34,9 +34,9 @@ def prefix_of(named: str, number: int) -> str:
 async def answers(
     place: Place, script: Script, prefix: str, logins: Logins = NO_LOGINS, *, alone: bool = False
 ) -> list[Any]:
-    """The answers to a script, in the form that is compared. ``prefix``: of its names, ten characters. Both brokers get
-    the same names, since a name decides which partition of Kafka's own topics it belongs to. ``alone``: no other script
-    is played on Kafka at the same time. Raises ``OSError``."""
+    """The normalized answers to a script. ``prefix``: of its names, ten characters. Both brokers get the same names,
+    since a name decides the partition of Kafka's internal topics. ``alone``: Kafka plays no other script at the same
+    time. Raises ``OSError``."""
     run = Run(prefix, int(time.time() * 1_000) - EARLIER_MS)
     normal = Normal(run, alone=alone)
     told = await play(place, script, run, logins)
@@ -46,8 +46,8 @@ async def answers(
 async def all_answers(
     place: Place, scripts: Sequence[Script], named: str, logins: Logins = NO_LOGINS, *, alone: bool = False
 ) -> list[list[Any]]:
-    """The answers to each script. ``named``: a ``token``, the same for both brokers. ``alone``: Kafka plays one script
-    at a time."""
+    """The normalized answers to each script. ``named``: a ``token``, the same for both brokers. ``alone``: Kafka plays
+    one script at a time."""
     gate = asyncio.Semaphore(1 if alone and not place.settled else TOGETHER)
 
     async def one(number: int, script: Script) -> list[Any]:
@@ -86,7 +86,7 @@ class Compared:
             self.add(script, first, second)
 
     def take(self, other: Compared) -> None:
-        """Add what another has."""
+        """Add the results of another comparison."""
         self.requests += other.requests
         self.scripts += other.scripts
         for key, rows in other.first.items():

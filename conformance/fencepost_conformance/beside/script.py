@@ -23,7 +23,7 @@ import crc32c
 
 #: in place of an API: the bytes of ``data`` are sent
 RAW: Final = "raw"
-#: stands before the names of a script
+#: the first character of the names of a script
 OWN: Final = "~"
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
@@ -78,8 +78,8 @@ class Sent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One request. ``keeps``: name of ``Kept`` -> where the answer has it; a step is a field or the place of a row.
-    ``user``: who sends it; empty on brokers without logins. ``line``: which of the user's connections."""
+    """One request. ``keeps``: by name of ``Kept``, the path in the answer; a step is a field or the number of a row.
+    ``user``: the sender; empty on brokers without log-in. ``line``: the number of the user's connection."""
 
     api: str
     version: int

@@ -1,7 +1,7 @@
-"""A server in this process, which is reached without sockets.
+"""A server in this process, without sockets.
 
-The bytes of a request go to the server's connection and those of its answer come back, so everything between the port
-and the coordinator takes part. A request costs a third of one over TCP.
+The bytes of a request go to the server's connection, and those of its answer come back. So all code between the port
+and the coordinator runs. A request costs a third of one over TCP.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SERVER: Final = (_HOST, 9092)
 
 
 class _Transport(asyncio.Transport):
-    """Both ends of a connection to a server in this process: the bytes go from one to the other without a socket."""
+    """Both ends of a connection to a server in this process; bytes go from one to the other without a socket."""
 
     def __init__(self, connection: Connection, number: int) -> None:
         super().__init__({"peername": (_HOST, number), "sockname": _SERVER})
@@ -46,7 +46,7 @@ class _Transport(asyncio.Transport):
         self._arrived: asyncio.Future[None] | None = None
         connection.connection_made(self)
 
-    # what the server calls
+    # methods that the server calls
 
     def write(self, data: Any) -> None:
         data = self._rest + data
@@ -82,7 +82,7 @@ class _Transport(asyncio.Transport):
     def resume_reading(self) -> None:
         pass
 
-    # what the client calls
+    # methods that the client calls
 
     def send(self, data: bytes) -> None:
         if not self._closing:
@@ -106,7 +106,7 @@ class _DirectLine:
 
 @dataclass(slots=True)
 class Within:
-    """A server in this process. ``connections``: that were made."""
+    """A server in this process. ``connections``: all that were opened."""
 
     server: Server
     settled: bool = True
@@ -124,8 +124,8 @@ class Within:
 async def within(
     offsets_partitions: int, logins: Logins = NO_LOGINS, rules: Sequence[str] = (), rows: Sequence[Change] = ()
 ) -> AsyncIterator[Within]:
-    """Run a server in this process. ``logins``: users log in by PLAIN, and ``rules``, lines of ``--acl``, hold.
-    ``rows``: those of its store at the start."""
+    """Run a server in this process. ``logins``: users that log in by PLAIN, with ``rules``, lines of ``--acl``.
+    ``rows``: the initial rows of its store."""
     options = Options(offsets_partitions=offsets_partitions)
     setup = Setup(options=options, settings=Settings(group_initial_rebalance_delay_ms=0), profile=KAFKA_4_4)
     store = MemoryStore(offsets_partitions)

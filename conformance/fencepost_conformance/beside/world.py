@@ -21,7 +21,7 @@ Path = tuple[str | int, ...]
 NO_TOPIC_ID: Final = b"\x07" * 16
 #: a producer id that no broker generates
 NO_PRODUCER_ID: Final = 10**15
-#: a fetch session that no broker has
+#: the id of a fetch session that no broker has
 NO_SESSION: Final = 77
 MOST_PARTITIONS: Final = 3
 
@@ -60,8 +60,8 @@ class Producer:
 
 @dataclass(slots=True)
 class Session:
-    """A fetch session. ``epoch``: that of its next request. ``by_id``: its topics are named by their ids.
-    ``partitions``: those that it has."""
+    """A fetch session. ``epoch``: that of its next request. ``by_id``: requests name its topics by id. ``partitions``:
+    the partitions in it."""
 
     name: str
     by_id: bool
@@ -73,7 +73,7 @@ class Session:
 
     @property
     def keeps(self) -> dict[str, Path]:
-        """Of an answer that contains its id."""
+        """The path of its id in an answer."""
         return {f"{self.name} id": ("session_id",)}
 
 

@@ -231,7 +231,7 @@ class Search:
             if at == len(self.events):
                 return True
             state, clocks, under_way, given, after, logged, away, look_from, unwritten = config
-            # Nothing is taken back here (``written``), and the log is read only by a coordinator that was lost.
+            # the search never undoes a write (``written``), and only a lost coordinator reads the log
             logged = logged if self.moves else ()
             place = at, state._replace(written=None), under_way, given, logged, away, look_from, unwritten
             if been.before(place, after, clocks):
