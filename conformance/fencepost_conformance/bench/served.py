@@ -68,7 +68,7 @@ def fencepost(
 def kafka() -> Iterator[Server]:
     """Start the newest release of Apache Kafka. Raises ``CannotRun`` without Java or its jars."""
     began = time.perf_counter()
-    with Broker(NEWEST, offsets_partitions=PARTITIONS, heap_mb=1024, settings=SETTINGS) as broker:
+    with Broker(NEWEST, offsets_partitions=PARTITIONS, heap_mb=1024, timed=True, settings=SETTINGS) as broker:
         yield Server(f"Kafka {NEWEST}", broker.bootstrap, broker.pid, time.perf_counter() - began)
 
 

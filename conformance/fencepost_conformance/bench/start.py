@@ -147,7 +147,7 @@ def _beside_kafka(ours: Start) -> Row:
     """Kafka starts on a formatted store; the test asks the broker ten times a second whether it answers."""
     what = "start: until the first answer"
     try:
-        with Broker(NEWEST) as broker:
+        with Broker(NEWEST, timed=True) as broker:
             took = broker.ready_s
     except (CannotRun, BrokerFault) as reason:
         return Row(what, "fencepost", ours.answer_s * 1000, "ms", f"Kafka: {str(reason).splitlines()[0]}")

@@ -184,7 +184,7 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
         threads = workers if entry.expected == "holds" else 1
         run = run_tlc(
             entry.module, entry.cfg, workers=threads, deadlock=entry.deadlock, dump=dump, watch=watch,
-            short=entry.size == "small",
+            short=entry.short,
         )  # fmt: skip
         row = Row(
             entry.name,

@@ -24,6 +24,10 @@ class BadManifest(ValueError):
     """The manifest or a configuration cannot be read; the message names the file and the place."""
 
 
+#: TLC explores so many states in a few seconds.
+_SECONDS: Final = 12_000
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One configuration. ``distinct`` and ``trace`` (states of the shortest counter-example) are None if not pinned."""
@@ -50,6 +54,11 @@ class Entry:
         if "Mixed" in self.module.stem:
             return "mixed"
         return "consumer" if "Consumer" in self.module.stem else "classic"
+
+    @property
+    def short(self) -> bool:
+        """Whether TLC needs only seconds, in which a JVM's second compiler costs more than it saves."""
+        return self.size == "small" or (self.distinct is not None and self.distinct < _SECONDS)
 
     @property
     def has_model(self) -> bool:
