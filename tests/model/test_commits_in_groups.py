@@ -29,7 +29,7 @@ def test_the_two_graphs_are_the_same_with_commits(name: str, tlc: None) -> None:
 @pytest.mark.tlc
 @pytest.mark.slow
 @pytest.mark.all
-@pytest.mark.parametrize("name", FAULTY)
+@pytest.mark.parametrize("name", FAULTY[:2])  # test_e1 has the last one
 def test_more_graphs_are_the_same_with_commits(name: str, tlc: None) -> None:
     row = check_tlc(ENTRIES[name], workers=2)
     assert (row.compared, row.wrong) == (True, [])

@@ -157,11 +157,12 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -> None:
+    """``test_explore_configurations`` explores the small configurations with their switch."""
     entry = ENTRIES[name]
-    assert check_python(entry).wrong == []
-    problem = read_problem(entry)
     switched = replace(INTENDED, **{FAULTS[name]: True})  # type: ignore[arg-type]  # a switch, so a bool
-    assert problem.config.profile == switched
+    assert read_problem(entry).config.profile == switched
+    if entry.size != "small":
+        assert check_python(entry).wrong == []
     assert check_python(entry, profile=INTENDED).violated == []
 
 

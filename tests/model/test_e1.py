@@ -29,7 +29,9 @@ ENTRIES = {entry.name: entry for entry in read_manifest(SPEC)}
 
 
 @pytest.mark.tlc
-@pytest.mark.parametrize("name", ["EagerQuiet", "StaticCrowded"])
+@pytest.mark.parametrize(
+    "name", ["EagerQuiet", "StaticCommits", pytest.param("StaticCrowded", marks=pytest.mark.all)]
+)  # the last one is the second without its commits
 def test_the_two_graphs_are_the_same(name: str, tlc: None) -> None:
     row = check_tlc(ENTRIES[name], workers=2)
     assert row.compared

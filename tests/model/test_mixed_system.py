@@ -192,10 +192,13 @@ def test_every_fault_of_mixed_groups_has_its_configuration() -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_kafka_is_found_with_its_switch_and_gone_without(name: str) -> None:
+    """``test_explore_configurations`` explores the small configurations, with their switch and without."""
     entry = ENTRIES[name]
-    assert check_python(entry).wrong == []
     switches = dict.fromkeys(FAULTS[name], True)
     assert read_problem(entry).config.profile == replace(INTENDED, **switches)  # type: ignore[arg-type]
+    if entry.size == "small":
+        return
+    assert check_python(entry).wrong == []
     _, found = explore_entry(entry, profile=INTENDED, limits=Limits(states=70_000))
     assert found.violations == []
     assert found.complete or found.depth > (entry.trace or found.depth)  # breadth first: no trace is as short

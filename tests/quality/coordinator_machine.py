@@ -99,16 +99,21 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self._load()
 
 
-def shrunk(machine, max_examples=3_000, steps=15):
-    """Return the rule that a run of the machine breaks, and the steps of the shortest program that breaks it.
+def broken_by(machine, phases, max_examples=3_000, steps=15):
+    """Return the ``Broken`` that ends a run of the machine in these phases.
 
-    Most runs break it within a hundred examples. The examples depend on the imported modules, because Hypothesis takes
-    constants from them, so the bound is much higher.
-    """
-    phases = [Phase.generate, Phase.shrink]
+    Most runs fail within a hundred examples. Which examples are tried depends on the other imports, from which
+    Hypothesis takes constants, so the bound is far higher."""
     with pytest.raises(Broken) as caught:
         run_state_machine_as_test(machine, settings=chosen(max_examples, steps, database=None, phases=phases))
-    program = "\n".join(getattr(caught.value, "__notes__", []))
+    return caught.value
+
+
+def shrunk(machine):
+    """Return the rule that a run of the machine breaks, the steps of the shortest program that does, and the
+    program."""
+    broken = broken_by(machine, [Phase.generate, Phase.shrink])
+    program = "\n".join(getattr(broken, "__notes__", []))
     done = re.findall(r"^(?:\w+(?:, \w+)* = )?state\.(\w+)\(", program, re.MULTILINE)
     assert done[-1] == "teardown"
-    return caught.value.rule, [name for name in done if name not in ("teardown", "load")], program
+    return broken.rule, [name for name in done if name not in ("teardown", "load")], program

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from coordinator_machine import CoordinatorMachine, chosen, shrunk
+from coordinator_machine import CoordinatorMachine, broken_by, chosen, shrunk
+from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from mixed_faults import FORGETS_WHAT_WAS_ASSIGNED, TAKES_WHAT_CLASSIC_MEMBERS_HOLD
@@ -295,15 +296,27 @@ MixedCoordinator.TestCase.settings = chosen(300, 40)
 TestMixedCoordinator = MixedCoordinator.TestCase
 
 
+TAKEN = (ConsumerCoordinator, MUTANTS["taken-from-its-holder"].replacements, "INV-KIP-01", 4)
+UPGRADE = (MixedCoordinator, FORGETS_WHAT_WAS_ASSIGNED, "INV-CONV-01", 8)
+
+
+@pytest.mark.parametrize(("machine", "fault", "rule_id", "_"), [TAKEN, UPGRADE], ids=["taken", "upgrade"])
+def test_a_planted_fault_is_found(machine, fault, rule_id, _):
+    """``make test-all`` shrinks these two; that takes longest."""
+    with in_place(fault):
+        assert broken_by(machine, [Phase.generate]).rule == rule_id
+
+
 @pytest.mark.parametrize(
     ("machine", "fault", "rule_id", "most"),
     [
-        (ConsumerCoordinator, MUTANTS["taken-from-its-holder"].replacements, "INV-KIP-01", 4),
-        (ConsumerCoordinator, MUTANTS["revocation-not-awaited"].replacements, "M-REC-18", 6),
-        (MixedCoordinator, FORGETS_WHAT_WAS_ASSIGNED, "INV-CONV-01", 8),
-        (MixedCoordinator, TAKES_WHAT_CLASSIC_MEMBERS_HOLD, "INV-KIP-01", 8),
+        pytest.param(*TAKEN, marks=pytest.mark.all, id="taken"),
+        pytest.param(
+            ConsumerCoordinator, MUTANTS["revocation-not-awaited"].replacements, "M-REC-18", 6, id="not awaited"
+        ),
+        pytest.param(*UPGRADE, marks=pytest.mark.all, id="upgrade"),
+        pytest.param(MixedCoordinator, TAKES_WHAT_CLASSIC_MEMBERS_HOLD, "INV-KIP-01", 8, id="taken from classic"),
     ],
-    ids=["taken", "not awaited", "upgrade", "taken from classic"],
 )
 def test_a_planted_fault_shrinks_to_a_few_steps(machine, fault, rule_id, most):
     with in_place(fault):

@@ -10,13 +10,17 @@ import pytest
 
 from fencepost_conformance.cli import main
 from fencepost_conformance.jvm.releases import NEWEST
-from fencepost_conformance.mutants import kafka_checks, killers, suite
+from fencepost_conformance.mutants import consumer_member_checks, kafka_checks, killers, suite
 from fencepost_conformance.mutants.catalogue import MUTANTS
 
-#: The number of seeds for the slow checks.
-COUNTS = (
-    "SIMULATIONS", "TRACES", "LOADS", "READINGS", "CLUSTERS", "OFFSETS", "OFFSET_TRACES", "EDGE_TRACES"
-)  # fmt: skip
+#: The numbers of seeds of the checks.
+COUNTS = {
+    suite: (
+        "SIMULATIONS", "TRACES", "LOADS", "WALKS", "GROUPS", "READINGS", "CLUSTERS", "OFFSETS", "OFFSET_TRACES",
+        "EDGE_TRACES", "LOGS", "RECORD_LOTS", "STORES",
+    ),
+    consumer_member_checks: ("SIMULATIONS", "WALKS"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MUTANTS)
@@ -39,10 +43,11 @@ def test_processes_that_are_renewed_try_them_all(monkeypatch):
     assert all(verdict.killed for verdict in verdicts)
 
 
-@pytest.mark.parametrize("one_in", [3, pytest.param(1, marks=pytest.mark.all)])
+@pytest.mark.parametrize("one_in", [8, pytest.param(1, marks=pytest.mark.all)])
 def test_without_a_fault_nothing_is_found(monkeypatch, one_in):
-    for count in COUNTS:
-        monkeypatch.setattr(suite, count, getattr(suite, count) // one_in)
+    for module, counts in COUNTS.items():
+        for count in counts:
+            monkeypatch.setattr(module, count, getattr(module, count) // one_in)
     assert suite.control() == []
 
 

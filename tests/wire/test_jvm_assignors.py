@@ -23,7 +23,7 @@ SEEDS = 500
 AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
 
 
-@pytest.fixture(scope="module", params=["4.4.0", "4.3.1", "4.0.2"])
+@pytest.fixture(scope="module", params=["4.4.0", pytest.param("4.3.1", marks=pytest.mark.all), "4.0.2"])
 def kafka(request: pytest.FixtureRequest, assignors_of: AssignorsOf) -> Iterator[KafkaAssignors]:
     with assignors_of(request.param) as asked:
         yield asked

@@ -111,8 +111,10 @@ def test_an_impossible_validation_is_reported_in_one_line(words: tuple[str, ...]
 
 
 def test_processes_say_the_same_as_one() -> None:
-    one = validate(CORPUS, "--workers", "1")[1]["verdicts"]
-    two = validate(CORPUS, "--workers", "2")[1]["verdicts"]
+    files = CORPUS / "r*.gz"
+    one = validate(files, "--workers", "1")[1]["verdicts"]
+    two = validate(files, "--workers", "2")[1]["verdicts"]
+    assert len(one) >= 20
     assert [(v["path"], v["verdict"], v["steps"]) for v in one] == [(v["path"], v["verdict"], v["steps"]) for v in two]
 
 

@@ -24,8 +24,12 @@ from fencepost_conformance.pipeline.local import run_local
 from fencepost_conformance.pipeline.plan import Plan
 
 PROGRAM = "import sys; from fencepost_conformance.cli import main; sys.argv = ['fencepost', *sys.argv[1:]]; main()"
-#: a shell that starts a command in the background makes it ignore Ctrl-C; this restores the default
-ATTENTIVE = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {PROGRAM}"
+#: a shell that starts a command in the background makes it ignore Ctrl-C; this restores the default. The command
+#: reports its progress often, so that a test need not wait for it.
+ATTENTIVE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    f"from fencepost_conformance import console; console.EVERY = 0.1; {PROGRAM}"
+)
 
 
 def start(words: list[str], scratch: Path) -> subprocess.Popen[str]:

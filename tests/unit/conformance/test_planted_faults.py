@@ -178,9 +178,11 @@ def test_conform_and_replay_show_a_fault(
     assert ErrorCode.ILLEGAL_GENERATION.name in found["difference"]["left"] + found["difference"]["right"]
 
 
-@pytest.mark.parametrize("switch", ["fault_leave_forgets_parked_sync", "fault_bad_subscription_is_thrown"])
+@pytest.mark.parametrize(
+    ("switch", "traces"), [("fault_leave_forgets_parked_sync", 100), ("fault_bad_subscription_is_thrown", 300)]
+)
 def test_the_core_is_checked_under_intended_by_default(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], switch: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], switch: str, traces: int
 ) -> None:
     """A fault planted where Kafka's is fixed shows only under ``intended``, the profile that people embed."""
     begin = coordinator.initial_state
@@ -190,7 +192,7 @@ def test_the_core_is_checked_under_intended_by_default(
         return begin(settings, spoiled if profile is INTENDED else profile, **functions)  # type: ignore[arg-type]
 
     monkeypatch.setattr(coordinator, "initial_state", begun)
-    status, told, _ = command(capsys, "conform", "--traces", "300", "--workers", "1", "--json")
+    status, told, _ = command(capsys, "conform", "--traces", str(traces), "--workers", "1", "--json")
     profiles = json.loads(told)["profiles"]
     assert (status, list(profiles)) == (1, [INTENDED.name, NEWEST_KAFKA.name])
     assert profiles[INTENDED.name]["counts"]["failed"] > 0
