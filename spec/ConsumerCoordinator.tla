@@ -88,7 +88,7 @@ WithMember(g, r, verdict) ==
 
 \* A new member, or a changed topic, bumps the group epoch, at most once
 \* (M-HB-03, M-HB-04, M-HB-05).
-BumpIfNeeded(g, verdict, n) ==
+MaybeBumpGroupEpoch(g, verdict, n) ==
   IF verdict = "new" \/ g.hashed # n
   THEN [g EXCEPT !.groupEpoch = @ + 1, !.hashed = n] ELSE g
 
@@ -106,7 +106,7 @@ StoredTarget(joined, r, verdict) ==
     [] OTHER -> Stored(joined, r.memberId)
 
 \* The group just before reconciliation, except for the target.
-ApplyVerdict(g, r, verdict, n) == BumpIfNeeded(WithMember(g, r, verdict), verdict, n)
+ApplyVerdict(g, r, verdict, n) == MaybeBumpGroupEpoch(WithMember(g, r, verdict), verdict, n)
 BeforeAssignment(g, r, n) == ApplyVerdict(g, r, Verdict(g, r), n)
 
 \* The targets that the assignor may choose; << >> where it is not asked.

@@ -200,7 +200,7 @@ CONSUMER_CLIENT = MachineSpec(
     initial={UNSUBSCRIBED: ("N-ST-01",)},
     transitions=(
         Transition("poll_subscribed", (UNSUBSCRIBED,), JOINING, ("N-ST-20", "N-TR-01", "N-TR-14")),
-        Transition("lost_told", (FENCED,), JOINING, ("N-ST-20", "N-TR-06")),
+        Transition("loss_reported", (FENCED,), JOINING, ("N-ST-20", "N-TR-06")),
         Transition("poll_again", (STALE,), JOINING, ("N-ST-20", "N-TR-10")),
         Transition("target_received", IN_GROUP, RECONCILING, ("N-ST-21", "N-TR-02")),
         Transition("target_is_current", (RECONCILING,), SETTLED, ("N-ST-23", "N-TR-03")),

@@ -11,7 +11,7 @@ from fencepost_model.system.open import PROPERTIES, OpenSystem
 
 #: The property, the number of requests, the kinds of requests, and the shortest way to break the property.
 FAULTS = [
-    ("NobodyIsParkedWhoWasAnswered", 2, ("StaticJoin",), ["StaticJoin 0", "OperationTimesOut 1"]),  # C-JOIN-16 (ii)
+    ("NoAnsweredMemberIsParked", 2, ("StaticJoin",), ["StaticJoin 0", "OperationTimesOut 1"]),  # C-JOIN-16 (ii)
     ("NoTimerOutlivesItsGroup", 2, ("Join",), ["Join 0", "AppendFails"]),  # C-TMR-12
     (  # C-JOIN-72
         "EveryPreparingGroupHasAJoinTimer",
@@ -20,13 +20,13 @@ FAULTS = [
         ["Join 0", "JoinWithDoubledName 1", "TimerFires join"],
     ),
     (  # C-SYNC-33
-        "ATimeOutIsNoUndo",
+        "NoTimeOutUndoesAChange",
         2,
         ("StaticJoin", "LeaderSyncs"),
         ["StaticJoin 0", "TimerFires join", "LeaderSyncs 0", "OperationTimesOut 2"],
     ),
     (  # C-STATIC-18
-        "SupportIsCountedRight",
+        "SupportIsCountedCorrectly",
         4,
         ("StaticJoin", "StaticJoinWithOther", "LeaderSyncs"),
         [

@@ -199,7 +199,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert (self.ledger.offsets.get(place) is None) is (entry is None or old)
             if old:
                 self._lived(before, place.partition, "expired")
-        assert done.group_goes is (not self.ledger.offsets.committed and not held)
+        assert done.deletes_group is (not self.ledger.offsets.committed and not held)
 
     def _lives(self) -> list[str]:
         return [self.ledger.offsets.life(place) for place in PLACES]
@@ -248,4 +248,4 @@ def test_metadata_is_measured_in_utf_16(metadata: str, limit: int) -> None:
     done = model.commit(Ledger(), None, body, version=9)
     units = sum(2 if ord(letter) > 0xFFFF else 1 for letter in metadata)
     assert (done.rows[0].error is ErrorCode.OFFSET_METADATA_TOO_LARGE) is (units > limit)
-    assert done.makes_group is (units <= limit)
+    assert done.creates_group is (units <= limit)

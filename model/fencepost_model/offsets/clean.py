@@ -56,10 +56,10 @@ def with_topics(profile: Profile, offsets: Offsets, gone: Iterable[Topic]) -> li
     """Return a tombstone for each entry, committed or pending, of a deleted topic (O-EXP-23)."""
     topics = {topic.name: topic for topic in gone}
     entries = [*offsets.committed, *[(place, entry) for place, _, entry in offsets.pending]]
-    return [tombstone(place) for place, entry in entries if _goes(profile, topics.get(place.topic), place, entry)]
+    return [tombstone(place) for place, entry in entries if _is_removed(profile, topics.get(place.topic), place, entry)]
 
 
-def _goes(profile: Profile, topic: Topic | None, place: Place, entry: Stored) -> bool:
+def _is_removed(profile: Profile, topic: Topic | None, place: Place, entry: Stored) -> bool:
     if topic is None:
         return False
     if profile.old_partitions_deleted:  # V-57
@@ -68,11 +68,11 @@ def _goes(profile: Profile, topic: Topic | None, place: Place, entry: Stored) ->
 
 
 class Expired(NamedTuple):
-    """The result for one group. ``records``: tombstones of expired offsets. ``group_goes``: nothing keeps the group any
-    more."""
+    """The result for one group. ``records``: tombstones of expired offsets. ``deletes_group``: nothing keeps the group
+    any more."""
 
     records: tuple[Record, ...]
-    group_goes: bool
+    deletes_group: bool
 
 
 def expire(

@@ -44,7 +44,7 @@ class Done(NamedTuple):
     """The result of a step: the ledger after it, the rows of its answer or its error, its records, and the rules that
     decided.
 
-    ``makes_group``: a simple group is created (O-COMMIT-20). ``group_goes``: nothing keeps the group any more.
+    ``creates_group``: a simple group is created (O-COMMIT-20). ``deletes_group``: nothing keeps the group any more.
     """
 
     ledger: Ledger
@@ -52,8 +52,8 @@ class Done(NamedTuple):
     error: ErrorCode = ErrorCode.NONE
     records: tuple[Record, ...] = ()
     rules: tuple[str, ...] = ()
-    makes_group: bool = False
-    group_goes: bool = False
+    creates_group: bool = False
+    deletes_group: bool = False
 
 
 class OffsetsModel:
@@ -82,7 +82,7 @@ class OffsetsModel:
             return Done(ledger, error=done.error, rules=done.rules)
         makes = group is None and (bool(done.records) or self.profile.fault_refused_commit_leaves_group)
         rows = (*sift.refused, *done.rows)
-        return Done(_applied(ledger, done.records), rows, records=done.records, rules=done.rules, makes_group=makes)
+        return Done(_applied(ledger, done.records), rows, records=done.records, rules=done.rules, creates_group=makes)
 
     def end(self, ledger: Ledger, producer: Producer, *, committed: bool) -> Done:
         """End a transaction (O-TXN-08)."""
@@ -115,7 +115,7 @@ class OffsetsModel:
         """Expire the offsets of one group."""
         retention = self.settings.offsets_retention_ms
         done = expire(group_id, group, topics, ledger.offsets, now=now, retention=retention)
-        return Done(_applied(ledger, done.records), records=done.records, group_goes=done.group_goes)
+        return Done(_applied(ledger, done.records), records=done.records, deletes_group=done.deletes_group)
 
 
 def _applied(ledger: Ledger, records: tuple[Record, ...]) -> Ledger:

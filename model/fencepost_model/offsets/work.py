@@ -197,7 +197,7 @@ def run_expiry(work: Work, operation: int) -> None:
         records += done.records
         if done.records:
             work.rules.append("O-EXP-12")
-        if done.group_goes:
+        if done.deletes_group:
             work.rules.append("O-EXP-20")
             gone.append((group_id, slot.group))
             write_group_tombstones(work, group_id, slot.group, records)

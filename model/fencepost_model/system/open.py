@@ -134,7 +134,7 @@ class OpenSystem:
         )
 
 
-def _nobody_answered_is_parked(state: Open) -> bool:
+def _no_answered_member_is_parked(state: Open) -> bool:
     group = state.group.group
     return group is None or all(ANSWERED not in (member.join, member.sync) for member in group.members)
 
@@ -144,22 +144,22 @@ def _preparing_has_its_timer(state: Open) -> bool:
     return group is None or group.state != PREPARING or any(timer.kind == "join" for timer in state.group.timers)
 
 
-def _time_out_is_no_undo(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+def _no_time_out_undoes_a_change(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
     """A time-out leaves state and leader as they are, as the log has them or will; parked requests may change."""
     old, new = before[0].group.group, after[0].group.group
     return bool(old is not None and new is not None and (old.state, old.leader) == (new.state, new.leader))
 
 
 PROPERTIES: Final[tuple[Invariant | StepInvariant, ...]] = (
-    Invariant("NobodyIsParkedWhoWasAnswered", (0,), _nobody_answered_is_parked),  # C-JOIN-70, C-JOIN-16 (ii)
+    Invariant("NoAnsweredMemberIsParked", (0,), _no_answered_member_is_parked),  # C-JOIN-70, C-JOIN-16 (ii)
     Invariant("EveryPreparingGroupHasAJoinTimer", (0,), _preparing_has_its_timer),  # C-JOIN-72
     Invariant(  # C-TMR-12
         "NoTimerOutlivesItsGroup", (0,), lambda state: state.group.group is not None or not state.group.timers
     ),
     StepInvariant(  # C-SYNC-33, C-STATIC-06, F-RT-09
-        "ATimeOutIsNoUndo", (0,), _time_out_is_no_undo, frozenset({"OperationTimesOut"})
+        "NoTimeOutUndoesAChange", (0,), _no_time_out_undoes_a_change, frozenset({"OperationTimesOut"})
     ),
     Invariant(  # C-STATIC-18
-        "SupportIsCountedRight", (0,), lambda state: state.group.group is None or not state.group.group.skew
+        "SupportIsCountedCorrectly", (0,), lambda state: state.group.group is None or not state.group.group.skew
     ),
 )

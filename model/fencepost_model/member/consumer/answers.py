@@ -125,4 +125,4 @@ def _fenced(d: ClientDraft) -> None:
         d.set(epoch=0)
         if not d.give_up("lost", "fenced"):
             d.release()
-            d.join("lost_told")
+            d.join("loss_reported")

@@ -115,7 +115,7 @@ def returned(d: ClientDraft, threw: bool) -> None:
     else:
         d.release()
         if task.reason == "fenced" and d.now.state == FENCED:
-            d.join("lost_told")
+            d.join("loss_reported")
         _return_from_poll(d)
     if d.now.call != "close":
         _run_tasks(d)
