@@ -195,7 +195,7 @@ def test_answers_of_an_older_generation_reset_nothing() -> None:
     assert member.state.generation.id == 2
 
 
-def test_fenced_instance_id_is_thrown_once_and_then_joins_anew() -> None:
+def test_fenced_instance_id_is_thrown_once_and_then_joins_again() -> None:
     member = Driven(MemberConfig(instance_id="i")).stable().do(HeartbeatDue())
     member.do(Answer(member.sent(HeartbeatRequest)[0], HeartbeatResponse(ErrorCode.FENCED_INSTANCE_ID)), Poll())
     assert member.raised == ["FENCED_INSTANCE_ID"]  # K-ERR-08, K-HB-10

@@ -30,7 +30,7 @@ def test_the_model_follows_the_core_to_the_edges(made: list[Generated]) -> None:
         assert follow(trace.settings, trace.profile, trace.events, trace.observations).refused is None, trace.seed
 
 
-def test_they_come_to_the_boundaries(made: list[Generated]) -> None:
+def test_boundary_values_occur(made: list[Generated]) -> None:
     """Boundaries of metadata in UTF-16 units, of 64-bit numbers, of partitions and of times."""
     lengths, offsets, partitions, producers = set(), set(), set(), set()
     times = set()
@@ -58,7 +58,7 @@ def test_they_come_to_the_boundaries(made: list[Generated]) -> None:
     assert {-1, 0, 1} <= times
 
 
-def test_other_seeds_stay_as_they_are() -> None:
+def test_other_seeds_are_unchanged() -> None:
     """About a third of the seeds that draw offsets have boundary values; all other seeds draw the same values as
     without them."""
     same = 0

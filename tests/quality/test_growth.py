@@ -71,7 +71,7 @@ def grows(case: Case, large: int = LARGE) -> bool:
 
 
 @pytest.mark.parametrize("case", FLAT, ids=lambda case: f"{case.what}, {case.of}")
-def test_a_step_costs_the_same_however_much_there_is(case: Case) -> None:
+def test_the_cost_of_a_step_does_not_depend_on_the_size_of_the_state(case: Case) -> None:
     assert not grows(case), (counted(case, SMALL), counted(case, LARGE))
 
 
@@ -86,7 +86,7 @@ def test_a_copy_of_all_is_noticed(of: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert any(grows(case) for case in FLAT if case.of == of)
 
 
-def test_a_look_at_all_topics_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scan_of_all_topics_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault: to find whether all members subscribe to the same topics, the core looks at each topic at every
     record."""
 

@@ -19,10 +19,10 @@ def test_the_prose_is_plain() -> None:
     assert complaints(files()) == []
 
 
-@pytest.mark.parametrize("place", NOT_YET)
-def test_an_exception_is_still_needed(place: str) -> None:
-    here = [file for file in files() if file.path.startswith(place)]
-    assert complaints(here, ()), f"{place} is plain now: remove it from NOT_YET"
+def test_an_exception_is_still_needed() -> None:
+    for place in NOT_YET:
+        here = [file for file in files() if file.path.startswith(place)]
+        assert complaints(here, ()), f"{place} is plain now: remove it from NOT_YET"
 
 
 @pytest.mark.parametrize("phrase", phrases(), ids=lambda phrase: phrase.name)

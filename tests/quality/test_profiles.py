@@ -21,13 +21,13 @@ def test_a_switch_is_documented(switch: Switch) -> None:
     assert switch.name.startswith(("fault_", "old_")) or switch.part is Part.HOST
 
 
-def test_every_field_is_a_switch_and_they_stand_by_parts() -> None:
+def test_every_field_is_a_switch_in_the_section_of_its_part() -> None:
     assert tuple(each.name for each in fields(Profile) if each.name != "name") == SWITCH_NAMES
     parts = [switch.part for switch in SWITCHES]
     assert parts == sorted(parts, key=[*Part].index)
 
 
-def test_intended_has_none_on_and_each_is_on_in_some_release() -> None:
+def test_every_switch_is_off_in_intended_and_on_in_some_release() -> None:
     assert replace(INTENDED, name="") == Profile(name="")
     on = {name for profile in PROFILES.values() for name in SWITCH_NAMES if getattr(profile, name)}
     assert on == {*SWITCH_NAMES}

@@ -14,7 +14,7 @@ from fencepost_conformance.simulate.cluster import draw_cluster_plan, simulate_c
 SEEDS = range(12)
 
 
-def test_every_promise_holds_and_much_happens() -> None:
+def test_every_property_holds_and_many_events_occur() -> None:
     """F-SURV-01, F-CONS-07, F-LOAD-01, INV-FENCE-02, INV-COMMIT-02, INV-TXN-01, LIV-05."""
     counts: Counter[str] = Counter()
     for seed in SEEDS:

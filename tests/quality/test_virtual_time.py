@@ -44,7 +44,7 @@ def test_a_schedule_is_the_same_twice() -> None:
             assert judge(kind, seed) == judge(kind, seed)
 
 
-def test_much_happens_in_them() -> None:
+def test_schedules_have_failures_waits_and_moves() -> None:
     """Failures, waits, moves and ends are in the schedules, and not only in their plan."""
     seen = {kind: sum((judge(kind, seed).seen for seed in range(30)), start=judge(kind, 30).seen) for kind in KINDS}
     for kind, least in {

@@ -248,7 +248,7 @@ def test_exploring_survives_a_killed_worker(cluster: Cluster, python: Path) -> N
 
 
 @pytest.mark.all
-def test_spark_submit_says_where(cluster: Cluster, python: Path, tmp_path: Path) -> None:
+def test_spark_submit_gives_the_master(cluster: Cluster, python: Path, tmp_path: Path) -> None:
     program = Path(submit.__file__)
     # the executors' interpreter lacks the suite; the driver's interpreter, the same one here, must have it
     settings = {**dict(place(cluster, python).conf), "spark.pyspark.driver.python": sys.executable}
@@ -280,7 +280,7 @@ def test_spark_submit_says_where(cluster: Cluster, python: Path, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_master_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+def test_a_silent_master_is_given_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
         words = ["conform", "--engine", "spark", "--master", master, "--rows", tmp_path.as_uri(), "--wait", "5"]

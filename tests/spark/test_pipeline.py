@@ -89,7 +89,7 @@ def test_rows_do_not_depend_on_where_they_were_made(
 
 @pytest.mark.parametrize("protocol", PLANS)
 @pytest.mark.parametrize("cores", [1, 2])
-def test_sums_are_those_of_the_rows(
+def test_sums_equal_the_rows(
     runs: dict[int, dict[GroupProtocol, Found]],
     expected: dict[GroupProtocol, list[Row]],
     cores: int,

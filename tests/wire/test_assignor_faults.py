@@ -139,7 +139,7 @@ def test_fault_of_the_assignor_is_found(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.rule)
-def test_without_faults_there_is_none(fault: Fault) -> None:
+def test_without_the_faults_no_group_is_found(fault: Fault) -> None:
     """Neither does any larger group of these."""
     assert all(is_allowed(group, ours(group, faults=False)) for group in groups(fault))
 
@@ -172,7 +172,7 @@ def test_kafka_does_the_same(kafka: Callable[[Sequence[Group]], list[Shares]], f
 
 
 @pytest.mark.jvm
-def test_kafka_believes_every_claim_alike(kafka: Callable[[Sequence[Group]], list[Shares]]) -> None:
+def test_kafka_believes_every_claim(kafka: Callable[[Sequence[Group]], list[Shares]]) -> None:
     """A-STICKY-27 if all members subscribe to the same topics: two topics that were recreated with fewer partitions."""
     draw = Random("shrunk")
     numbers = [TopicPartition(name, number) for name in "tu" for number in range(4)]

@@ -94,7 +94,7 @@ def test_a_planted_fault_is_seen_and_shrunk(tmp_path: Path) -> None:
     assert min(len(each.script) for each in differences) <= 3  # CreateTopics, Produce, DeleteRecords
 
 
-def test_a_server_answers_twice_alike() -> None:
+def test_a_server_repeats_its_answers() -> None:
     drawn = scripts(3, 600, 30)
     with served() as here:
 

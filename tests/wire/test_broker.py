@@ -24,7 +24,7 @@ def _jars() -> None:
 
 
 @pytest.mark.slow
-def test_a_broker_serves_a_group_and_goes_without_a_trace() -> None:
+def test_a_broker_serves_a_group_and_leaves_no_process_or_file() -> None:
     confluent = pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install -e '.[clients]'")
     with Broker(initial_rebalance_delay_ms=0) as broker:
         broker.create_topic("topic", 2)

@@ -31,7 +31,7 @@ def read(path: Path) -> WireTrace:
     return trace
 
 
-def test_it_is_broad_and_small() -> None:
+def test_the_corpus_is_broad_and_small() -> None:
     names = {path.name.removesuffix(".jsonl.gz") for path in FILES}
     assert len(names) >= 180
     assert sum(name.startswith("consumer-") for name in names) >= 40

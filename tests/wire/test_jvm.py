@@ -380,7 +380,7 @@ def test_hosts_keep_their_names(kafka: KafkaJvm) -> None:
     assert groups(seen)["g"].members[0].client_host == "a host"
 
 
-def test_an_operation_that_fails_inside_says_so(kafka: KafkaJvm) -> None:
+def test_an_operation_that_fails_inside_reports_it(kafka: KafkaJvm) -> None:
     twice = (Protocol("range", b""), Protocol("range", b""))
     seen = run(kafka, LOADED, join(1, 1, protocols=twice, version=3), TimerFired(3_001, JOIN))
     assert seen[2].error is not None  # C-JOIN-72

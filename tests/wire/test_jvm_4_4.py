@@ -29,7 +29,7 @@ def beat(number: int, member: str, epoch: int, vote: str | None = None) -> ev.Re
 
 
 @pytest.mark.parametrize(("release", "epoch"), [("4.3.1", 3), ("4.4.0", 4)])
-def test_a_heartbeat_that_says_nothing_bumps(release: str, epoch: int) -> None:
+def test_a_heartbeat_without_changes_bumps(release: str, epoch: int) -> None:
     require_harness(release)
     topics = ev.TopicsChanged(0, (ev.Topic("t", b"\1" * 16, 1),), version=1)
     events = [

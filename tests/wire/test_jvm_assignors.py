@@ -65,7 +65,7 @@ def test_same_user_data_as_kafka(kafka: KafkaAssignors, assignor: StickyAssignor
         assert told.user_data(frozenset({"t"})) == client.data(answer), held
 
 
-def test_members_come_to_an_assignor_in_this_order(kafka: KafkaAssignors) -> None:
+def test_members_reach_an_assignor_in_this_order(kafka: KafkaAssignors) -> None:
     draw = random.Random("order")
     groups = [[f"{draw.choice(NAMES)}{draw.randint(0, 999)}" for _ in range(draw.randint(1, 60))] for _ in range(500)]
     groups = [list(dict.fromkeys(names)) for names in groups] + [["Aa", "BB"], ["BB", "Aa"]]
@@ -137,7 +137,7 @@ def test_a_former_owner_that_is_out_of_the_game(kafka: KafkaAssignors) -> None:
     assert both(kafka, topics, OUT_OF_THE_GAME, faults=False)[0] == "NullPointerException"  # A-STICKY-25
 
 
-def test_a_member_without_topics_gets_those_of_others(kafka: KafkaAssignors) -> None:
+def test_a_member_without_topics_gets_the_topics_of_others(kafka: KafkaAssignors) -> None:
     theirs, ours = both(kafka, {"t": Topic("t", b"", 1)}, NOTHING, faults=False)
     assert theirs == {"a": ["t0"], "b": []}  # A-STICKY-26
     assert ours == {"a": [], "b": ["t0"]}

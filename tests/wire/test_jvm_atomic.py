@@ -58,7 +58,7 @@ def differing(traces: list[Generated], seen: list[list[Observation]]) -> int:
     )
 
 
-def test_a_failed_append_of_a_transaction_comes_to_the_same(
+def test_a_failed_append_of_a_transaction_has_the_same_result(
     traces: list[Generated], seen: list[list[Observation]]
 ) -> None:
     assert len(traces) == ENOUGH

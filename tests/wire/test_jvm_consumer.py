@@ -225,7 +225,7 @@ def test_a_revocation_arms_the_rebalance_timer_which_fences(kafka: KafkaJvm) -> 
     assert early[-1].error == "NoSuchTimer"
 
 
-def test_a_regex_is_resolved_when_the_trace_says_so(kafka: KafkaJvm) -> None:
+def test_a_regex_is_resolved_at_the_event_of_the_trace(kafka: KafkaJvm) -> None:
     seen = run(
         kafka, join(0, 1, names=None, regex="o.*"), beat(100, 2, epoch=1), ev.TaskDone(500, REGEX),
         ev.TaskDone(501, REGEX),
@@ -325,7 +325,7 @@ def test_topics_that_the_member_may_not_describe(kafka: KafkaJvm) -> None:
     assert groups[1].members[0].target_assignment == (c.NamedTopicPartitions(CLICKS, "clicks", (0,)),)
 
 
-def test_topics_grow_move_and_are_made_anew(kafka: KafkaJvm) -> None:
+def test_topics_grow_move_and_are_recreated(kafka: KafkaJvm) -> None:
     """M-EPOCH-03, M-META-03, M-META-06, M-RACK-01."""
     grown = (ev.Topic("orders", ORDERS, 4),)
     moved = (ev.Topic("orders", ORDERS, 4, (frozenset({"a", "b"}),) * 4),)
@@ -387,7 +387,7 @@ def test_settings_reach_kafka(kafka: KafkaJvm) -> None:
         run(kafka, settings=Settings(regex_min_refresh_interval_ms=1))
 
 
-def test_ids_that_kafka_draws_are_those_of_the_suite(kafka: KafkaJvm) -> None:
+def test_ids_that_kafka_draws_match_the_suite(kafka: KafkaJvm) -> None:
     """Kafka and the core draw another id instead of one that begins with a hyphen (M-VAL-26)."""
     wanted = 210  # the first such id is number 205
     seen = run(kafka, *(join(n, n + 1, "", version=0) for n in range(wanted)))

@@ -62,7 +62,7 @@ def test_bytes_whole_and_damaged_are_read_as_kafka_reads_them(pair: Pair, seed: 
     assert list(compare.reading(kafka, codec, seed, FRESH)) == [], f"seed {seed}"
 
 
-def test_ends_of_transactions_are_those_of_kafka(pair: Pair, seed: str) -> None:
+def test_transaction_markers_match_kafkas(pair: Pair, seed: str) -> None:
     kafka, codec, _ = pair
     assert list(compare.markers(kafka, codec, seed, FRESH)) == [], f"seed {seed}"
 

@@ -36,7 +36,7 @@ def kafka(request: pytest.FixtureRequest, assignors_of: AssignorsOf) -> Iterator
 
 
 @pytest.mark.parametrize("release", ["4.0.2", NEWEST])
-def test_the_defaults_kept_are_those_of_the_release(release: str) -> None:
+def test_kept_defaults_match_the_release(release: str) -> None:
     try:
         told = ask_defaults(release)
     except CannotRun as reason:
@@ -44,7 +44,7 @@ def test_the_defaults_kept_are_those_of_the_release(release: str) -> None:
     assert values.of_kafka(told) == KEPT["defaults"][release]
 
 
-def test_the_bytes_kept_are_those_of_kafka(kafka: KafkaAssignors) -> None:
+def test_kept_bytes_match_kafkas(kafka: KafkaAssignors) -> None:
     assert values.written(kafka) == KEPT["embedded"]["written"]
     assert values.read(kafka) == KEPT["embedded"]["read"]
 

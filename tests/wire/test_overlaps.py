@@ -40,7 +40,7 @@ def test_kafka_is_accepted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KAFKA)
-def test_and_stays_so_if_its_answers_take_longer(name: str) -> None:
+def test_an_accepted_trace_stays_accepted_with_slower_answers(name: str) -> None:
     accepted(KAFKA[name], range(3))
 
 
@@ -52,7 +52,7 @@ def test_however_long_they_take(name: str) -> None:
 
 @pytest.mark.all
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_and_so_do_the_traces_of_the_corpus(path: Path) -> None:
+def test_corpus_traces_stay_accepted_with_slower_answers(path: Path) -> None:
     (trace,) = read_traces(path)
     assert isinstance(trace, WireTrace)
     accepted(trace, range(6))

@@ -190,6 +190,6 @@ def test_admin_tools_list_describe_reset_and_delete_groups(served: Served) -> No
         assert name not in {row.group_id for row in admin.list_consumer_groups().result().valid}
 
 
-def test_it_ends_on_sigterm() -> None:
+def test_serve_ends_on_sigterm() -> None:
     with Served(*QUICK) as server:
         assert server.stop() == 0

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_good_traces(tmp_path: Path) -> None:
+def test_correct_traces_pass(tmp_path: Path) -> None:
     status, result, _ = validate(GOOD, CORPUS / "alone-*.gz")
     assert status == 0
     assert result["passed"] is True
@@ -110,7 +110,7 @@ def test_an_impossible_validation_is_reported_in_one_line(words: tuple[str, ...]
     assert len(error.strip().splitlines()) == 1
 
 
-def test_processes_say_the_same_as_one() -> None:
+def test_several_processes_agree_with_one() -> None:
     files = CORPUS / "r*.gz"
     one = validate(files, "--workers", "1")[1]["verdicts"]
     two = validate(files, "--workers", "2")[1]["verdicts"]
@@ -120,7 +120,7 @@ def test_processes_say_the_same_as_one() -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_spark_says_the_same(folder: Path) -> None:
+def test_spark_agrees_with_one_process(folder: Path) -> None:
     pytest.importorskip("pyspark", reason="needs PySpark: pip install -e '.[spark]'")
     status, result, _ = validate(folder, "--engine", "spark")
     assert status == 1

@@ -314,7 +314,7 @@ def test_a_partition_is_loaded_again_when_steps_depend_on_lost_records(failure: 
     play(scene, store)
 
 
-def test_nothing_goes_behind_an_append_that_has_failed_before_the_broker_heard_of_it() -> None:
+def test_no_append_follows_a_failed_one_before_the_broker_knows_it() -> None:
     """The store accepts appends again as soon as one has failed, and a step may run before any caller is notified."""
     store = SlowStore()
 

@@ -61,7 +61,7 @@ def test_a_commit_after_a_failed_append_is_answered_when_it_lands() -> None:
     play(scene, store)
 
 
-def test_a_timer_that_has_rung_and_is_set_again_before_its_turn_runs_out_anew() -> None:
+def test_a_timer_that_is_set_again_while_its_event_waits_does_not_fire() -> None:
     """A heartbeat waits behind a commit; meanwhile the member's session timer fires, and its event is queued later."""
     store = SlowStore()
 
@@ -230,7 +230,7 @@ async def loads_again(groups: GroupBroker, store: GatedStore, group: str) -> Non
         await asyncio.sleep(0)
 
 
-def test_a_partition_that_is_given_up_while_it_is_loaded_stays_given_up() -> None:
+def test_a_partition_given_up_during_its_load_stays_given_up() -> None:
     store = GatedStore()
 
     async def scene(groups: GroupBroker) -> None:

@@ -14,7 +14,7 @@ from fencepost_conformance.cli import COMMANDS
 PROGRAM = "from fencepost_conformance.cli import main; main()"
 
 
-def test_it_is_installed_for_the_shell_that_is_named(tmp_path: Path) -> None:
+def test_completion_is_installed_for_the_named_shell(tmp_path: Path) -> None:
     told = run("--install-completion", "bash", HOME=str(tmp_path))
     assert "bash completion installed in" in told
     assert "fencepost" in (tmp_path / ".bashrc").read_text(encoding="utf-8")

@@ -124,7 +124,7 @@ def test_a_taken_port_is_reported_and_does_not_stop_the_server(
     assert "fencepost serve (without port 9092)" in shown
 
 
-def test_it_needs_no_package() -> None:
+def test_doctor_needs_no_package() -> None:
     program = (
         "import sys; sys.path[:0] = {path!r}\nfrom fencepost_conformance.cli import main; main(['doctor', {words}])"
     )

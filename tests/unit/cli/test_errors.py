@@ -85,7 +85,7 @@ KNOWN = ["EagerQuiet", "EagerFaults", "ConsumerQuiet", "C-JOIN-43", "kafka-4.3",
         ("", []),
     ],
 )
-def test_only_names_that_are_alike_are_suggested(name: str, like: list[str]) -> None:
+def test_only_similar_names_are_suggested(name: str, like: list[str]) -> None:
     assert nearest(name, KNOWN)[: len(like) or None] == like
 
 

@@ -59,7 +59,7 @@ def modules_of(extra: str) -> set[str]:
 THIRD_PARTY = sorted(modules_of("suite") | modules_of("spark"))
 
 
-def test_the_extras_are_those_of_the_project() -> None:
+def test_the_extras_match_the_project_file() -> None:
     assert {extra: {*modules} for extra, modules in INSTALLED.items()} == {
         extra: modules_of(extra) for extra in EXTRAS if extra != "dev"
     }

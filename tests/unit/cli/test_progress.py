@@ -26,7 +26,7 @@ def lines_until(capsys: pytest.CaptureFixture[str], wanted: str) -> list[str]:
     raise AssertionError(f"no line begins with {wanted!r} after a minute: {said!r}")
 
 
-def test_a_line_every_interval_and_none_before_it(
+def test_progress_prints_one_line_each_interval(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(console, "EVERY", 0.1)
@@ -46,7 +46,7 @@ def test_a_line_every_interval_and_none_before_it(
     assert capsys.readouterr() == ("", "")
 
 
-def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_work_prints_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
     with console.progress("weighing"):
         pass
     assert capsys.readouterr().err == ""
@@ -70,7 +70,7 @@ def test_work_of_unknown_length_names_its_stage(
         ("validate tests/corpus/a*.jsonl.gz tests/corpus/c*.jsonl.gz --workers 1", "validating: "),
     ],
 )
-def test_commands_say_so_beside_their_one_object(
+def test_commands_print_progress_beside_their_json_object(
     line: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(console, "EVERY", 0.001)

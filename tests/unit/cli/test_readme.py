@@ -30,7 +30,7 @@ def run(program: str, folder: Path) -> str:
     return ran.stdout
 
 
-def test_its_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> None:
+def test_the_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> None:
     (program,) = PROGRAM.findall(README)
     assert program.count("\n") < 60
     told = run(program, tmp_path).splitlines()
@@ -44,7 +44,7 @@ def test_its_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> Non
     assert [line.split()[3] for line in told if "record" in line.split()[2]] == ["1:", "2:"]
 
 
-def test_its_program_has_types(tmp_path: Path) -> None:
+def test_the_program_has_types(tmp_path: Path) -> None:
     """The package is typed, so a copied program must pass mypy --strict."""
     pytest.importorskip("mypy", reason="needs mypy: pip install -e '.[dev]'")
     (program,) = PROGRAM.findall(README)
@@ -70,34 +70,34 @@ def test_its_program_has_types(tmp_path: Path) -> None:
         (5, "['run'] ()"),
     ],
 )
-def test_the_programs_of_the_page_on_embedding_run_as_they_are(place: int, shown: str, tmp_path: Path) -> None:
+def test_programs_of_the_embedding_page_run(place: int, shown: str, tmp_path: Path) -> None:
     assert len(EMBEDDING) == 6
     assert shown in run(EMBEDDING[place], tmp_path).splitlines()[-1]
 
 
-def test_the_programs_of_the_page_on_members_run_as_they_are(tmp_path: Path) -> None:
+def test_programs_of_the_members_page_run(tmp_path: Path) -> None:
     programs = PROGRAM.findall((ROOT / "docs" / "members.md").read_text(encoding="utf-8"))
     assert len(programs) == 2
     for program in programs:
         assert run(program, tmp_path) == ""
 
 
-def test_the_program_of_the_page_on_stores_runs_as_it_is(tmp_path: Path) -> None:
+def test_the_program_of_the_stores_page_runs(tmp_path: Path) -> None:
     (program,) = PROGRAM.findall((ROOT / "docs" / "store.md").read_text(encoding="utf-8"))
     assert run(program, tmp_path) == "()\n"
 
 
-def test_the_program_of_the_page_on_one_consumer_runs_as_it_is(tmp_path: Path) -> None:
+def test_the_program_of_the_consumer_page_runs(tmp_path: Path) -> None:
     (program,) = PROGRAM.findall((ROOT / "docs" / "consumer.md").read_text(encoding="utf-8"))
     assert run(program, tmp_path) == "[b'first', b'second'] 2\n"
 
 
-def test_the_program_of_the_page_on_the_log_runs_as_it_is(tmp_path: Path) -> None:
+def test_the_program_of_the_log_page_runs(tmp_path: Path) -> None:
     (program,) = PROGRAM.findall((ROOT / "docs" / "log.md").read_text(encoding="utf-8"))
     assert run(program, tmp_path) == "2500 records were written, 501 are left\n"
 
 
-def test_the_program_of_the_page_on_the_codec_runs_as_it_is(tmp_path: Path) -> None:
+def test_the_program_of_the_codec_page_runs(tmp_path: Path) -> None:
     *_, program = PROGRAM.findall((ROOT / "docs" / "codec.md").read_text(encoding="utf-8"))
     assert run(program, tmp_path) == "5 2\n"
 
@@ -126,7 +126,7 @@ def test_the_examples_run(example: str) -> None:
         assert "no acknowledged offset is lost: 12 offsets" in ran.stdout
 
 
-def test_its_commands_exist() -> None:
+def test_the_commands_of_the_readme_exist() -> None:
     named = re.findall(r"`(?:\.venv/bin/)?fencepost ([a-z]+)", README)
     assert named
     assert set(named) <= set(COMMANDS)
@@ -148,7 +148,7 @@ def test_a_command_is_shown_with_the_arguments_that_it_needs(name: str, rest: st
     assert missing == []
 
 
-def test_its_links_lead_somewhere() -> None:
+def test_the_links_of_the_readme_exist() -> None:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", README):
         assert (ROOT / link).exists(), link
 

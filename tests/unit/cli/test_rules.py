@@ -66,7 +66,7 @@ def test_json_counts_decided_and_only_run_rules_also_of_each_family(capsys: pyte
         assert sum(family[level] for family in found["families"].values()) == found["counts"][level]
 
 
-def test_only_those_of_a_level_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_rules_of_one_level_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     ran = as_json(capsys, "--only", "ran")
     assert len(ran["rules"]) == ran["counts"]["ran"] > 0
     assert all(rule["level"] == "ran" and rule["decided"] == 0 < rule["ran"] for rule in ran["rules"])
@@ -102,7 +102,7 @@ def test_ranges_and_beginnings_of_either_case(word: str, first: str, many: int) 
 @pytest.mark.parametrize(
     ("word", "like"), [("C-JOIN-430", "C-JOIN-43"), ("c-jion-43", "C-JOIN-43"), ("zzz", "prefixes")]
 )
-def test_an_id_that_is_none_brings_the_nearest(word: str, like: str) -> None:
+def test_an_unknown_id_suggests_similar_ids(word: str, like: str) -> None:
     with pytest.raises(CannotRun, match=like):
         chosen(word)
 
@@ -187,7 +187,7 @@ def test_a_wheel_holds_the_rule_book_and_the_licence(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("c-join-43",), ()])
-def test_without_the_source_the_texts_are_shown_and_the_rest_is_said_to_need_it(
+def test_without_a_checkout_rules_shows_the_texts_and_says_what_needs_one(
     words: tuple[str, ...], installed: Path, tmp_path: Path
 ) -> None:
     program = "from fencepost_conformance.cli import main; main()"

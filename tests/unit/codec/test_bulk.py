@@ -96,7 +96,7 @@ def test_bulk_reading_equals_reading_one_by_one(release: str) -> None:
     assert read > ROWS / 4
 
 
-def test_a_value_is_taken_apart_in_one_look_if_it_is_of_a_usual_shape() -> None:
+def test_a_value_of_a_usual_shape_is_read_in_one_pass() -> None:
     """Any other value goes to the general reader, whichever byte was changed (F-REC-11)."""
     codec, rng, packed = Codec(), Random("packed"), 0
     for _ in range(4_000):
@@ -112,7 +112,7 @@ def test_a_value_is_taken_apart_in_one_look_if_it_is_of_a_usual_shape() -> None:
     assert packed > 1_500
 
 
-def test_offsets_are_equal_that_say_the_same_of_the_same_place() -> None:
+def test_offsets_with_equal_values_and_places_are_equal() -> None:
     _, value = Codec().encode(Record(OffsetCommitKey("g", "t", 1), OffsetCommitValue(1, commit_timestamp=2)))
     assert value is not None
     read = StoredOffset(OffsetCommitValue(1, commit_timestamp=2), 7)
@@ -139,7 +139,7 @@ def test_a_run_keeps_the_last_of_each_partition_in_the_order_of_their_first() ->
 
 
 @pytest.mark.parametrize("release", LAYOUTS)
-def test_many_are_written_as_they_are_one_by_one(release: str) -> None:
+def test_many_records_are_written_like_single_ones(release: str) -> None:
     rng, codec = Random(7), Codec(LAYOUTS[release])
     records = [offset(rng) if rng.random() < 0.8 else draw.record(rng) for _ in range(ROWS // 4)]
     assert codec.encoded_all(records) == [codec.encode(record) for record in records]

@@ -129,7 +129,7 @@ def test_any_bytes_are_read_or_refused(key: bytes, value: bytes, number: int) ->
 
 
 @given(st.integers(0, 2**31 - 1))
-def test_a_varint_is_read_as_it_was_written(number: int) -> None:
+def test_a_written_varint_is_read_back(number: int) -> None:
     reader = Reader(varint(number) + b"more", NEWEST)
     assert reader.varint() == number
     assert reader.data[reader.at :] == b"more"
@@ -143,7 +143,7 @@ def test_a_commit_is_encoded_as_in_the_rule() -> None:
     assert Codec(LAYOUTS["kafka-4.0"]).encode(COMMIT)[1] == b"\0\3" + bytes(7) + b"\5\0\0\0\2\0\1m" + bytes(7) + b"\x09"
 
 
-def test_a_member_that_is_not_classic_says_so() -> None:
+def test_a_member_that_is_not_classic_has_a_tag() -> None:
     """Without the tag, the record would be read as a classic member (F-REC-05)."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=None,
@@ -184,7 +184,7 @@ def test_the_batch_shows_the_producer_of_a_transaction() -> None:
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_the_end_of_a_transaction_is_read_as_it_was_written(committed: bool) -> None:
+def test_a_written_transaction_marker_is_read_back(committed: bool) -> None:
     """A marker whose value cannot be read is one without a value (F-REC-26)."""
     record = Record(ControlKey(committed), ControlValue(4), PRODUCER)
     key, value = CODEC.encode(record)

@@ -91,7 +91,7 @@ def test_a_test_that_does_not_end_kills_a_fault():
     assert trial._killer(None, "tests/a.py::test_b PASSED\ntests/a.py::test_c ") == "tests/a.py::test_c (does not end)"
 
 
-def test_killers_are_written_down_and_those_of_other_checks_stay(monkeypatch, tmp_path):
+def test_killers_are_recorded_and_those_of_other_checks_stay(monkeypatch, tmp_path):
     one, other = list(FAULTS)[:2]
     file = trial.tests_of(FAULTS[one])[0]
     monkeypatch.setattr(kept, "FILE", tmp_path / "killers.json")

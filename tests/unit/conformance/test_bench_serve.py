@@ -49,7 +49,7 @@ def test_the_median_of_several_rounds_is_reported() -> None:
     assert serve.medians(rounds) == {"a": {"test": "hb", "ops_per_s": 7.0}}
 
 
-def test_without_go_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_go_the_bench_names_the_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golang.shutil, "which", lambda name: None)
     with pytest.raises(CannotRun, match="Go is not installed"):
         serve.serve()

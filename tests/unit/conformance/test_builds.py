@@ -42,7 +42,7 @@ def refusal(folder: Path | str) -> str:
 
 
 @pytest.mark.parametrize("version", ["4.0.2", "4.5.0-SNAPSHOT", "7.9.0-ccs"])
-def test_the_jars_tell_the_version(tmp_path: Path, version: str) -> None:
+def test_the_jars_show_the_version(tmp_path: Path, version: str) -> None:
     build = in_folder(str(fill(tmp_path / "some", version)))
     assert build == Build(version, str(tmp_path / "some"))
     assert len(build.libraries()) == len(KAFKA) + len(OTHERS)

@@ -144,7 +144,7 @@ def test_urls(name: str, url: bool) -> None:
         (["conform", "--engine", "spark", "--master", "mars"], "no Spark master 'mars'"),
     ],
 )
-def test_commands_say_it_in_a_line(
+def test_commands_report_it_in_one_line(
     words: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)

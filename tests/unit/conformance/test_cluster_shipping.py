@@ -131,7 +131,7 @@ def test_missing_packages_are_named_with_their_machine() -> None:
     assert look({"json": "json"}, java=False).complaint() == ""
 
 
-def test_java_is_looked_for_where_it_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_is_searched_where_it_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert "this needs Java" in look({}, java=True).complaint()

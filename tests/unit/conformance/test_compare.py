@@ -151,7 +151,7 @@ def test_a_difference_that_no_switch_explains_has_no_name() -> None:
     assert (found.steps, found.divergence) == (place, None)
 
 
-def test_a_session_tells_net_changes() -> None:
+def test_a_session_reports_net_changes() -> None:
     session = CoreSession(Settings(), KAFKA_4_3, JavaOrder(MemberIds()))
     session.feed(ev.Load(0, leader_epoch=0, records=()))
     body = m.JoinGroupRequest(

@@ -142,7 +142,7 @@ def test_a_lost_request_is_one_cause_however_many_differences_follow() -> None:
     assert following > 100
 
 
-def test_the_trace_of_a_seed_is_made_again() -> None:
+def test_the_trace_of_a_seed_is_reproduced() -> None:
     job = Job(parse_side("core:kafka-4.2"), parse_side("core:kafka-4.3"), 40, CONSUMER)
     with Runner(job) as runner:
         (trace, pair), (again, other) = runner.make(7), runner.make(7)
@@ -190,7 +190,7 @@ def test_a_meaningless_line_is_reported_with_its_number(tmp_path: Path, text: st
     assert f"{file}, {said}" in str(refused.value)
 
 
-def test_a_file_of_known_ones_that_is_none(tmp_path: Path) -> None:
+def test_a_file_of_known_differences_with_errors(tmp_path: Path) -> None:
     for path, said in ((tmp_path / "none.txt", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(CannotRun, match=said):
             read_known(path)
@@ -349,7 +349,7 @@ def test_a_generation_inside_a_subscription_does_so_too(version: int, told: int,
     assert (version_of(one.metadata), other) == (version, protocols[1])
 
 
-def test_a_member_that_says_its_epoch_is_fenced_on_neither_side() -> None:
+def test_a_member_that_sends_its_epoch_is_fenced_on_neither_side() -> None:
     """Without translation, the epoch of the first side would be an old one on the other side, which would reject it."""
     pair = counting_apart()
     beat = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=1, topic_partitions=())

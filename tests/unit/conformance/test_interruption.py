@@ -138,7 +138,7 @@ def test_an_interrupted_conform_reports_and_keeps_its_results(
     assert 'errors="1"' in (out / "junit.xml").read_text()
 
 
-def test_failures_that_were_found_are_kept_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_before_an_interruption_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The target differs, and the interruption comes in the second chunk."""
     plan = Plan(Job("core", "intended", 12), 0, 100)
 

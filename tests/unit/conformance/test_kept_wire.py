@@ -75,7 +75,7 @@ def test_a_topic_by_id_and_by_name_is_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["one-admin", "monitor"])
-def test_an_id_and_a_name_may_be_one_where_nothing_tells(name: str) -> None:
+def test_an_id_and_a_name_may_be_the_same_topic_if_unknown(name: str) -> None:
     trace = edited(kept(name), two_topics)
     assert verdict(trace).outcome == "accepted"
     assert verdict(last_told(trace, 4)).outcome == "accepted"
@@ -85,7 +85,7 @@ def test_an_id_and_a_name_may_be_one_where_nothing_tells(name: str) -> None:
     assert verdict(last_told(named, 4)).outcome == "refused"
 
 
-def test_a_topic_that_was_made_again_has_another_id() -> None:
+def test_a_recreated_topic_has_another_id() -> None:
     """A fetch by the new id finds nothing of a commit under the old one; a fetch by name does (O-FETCH-06)."""
     trace = kept("monitor")
     told = NamesLine(at_ms=0, connection=1, names={TOPIC_ID: "orders", OTHER_ID: "orders"})
@@ -232,7 +232,7 @@ def test_a_marker_may_come_after_the_next_commit() -> None:
     assert "was answered with offset 8" in refusal.seen
 
 
-def test_a_transaction_that_could_not_be_verified_says_nothing_of_the_group() -> None:
+def test_an_unverified_transaction_shows_nothing_about_the_group() -> None:
     trace = kept("not-verified")
     assert verdict(trace).outcome == "accepted"
     for code in (15, 25):  # versions 0 and 1 have the first one
@@ -276,7 +276,7 @@ def without(trace: WireTrace, connection: int, correlation_id: int) -> WireTrace
     )
 
 
-def test_a_sync_that_overlaps_an_upgrade_does_not_tell_which_protocol_its_member_speaks() -> None:
+def test_a_sync_that_overlaps_an_upgrade_does_not_show_the_protocol_of_its_member() -> None:
     trace = kept("sync-beside-its-upgrade")
     assert verdict(trace).outcome == "accepted"
     last = trace.lines[-2]
@@ -336,7 +336,7 @@ def test_a_leave_for_a_while_may_be_answered_after_its_replacement() -> None:
     assert refusal.rules == ("M-DESC-01",)
 
 
-def test_a_partition_that_the_broker_does_not_know_says_nothing_of_the_epoch() -> None:
+def test_an_unknown_partition_shows_nothing_about_the_epoch() -> None:
     """The row of an unknown partition never reaches the group (O-COMMIT-32)."""
     trace = kept("unknown-partition-at-an-old-epoch")
     assert verdict(trace).outcome == "accepted"

@@ -73,7 +73,7 @@ def test_a_function_has_the_faulty_code_wherever_it_is_known():
     assert held.__code__ is before
 
 
-def test_it_is_taken_back_when_its_block_breaks():
+def test_a_planted_fault_is_removed_when_its_block_raises():
     before = rebalance.complete.__code__
     block = planted(MUTANTS["generation-stays"])
     block.__enter__()

@@ -184,7 +184,7 @@ def test_an_offset_of_another_topic_of_that_name_is_not_found_by_id() -> None:
     assert register.take(by_id("old", -1, 9)) is not None
 
 
-def test_under_which_id_an_offset_is_kept_may_not_be_known() -> None:
+def test_the_topic_id_of_an_offset_may_be_unknown() -> None:
     for several in (True, False):
         register = before(plain(5, 1, 2))
         register.several = several

@@ -130,7 +130,7 @@ def test_each_api_that_is_absent_is_named_or_needed(protocol: GroupProtocol, key
     assert not asked & {*found.absent}
 
 
-def test_topics_that_exist_stand_in_for_those_that_a_broker_does_not_create() -> None:
+def test_existing_topics_replace_those_that_a_broker_does_not_create() -> None:
     told = {each: bounds for each, bounds in KAFKA.items() if each not in (19, 20, 37)}
     with pytest.raises(NotOffered, match=r"CreateTopics.*--topic NAME"):
         offer(told, GroupProtocol.CONSUMER, HERE, 1)
@@ -138,7 +138,7 @@ def test_topics_that_exist_stand_in_for_those_that_a_broker_does_not_create() ->
     assert (found.given, found.absent) == (("orders",), ())
 
 
-def test_kip_848_in_early_access_is_said_in_a_line() -> None:
+def test_kip_848_in_early_access_is_reported_in_one_line() -> None:
     told = {**KAFKA, 68: (0, 0), 69: (0, 0)}
     for protocol in (GroupProtocol.CONSUMER, GroupProtocol.MIXED):
         with pytest.raises(NotOffered, match=r"v0 only \(KIP-848 in early access, as in Kafka 3\.7 to 3\.9\)"):

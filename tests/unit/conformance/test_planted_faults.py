@@ -264,7 +264,7 @@ def test_replay_shows_a_wire_trace(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "REBALANCE_IN_PROGRESS" in (tmp_path / "w.html").read_text()
 
 
-def test_a_group_of_failures_that_is_known_is_none(
+def test_a_known_group_of_failures_is_accepted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An accepted failure, with its reason, changes exit status, JUnit and JSON; an entry that no failure met is

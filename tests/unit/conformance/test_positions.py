@@ -54,7 +54,7 @@ class TestRecording:
             (str(other), ""),
         ]
 
-    def test_a_fetch_that_says_nothing_new_is_quiet(self) -> None:
+    def test_a_repeated_fetch_is_not_recorded(self) -> None:
         quiet = reading.Quiet()
         one, none = {"topics": ["t"], "forgotten_topics_data": []}, {"topics": [], "forgotten_topics_data": []}
         assert [quiet.is_one(body) for body in (one, none, one, {**one, "topics": ["u"]}, one)] == [
@@ -109,7 +109,7 @@ JUDGED = ("handed-over-java", "handed-over-aiokafka", "consumer-auto-commit-java
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_much_is_judged(name: str) -> None:
+def test_many_fetches_are_checked(name: str) -> None:
     assert len(judged(read(name))) > 20
 
 

@@ -128,7 +128,7 @@ def test_on_the_terminal(kafka: Callable[..., None], capsys: pytest.CaptureFixtu
     assert "1 of 60 traces broken" in told.err
 
 
-def test_replay_tells_it_too(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_replay_reports_it_too(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     kafka(unrun=(3,))
     with pytest.raises(SystemExit) as ended:
         main(["replay", "3", "--target", "kafka:4.3.1", "--steps", str(STEPS)])

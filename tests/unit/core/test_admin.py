@@ -155,7 +155,7 @@ def test_while_loading_or_elsewhere() -> None:
     assert deleted(scene, GROUP) == {GROUP: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
 
-def test_a_description_says_why_there_is_none() -> None:
+def test_an_error_of_describe_gives_the_reason() -> None:
     """Error messages are Kafka's: a tool for one kind of groups learns that the group exists and has the other kind."""
 
     async def story() -> None:

@@ -144,7 +144,7 @@ def test_a_timer_that_was_set_again_while_it_waited_its_turn_does_not_fire() -> 
     play(scene)
 
 
-def test_it_starts_once_and_stops_as_often_as_asked() -> None:
+def test_a_coordinator_starts_once_and_may_be_stopped_repeatedly() -> None:
     async def main() -> None:
         groups = GroupBroker(MemoryStore())
         await groups.start()

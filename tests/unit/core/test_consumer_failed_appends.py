@@ -157,7 +157,7 @@ def test_the_intended_protocol_does_not(name: str) -> None:
     ("profile", "answer"),
     [(KAFKA_4_0, ErrorCode.UNKNOWN_SERVER_ERROR), (KAFKA_4_1, ErrorCode.NONE), (INTENDED, ErrorCode.NONE)],
 )
-def test_a_lost_look_at_the_topics_keeps_its_deadline(profile: Profile, answer: ErrorCode) -> None:
+def test_a_lost_metadata_check_keeps_its_deadline(profile: Profile, answer: ErrorCode) -> None:
     """4.0 assigns the topics that the group last saw, later releases those of the cluster (M-META-02, V-136)."""
     scene = ConsumerScene(profile)
     scene.beat("m1", 0, (), {}, regex="a.*", timeout=30_000)

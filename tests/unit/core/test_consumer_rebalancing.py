@@ -107,7 +107,7 @@ def test_confirming_a_revocation_leads_to_the_target_or_to_the_next_revocation(p
     assert scene.who("m1").state is MemberState.UNREVOKED_PARTITIONS
 
 
-def test_within_the_assignment_interval_the_old_target_stands() -> None:
+def test_within_the_assignment_interval_the_old_target_stays() -> None:
     """Before 4.3 nothing waits (V-38; M-TGT-08, M-TGT-09, M-HB-06, M-ST-02, M-ST-07, F-ORD-06)."""
     scene = ConsumerScene(KAFKA_4_3)
     scene.pass_time(50)
@@ -200,7 +200,7 @@ def test_before_4_2_a_dropped_topic_stays_until_a_target_takes_it() -> None:
     assert scene.who("m1").previous_member_epoch == epoch
 
 
-def test_a_partition_taken_back_before_it_was_given_up_has_a_new_assignment_epoch() -> None:
+def test_a_partition_taken_back_before_its_revocation_has_a_new_assignment_epoch() -> None:
     """The list of partitions is the same and is announced nevertheless (M-REC-21, M-PE-06, M-RSP-01, V-53)."""
     scene = ConsumerScene()
     scene.come("m1", "a")

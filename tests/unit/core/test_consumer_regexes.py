@@ -61,7 +61,7 @@ def test_a_regex_that_matches_nothing_does_not_bump() -> None:
     assert scene.written(count) == ["Regex"]
 
 
-def test_the_topics_are_those_of_when_the_task_has_run() -> None:
+def test_the_task_resolves_the_topics_of_the_time_when_it_runs() -> None:
     """Topics that the member which started the task may not see are left out (M-RX-04, M-RX-06)."""
     scene = ConsumerScene()
     scene.ok("m1", 0, None, {}, regex="[a-d]", timeout=5, denied_topics=frozenset({"b"}))
@@ -80,7 +80,7 @@ def test_a_regex_that_does_not_compile_is_refused() -> None:
     assert scene.state.groups[GROUP] == before
 
 
-def test_a_known_regex_bumps_at_once() -> None:
+def test_a_known_regex_bumps_immediately() -> None:
     """M-RX-02, M-HB-03(b), M-EPOCH-01."""
     scene = with_regex()
     epoch = scene.seen.group_epoch

@@ -58,7 +58,7 @@ def test_a_parked_sync_of_a_replaced_member_is_sent_to_the_new_coordinator() -> 
         assert scene.synced(waits).error_code is code
 
 
-def test_a_later_join_of_a_replaced_member_is_answered_when_the_partition_goes() -> None:
+def test_a_later_join_of_a_replaced_member_is_answered_when_the_partition_is_lost() -> None:
     """Undoing the replacement would forget it (C-STATIC-06); in Kafka the member's own operation answers it
     (C-JOIN-70)."""
     for profile in (KAFKA_4_3, INTENDED):

@@ -34,7 +34,7 @@ class Quick:
 
 
 @pytest.mark.parametrize("made", CLASSES, ids=lambda each: each.__qualname__)
-def test_parameters_are_those_of_the_dataclass(made: type) -> None:
+def test_parameters_match_the_dataclass(made: type) -> None:
     again = dataclass(frozen=True)(type(made.__name__, (), bare(made)))
     assert shape(made) == shape(again)
     assert "_set_" in made.__init__.__code__.co_names[0]  # type: ignore[misc]
@@ -78,7 +78,7 @@ def test_a_class_without_slots_is_refused() -> None:
 
 
 @pytest.mark.parametrize("made", [*CLASSES, Quick], ids=lambda each: each.__qualname__)
-def test_what_a_maker_makes_is_what_the_class_makes(made: type) -> None:
+def test_a_maker_makes_the_objects_of_its_class(made: type) -> None:
     given = [each for each in fields(made) if each.init]
     values = list(range(len(given)))
     one = maker(made)(*values)

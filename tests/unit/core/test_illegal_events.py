@@ -384,7 +384,7 @@ ALL = (
 
 
 @pytest.mark.parametrize("bad", ALL, ids=[bad.name for bad in ALL])
-def test_it_is_refused_and_changes_nothing(bad: Bad) -> None:
+def test_an_illegal_event_is_rejected_and_changes_nothing(bad: Bad) -> None:
     scene = bad.make()
     state, kept = scene.state, pickle.dumps(scene.state)
     event = bad.event(scene)
@@ -442,7 +442,7 @@ def test_a_timer_that_was_early_can_still_fire_on_time() -> None:
     assert not scene.group().members
 
 
-def test_a_state_can_be_copied_and_kept() -> None:
+def test_a_state_can_be_copied_and_pickled() -> None:
     """The state has many timers, so that the table is a tree; in another process texts hash differently."""
     scene = Scene(KAFKA_4_3)
     for number in range(60):

@@ -59,7 +59,7 @@ def test_a_new_group_writes_an_empty_record_even_when_the_member_is_refused() ->
     assert scene.now_in is GroupState.EMPTY
 
 
-def test_before_version_4_a_member_is_added_at_once() -> None:
+def test_before_version_4_a_member_is_added_immediately() -> None:
     scene = Scene()
     scene.join(version=3)
     (member,) = scene.group().members

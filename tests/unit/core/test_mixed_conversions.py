@@ -89,7 +89,7 @@ def test_the_join_timer_of_a_group_that_all_have_left_runs_on() -> None:
     assert scene.timers == {}
 
 
-def test_a_joiner_of_a_group_that_never_had_a_generation_may_have_nothing_to_reconcile() -> None:
+def test_the_joiner_of_a_group_without_a_generation_may_have_nothing_to_reconcile() -> None:
     """Its regex is not resolved yet, so no epoch is bumped and no record of it is written (M-REC-25, X-UP-05)."""
     scene = MixedScene(KAFKA_4_3)
     answer = scene.answers[scene.join("", data=wants("a"))]

@@ -71,7 +71,7 @@ def test_a_lagging_member_has_another_generation() -> None:
 @pytest.mark.parametrize(
     ("policy", "size"), [(MigrationPolicy.UPGRADE, 9), (MigrationPolicy.BIDIRECTIONAL, 1)], ids=["policy", "size"]
 )
-def test_it_may_be_forbidden(policy: MigrationPolicy, size: int) -> None:
+def test_the_policy_may_forbid_a_downgrade(policy: MigrationPolicy, size: int) -> None:
     """The next departure tries again (X-DOWN-01, X-DOWN-08, X-POL-02)."""
     scene = MixedScene(KAFKA_4_3, policy=policy, group_max_size=size)
     scene.come("m1", "a")

@@ -89,7 +89,7 @@ def test_requests_of_others_are_refused() -> None:
     assert scene.heartbeat("x", 2) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_cooperative_member_gives_up_first() -> None:
+def test_a_cooperative_member_revokes_first() -> None:
     """X-JOIN-17, X-HB-07, X-SYNC-05, M-TMR-02."""
     scene, first, second = mixed()
     target = {member: plain(share) for member, share in scene.seen.target}
@@ -315,7 +315,7 @@ def test_a_member_joins_at_its_epoch_or_is_unknown(
 
 @pytest.mark.parametrize(("version", "claims"), [(0, None), (1, None), (1, range(4))])
 @BOTH
-def test_old_subscriptions_tell_no_generation(profile: Profile, version: int, claims: range | None) -> None:
+def test_old_subscriptions_contain_no_generation(profile: Profile, version: int, claims: range | None) -> None:
     """Only the claims count, if the version has any (X-JOIN-12, A-EMB-02, A-EMB-07)."""
     scene, member, kept = ahead(profile)
     answer = scene.rejoin(
@@ -368,7 +368,7 @@ def test_an_answer_that_was_lost_is_asked_for_again_and_frees_nothing(profile: P
     ids=["newcomer", "fenced", "of no epoch", "claims", "claims what is gone"],
 )
 @BOTH
-def test_an_id_that_is_not_there_owns_nothing(
+def test_an_unknown_member_id_owns_nothing(
     profile: Profile, owned: dict[str, list[int]], generation: int, in_step: bool
 ) -> None:
     """Kafka adds the unknown sender as a member (X-JOIN-06, X-UP-12)."""

@@ -279,7 +279,7 @@ def test_a_lost_upgrade_leaves_the_classic_group(profile: Profile) -> None:
     assert not scene.member(first).awaiting_join
 
 
-def test_the_members_are_those_of_the_group_after_a_load() -> None:
+def test_loaded_members_have_the_timeouts_of_the_group() -> None:
     """The session timeout is that of the group (F-LOAD-05)."""
     scene, first, _ = mixed(KAFKA_4_3)
     other = MixedScene(KAFKA_4_3)

@@ -28,7 +28,7 @@ class TestBeforeTheGroup:
         assert set(answer.values()) == {ErrorCode.GROUP_AUTHORIZATION_FAILED}
         assert not scene.records
 
-    def test_topics_are_looked_at_in_this_order(self) -> None:
+    def test_topics_are_checked_in_this_order(self) -> None:
         """O-COMMIT-02, O-COMMIT-03, O-TXN-16."""
         scene = OffsetScene()
         stranger = bytes(15) + b"\x09"
@@ -54,7 +54,7 @@ class TestBeforeTheGroup:
             (o.ZERO_ID, 0): ErrorCode.UNKNOWN_TOPIC_ID
         }
 
-    def test_if_nothing_is_left_the_group_is_not_looked_at(self) -> None:
+    def test_without_valid_partitions_the_group_is_not_checked(self) -> None:
         """O-COMMIT-04."""
         scene = OffsetScene(log="late")
         scene.commit(ONE)
@@ -241,7 +241,7 @@ class TestConsumerGroups:
         assert scene.commit(ONE, epoch, "m1", version=8) == at_everything(ErrorCode.UNSUPPORTED_VERSION)
         assert scene.commit(ONE, epoch, "m1") == DONE
 
-    def test_the_epoch_of_now_is_good_for_anything(self) -> None:
+    def test_the_current_epoch_may_commit_any_partition(self) -> None:
         """Ownership is not checked (O-COMMIT-13, O-COMMIT-33)."""
         scene = consumers()
         epoch = scene.seen.group_epoch
@@ -296,13 +296,13 @@ class TestConsumerGroups:
         for tried, error in ((since, NONE), (since - 1, ErrorCode.STALE_MEMBER_EPOCH)):
             assert scene.commit({("a", number): 1}, tried, "m1") == {("a", number): error}
 
-    def test_before_4_3_it_is_good_for_nothing(self) -> None:
+    def test_before_4_3_an_older_epoch_may_not_commit(self) -> None:
         """In 4.0 to 4.2 (O-COMMIT-36)."""
         scene = consumers(KAFKA_4_2)
         old, kept = scene.seen.group_epoch - 1, scene.who("m1").assigned[0].partitions
         assert set(scene.commit({("a", kept[0]): 1}, old, "m1").values()) == {ErrorCode.STALE_MEMBER_EPOCH}
 
-    def test_too_long_metadata_is_not_looked_at_for_its_epoch(self) -> None:
+    def test_a_row_with_too_long_metadata_is_not_checked_for_its_epoch(self) -> None:
         """Such a partition alone cannot fail the request (O-COMMIT-32)."""
         scene = OffsetScene(offset_metadata_max_bytes=1)
         scene.come("m1", "a")
@@ -387,7 +387,7 @@ class TestTheLog:
         assert scene.told(2) == at_everything(ErrorCode.OFFSET_METADATA_TOO_LARGE)
 
 
-def test_an_assignment_by_hand_and_a_group_do_not_mix() -> None:
+def test_a_manual_assignment_and_a_group_do_not_mix() -> None:
     """O-COMMIT-38."""
     scene = settled()
     assert isinstance(scene.state.groups[GROUP], object)

@@ -352,7 +352,7 @@ class TestExpiry:
         scene.expire(0)
         assert not scene.state.groups
 
-    def test_groups_without_offsets_go_at_once(self) -> None:
+    def test_groups_without_offsets_are_removed_immediately(self) -> None:
         """O-EXP-20, O-EXP-21, O-EXP-25, LIV-10."""
         scene = OffsetScene()
         name = scene.joined(scene.join()).member_id
@@ -362,7 +362,7 @@ class TestExpiry:
         assert set(scene.state.groups) == {"members"}
         assert scene.joined(scene.join(name)).error_code is ErrorCode.UNKNOWN_MEMBER_ID
 
-    def test_it_comes_again(self) -> None:
+    def test_the_expiry_check_is_repeated(self) -> None:
         """Checks run one interval after a load, then after each check, and after a failure (O-EXP-26, F-LOAD-07)."""
         key = TimerKey(TimerKind.EXPIRY)
         scene = OffsetScene(log="late", offsets_retention_ms=R, offsets_retention_check_interval_ms=2 * R)

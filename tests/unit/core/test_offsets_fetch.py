@@ -16,7 +16,7 @@ ONE = {("a", 0): 5}
 
 
 class TestWhatIsShown:
-    def test_an_offset_with_all_that_was_said_of_it(self) -> None:
+    def test_a_fetch_returns_all_fields_of_the_commit(self) -> None:
         """INV-COMMIT-02."""
         scene = OffsetScene()
         part = o.OffsetCommitRequestPartition(0, committed_offset=5, committed_leader_epoch=3, committed_metadata="m")
@@ -29,7 +29,7 @@ class TestWhatIsShown:
             o.OffsetFetchResponsePartition(1, committed_offset=-1, committed_leader_epoch=-1, metadata=""),
         )
 
-    def test_a_group_that_is_not_there_has_nothing(self) -> None:
+    def test_a_missing_group_has_no_offsets(self) -> None:
         """O-FETCH-03."""
         scene = OffsetScene()
         assert scene.read({"a": (0, 7), "nowhere": (0,)}) == {("a", 0): -1, ("a", 7): -1, ("nowhere", 0): -1}
@@ -225,7 +225,7 @@ class TestWhichStateIsRead:
 
 
 class TestNotServing:
-    def test_where_the_error_stands(self) -> None:
+    def test_the_place_of_the_error_in_the_answer(self) -> None:
         """O-FETCH-02, O-FETCH-10, O-FETCH-11."""
         scene = OffsetScene()
         scene.feed(Unload(0, leader_epoch=None))

@@ -56,7 +56,7 @@ def test_offsets_alone_are_a_simple_group(profile) -> None:
 
 
 @BOTH
-def test_transactions_are_as_open_as_they_were(profile) -> None:
+def test_open_transactions_are_restored(profile) -> None:
     """F-REPLAY-03, F-REPLAY-05, O-TXN-08, F-SURV-01."""
     opened = loaded(profile, offset(0, 5, PRODUCER), offset(1, 5, 99))
     shown = coordinator.offsets_view(opened)
@@ -76,7 +76,7 @@ def test_a_tombstone_of_the_group_after_an_offset(profile, loads: bool) -> None:
 
 
 @BOTH
-def test_offsets_stay_when_the_group_goes(profile) -> None:
+def test_offsets_stay_when_the_group_is_removed(profile) -> None:
     """Under ``intended``, remaining offsets create a simple group, so that tools can see them (G-DATA-42,
     F-REPLAY-16)."""
     state = loaded(profile, offset(), Record(GroupMetadataKey(GROUP), None))
@@ -104,7 +104,7 @@ def test_part_by_part_or_whole(profile) -> None:
     assert without_places(whole) == without_places(scene.state)
 
 
-def test_many_offsets_are_kept_as_they_are() -> None:
+def test_many_offsets_are_stored() -> None:
     """More entries than a small map holds."""
     records = [offset(number % 700, number, 3 if number % 3 == 0 else None) for number in range(2_000)]
     state = loaded(INTENDED, *records)

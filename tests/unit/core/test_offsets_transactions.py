@@ -74,7 +74,7 @@ class TestPending:
         scene.end(producer=1)
         assert scene.read(stable=True) == {("a", 0): 6}
 
-    def test_it_ends_in_all_groups(self) -> None:
+    def test_a_transaction_ends_in_all_groups(self) -> None:
         """O-TXN-08."""
         scene = OffsetScene()
         scene.transact(ONE)

@@ -74,7 +74,7 @@ def test_a_persistent_map_behaves_like_a_dictionary(key: Callable[[int], object]
         assert version != {**known, object(): 1}
 
 
-def test_one_entry_comes_goes_or_is_exchanged() -> None:
+def test_one_entry_is_added_removed_or_exchanged() -> None:
     many = frozen(dict.fromkeys(map(str, range(500)), 0))
     assert list(with_entry(many, "7", 1).items())[7] == ("7", 1)
     assert [*with_entry(without(many, "7"), "7", 1)][-1] == "7"
@@ -107,7 +107,7 @@ def test_a_persistent_set_behaves_like_a_set() -> None:
     assert frozen_set(range(1_000)) - set(range(999)) == {999}
 
 
-def test_a_change_costs_the_same_however_much_there_is() -> None:
+def test_the_cost_of_a_change_does_not_depend_on_the_size() -> None:
     """The map copies the nodes on the way to one entry, and no others."""
     many = frozen(dict.fromkeys(range(100_000), 0))
     after = with_entry(many, 5, 1)

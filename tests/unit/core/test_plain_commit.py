@@ -27,7 +27,7 @@ FIELDS = ("records", "replies", "timers", "tasks", "rebalances")
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_0, KAFKA_4_4], ids=lambda profile: profile.name)
 @pytest.mark.parametrize("protocol", [GroupProtocol.CLASSIC, GroupProtocol.CONSUMER])
-def test_states_and_outcomes_are_those_with_records(
+def test_states_and_outcomes_equal_those_with_records(
     protocol: GroupProtocol, profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = commit._plain_rows

@@ -1,10 +1,9 @@
-"""A reader who follows a request through the coordinator stays in few files, and seldom goes back to one of them.
+"""The path of a request through the coordinator enters few files, and seldom returns to one of them.
 
-How it is counted: the profiler of Python sees the calls of some typical requests, from the handler of the request on.
-These calls are put in the order of the source, each function once, as a reader meets them who reads a function to its
-next call, reads the called function, and goes on. A return is an entry into a file that the reader had left. The
-reader does not follow calls into the kernel (log, timers, persistent maps, records that are applied) nor into an
-assignor.
+How it is counted: Python's profiler records the calls of some typical requests, from the handler of the request on.
+The test orders these calls as a reader meets them: the reader reads a function up to its next call, reads the called
+function, and returns. Each function counts once. A return is an entry into a file that the reader had left. The reader
+does not follow calls into the kernel (log, timers, persistent maps, records that are applied) or into an assignor.
 """
 
 from __future__ import annotations

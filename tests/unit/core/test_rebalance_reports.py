@@ -336,7 +336,7 @@ def test_a_static_consumer_is_replaced_with_another_subscription() -> None:
     assert scene.last == "static member m2 (instance i, client c at /127.0.0.1) replaced m1"
 
 
-def test_a_static_consumer_that_comes_back_as_it_was_rebalances_nothing() -> None:
+def test_an_unchanged_returning_static_consumer_causes_no_rebalance() -> None:
     scene = Reported()
     scene.come("m1", "a", instance="i")
     scene.ok("m1", -2, instance="i")

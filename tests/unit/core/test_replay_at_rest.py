@@ -96,7 +96,7 @@ def test_open_writes_are_the_reason() -> None:
     assert scene.read({"a": (0,)}) == {("a", 0): 5}
 
 
-def test_a_state_that_was_replayed_serves_once_its_log_is_loaded() -> None:
+def test_a_replayed_state_serves_after_its_log_is_loaded() -> None:
     """The error names this legal alternative."""
     scene = OffsetScene()
     scene.commit({("a", 0): 5})

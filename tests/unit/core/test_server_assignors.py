@@ -106,7 +106,7 @@ def test_range_does_not_depend_on_orders(spec: GroupSpec, order) -> None:
     assert ASSIGNORS["range"](turned) == ASSIGNORS["range"](spec)  # A-PROP-07
 
 
-def test_range_cuts_topics_alike() -> None:
+def test_range_divides_topics_in_the_same_way() -> None:
     group = GroupSpec({name: member(T, U) for name in "ab"}, ALIKE, {T: 3, U: 3})
     assert ASSIGNORS["range"](group) == {"a": {T: (0, 1), U: (0, 1)}, "b": {T: (2,), U: (2,)}}  # A-SRANGE-02
 
@@ -184,7 +184,7 @@ def test_topics_come_in_the_order_of_a_hash_table() -> None:
     assert ASSIGNORS["uniform"](group)["b"].keys() == {topic(2), topic(33)}
 
 
-def test_numbers_are_given_up_in_the_order_of_a_hash_table() -> None:
+def test_partitions_are_revoked_in_the_order_of_a_hash_table() -> None:
     """Eleven numbers are in sixteen buckets, so 19 comes before 4 (A-UHOM-07)."""
     group = GroupSpec(
         {"a": member(T, t=(0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 19)), "b": member(T, t=(7, 8, 9, 10))}, ALIKE, {T: 20}

@@ -79,7 +79,7 @@ def test_no_choice_is_asked_where_no_names_collide() -> None:
 
 
 @pytest.mark.parametrize(("turned", "starts"), [(False, True), (True, False)], ids=["the old one", "the new one"])
-def test_one_resolution_tells_the_time_for_all(turned: bool, starts: bool) -> None:
+def test_one_resolution_sets_the_time_of_all(turned: bool, starts: bool) -> None:
     """The orders differ after a failed request that had asked for fewer topics. The interval of ten seconds is over for
     one of them only (M-RX-03)."""
 

@@ -48,19 +48,19 @@ def test_the_fault_is_present_as_kafka_does_it(finding: Finding) -> None:
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
-def test_the_fault_is_gone_as_it_is_meant(finding: Finding) -> None:
+def test_the_fault_is_gone_under_intended(finding: Finding) -> None:
     expected = Verdict.PRESENT if finding.name in NOT_MENDED else Verdict.GONE
     assert judged(INTENDED.name)[finding.name].verdict is expected
 
 
 @pytest.mark.parametrize("profile", [KAFKA_4_0, KAFKA_4_1, KAFKA_4_3], ids=lambda each: each.name)
-def test_the_core_has_the_faults_of_the_release_that_it_stands_for(profile: Profile) -> None:
+def test_the_core_has_the_faults_of_the_release_of_its_profile(profile: Profile) -> None:
     pinned = read_pinned(FOLDER)
     (release,) = [name for name in pinned if profile.name == f"kafka-{name.rpartition('.')[0]}"]
     assert {name: row.verdict for name, row in judged(profile.name).items()} == pinned[release]
 
 
-def test_nothing_is_said_of_a_coordinator_that_refuses_everything() -> None:
+def test_no_verdict_on_a_coordinator_that_rejects_everything() -> None:
     """Neither "present" nor "gone": a property that no member used is not confirmed."""
 
     def refuses(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
@@ -77,7 +77,7 @@ def _refused(event: Event) -> Observation:
     return Observation(replies=(Reply(event.id, HeartbeatResponse(ErrorCode.UNSUPPORTED_VERSION)),))
 
 
-def test_nothing_is_said_of_a_coordinator_that_is_silent() -> None:
+def test_no_verdict_on_a_silent_coordinator() -> None:
     found = judge_all(FINDINGS, FOLDER, _silent, told=lambda: None)
     # a coordinator that never answers a SyncGroup violates this property itself
     unanswered = {"forgotten-sync", "sync-of-removed-member", "sync-without-answer"}

@@ -112,7 +112,7 @@ class Cluster:
 
 @settings(max_examples=60)
 @given(st.data())
-def test_nothing_acknowledged_is_lost_and_all_copies_come_to_the_same(data: st.DataObject) -> None:
+def test_acknowledged_offsets_survive_and_all_copies_agree(data: st.DataObject) -> None:
     """In any order of elections, with compaction in between (F-SURV-01, F-CONS-07, F-LOAD-01)."""
     cluster = Cluster()
     for number in range(1, data.draw(st.integers(1, 60))):

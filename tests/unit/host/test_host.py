@@ -66,7 +66,7 @@ def fill(play: Play) -> None:
         assert code is (ErrorCode.NONE if led else ErrorCode.NOT_COORDINATOR), name
 
 
-def test_a_group_is_where_its_hash_says() -> None:
+def test_a_group_is_in_the_partition_of_its_hash() -> None:
     """F-LOC-01, F-FIND-05."""
     play = Play()
     fill(play)
@@ -75,7 +75,7 @@ def test_a_group_is_where_its_hash_says() -> None:
     assert {partition_for(name, PARTS) for name in NAMES} == set(range(PARTS))
 
 
-def test_a_request_for_many_is_answered_once_in_its_order() -> None:
+def test_a_request_for_many_groups_gets_one_answer_in_its_order() -> None:
     """Each group has its own error; groups of another broker get NOT_COORDINATOR."""
     play = Play()
     fill(play)

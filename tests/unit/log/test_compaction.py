@@ -75,7 +75,7 @@ def test_a_tombstone_stays_for_readers_that_may_need_it() -> None:
     assert places(lg.compact(log, 0, readers=(0, 2))) == [2]
 
 
-def test_of_an_open_transaction_nothing_goes() -> None:
+def test_compaction_keeps_an_open_transaction() -> None:
     """Neither does any later record (O-TXN-07)."""
     log = log_of(offset(0, 1), offset(0, 2), offset(1, 5, A), offset(0, 3), offset(0, 4), offset(1, 6, A))
     log = lg.compact(log, 0, readers=())

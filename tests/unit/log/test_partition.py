@@ -35,7 +35,7 @@ def test_a_leader_that_is_over_appends_nothing() -> None:
     assert names(lg.append(log, a("c"), 2)) == "abc"
 
 
-def test_the_high_watermark_is_that_of_the_slowest_and_never_goes_back() -> None:
+def test_the_high_watermark_follows_the_slowest_copy_and_never_decreases() -> None:
     log = written((1, "abc"))
     assert lg.high_watermark(log, (3, 1, 2)) == 1
     log = lg.replicated(log, 2)

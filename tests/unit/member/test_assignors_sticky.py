@@ -24,7 +24,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost_conformance.simulate import draw_plan, simulate
 
-from .desk import Desk
+from .driver import Driver
 
 TOPICS = {name: Topic(name, b"", 4) for name in "tu"}
 
@@ -107,7 +107,7 @@ def test_the_newer_of_two_claims_counts() -> None:
     assert result == {"a": "t0 t1 u0 u1", "b": "t2 t3 u2 u3"}  # A-STICKY-04, A-COOP-05
 
 
-def test_two_claims_of_one_generation_are_none() -> None:
+def test_two_claims_of_one_generation_cancel_each_other() -> None:
     result = shares(COOPERATIVE, TOPICS, a=owner("t0 t1 u0 u1"), b=owner("t0 t2 u2 u3"))
     assert result == {"a": "t1 u0 u1", "b": "t2 t3 u2 u3"}  # t0 is withheld
 
@@ -153,7 +153,7 @@ def test_claims_to_partitions_that_do_not_exist() -> None:
     assert sorted(result.values()) == ["t0", "t1"]
 
 
-def test_a_member_without_topics_gets_none() -> None:
+def test_a_member_without_topics_gets_no_partitions() -> None:
     members = {"a": owner(topics=""), "b": owner(topics="t")}
     assert shares(STICKY, TOPICS, **members) == {"a": "", "b": "t0 t1 t2 t3"}
     faulty = StickyAssignor(faults=True)
@@ -161,34 +161,34 @@ def test_a_member_without_topics_gets_none() -> None:
 
 
 def test_a_sticky_member_reports_its_last_assignment_in_its_next_join() -> None:
-    desk = Desk(assignors=(STICKY,))
-    desk.start()
-    assert decode_subscription(desk.only(Send).body.protocols[0].metadata).user_data is None
-    desk.settle(*parts("t1 t0"))
-    desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    desk.poll()
-    told = decode_subscription(desk.only(Send).body.protocols[0].metadata)
+    driver = Driver(assignors=(STICKY,))
+    driver.start()
+    assert decode_subscription(driver.only(Send).body.protocols[0].metadata).user_data is None
+    driver.settle(*parts("t1 t0"))
+    driver.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    driver.poll()
+    told = decode_subscription(driver.only(Send).body.protocols[0].metadata)
     assert told.owned_partitions == ()  # eager: revoked
     assert sticky_data.previous(told) == sticky_data.Claim(parts("t1 t0"), 1)  # A-STICKY-01
 
 
 def test_a_cooperative_member_reports_its_partitions_and_their_generation() -> None:
-    desk = Desk(assignors=(COOPERATIVE,))
-    desk.settle(*parts("t1 t0"), generation=4)
-    desk.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    desk.poll()
-    told = decode_subscription(desk.only(Send).body.protocols[0].metadata)
+    driver = Driver(assignors=(COOPERATIVE,))
+    driver.settle(*parts("t1 t0"), generation=4)
+    driver.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    driver.poll()
+    told = decode_subscription(driver.only(Send).body.protocols[0].metadata)
     assert (told.owned_partitions, told.generation_id, told.user_data) == (parts("t0 t1"), 4, b"\0\0\0\4")
 
 
 def test_a_leader_remembers_the_newest_generation() -> None:
-    desk = Desk(assignors=(STICKY,))
-    desk.start()
-    desk.lead(("n", encode_subscription(eager("t0", "t", generation=9).subscription)))
-    (assignor,) = desk.member.assignors
+    driver = Driver(assignors=(STICKY,))
+    driver.start()
+    driver.lead(("n", encode_subscription(eager("t0", "t", generation=9).subscription)))
+    (assignor,) = driver.member.assignors
     assert isinstance(assignor, StickyAssignor)
     assert assignor.newest == 9  # A-STICKY-05
-    shared = {row.member_id: decode_assignment(row.assignment) for row in desk.only(Send).body.assignments}
+    shared = {row.member_id: decode_assignment(row.assignment) for row in driver.only(Send).body.assignments}
     assert TopicPartition("t", 0) in shared["n"].partitions
 
 

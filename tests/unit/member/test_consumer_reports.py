@@ -18,11 +18,11 @@ from fencepost_model.member.consumer import inputs as ci
 from fencepost_model.member.inputs import CoordinatorFound, HeartbeatDue, Poll, Subscribe
 from fencepost_model.member.outputs import Commit, Send
 
-from .consumer_desk import CLUSTER, INTERVAL, T0, T1, U0, ConsumerDesk, T, TopicPartition, rows
+from .consumer_driver import CLUSTER, INTERVAL, T0, T1, U0, ConsumerDriver, T, TopicPartition, rows
 
 
-class ModelDesk:
-    """Drive the model of a member as ``ConsumerDesk`` drives the member; it knows only topic t."""
+class ModelDriver:
+    """Drive the model of a member as ``ConsumerDriver`` drives the member; it knows only topic t."""
 
     def __init__(self, profile: Profile, *, auto_commit: bool = False, listens: bool = True) -> None:
         self._model = ClientModel(ClientConfig(auto_commit=auto_commit, listens=listens, profile=profile))
@@ -64,19 +64,19 @@ class ModelDesk:
         self.do(ci.CommitEnded(commit.request))
 
 
-def member(profile: Profile, **settings: Any) -> ConsumerDesk:
+def member(profile: Profile, **settings: Any) -> ConsumerDriver:
     """Return a member that has sent its join, and knows only topic t."""
-    desk = ConsumerDesk(profile=profile, **settings)
-    desk.start("t", "u")
-    desk.do(ev.MetadataChanged(desk.now, CLUSTER[:1]))
-    return desk
+    driver = ConsumerDriver(profile=profile, **settings)
+    driver.start("t", "u")
+    driver.do(ev.MetadataChanged(driver.now, CLUSTER[:1]))
+    return driver
 
 
-def tell_everything(desk: ConsumerDesk) -> tuple[TopicPartitions, ...] | None:
-    desk.wait(INTERVAL)
-    desk.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    desk.wait(1_000)
-    return desk.beat.topic_partitions
+def tell_everything(driver: ConsumerDriver) -> tuple[TopicPartitions, ...] | None:
+    driver.wait(INTERVAL)
+    driver.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.wait(1_000)
+    return driver.beat.topic_partitions
 
 
 PART = pytest.mark.parametrize(
@@ -92,147 +92,147 @@ OLDER = pytest.mark.parametrize(
 
 @PART
 def test_n_rec_02_a_member_with_a_part_of_its_target_reports_the_rest_too(profile, reported):
-    desk = member(profile)
-    desk.answer(T0, U0)
-    desk.poll()
-    assert desk.calls() == [("assigned", (T0,))]
-    assert desk.beat.topic_partitions == reported
+    driver = member(profile)
+    driver.answer(T0, U0)
+    driver.poll()
+    assert driver.calls() == [("assigned", (T0,))]
+    assert driver.beat.topic_partitions == reported
 
 
 @PART
 def test_n_rec_02_so_does_the_model(profile, reported):
-    desk = ModelDesk(profile)
-    desk.answer(T0, U0)
-    desk.do(Poll())
-    desk.do(ci.ListenerReturned())
-    assert desk.reported == reported
+    driver = ModelDriver(profile)
+    driver.answer(T0, U0)
+    driver.do(Poll())
+    driver.do(ci.ListenerReturned())
+    assert driver.reported == reported
 
 
 def test_n_rec_03_withdrawn_partitions_that_were_never_taken_are_released_immediately():
     """Otherwise a coordinator that got U0 in a report would wait for it until the rebalance timer fires."""
-    desk = member(INTENDED)
-    desk.answer(T0, U0)
-    desk.poll()
-    desk.answer(T0)
-    assert (desk.beat.topic_partitions, desk.state) == (rows(T0), "STABLE")
-    desk.do(ev.MetadataChanged(desk.now, CLUSTER))
-    desk.poll()
-    assert desk.member.assignment == {T0}
+    driver = member(INTENDED)
+    driver.answer(T0, U0)
+    driver.poll()
+    driver.answer(T0)
+    assert (driver.beat.topic_partitions, driver.state) == (rows(T0), "STABLE")
+    driver.do(ev.MetadataChanged(driver.now, CLUSTER))
+    driver.poll()
+    assert driver.member.assignment == {T0}
 
 
 def test_n_rec_03_so_does_the_model():
-    desk = ModelDesk(INTENDED)
-    desk.answer(T0, U0)
-    desk.do(Poll())
-    desk.do(ci.ListenerReturned())
-    desk.answer(T0)
-    assert desk.reported == rows(T0)
+    driver = ModelDriver(INTENDED)
+    driver.answer(T0, U0)
+    driver.do(Poll())
+    driver.do(ci.ListenerReturned())
+    driver.answer(T0)
+    assert driver.reported == rows(T0)
 
 
 @NONE_OF_IT
 def test_n_hb_05_an_assignment_that_waits_for_a_poll_is_reported(profile, reported):
     """With auto-commit nothing begins earlier (N-REC-01)."""
-    desk = member(profile, auto_commit=True)
-    desk.answer(T0)
-    assert tell_everything(desk) == reported
-    assert desk.member.reconciliation is None
+    driver = member(profile, auto_commit=True)
+    driver.answer(T0)
+    assert tell_everything(driver) == reported
+    assert driver.member.reconciliation is None
 
 
 @NONE_OF_IT
 def test_n_hb_05_so_does_the_model(profile, reported):
-    desk = ModelDesk(profile, auto_commit=True)
-    desk.answer(T0)
-    assert desk.tell_everything() == reported
+    driver = ModelDriver(profile, auto_commit=True)
+    driver.answer(T0)
+    assert driver.tell_everything() == reported
 
 
 @OLDER
 def test_n_rec_12_partitions_of_an_older_target_are_reported(profile, reported):
     """The member commits for {T0, T1}, and the target is {T0} meanwhile."""
-    desk = member(profile, auto_commit=True)
-    desk.answer(T0)
-    desk.poll()
-    desk.answer(T0, T1, epoch=2)
-    desk.poll()
-    (commit,) = desk.all(ev.Commit)
-    desk.wait(INTERVAL)
-    desk.answer(T0, epoch=3)
-    assert tell_everything(desk) == reported
-    desk.do(ev.CommitFinished(desk.now, commit_id=commit.commit_id, result=ev.CommitResult.DONE))
-    desk.poll()
-    assert desk.member.assignment == {T0, T1}
+    driver = member(profile, auto_commit=True)
+    driver.answer(T0)
+    driver.poll()
+    driver.answer(T0, T1, epoch=2)
+    driver.poll()
+    (commit,) = driver.all(ev.Commit)
+    driver.wait(INTERVAL)
+    driver.answer(T0, epoch=3)
+    assert tell_everything(driver) == reported
+    driver.do(ev.CommitFinished(driver.now, commit_id=commit.commit_id, result=ev.CommitResult.DONE))
+    driver.poll()
+    assert driver.member.assignment == {T0, T1}
 
 
 @OLDER
 def test_n_rec_12_so_does_the_model(profile, reported):
-    desk = ModelDesk(profile, auto_commit=True)
-    desk.answer(T0)
-    desk.do(Poll())
-    desk.do(ci.ListenerReturned())
-    desk.answer(T0, T1, epoch=2)
-    desk.do(Poll())
-    desk.do(HeartbeatDue())
-    desk.answer(T0, epoch=3)
-    assert desk.tell_everything() == reported
+    driver = ModelDriver(profile, auto_commit=True)
+    driver.answer(T0)
+    driver.do(Poll())
+    driver.do(ci.ListenerReturned())
+    driver.answer(T0, T1, epoch=2)
+    driver.do(Poll())
+    driver.do(HeartbeatDue())
+    driver.answer(T0, epoch=3)
+    assert driver.tell_everything() == reported
 
 
 @OLDER
 def test_n_rec_09_partitions_of_a_failed_callback_are_reported_until_revoked(profile, reported):
-    desk = member(profile, auto_commit=True)
-    desk.answer(T0)
-    desk.poll()
-    desk.answer(T0, T1, epoch=2)
-    desk.poll()
-    (commit,) = desk.all(ev.Commit)
-    desk.do(ev.CommitFinished(desk.now, commit_id=commit.commit_id, result=ev.CommitResult.DONE))
-    desk.poll(error="thrown")
-    desk.wait(INTERVAL)
-    desk.answer(T0, epoch=3)
-    assert (desk.member.reconciliation, desk.member.assignment) == (None, {T0, T1})
+    driver = member(profile, auto_commit=True)
+    driver.answer(T0)
+    driver.poll()
+    driver.answer(T0, T1, epoch=2)
+    driver.poll()
+    (commit,) = driver.all(ev.Commit)
+    driver.do(ev.CommitFinished(driver.now, commit_id=commit.commit_id, result=ev.CommitResult.DONE))
+    driver.poll(error="thrown")
+    driver.wait(INTERVAL)
+    driver.answer(T0, epoch=3)
+    assert (driver.member.reconciliation, driver.member.assignment) == (None, {T0, T1})
     if profile is INTENDED:  # Kafka has just acknowledged T0 (N-REC-03)
-        assert tell_everything(desk) == reported
+        assert tell_everything(driver) == reported
     else:
-        assert desk.beat.topic_partitions == reported
+        assert driver.beat.topic_partitions == reported
 
 
 @OLDER
 def test_n_rec_09_so_does_the_model(profile, reported):
-    desk = ModelDesk(profile, auto_commit=True)
-    desk.answer(T0)
-    desk.do(Poll())
-    desk.do(ci.ListenerReturned())
-    desk.answer(T0, T1, epoch=2)
-    desk.do(Poll())
-    desk.committed()
-    desk.do(Poll())
-    desk.do(ci.ListenerReturned(threw=True))
-    desk.do(HeartbeatDue())
-    desk.answer(T0, epoch=3)
+    driver = ModelDriver(profile, auto_commit=True)
+    driver.answer(T0)
+    driver.do(Poll())
+    driver.do(ci.ListenerReturned())
+    driver.answer(T0, T1, epoch=2)
+    driver.do(Poll())
+    driver.committed()
+    driver.do(Poll())
+    driver.do(ci.ListenerReturned(threw=True))
+    driver.do(HeartbeatDue())
+    driver.answer(T0, epoch=3)
     if profile is INTENDED:
-        assert desk.tell_everything() == reported
+        assert driver.tell_everything() == reported
     else:
-        assert desk.reported == reported
+        assert driver.reported == reported
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=["intended", "kafka"])
 def test_m_val_11_a_joining_member_reports_nothing_even_in_the_middle_of_a_commit(profile):
-    desk = member(profile, auto_commit=True, listener=False)
-    desk.answer(T0)
-    desk.poll()
-    desk.answer(T0, T1, epoch=2)
-    desk.poll()
-    desk.wait(INTERVAL)
-    desk.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
-    assert desk.member.reconciliation is not None
-    assert (desk.state, desk.beat.topic_partitions) == ("JOINING", ())
+    driver = member(profile, auto_commit=True, listener=False)
+    driver.answer(T0)
+    driver.poll()
+    driver.answer(T0, T1, epoch=2)
+    driver.poll()
+    driver.wait(INTERVAL)
+    driver.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
+    assert driver.member.reconciliation is not None
+    assert (driver.state, driver.beat.topic_partitions) == ("JOINING", ())
 
 
 @pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_3], ids=["intended", "kafka"])
 def test_m_val_11_so_does_the_model(profile):
-    desk = ModelDesk(profile, auto_commit=True, listens=False)
-    desk.answer(T0)
-    desk.do(Poll())
-    desk.answer(T0, T1, epoch=2)
-    desk.do(Poll())
-    desk.do(HeartbeatDue())
-    desk.answer(error=ErrorCode.FENCED_MEMBER_EPOCH)
-    assert desk.reported == ()
+    driver = ModelDriver(profile, auto_commit=True, listens=False)
+    driver.answer(T0)
+    driver.do(Poll())
+    driver.answer(T0, T1, epoch=2)
+    driver.do(Poll())
+    driver.do(HeartbeatDue())
+    driver.answer(error=ErrorCode.FENCED_MEMBER_EPOCH)
+    assert driver.reported == ()

@@ -32,7 +32,7 @@ from fencepost.member.events import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, LeaveGroupRequest, LeaveGroupResponse
 
-from .desk import T0, Desk
+from .driver import T0, Driver
 
 
 def cooperative():
@@ -40,20 +40,20 @@ def cooperative():
     return replace(RangeAssignor(), protocols=frozenset(RebalanceProtocol))
 
 
-def leaves(desk):
+def leaves(driver):
     return [
         command.body
-        for command in desk.commands
+        for command in driver.commands
         if isinstance(command, Send) and isinstance(command.body, LeaveGroupRequest)
     ]
 
 
 def test_timers_start_when_join_group_is_answered():
-    desk = Desk()
-    desk.start()
-    assert not desk.timers  # K-HB-01: nothing while the JoinGroup is parked (K-HB-06)
-    desk.follow()
-    assert {timer: at - desk.now for timer, at in desk.timers.items()} == {
+    driver = Driver()
+    driver.start()
+    assert not driver.timers  # K-HB-01: nothing while the JoinGroup is parked (K-HB-06)
+    driver.follow()
+    assert {timer: at - driver.now for timer, at in driver.timers.items()} == {
         MemberTimer.HEARTBEAT: 3_000,
         MemberTimer.SESSION: 45_000,
         MemberTimer.POLL: 300_000,
@@ -61,93 +61,93 @@ def test_timers_start_when_join_group_is_answered():
 
 
 def test_a_slow_answer_does_not_hold_back_the_next_heartbeat():
-    desk = Desk()
-    desk.settle(T0)
-    desk.wait(9_000)
-    beats = [command for command in desk.commands if isinstance(command, Send)]
+    driver = Driver()
+    driver.settle(T0)
+    driver.wait(9_000)
+    beats = [command for command in driver.commands if isinstance(command, Send)]
     assert len(beats) == 3  # K-HB-08
-    desk.answer(HeartbeatResponse(ErrorCode.NONE), beats[0].request_id)
-    assert desk.timers[MemberTimer.SESSION] == desk.now + 45_000
+    driver.answer(HeartbeatResponse(ErrorCode.NONE), beats[0].request_id)
+    assert driver.timers[MemberTimer.SESSION] == driver.now + 45_000
 
 
 def test_heartbeats_continue_while_the_listener_runs():
-    desk = Desk()
-    desk.settle(T0)
-    desk.do(EnforceRebalance(desk.now))
-    desk.poll(listener=False)
-    desk.wait(3_000)
-    assert isinstance(desk.only(Send).body, HeartbeatRequest)  # K-HB-06
+    driver = Driver()
+    driver.settle(T0)
+    driver.do(EnforceRebalance(driver.now))
+    driver.poll(listener=False)
+    driver.wait(3_000)
+    assert isinstance(driver.only(Send).body, HeartbeatRequest)  # K-HB-06
 
 
 def test_silent_coordinator_is_forgotten_once_a_session_timeout():
-    desk = Desk(heartbeat_interval_ms=40_000)
-    desk.settle(T0)
-    desk.wait(45_000)
-    desk.only(Disconnect)
-    desk.only(FindCoordinator)  # K-HB-02
-    assert desk.member.state is MemberState.STABLE
+    driver = Driver(heartbeat_interval_ms=40_000)
+    driver.settle(T0)
+    driver.wait(45_000)
+    driver.only(Disconnect)
+    driver.only(FindCoordinator)  # K-HB-02
+    assert driver.member.state is MemberState.STABLE
 
 
 def test_only_poll_feeds_the_poll_timer():
-    desk = Desk(max_poll_interval_ms=10_000)
-    desk.settle(T0)
-    desk.wait(6_000)
-    desk.poll()
-    desk.wait(6_000)
-    assert not leaves(desk)
-    desk.wait(4_000)
-    assert len(leaves(desk)) == 1  # K-HB-03, K-HB-09
+    driver = Driver(max_poll_interval_ms=10_000)
+    driver.settle(T0)
+    driver.wait(6_000)
+    driver.poll()
+    driver.wait(6_000)
+    assert not leaves(driver)
+    driver.wait(4_000)
+    assert len(leaves(driver)) == 1  # K-HB-03, K-HB-09
 
 
 def test_expired_poll_interval_leaves_and_keeps_the_assignment_until_the_next_poll():
-    desk = Desk(max_poll_interval_ms=10_000)
-    desk.settle(T0)
-    desk.calls()
-    desk.wait(10_000)
-    (leave,) = leaves(desk)
+    driver = Driver(max_poll_interval_ms=10_000)
+    driver.settle(T0)
+    driver.calls()
+    driver.wait(10_000)
+    (leave,) = leaves(driver)
     assert leave.members[0].member_id == "m"
     assert leave.members[0].group_instance_id is None  # K-LEAVE-01
     assert leave.members[0].reason == "consumer poll timeout has expired."
-    assert desk.member.state is MemberState.UNJOINED
-    assert desk.member.assignment == {T0}  # K-HB-04
-    assert not desk.timers
-    desk.poll()
-    assert desk.calls() == [("lost", (T0,))]
+    assert driver.member.state is MemberState.UNJOINED
+    assert driver.member.assignment == {T0}  # K-HB-04
+    assert not driver.timers
+    driver.poll()
+    assert driver.calls() == [("lost", (T0,))]
 
 
 def test_static_member_that_stalls_sends_nothing():
-    desk = Desk(max_poll_interval_ms=10_000, group_instance_id="i")
-    desk.settle(T0)
-    desk.wait(10_000)
-    assert not leaves(desk)
-    assert desk.member.state is MemberState.UNJOINED
+    driver = Driver(max_poll_interval_ms=10_000, group_instance_id="i")
+    driver.settle(T0)
+    driver.wait(10_000)
+    assert not leaves(driver)
+    assert driver.member.state is MemberState.UNJOINED
 
 
 def test_unsubscribe_revokes_then_leaves():
-    desk = Desk()
-    desk.settle(T0)
-    desk.calls()
-    desk.do(Unsubscribe(desk.now))
-    assert desk.calls() == [("revoked", (T0,))]  # K-CB-07
-    assert not leaves(desk)
-    desk.done()
-    (leave,) = leaves(desk)
+    driver = Driver()
+    driver.settle(T0)
+    driver.calls()
+    driver.do(Unsubscribe(driver.now))
+    assert driver.calls() == [("revoked", (T0,))]  # K-CB-07
+    assert not leaves(driver)
+    driver.done()
+    (leave,) = leaves(driver)
     assert leave.members[0].reason == "the consumer unsubscribed from all topics"
-    desk.only(Returned)
-    assert not desk.member.subscription.subscribed
-    desk.answer(LeaveGroupResponse(ErrorCode.NONE))
-    desk.poll()
-    desk.none(Send)
+    driver.only(Returned)
+    assert not driver.member.subscription.subscribed
+    driver.answer(LeaveGroupResponse(ErrorCode.NONE))
+    driver.poll()
+    driver.none(Send)
 
 
 def test_unsubscribe_during_a_rebalance_loses():
-    desk = Desk(assignors=(cooperative(),))
-    desk.settle(T0)
-    desk.calls()
-    desk.do(EnforceRebalance(desk.now))
-    desk.poll()
-    desk.do(Unsubscribe(desk.now))
-    assert desk.calls() == [("lost", (T0,))]  # K-CB-07
+    driver = Driver(assignors=(cooperative(),))
+    driver.settle(T0)
+    driver.calls()
+    driver.do(EnforceRebalance(driver.now))
+    driver.poll()
+    driver.do(Unsubscribe(driver.now))
+    assert driver.calls() == [("lost", (T0,))]  # K-CB-07
 
 
 @pytest.mark.parametrize(
@@ -162,64 +162,66 @@ def test_unsubscribe_during_a_rebalance_loses():
     ],
 )
 def test_close_options(option, instance, sends):
-    desk = Desk(group_instance_id=instance)
-    desk.settle(T0)
-    desk.calls()
-    desk.do(Close(desk.now, option))
-    assert desk.calls() == [("revoked", (T0,))]
-    desk.done()
-    assert bool(leaves(desk)) is sends
-    assert desk.member.state is MemberState.UNJOINED
-    assert not desk.timers
+    driver = Driver(group_instance_id=instance)
+    driver.settle(T0)
+    driver.calls()
+    driver.do(Close(driver.now, option))
+    assert driver.calls() == [("revoked", (T0,))]
+    driver.done()
+    assert bool(leaves(driver)) is sends
+    assert driver.member.state is MemberState.UNJOINED
+    assert not driver.timers
     with pytest.raises(IllegalEvent):
-        desk.do(Poll(desk.now))
+        driver.do(Poll(driver.now))
 
 
 def test_close_commits_first():
-    desk = Desk(auto_commit=True)
-    desk.settle(T0)
-    desk.calls()
-    desk.do(Close(desk.now))
-    commit = desk.only(Commit)
-    desk.none(Returned, Send)
+    driver = Driver(auto_commit=True)
+    driver.settle(T0)
+    driver.calls()
+    driver.do(Close(driver.now))
+    commit = driver.only(Commit)
+    driver.none(Returned, Send)
     with pytest.raises(IllegalEvent):
-        desk.do(ListenerDone(desk.now))
-    desk.do(CommitFinished(desk.now, commit_id=commit.commit_id, result=CommitResult.FAILED))
-    assert desk.calls() == [("revoked", (T0,))]  # K-LEAVE-04
-    desk.done()
-    assert leaves(desk)
+        driver.do(ListenerDone(driver.now))
+    driver.do(CommitFinished(driver.now, commit_id=commit.commit_id, result=CommitResult.FAILED))
+    assert driver.calls() == [("revoked", (T0,))]  # K-LEAVE-04
+    driver.done()
+    assert leaves(driver)
 
 
 def test_listener_failing_at_close_is_thrown():
-    desk = Desk()
-    desk.settle(T0)
-    desk.do(Close(desk.now))
-    desk.done("no")
-    assert desk.only(Returned).failure.kind is FailureKind.LISTENER
+    driver = Driver()
+    driver.settle(T0)
+    driver.do(Close(driver.now))
+    driver.done("no")
+    assert driver.only(Returned).failure.kind is FailureKind.LISTENER
 
 
 def test_close_without_coordinator_sends_nothing():
-    desk = Desk()
-    desk.settle(T0)
-    desk.do(CoordinatorLost(desk.now))
-    desk.do(Close(desk.now))
-    desk.done()
-    assert not leaves(desk)
+    driver = Driver()
+    driver.settle(T0)
+    driver.do(CoordinatorLost(driver.now))
+    driver.do(Close(driver.now))
+    driver.done()
+    assert not leaves(driver)
 
 
 def test_a_timer_that_is_not_set_is_refused():
-    desk = Desk()
+    driver = Driver()
     with pytest.raises(IllegalEvent):
-        desk.do(MemberTimerFired(desk.now, MemberTimer.POLL))
-    desk.settle(T0)
+        driver.do(MemberTimerFired(driver.now, MemberTimer.POLL))
+    driver.settle(T0)
     with pytest.raises(IllegalEvent):
-        desk.do(MemberTimerFired(desk.now, MemberTimer.SESSION))
+        driver.do(MemberTimerFired(driver.now, MemberTimer.SESSION))
 
 
 def test_an_answer_of_the_wrong_kind_is_refused():
-    desk = Desk()
-    desk.start()
-    before = desk.member
+    driver = Driver()
+    driver.start()
+    before = driver.member
     with pytest.raises(IllegalEvent):
-        desk.do(Answered(desk.now, request_id=desk.member.sent[0].request_id, body=HeartbeatResponse(ErrorCode.NONE)))
-    assert desk.member is before
+        driver.do(
+            Answered(driver.now, request_id=driver.member.sent[0].request_id, body=HeartbeatResponse(ErrorCode.NONE))
+        )
+    assert driver.member is before

@@ -9,42 +9,42 @@ from fencepost.member.consumer.state import ConsumerState
 from fencepost.member.events import CommitRefused
 from fencepost.protocol.errors import ErrorCode
 
-from .consumer_desk import ConsumerDesk
-from .desk import T0, Desk
+from .consumer_driver import ConsumerDriver
+from .driver import T0, Driver
 
 
-def stable() -> Desk:
-    desk = Desk()
-    desk.settle(T0)
-    assert desk.member.state is MemberState.STABLE
-    return desk
+def stable() -> Driver:
+    driver = Driver()
+    driver.settle(T0)
+    assert driver.member.state is MemberState.STABLE
+    return driver
 
 
 def test_a_rebalance_is_joined_by_the_next_poll() -> None:
-    desk = stable()
-    before = desk.member.generation
-    desk.do(CommitRefused(desk.now, ErrorCode.REBALANCE_IN_PROGRESS))
-    assert desk.member.generation == before
-    assert desk.member.rejoin_needed
-    assert desk.member.rejoin_reason == "offset commit failed since group is already rebalancing"
+    driver = stable()
+    before = driver.member.generation
+    driver.do(CommitRefused(driver.now, ErrorCode.REBALANCE_IN_PROGRESS))
+    assert driver.member.generation == before
+    assert driver.member.rejoin_needed
+    assert driver.member.rejoin_reason == "offset commit failed since group is already rebalancing"
 
 
 @pytest.mark.parametrize(
     ("error", "kept"), [(ErrorCode.UNKNOWN_MEMBER_ID, False), (ErrorCode.ILLEGAL_GENERATION, True)]
 )
 def test_an_unknown_member_is_out_of_the_group(error: ErrorCode, kept: bool) -> None:
-    desk = stable()
-    member_id = desk.member.generation.member_id
-    desk.do(CommitRefused(desk.now, error))
-    assert desk.member.state is MemberState.UNJOINED
-    assert desk.member.generation.member_id == (member_id if kept else "")
-    assert desk.member.rejoin_reason == f"encountered {error.name} from OFFSET_COMMIT response"
+    driver = stable()
+    member_id = driver.member.generation.member_id
+    driver.do(CommitRefused(driver.now, error))
+    assert driver.member.state is MemberState.UNJOINED
+    assert driver.member.generation.member_id == (member_id if kept else "")
+    assert driver.member.rejoin_reason == f"encountered {error.name} from OFFSET_COMMIT response"
 
 
 def test_only_heartbeats_change_a_member_of_a_consumer_group() -> None:
-    desk = ConsumerDesk()
-    desk.do(CommitRefused(desk.now, ErrorCode.UNKNOWN_MEMBER_ID))
-    after = desk.member
-    desk.do(CommitRefused(desk.now, ErrorCode.UNKNOWN_MEMBER_ID))
-    assert desk.member == after
+    driver = ConsumerDriver()
+    driver.do(CommitRefused(driver.now, ErrorCode.UNKNOWN_MEMBER_ID))
+    after = driver.member
+    driver.do(CommitRefused(driver.now, ErrorCode.UNKNOWN_MEMBER_ID))
+    assert driver.member == after
     assert (after.epoch, after.state) == (0, ConsumerState.UNSUBSCRIBED)

@@ -77,7 +77,7 @@ from fencepost_consumer.events import (
 )
 from fencepost_consumer.partition import Leader
 
-from .desk import EARLIEST, IDS, T0, T1
+from .driver import EARLIEST, IDS, T0, T1
 
 NOTHING = OffsetFetchResponse((OffsetFetchResponseGroup("g", topics=()),))
 FIVE = ((T0, OffsetAndMetadata(5)),)
@@ -243,7 +243,7 @@ def test_a_close_commits_leaves_and_runs_the_last_callbacks() -> None:
         whole.do(Poll(0))
 
 
-def test_unsubscribe_then_by_hand() -> None:
+def test_unsubscribe_then_manual_assignment() -> None:
     whole = Whole()
     with pytest.raises(Refused, match="cannot mix subscribing"):
         whole.do(Assign(0, (T0,)))

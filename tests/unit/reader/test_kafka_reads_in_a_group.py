@@ -39,7 +39,7 @@ def test_protocols_that_agreed_still_agree(protocol: MemberProtocol) -> None:
     assert differing(protocol) == set()
 
 
-def test_a_member_that_does_not_hear_of_a_refused_commit_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_without_the_error_of_its_commit_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """K-OFF-12, K-OFF-13."""
     monkeypatch.setattr(commits, "_tell_refused", lambda *_: None)
     assert differing()

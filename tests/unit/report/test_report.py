@@ -68,7 +68,7 @@ def test_every_event_without_a_sender_has_its_own_words() -> None:
     assert "task regex of g fails" in told
 
 
-def test_a_load_that_is_none_settles_nothing() -> None:
+def test_a_load_at_a_known_epoch_settles_nothing() -> None:
     """It comes at a known epoch, and the log continues (F-LOAD-03)."""
     wrote = Observation(records=(Record(GroupMetadataKey("g"), None),))
     events = [
@@ -149,7 +149,7 @@ def test_records_are_shown_with_offsets_and_fate() -> None:
     }
 
 
-def test_a_step_tells_request_answer_epochs_and_partitions() -> None:
+def test_a_step_shows_request_answer_epochs_and_partitions() -> None:
     step = chart().steps[7]
     assert step.brief == "ConsumerGroupHeartbeat one epoch 1"
     assert [(answer.brief, answer.error) for answer in step.answers] == [("epoch 1, own t:0-1", False)]
@@ -259,7 +259,7 @@ def test_the_table_of_owners_shows_holders_and_revocations() -> None:
     assert lines[-1].split() == ["t:2", "A", "(A)", "·", "B", "B", "·"]
 
 
-def test_two_holders_at_once_are_marked() -> None:
+def test_two_owners_at_the_same_time_are_marked() -> None:
     two = (member(ONE, 1, MemberState.STABLE, (0,)), member(TWO, 1, MemberState.STABLE, (0,)))
     seen = Observation(consumer_groups={"g": group(ConsumerGroupState.STABLE, 1, two, ())})
     teller = Teller((EVENTS[0],), (seen,))

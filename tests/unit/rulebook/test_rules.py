@@ -15,7 +15,7 @@ from fencepost_conformance.rulebook.texts import rule_book
 ROOT = Path(__file__).parents[3]
 
 
-def test_it_is_a_mapping_of_every_rule_by_its_id() -> None:
+def test_rules_are_a_mapping_by_id() -> None:
     rules = fencepost.rules
     assert isinstance(rules, Mapping)
     assert len(rules) == len(list(rules)) > 1_400

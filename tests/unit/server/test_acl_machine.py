@@ -216,12 +216,12 @@ def chosen(examples: int, steps: int) -> settings:
     )
 
 
-def test_decisions_are_those_of_kafkas_authorizer() -> None:
+def test_decisions_equal_those_of_kafkas_authorizer() -> None:
     run_state_machine_as_test(AclMachine, settings=chosen(40, 12))
 
 
 @pytest.mark.all
-def test_more_decisions_are_those_of_kafkas_authorizer() -> None:
+def test_more_decisions_equal_those_of_kafkas_authorizer() -> None:
     run_state_machine_as_test(AclMachine, settings=chosen(1_000, 30))
 
 

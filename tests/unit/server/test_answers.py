@@ -21,7 +21,7 @@ GROUP, SET = 32, 0
     [("a", "1.0", Code.none), ("a", "1 0", Code.invalid_request), ("a b", "1.0", Code.invalid_request),
      ("", "1", Code.invalid_request), ("a", "", Code.invalid_request), ("a", "1.0-", Code.invalid_request)],
 )  # fmt: skip
-def test_both_name_and_version_of_the_software_are_looked_at(name: str, version: str, code: Code) -> None:
+def test_name_and_version_of_the_software_are_checked(name: str, version: str, code: Code) -> None:
     async def session() -> None:
         async with running() as ready:
             client = await Client.to(ready.listen)

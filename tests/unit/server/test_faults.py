@@ -84,7 +84,7 @@ async def peer(at: Address) -> AsyncIterator[Peer]:
     writer.close()
 
 
-def test_an_answer_is_lost_doubled_late_and_out_of_order_at_the_moment_that_was_said() -> None:
+def test_an_answer_is_lost_doubled_late_and_out_of_order_as_planned() -> None:
     async def story() -> None:
         faults = (
             {"do": "lose", "nth": 2},

@@ -298,12 +298,12 @@ def chosen(examples: int, steps: int) -> settings:
     )
 
 
-def test_exchanges_are_those_of_the_rfcs() -> None:
+def test_exchanges_follow_the_rfcs() -> None:
     run_state_machine_as_test(LoginMachine, settings=chosen(60, 20))
 
 
 @pytest.mark.all
-def test_more_exchanges_are_those_of_the_rfcs() -> None:
+def test_more_exchanges_follow_the_rfcs() -> None:
     run_state_machine_as_test(LoginMachine, settings=chosen(2_000, 30))
 
 

@@ -111,7 +111,7 @@ def test_producers_that_were_silent_longest_are_forgotten(monkeypatch: pytest.Mo
     assert write(log, batch(1, 2, 0, 9)) == 5
 
 
-def test_a_sequence_goes_round() -> None:
+def test_a_sequence_wraps_around() -> None:
     log = PartitionLog(0)
     write(log, batch(2, 7, 0, 2**31 - 2))
     assert write(log, batch(1, 7, 0, 0)) == 2

@@ -22,7 +22,7 @@ from fencepost_server.observe.logs import JsonLines, TextLines, iso, one_line
 from fencepost_server.run import Ready
 
 from .served import LOOPBACK, Client, play, running
-from .test_manners import http
+from .test_limits_and_rights import http
 
 QUICK = Settings(
     group_min_session_timeout_ms=1,
@@ -512,7 +512,7 @@ def test_a_line_of_the_log_is_one_line(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize("reason", RebalanceReason)
-def test_the_documentation_has_each_cause_as_it_is_shown(reason: RebalanceReason) -> None:
+def test_the_documentation_lists_each_shown_cause(reason: RebalanceReason) -> None:
     document = (Path(__file__).parents[3] / "docs" / "serving.md").read_text(encoding="utf-8")
     topics = ("orders", "payments") if reason is RebalanceReason.TOPICS_CHANGED else ("orders",)
     timeout = 45_000 if reason is RebalanceReason.SESSION_EXPIRED else 300_000

@@ -137,7 +137,7 @@ def test_a_fetch_of_one_group_is_one_of_several() -> None:
     )
 
 
-def test_answers_of_the_core_come_back_as_they_were() -> None:
+def test_answers_of_the_core_survive_the_wire() -> None:
     answer = m.JoinGroupResponse(
         ErrorCode.NONE,
         generation_id=3,

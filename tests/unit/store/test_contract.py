@@ -332,7 +332,7 @@ _WIDE = Record(OffsetCommitKey("g", "t", 0), OffsetCommitValue(2**63, commit_tim
 _PUT, _DROP = PutBatch(bytes(16), 0, 0, b"data"), DropBatches(bytes(16), 0, 1)
 
 
-def test_a_number_that_does_not_fit_is_refused_alike(stores: Stores) -> None:
+def test_a_number_that_does_not_fit_is_rejected_by_every_store(stores: Stores) -> None:
     """The append fails with value and bound, and the next one is written."""
 
     async def scene(store: Store) -> None:
@@ -346,7 +346,7 @@ def test_a_number_that_does_not_fit_is_refused_alike(stores: Stores) -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 3, 2**31])
-def test_a_partition_that_is_not_there_is_refused_alike(stores: Stores, number: int) -> None:
+def test_a_missing_partition_is_rejected_by_every_store(stores: Stores, number: int) -> None:
     async def scene(store: Store) -> None:
         told = rf"partition must be from 0 to 2 \(got {number}\)"
         for call in (store.lead, store.load, store.compact):

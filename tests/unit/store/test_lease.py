@@ -52,7 +52,7 @@ def test_one_leads_until_its_lease_is_over_and_each_claim_is_a_new_epoch(postgre
     play(postgres, "lease one", scene)
 
 
-def test_of_many_that_claim_at_once_one_leads(postgres: Postgres) -> None:
+def test_a_single_concurrent_claim_wins(postgres: Postgres) -> None:
     async def scene(one: PostgresLease, two: PostgresLease) -> None:
         for epoch in range(1, 9):
             found = await asyncio.gather(*[each.claim() for each in (one, two, one, two)])

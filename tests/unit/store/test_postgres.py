@@ -127,7 +127,7 @@ def test_an_election_waits_for_a_write_that_is_under_way_and_loads_it(postgres: 
     asyncio.run(main())
 
 
-def test_a_database_that_goes_down_loses_nothing_and_is_found_again(postgres: Postgres) -> None:
+def test_a_database_that_restarts_loses_nothing_and_is_found_again(postgres: Postgres) -> None:
     async def main() -> None:
         store = PostgresStore(postgres.where, 2, schema="crash")
         async with store, GroupBroker(store, topics=[TOPIC]) as groups:

@@ -86,7 +86,7 @@ def copy_of_the_running(path: Path, to: Path, appends: int) -> list[int]:
     return sizes
 
 
-def test_a_write_that_is_torn_is_not_there_and_all_before_it_is(tmp_path: Path) -> None:
+def test_a_torn_write_is_dropped_and_earlier_ones_stay(tmp_path: Path) -> None:
     sizes = copy_of_the_running(tmp_path / "a.db", tmp_path / "crashed.db", 4)
     assert sizes == sorted(set(sizes))
     log = (tmp_path / "crashed.db-wal").read_bytes()
@@ -241,7 +241,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_disk_that_fails_leaves_a_write_in_doubt_and_loading_tells(tmp_path: Path, late: bool) -> None:
+def test_loading_resolves_a_write_in_doubt_after_a_disk_failure(tmp_path: Path, late: bool) -> None:
     async def scene(store: SQLiteStore) -> None:
         connection: Any = store._connection
         epoch = await store.lead(0)

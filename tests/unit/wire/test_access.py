@@ -36,7 +36,7 @@ def test_without_a_file_and_without_security_it_is_open(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_login_is_said_in_either_way(lines: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_login_may_be_given_in_either_form(lines: tuple[str, ...], tmp_path: Path) -> None:
     found = said(tmp_path, "# mine", "security.protocol=sasl_plaintext", "sasl.mechanism = scram-sha-256", *lines)
     assert found.tls is None
     assert found.sasl is not None

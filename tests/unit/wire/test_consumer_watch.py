@@ -48,7 +48,7 @@ def shared() -> Wire:
     return wire
 
 
-def test_a_partition_goes_over_when_it_was_given_up() -> None:
+def test_a_partition_moves_when_it_was_revoked() -> None:
     wire = shared()
     wire.beat(3_600, "a", 2, 3, topic_partitions=parts(0, 1))
     wire.beat(3_700, "b", 3, 3, parts(2, 3))
@@ -63,7 +63,7 @@ def test_not_before() -> None:
     assert refusal.allowed == ("not t-2, which 'a' holds",)
 
 
-def test_while_it_may_be_given_up_nothing_is_certain() -> None:
+def test_while_a_revocation_may_be_pending_nothing_is_certain() -> None:
     wire = shared()
     giving = wire.ask(3_600, "a", 2, topic_partitions=parts(0, 1))
     wire.beat(3_700, "b", 3, 3, parts(2, 3))
@@ -178,7 +178,7 @@ def test_a_group_at_rest_holds_everything(held: tuple[int, ...]) -> None:
     assert ("A-PROP-01" in wire.refusal().rules) if len(held) < 4 else wire.accepted()
 
 
-def test_and_shares_it_evenly() -> None:
+def test_partitions_are_shared_evenly() -> None:
     wire = Wire()
     wire.beat(5_000, "a", 0, 2, parts(0, 1, 2, 3))
     wire.beat(6_500, "b", 0, 3, ())

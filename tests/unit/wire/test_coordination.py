@@ -83,7 +83,7 @@ def test_a_broker_that_closes_connections_may_have_to_load(code: int) -> None:
     assert wire.beats(400, code).verdict().outcome == "refused"
 
 
-def test_it_may_say_so_before_it_closes_them() -> None:
+def test_a_broker_may_answer_not_coordinator_before_it_closes_connections() -> None:
     wire = Wire().beats(100, UNKNOWN_MEMBER).beats(200, NOT_COORDINATOR)
     assert wire.verdict().outcome == "refused"
     assert wire.cut(1_000).verdict().outcome == "accepted"
@@ -116,7 +116,7 @@ def at(wire: Wire, connection: int, server: str) -> Wire:
     return wire
 
 
-def test_it_has_not_moved_between_two_answers_without_a_sign() -> None:
+def test_a_coordinator_has_not_moved_between_two_answers_without_a_sign() -> None:
     """With several brokers: the same broker answers as the coordinator before and after."""
 
     def moved(between: Callable[[Wire], Wire], code: int = NOT_COORDINATOR) -> Verdict:
@@ -153,7 +153,7 @@ def test_another_broker_takes_over() -> None:
     assert wire.verdict().outcome == "accepted"
 
 
-def test_the_header_says_that_it_was_the_coordinator() -> None:
+def test_the_header_names_the_coordinated_groups() -> None:
     wire = Wire().beats(100, NOT_COORDINATOR).beats(200, UNKNOWN_MEMBER)
     assert wire.verdict(**{NODES: "3"}).outcome == "accepted"
     assert wire.verdict(**{NODES: "3", COORDINATED: "g"}).outcome == "refused"
@@ -163,7 +163,7 @@ def test_a_fresh_broker_may_be_loading() -> None:
     assert Wire().beats(100, NOT_COORDINATOR).beats(200, UNKNOWN_MEMBER).verdict().outcome == "accepted"
 
 
-def test_nothing_is_decided_by_a_broker_that_says_nothing_else() -> None:
+def test_a_broker_that_only_answers_not_coordinator_is_undecided() -> None:
     """Case 13: an unknown group, and a single answer."""
     verdict = Wire().beats(100, NOT_COORDINATOR).verdict()
     assert verdict.outcome == "undecided"
@@ -186,7 +186,7 @@ def test_a_broker_that_was_asked_before_the_trace_is_refused(key: int, version: 
     assert refused.refusals[0].rules
 
 
-def test_it_stays_the_coordinator_of_a_consumer_group() -> None:
+def test_a_broker_stays_the_coordinator_of_a_consumer_group() -> None:
     left = {"error_code": UNKNOWN_MEMBER, "error_message": None, "member_id": None, "member_epoch": 0,
             "heartbeat_interval_ms": 0, "assignment": None}  # fmt: skip
     lost = {**left, "error_code": NOT_COORDINATOR}

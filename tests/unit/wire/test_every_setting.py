@@ -40,7 +40,7 @@ def test_every_field_has_kafkas_name_or_is_a_constant_of_kafka() -> None:
 
 
 @pytest.mark.parametrize("field", BROKER_NAMES)
-def test_it_is_read_and_written_as_kafka_does(field: str) -> None:
+def test_settings_are_read_and_written_like_kafkas(field: str) -> None:
     name, text = BROKER_NAMES[field], another(field)
     found = given([f"{name}={text}"])
     assert list(found) == [field]

@@ -71,7 +71,7 @@ def field(wire: Wire, *, sees_all: bool = False) -> str:
         ({"types_filter": ["consumer"]}, [], ""),
     ],
 )
-def test_a_classic_group_with_a_member_is_listed_as_it_is(asked: Any, rows: list[Any], wrong: str) -> None:
+def test_a_classic_group_with_a_member_is_listed_as_classic(asked: Any, rows: list[Any], wrong: str) -> None:
     wire = Classic()
     wire.alone()
     lists(wire, 50, asked, *rows)
@@ -109,7 +109,7 @@ def test_a_classic_group_that_was_deleted_is_not_listed(rows: list[Any], wrong: 
 
 
 @pytest.mark.parametrize("state", ["", "Empty", "Stable", "PreparingRebalance"])
-def test_while_a_group_goes_it_may_be_listed_as_it_was_at_any_time(state: str) -> None:
+def test_during_a_deletion_a_group_may_be_listed_in_any_earlier_state(state: str) -> None:
     wire = Classic()
     wire.alone()
     rows = (ListedGroup("g", protocol_type="consumer", group_state=state, group_type="classic"),)

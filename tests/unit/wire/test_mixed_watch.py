@@ -143,7 +143,7 @@ def test_a_member_that_never_existed_is_rejected() -> None:
     assert wire.refusal().rules == ("X-JOIN-12",)
 
 
-def test_another_instance_says_nothing_of_the_member() -> None:
+def test_another_instance_id_shows_nothing_about_the_member() -> None:
     """The instance id decides, if there is one (X-HB-01)."""
     wire = mixed()
     beats(wire, 2_500, "c", 3, E.UNKNOWN_MEMBER_ID, instance="nobody")
@@ -153,7 +153,7 @@ def test_another_instance_says_nothing_of_the_member() -> None:
     assert "X-HB-01" in wire.refusal().rules
 
 
-def test_a_classic_heartbeat_of_a_member_of_the_other_protocol_says_nothing_of_it() -> None:
+def test_a_classic_heartbeat_of_a_kip_848_member_shows_nothing_about_it() -> None:
     """Here another member may be taking its instance id (X-SYNC-02)."""
     wire = mixed()
     wire.beat(2_300, "b", 0, 3, (), instance_id="i")

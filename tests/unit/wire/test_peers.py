@@ -210,7 +210,7 @@ def test_an_odd_error_code_passes_the_recorder_and_is_refused(tmp_path: Path) ->
 # --- verdicts and pictures -------------------------------------------------------------------------------------------
 
 
-def test_a_file_of_a_header_alone_says_so_and_the_others_are_checked(
+def test_a_file_without_events_is_reported_and_the_others_are_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header = '{"type": "trace", "version": 1, "kind": "wire"}\n'

@@ -179,7 +179,7 @@ def test_a_stream_that_cannot_be_cut_into_frames_closes_its_connection_and_no_ot
     assert kinds.count("disconnected") == 2
 
 
-def test_when_the_broker_goes_away_the_trace_is_kept(tmp_path: Path) -> None:
+def test_when_the_broker_disconnects_the_trace_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
 
     async def run() -> None:
@@ -203,7 +203,7 @@ def test_a_cluster_of_several_brokers_is_refused(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_no_broker_and_no_place_for_the_trace_are_said(tmp_path: Path) -> None:
+def test_a_missing_broker_or_folder_is_reported(tmp_path: Path) -> None:
     async def run() -> None:
         async with FakeBroker() as broker:
             here = Address(HOST, broker.port)
@@ -239,7 +239,7 @@ class FullDisk:
         return self.real(file, fits)
 
 
-def test_a_full_disk_delays_lines_and_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_delays_lines_but_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
     output = Output(tmp_path / "t.jsonl", complaints.append)
     disk = FullDisk(monkeypatch, 12)

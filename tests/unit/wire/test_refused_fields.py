@@ -70,7 +70,7 @@ def refusals(trace: WireTrace) -> tuple[Refusal, ...]:
 
 
 @pytest.mark.parametrize(("api", "field", "value", "told"), FIELDS, ids=lambda each: str(each)[:24])
-def test_it_is_named_with_both_values(api: str, field: str, value: Any, told: str) -> None:
+def test_a_differing_field_is_named_with_both_values(api: str, field: str, value: Any, told: str) -> None:
     trace = read("consumer-join-and-leave-java" if api.startswith("Consumer") else "join-and-leave-java")
     copies = list(changed(trace, api, field, value))[-2:]
     assert copies

@@ -125,7 +125,7 @@ def test_a_topic_may_have_grown_before_its_creation_was_answered(asked: bool, ou
     assert wire.verdict().outcome == outcome
 
 
-def test_a_topic_that_is_made_again_has_as_many_partitions_as_it_is_made_with() -> None:
+def test_a_recreated_topic_has_its_new_number_of_partitions() -> None:
     """No more of them are assigned (A-PROP-01)."""
     wire = Wire()
     administers(wire, 100, 20, {"topics": [{"name": "t"}]}, {"responses": [{"name": "t", "error_code": 0}]})

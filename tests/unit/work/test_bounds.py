@@ -55,7 +55,7 @@ def test_an_offset_is_an_integer(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_the_greatest_and_the_least_are_kept_alike(kind: str, tmp_path: Path) -> None:
+def test_the_greatest_and_the_least_offset_are_committed(kind: str, tmp_path: Path) -> None:
     async def main(store: Store) -> None:
         async with GroupBroker(store) as groups:
             groups.set_topics([Topic("orders", bytes(15) + b"\1", 2)])

@@ -60,7 +60,7 @@ def test_workers_share_work_through_a_server(protocol: str) -> None:
     assert asyncio.run(story()).overlaps == []
 
 
-def test_a_server_that_goes_and_comes_back_is_found_again() -> None:
+def test_a_restarted_server_is_found_again() -> None:
     """A server without stored data: a classic member joins again, a KIP-848 member ends, as Kafka's does (N-ERR-04)."""
 
     async def story() -> None:
@@ -128,7 +128,7 @@ def test_a_broker_without_required_apis_ends_the_worker_with_one_line(
         asyncio.run(asyncio.wait_for(story(), 120))
 
 
-def test_an_expression_goes_over_tcp() -> None:
+def test_a_regex_is_sent_over_tcp() -> None:
     async def story() -> None:
         async with (
             served() as at,

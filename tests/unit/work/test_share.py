@@ -190,7 +190,7 @@ def test_a_share_is_renewed_when_something_has_changed_and_only_then() -> None:
     play(scene)
 
 
-def test_a_worker_that_has_not_begun_leaves_at_once_and_one_leaves_once() -> None:
+def test_a_worker_that_has_not_begun_leaves_immediately_and_leaves_once() -> None:
     async def main() -> None:
         await worker_of(None, "g", ["orders"], {}).leave()  # type: ignore[arg-type]
 

@@ -101,7 +101,7 @@ def test_a_static_worker_that_was_killed_starts_again(protocol: str, lines: Line
     ]
 
 
-def test_a_twin_that_lives_is_waited_for_so_long_and_no_longer(lines: Lines) -> None:
+def test_a_live_twin_is_awaited_up_to_a_limit(lines: Lines) -> None:
     async def story() -> None:
         async with broker(ORDERS) as groups, groups.worker("team", ["orders"], instance_id="a") as first:
             share = await anext(first)
@@ -167,7 +167,7 @@ def test_topics_that_do_not_exist_are_named_ever_more_rarely(protocol: Any, line
     assert lines[-1][1:] == ("INFO", "a worker of group 'team' is no longer waiting")
 
 
-def test_one_topic_of_two_and_an_expression_are_looked_at_too(lines: Lines) -> None:
+def test_one_missing_topic_and_a_regex_without_topics_are_reported(lines: Lines) -> None:
     async def story() -> None:
         async with (
             broker(ORDERS) as groups,
@@ -185,7 +185,7 @@ def test_one_topic_of_two_and_an_expression_are_looked_at_too(lines: Lines) -> N
 
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
-def test_a_broker_that_is_gone_is_waited_for(protocol: Any, lines: Lines) -> None:
+def test_a_stopped_broker_is_awaited(protocol: Any, lines: Lines) -> None:
     async def story() -> None:
         groups = broker(ORDERS)
         await groups.start()
@@ -205,7 +205,7 @@ def test_a_broker_that_is_gone_is_waited_for(protocol: Any, lines: Lines) -> Non
     assert lines[-1][1] == "INFO"
 
 
-def test_a_worker_without_a_share_because_others_have_all_says_nothing(lines: Lines) -> None:
+def test_a_worker_without_a_share_beside_full_workers_logs_nothing(lines: Lines) -> None:
     async def story() -> None:
         async with (
             broker(Topic("one", b"1" * 16, 1)) as groups,

@@ -174,7 +174,7 @@ def test_a_callback_that_raises_ends_the_worker(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_it_lives_through_a_coordinator_that_is_started_again(protocol: str) -> None:
+def test_a_worker_survives_a_restart_of_its_coordinator(protocol: str) -> None:
     async def story() -> Team:
         store = MemoryStore(4)
         groups = GroupBroker(store, QUICK, topics=[ORDERS])

@@ -35,7 +35,7 @@ TESTS: Final[dict[Area, tuple[str, ...]]] = {
         f"{_SERVER}/test_restarts.py", _SCRIPTS, _CLIENTS,
     ),
     Area.SECURITY: (
-        f"{_SERVER}/test_acl_machine.py", f"{_SERVER}/test_login_machine.py", f"{_SERVER}/test_manners.py",
+        f"{_SERVER}/test_acl_machine.py", f"{_SERVER}/test_login_machine.py", f"{_SERVER}/test_limits_and_rights.py",
         f"{_WORK}/test_login.py", _RIGHTS,
     ),
     Area.TRANSACTIONS: (
@@ -47,7 +47,8 @@ TESTS: Final[dict[Area, tuple[str, ...]]] = {
         f"{_SERVER}/test_answers.py", f"{_SERVER}/test_restarts.py", _SCRIPTS, _RIGHTS, _CLIENTS,
     ),
     Area.CONNECTIONS: (
-        f"{_SERVER}/test_connection_machine.py", f"{_SERVER}/test_manners.py", f"{_SERVER}/test_at_once.py",
+        f"{_SERVER}/test_connection_machine.py", f"{_SERVER}/test_limits_and_rights.py",
+        f"{_SERVER}/test_direct_answers.py",
     ),
     Area.STORE: (
         f"{_STORE}/test_contract.py", f"{_STORE}/test_upgrade.py", f"{_STORE}/test_lease.py",

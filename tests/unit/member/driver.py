@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from told import Told
+from driven import Driven
 
 from fencepost.member import Member, MemberSettings, MemberState, step
 from fencepost.member.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
@@ -46,7 +46,7 @@ def subscription(*topics: str, owned: tuple[TopicPartition, ...] = (), generatio
     return encode_subscription(Subscription(topics, None, owned, generation))
 
 
-class Desk(Told):
+class Driver(Driven):
     """A member under test: ``member`` is its present state, ``commands`` are those of the last event, ``listener`` all
     listener calls so far."""
 

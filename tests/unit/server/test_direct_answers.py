@@ -14,7 +14,7 @@ from fencepost_server.dispatch import Dispatch
 from fencepost_server.options import Limits
 
 from .served import Client, play, running
-from .test_manners import DELAY, joined
+from .test_limits_and_rights import DELAY, joined
 
 BEAT: dict[str, Any] = {"group_id": "none", "generation_id": 1, "member_id": "m"}
 #: Longer than any wait of these tests on a busy machine, in seconds.

@@ -432,7 +432,7 @@ async def http(at: Address, request: str) -> tuple[int, str]:
     return int(head.split(" ")[1]), body
 
 
-def test_the_second_port_tells_groups_lag_rebalances_and_numbers() -> None:
+def test_the_second_port_shows_groups_lag_rebalances_and_numbers() -> None:
     async def session() -> None:
         async with running(status=LOOPBACK, topics={"t": 2}) as ready:
             assert ready.status is not None

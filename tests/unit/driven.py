@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 Kind = TypeVar("Kind")
 
 
-class Told:
+class Driven:
     """``commands``: those of the last step; ``timers``: the due times of set timers, by the clock ``now``."""
 
     commands: tuple[Any, ...]

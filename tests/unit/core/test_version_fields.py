@@ -139,7 +139,7 @@ def _carried(kind: Any, schema: Any, api: type, version: int) -> Iterator[tuple[
 
 
 @pytest.mark.parametrize(("body", "version"), VERSIONS, ids=lambda x: x if isinstance(x, int) else type(x).__name__)
-def test_the_versions_are_those_of_kafkas_messages(body: m.RequestBody, version: int) -> None:
+def test_the_versions_match_kafkas_messages(body: m.RequestBody, version: int) -> None:
     """The table agrees with kio's classes, which are generated from Kafka's message definitions. Markers, which the
     host splits, and requests about one group or member (G-WIRE-06, G-WIRE-23) have other shapes there."""
     kind = type(body)

@@ -34,7 +34,7 @@ def pending_id_is_gone(wire: Classic, at: int, client: str) -> None:
 
 
 @pytest.mark.parametrize("profile", [KAFKA_4_0, KAFKA_4_4, INTENDED], ids=lambda each: each.name)
-def test_a_pending_id_may_be_gone_once(profile: Profile) -> None:
+def test_a_pending_id_may_disappear_once(profile: Profile) -> None:
     wire = Classic()
     pending_id_is_gone(wire, 0, "a")
     assert verdict(wire, profile).outcome == "accepted"
@@ -52,7 +52,7 @@ def test_twice_only_one_interval_later(later_ms: int, outcome: str) -> None:
         assert "error_code is UNKNOWN_MEMBER_ID; expected NONE, because the member is in the group" in refusal.sentence
 
 
-def test_a_look_takes_all_pending_ids_together() -> None:
+def test_an_expiry_check_removes_all_pending_ids_together() -> None:
     wire = Classic()
     wire.pending(0, "a")
     wire.pending(10, "b")

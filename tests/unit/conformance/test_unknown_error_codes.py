@@ -42,7 +42,7 @@ def altered(name: str, api: str, code: int, *, undecoded: bool = False) -> tuple
         ("consumer-alone-java", "ConsumerGroupHeartbeat"),
     ],
 )
-def test_an_odd_error_code_is_refused_where_it_stands(
+def test_an_unknown_error_code_is_rejected_at_its_line(
     name: str, api: str, code: int, undecoded: bool, tmp_path: Path
 ) -> None:
     trace, at = altered(name, api, code, undecoded=undecoded)

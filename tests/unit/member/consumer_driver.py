@@ -32,7 +32,7 @@ def rows(*partitions: TopicPartition) -> tuple[TopicPartitions, ...]:
     )
 
 
-class ConsumerDesk:
+class ConsumerDriver:
     """A member under test: ``commands`` are those of the last event or exchange, ``calls`` all listener calls since
     they were last read."""
 

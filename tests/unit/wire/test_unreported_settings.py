@@ -68,7 +68,7 @@ def quick(name: str = "alone-java") -> WireTrace:
 # --- the checker -----------------------------------------------------------------------------------------------------
 
 
-def test_a_refusal_says_which_assumed_setting_would_explain_it() -> None:
+def test_a_rejection_names_the_assumed_setting_that_would_explain_it() -> None:
     trace = quick()
     verdict = check_trace(trace)
     (refusal,) = verdict.refusals
@@ -119,7 +119,7 @@ def test_values_are_read_off_the_trace(name: str, field: str) -> None:
 # --- the command line ------------------------------------------------------------------------------------------------
 
 
-def test_validate_takes_settings_and_tells_the_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_takes_settings_and_prints_the_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "quick.jsonl"
     write_traces(file, [quick()])
     assert json.loads(file.read_text().splitlines()[0])["assumed"] == [DELAY_FIELD]

@@ -61,7 +61,7 @@ def _loaded(program: str) -> set[str]:
     return set(subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout.split())
 
 
-def test_it_costs_nothing_before_it_is_asked() -> None:
+def test_an_import_loads_only_the_needed_packages() -> None:
     assert _loaded("import fencepost") == {"fencepost"}
     assert not any("coordinator" in each for each in _loaded("import fencepost_model.versions"))
     assert not any("coordinator" in each for each in _loaded("import fencepost; fencepost.messages"))

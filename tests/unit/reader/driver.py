@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from told import Told
+from driven import Driven
 
 from fencepost.member.events import CoordinatorFound, Poll, Send, Subscribe
 from fencepost.protocol.errors import ErrorCode
@@ -61,7 +61,7 @@ def records(first: int, last: int, epoch: int | None = None) -> tuple[Record, ..
     return tuple(Record(offset, f"r{offset}", epoch) for offset in range(first, last + 1))
 
 
-class Desk(Told):
+class Driver(Driven):
     """A reader under test: ``reader`` is its present state, ``commands`` are those of the last event, ``callbacks`` all
     callbacks so far."""
 
@@ -83,16 +83,16 @@ class Desk(Told):
 
     # --- beginning ---
 
-    def leaders(self, epoch: int | None = None, **epochs: int) -> Desk:
+    def leaders(self, epoch: int | None = None, **epochs: int) -> Driver:
         told = tuple((each, Leader(node, epoch)) for each, node in NODES.items())
         self.do(LeadersChanged(self.now, told, IDS))
         return self
 
-    def coordinator(self) -> Desk:
+    def coordinator(self) -> Driver:
         self.do(CoordinatorFound(self.now, node=9))
         return self
 
-    def member(self, *owned: TopicPartition, **changes: Any) -> Desk:
+    def member(self, *owned: TopicPartition, **changes: Any) -> Driver:
         """Let the reader own these partitions, subscribed, in the stable generation 1."""
         if not self.reader.mode.automatic:
             self.do(Subscribe(self.now, frozenset({"t", "u"})))
@@ -102,7 +102,7 @@ class Desk(Told):
         self.do(MembershipChanged(self.now, Membership(owned, **values)))
         return self
 
-    def reading(self, *owned: TopicPartition, at: int = 0) -> Desk:
+    def reading(self, *owned: TopicPartition, at: int = 0) -> Driver:
         """Return the reader of a member that reads these partitions from this offset."""
         self.leaders().coordinator().member(*owned)
         self.poll()
