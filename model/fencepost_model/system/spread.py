@@ -85,7 +85,6 @@ class Worker:
             (each.name, tables.memo(each.holds, each.reads)) for each in properties.invariants
         ]
         self.steps = [(each, step_memo(tables, each)) for each in properties.steps]
-        self.told: set[bytes] = set()
 
     def catch_up(self, component: int) -> dict[bytes, bytes]:
         """Digest the component's values that are new since the last call. Returns them pickled, by digest."""
