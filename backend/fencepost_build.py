@@ -1,7 +1,7 @@
-"""setuptools as the build backend (PEP 517), with an editable install of its own (PEP 660).
+"""The build backend: setuptools (PEP 517) with a different editable install (PEP 660).
 
-The packages lie below three roots, and setuptools would install an import hook for such a layout. Python asks a hook
-after the path, so in the folder above a clone the folder ``fencepost`` would be taken for the package. The editable
+The packages are below three roots, and setuptools would install an import hook for such a layout. Python uses a hook
+after the path, so in the folder above a clone Python would import the folder ``fencepost`` as the package. The editable
 wheel made here puts the roots on the path instead, where a package comes before a folder without ``__init__.py``.
 """
 

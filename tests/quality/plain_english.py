@@ -27,7 +27,8 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 TABLE: Final = Path(__file__).with_suffix(".toml")
 PLACES: Final = (
-    "README.md", "SECURITY.md", "CONTRIBUTING.md", "docs", "impl", "model", "conformance", "spec", "examples", "tests",
+    "README.md", "SECURITY.md", "CONTRIBUTING.md", "docs", "impl", "model", "conformance", "spec", "examples",
+    "backend", "tests",
 )  # fmt: skip
 #: phrases for each 1,000 words, over all places
 RATE: Final = 0.3

@@ -11,7 +11,8 @@ import org.apache.kafka.common.TopicPartition;
  * A consumer whose application is slow, or fails.
  *
  * Arguments: port, seconds that the assigned callback takes, which of its calls throws (0: none), seconds to wait after
- * an exception, whether it commits by itself. Each call of a callback, each exception and each change of the assignment is told on a line.
+ * an exception, whether it commits automatically. It prints a line for each call of a callback, each exception and
+ * each change of the assignment.
  */
 public final class Client {
     private static long began = System.nanoTime();
