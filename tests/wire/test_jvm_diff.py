@@ -71,10 +71,11 @@ def test_a_jvm_that_ends_costs_one_trace() -> None:
         assert runner.row(3) == before
 
 
-def test_two_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("traces", ["1", pytest.param("6", marks=pytest.mark.all)])
+def test_two_releases(traces: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require_harness(OLD)
     require_harness(NEW)
-    words = ["diff", f"kafka:{OLD}", f"kafka:{NEW}", "--protocol", "consumer", "--traces", "6", "--workers", "1"]
+    words = ["diff", f"kafka:{OLD}", f"kafka:{NEW}", "--protocol", "consumer", "--traces", traces, "--workers", "1"]
     with pytest.raises(SystemExit) as left:
         main([*words, "--json", "-o", str(tmp_path)])
     told = json.loads(capsys.readouterr().out)
