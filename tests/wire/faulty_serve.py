@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from fencepost.coordinator import admin, dispatch
+from fencepost.coordinator import admin, routing
 from fencepost.coordinator.offsets import validation
 from fencepost.protocol.errors import ErrorCode
 from fencepost_conformance.cli import main
@@ -15,13 +15,16 @@ from fencepost_conformance.cli import main
 
 def let_in(error: ErrorCode) -> None:
     """Requests that must be rejected with this error reach the group."""
-    refused = dispatch._refused
 
-    def patched(state: Any, event: Any) -> Any:
-        found = refused(state, event)
-        return (None, "") if found[0] is error else found
+    def without(check: Callable[..., Any]) -> Callable[..., Any]:
+        def patched(*given: Any) -> Any:
+            failed = check(*given)
+            return None if failed is not None and failed.error is error else failed
 
-    dispatch._refused = patched
+        return patched
+
+    for kind, api in list(routing.APIS.items()):
+        routing.APIS[kind] = api._replace(check=without(api.check))
 
 
 def commits_are_not_fenced() -> None:
@@ -32,7 +35,7 @@ def commits_are_not_fenced() -> None:
 def lists(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
     """ListGroups lists groups that do not exist."""
     committed = admin.reads.committed
-    admin.reads = SimpleNamespace(committed=lambda step: change(committed(step)), met=admin.reads.met)  # type: ignore[assignment]
+    admin.reads = SimpleNamespace(committed=lambda step: change(committed(step)), visible_rows=admin.reads.visible_rows)  # type: ignore[assignment]
 
 
 def lists_deleted_groups() -> None:
@@ -43,8 +46,8 @@ def lists_deleted_groups() -> None:
 
 def lists_all_as_empty() -> None:
     """ListGroups shows another state than that of the group."""
-    told = admin._told
-    admin._told = lambda group: (told(group)[0], "Empty", told(group)[2])
+    listed = admin._listed
+    admin._listed = lambda group: (listed(group)[0], "Empty", listed(group)[2])
 
 
 FAULTS = {

@@ -7,8 +7,6 @@ outcomes. If a handler raises, the given state is unchanged.
 from __future__ import annotations
 
 from fencepost.protocol.choices import Choices
-from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
-from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import (
     Appended,
     AppendFailed,
@@ -25,24 +23,11 @@ from fencepost.protocol.events import (
     TopicsChanged,
     Unload,
 )
-from fencepost.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    SyncGroupRequest,
-)
-from fencepost.protocol.offset_messages import (
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
-    TxnOffsetCommitRequest,
-    WriteTxnMarkerRequest,
-)
 
 from . import lifecycle, reversion, routing
-from .consumer import regex, validation
+from .consumer import regex
 from .consumer.group_epoch import request_metadata_refresh
-from .kernel import availability, completion, contract
+from .kernel import completion, contract
 from .kernel.persistent import with_entry, without
 from .kernel.replies import error_response
 from .kernel.state import CoordinatorState, Status
@@ -51,20 +36,6 @@ from .kernel.topics import has_new
 from .kernel.topics import image as image_of
 from .offsets import deletion
 from .replay import APPLIERS
-
-#: From this version on SyncGroup must contain protocol type and protocol name (C-SYNC-01).
-PROTOCOL_NAMED_SINCE = 5
-
-#: APIs that name one group and refuse an empty name (G-WIRE-27).
-_OF_ONE_GROUP = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
-#: APIs whose handlers make all checks themselves.
-_OF_OFFSETS = (
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-    OffsetDeleteRequest,
-    TxnOffsetCommitRequest,
-    WriteTxnMarkerRequest,
-)
 
 
 def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[CoordinatorState, Outcome]:
@@ -121,58 +92,10 @@ def _configured(step: Step, group_id: str, config: GroupConfig | None) -> None:
 
 
 def _request(step: Step, event: Request) -> None:
-    body = event.body
-    error, member_id = _refused(step.state, event)
-    if error is not None:
-        step.reply(event.id, error_response(event, error, member_id))
+    """Check the request, then let its handler serve it."""
+    api = routing.APIS[type(event.body)]
+    failed = api.check(step.state, event, event.body)
+    if failed is not None:
+        step.reply(event.id, error_response(event, failed.error, failed.member_id))
     else:
-        routing.HANDLERS[type(body)](step, event, body)
-
-
-def _refused(state: CoordinatorState, event: Request) -> tuple[ErrorCode | None, str]:
-    """The checks before the group is read, in order. Returns also the member id for the answer to a JoinGroup."""
-    body = event.body
-    member_id = ""
-    if isinstance(body, _OF_ONE_GROUP):
-        if isinstance(body, SyncGroupRequest) and event.version >= PROTOCOL_NAMED_SINCE and _unnamed(body):
-            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""  # C-SYNC-01
-        if body.group_id in event.denied:
-            return ErrorCode.GROUP_AUTHORIZATION_FAILED, ""  # C-JOIN-02, C-SYNC-02, C-HB-01, C-LEAVE-01
-        if isinstance(body, JoinGroupRequest):
-            member_id = body.member_id
-        if not state.running:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id  # C-JOIN-03, C-SYNC-03, C-HB-02, C-LEAVE-02
-        if not body.group_id:
-            return ErrorCode.INVALID_GROUP_ID, member_id  # C-JOIN-04
-        if isinstance(body, JoinGroupRequest):
-            settings = state.settings
-            low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-            if not low <= body.session_timeout_ms <= high:
-                return ErrorCode.INVALID_SESSION_TIMEOUT, member_id  # C-JOIN-05
-    elif isinstance(body, _OF_OFFSETS):
-        return None, ""  # parts of it may still be answered (O-COMMIT-04)
-    elif isinstance(body, ConsumerGroupHeartbeatRequest):
-        error = _heartbeat_refused(state, event, body)
-        if error is not None:
-            return error, ""
-    elif isinstance(body, ConsumerGroupDescribeRequest) and not state.settings.consumer_protocol_enabled:
-        return ErrorCode.UNSUPPORTED_VERSION, ""  # G-CFG-29
-    elif not state.running:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE, ""
-    return availability.not_serving(state), ""
-
-
-def _heartbeat_refused(
-    state: CoordinatorState, event: Request, body: ConsumerGroupHeartbeatRequest
-) -> ErrorCode | None:
-    """The checks that need no group: authorization, a running coordinator, and the fields (M-VAL-01…15)."""
-    error = validation.unauthorized(event, body, state.settings)
-    if error is not None:
-        return error
-    if not state.running:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE  # M-VAL-03
-    return validation.wrong_at_once(state, event, body)
-
-
-def _unnamed(body: SyncGroupRequest) -> bool:
-    return body.protocol_type is None or body.protocol_name is None
+        api.handle(step, event, event.body)

@@ -7,7 +7,7 @@ consumer protocol converts the group, if that is allowed (``mixed.upgrade``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.events import Request, TimerFired, TimerKind
@@ -29,6 +29,7 @@ from fencepost.protocol.offset_messages import (
 )
 from fencepost.quirks import varies
 
+from . import checks
 from .admin import delete, expire, list_groups
 from .classic import describe, expiry
 from .classic import heartbeat as classic_heartbeat
@@ -113,19 +114,26 @@ def timer(step: Step, event: TimerFired) -> None:
         expiry.fired(step, armed)
 
 
-HANDLERS: dict[type, Callable[[Step, Request, Any], None]] = {
-    JoinGroupRequest: join,
-    SyncGroupRequest: sync,
-    HeartbeatRequest: heartbeat,
-    LeaveGroupRequest: leave,
-    DescribeGroupsRequest: describe.describe,
-    ListGroupsRequest: list_groups,
-    DeleteGroupsRequest: delete,
-    ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
-    ConsumerGroupDescribeRequest: consumer_describe.describe,
-    OffsetCommitRequest: commit.commit,
-    OffsetFetchRequest: fetch.fetch,
-    OffsetDeleteRequest: deletion.delete,
-    TxnOffsetCommitRequest: transactions.commit,
-    WriteTxnMarkerRequest: transactions.end,
+class Api(NamedTuple):
+    """A request type: the checks before its group is read, and the handler."""
+
+    check: checks.Check
+    handle: Callable[[Step, Request, Any], None]
+
+
+APIS: dict[type, Api] = {
+    JoinGroupRequest: Api(checks.of_join, join),
+    SyncGroupRequest: Api(checks.of_sync, sync),
+    HeartbeatRequest: Api(checks.of_one_group, heartbeat),
+    LeaveGroupRequest: Api(checks.of_one_group, leave),
+    DescribeGroupsRequest: Api(checks.of_several_groups, describe.describe),
+    ListGroupsRequest: Api(checks.of_several_groups, list_groups),
+    DeleteGroupsRequest: Api(checks.of_several_groups, delete),
+    ConsumerGroupHeartbeatRequest: Api(checks.of_consumer_heartbeat, consumer_group_heartbeat),
+    ConsumerGroupDescribeRequest: Api(checks.of_consumer_describe, consumer_describe.describe),
+    OffsetCommitRequest: Api(checks.of_offsets, commit.commit),
+    OffsetFetchRequest: Api(checks.of_offsets, fetch.fetch),
+    OffsetDeleteRequest: Api(checks.of_offsets, deletion.delete),
+    TxnOffsetCommitRequest: Api(checks.of_offsets, transactions.commit),
+    WriteTxnMarkerRequest: Api(checks.of_offsets, transactions.end),
 }

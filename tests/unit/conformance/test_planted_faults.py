@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fencepost import coordinator
-from fencepost.coordinator.routing import HANDLERS
+from fencepost.coordinator.routing import APIS
 from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.profile import Profile
@@ -33,8 +33,9 @@ MOST_EVENTS = 12
 
 def wrap(monkeypatch: pytest.MonkeyPatch, request: type, change: Callable[..., object]) -> None:
     """Replace the handler of a request by ``change(handler, step, request, body)``."""
-    handler = HANDLERS[request]
-    monkeypatch.setitem(HANDLERS, request, lambda *given: change(handler, *given))
+    api = APIS[request]
+    changed = api._replace(handle=lambda *given: change(api.handle, *given))
+    monkeypatch.setitem(APIS, request, changed)
 
 
 def accept_the_generation_before(handler, step, request, body):  # type: ignore[no-untyped-def]

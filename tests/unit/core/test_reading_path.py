@@ -18,7 +18,6 @@ import pytest
 
 from fencepost import coordinator
 from fencepost.coordinator import routing
-from fencepost.coordinator.routing import HANDLERS
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import JoinGroupRequest
 
@@ -146,13 +145,13 @@ def joins_of_classic_members(reader: Reader) -> None:
 
 
 def path_of(request: type, scenes: Callable[[Reader], None], monkeypatch: pytest.MonkeyPatch) -> list[Function]:
-    reader, handler = Reader(), HANDLERS[request]
+    reader, api = Reader(), routing.APIS[request]
 
     def serve(*given: Any) -> object:
         leaves = getattr(given[2], "member_epoch", 0) < 0
-        return reader.read(handler, *given) if reader.reads and not leaves else handler(*given)
+        return reader.read(api.handle, *given) if reader.reads and not leaves else api.handle(*given)
 
-    monkeypatch.setitem(HANDLERS, request, serve)
+    monkeypatch.setitem(routing.APIS, request, api._replace(handle=serve))
     scenes(reader)
     return reader.path()
 

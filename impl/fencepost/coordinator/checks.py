@@ -1,0 +1,104 @@
+"""The checks of a request before its group is read, in Kafka's order.
+
+Each function takes the state, the request and its body, and returns the error, or None if the request may be handled.
+The error of a JoinGroup comes with the member id for its response (the last column of 3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Request
+from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+
+from .consumer import validation
+from .kernel import availability
+from .kernel.state import CoordinatorState
+
+#: From this version on SyncGroup must contain protocol type and protocol name (C-SYNC-01).
+PROTOCOL_NAMED_SINCE = 5
+
+
+class CheckFailed(NamedTuple):
+    """The error of a check, and the member id for the response to a JoinGroup."""
+
+    error: ErrorCode
+    member_id: str = ""
+
+
+Check: TypeAlias = Callable[[CoordinatorState, Request, Any], CheckFailed | None]
+
+
+def of_join(state: CoordinatorState, request: Request, body: JoinGroupRequest) -> CheckFailed | None:
+    """JoinGroup (C-JOIN-02…07)."""
+    if body.group_id in request.denied:
+        return CheckFailed(ErrorCode.GROUP_AUTHORIZATION_FAILED)  # C-JOIN-02
+    if not state.running:
+        return CheckFailed(ErrorCode.COORDINATOR_NOT_AVAILABLE, body.member_id)  # C-JOIN-03
+    if not body.group_id:
+        return CheckFailed(ErrorCode.INVALID_GROUP_ID, body.member_id)  # C-JOIN-04
+    low, high = state.settings.group_min_session_timeout_ms, state.settings.group_max_session_timeout_ms
+    if not low <= body.session_timeout_ms <= high:
+        return CheckFailed(ErrorCode.INVALID_SESSION_TIMEOUT, body.member_id)  # C-JOIN-05
+    return _is_served(state)
+
+
+def of_sync(state: CoordinatorState, request: Request, body: SyncGroupRequest) -> CheckFailed | None:
+    """SyncGroup (C-SYNC-01…04)."""
+    if request.version >= PROTOCOL_NAMED_SINCE and (body.protocol_type is None or body.protocol_name is None):
+        return CheckFailed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # C-SYNC-01
+    return of_one_group(state, request, body)
+
+
+def of_one_group(
+    state: CoordinatorState, request: Request, body: SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest
+) -> CheckFailed | None:
+    """Heartbeat and LeaveGroup: authorization, a running coordinator, a name (G-WIRE-27)."""
+    if body.group_id in request.denied:
+        return CheckFailed(ErrorCode.GROUP_AUTHORIZATION_FAILED)  # C-SYNC-02, C-HB-01, C-LEAVE-01
+    if not state.running:
+        return CheckFailed(ErrorCode.COORDINATOR_NOT_AVAILABLE)  # C-SYNC-03, C-HB-02, C-LEAVE-02
+    if not body.group_id:
+        return CheckFailed(ErrorCode.INVALID_GROUP_ID)
+    return _is_served(state)
+
+
+def of_consumer_heartbeat(
+    state: CoordinatorState, request: Request, body: ConsumerGroupHeartbeatRequest
+) -> CheckFailed | None:
+    """ConsumerGroupHeartbeat: authorization, a running coordinator, and the fields (M-VAL-01…15)."""
+    error = validation.unauthorized(request, body, state.settings)
+    if error is None and not state.running:
+        error = ErrorCode.COORDINATOR_NOT_AVAILABLE  # M-VAL-03
+    if error is None:
+        error = validation.wrong_at_once(state, request, body)
+    return _is_served(state) if error is None else CheckFailed(error)
+
+
+def of_consumer_describe(
+    state: CoordinatorState, request: Request, body: ConsumerGroupDescribeRequest
+) -> CheckFailed | None:
+    """ConsumerGroupDescribe: the protocol must be enabled (G-CFG-29)."""
+    if not state.settings.consumer_protocol_enabled:
+        return CheckFailed(ErrorCode.UNSUPPORTED_VERSION)  # G-CFG-29
+    return of_several_groups(state, request, body)
+
+
+def of_several_groups(state: CoordinatorState, request: Request, body: object) -> CheckFailed | None:
+    """DescribeGroups, ListGroups and DeleteGroups: only the coordinator is checked here."""
+    if not state.running:
+        return CheckFailed(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return _is_served(state)
+
+
+def of_offsets(state: CoordinatorState, request: Request, body: object) -> CheckFailed | None:
+    """Requests about offsets: their handlers make all checks, since some parts may still be answered (O-COMMIT-04)."""
+    return None
+
+
+def _is_served(state: CoordinatorState) -> CheckFailed | None:
+    error = availability.not_serving(state)
+    return None if error is None else CheckFailed(error)
