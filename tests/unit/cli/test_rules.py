@@ -161,7 +161,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "installed"
 
 
-def test_a_fresh_environment_with_the_wheel_has_the_face_and_the_rules(installed: Path, tmp_path: Path) -> None:
+def test_a_fresh_environment_with_the_wheel_has_the_exports_and_the_rules(installed: Path, tmp_path: Path) -> None:
     (wheel,) = installed.glob("*.whl")
     venv.create(tmp_path / "venv", with_pip=False)
     python = str(tmp_path / "venv" / "bin" / "python")
@@ -172,7 +172,10 @@ def test_a_fresh_environment_with_the_wheel_has_the_face_and_the_rules(installed
         " f.Load(0, leader_epoch=1, records=()), f.RandomChoices()); [getattr(f, name) for name in dir(f)];"
         " print(f.__file__, len(f.rules), f.rules['C-JOIN-43'].section, sep='\\n')"
     )
-    ran = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ran = subprocess.run(
+        [python, "-c", program], cwd=tmp_path, env=bare, capture_output=True, text=True, timeout=60, check=True
+    )
     place, count, section = ran.stdout.splitlines()
     assert Path(place).is_relative_to(tmp_path)
     assert (int(count), section) == (len(rule_book()), rule_book()["C-JOIN-43"].section)
