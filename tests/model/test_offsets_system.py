@@ -51,7 +51,7 @@ def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
 @pytest.mark.all
 def test_a_change_of_any_guard_in_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
     """Remove each guard but those unused with one partition, one way to commit and stable fetches."""
-    without_use = ("Overtaken", "Visible", "MayExpire", "Keeps")
+    without_use = ("Overtaken", "Visible", "MayExpire", "KeptPartitions")
     mutants = [name for name in OFFSET_MUTANTS if name.split()[0] not in without_use]
     check_changes_of_the_model(tmp_path, ENTRIES["OffsetsFaults"], *mutants)
 

@@ -161,5 +161,5 @@ MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "MayDowngrade <- AlwaysMayDowngrade": _always_may_downgrade,
 }
 
-#: The replacement of ``Expecting`` here; it has the same name in the other closed systems.
+#: The replacement of ``ExpectsAnswer`` here; it has the same name in the other closed systems.
 EXPECTS_ANSWER_FOREVER: Final[Patches] = [(client, "expects_answer", lambda endpoint, is_parked: True)]
