@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,10 +20,13 @@ from .verdict import Verdict
 
 #: random traces of each protocol, on each target
 TRACES = 3_000
+#: random requests to Kafka and to ``fencepost serve``, by the kind of their scripts
+REQUESTS = {"plain": 1_000_000, "rights": 100_000}
 ADDS = (
     "make test-all adds to make test:\n"
     "  the tests marked 'all', long versions of other tests (pytest -m all --collect-only lists them)\n"
     f"  {TRACES:,} random traces of each protocol: core against model, and both against Kafka\n"
+    f"  {sum(REQUESTS.values()):,} random requests to fencepost serve and to Kafka\n"
 )
 TESTS = ("-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "15")
 
@@ -42,14 +46,25 @@ def stages(seed: int) -> list[Stage]:
 
 def run_tests(root: Path) -> Finding:
     """Run every test. Pytest's exit status 1 means that a test failed; others that the run did not reach its end."""
+    return _run("every test", TESTS, root)
+
+
+def run_requests(root: Path, kind: str, seed: int) -> Finding:
+    """Play random requests on Kafka and on ``fencepost serve``. It prints a line for every 5,000 of them."""
+    words = ("--kind", kind, "--requests", str(REQUESTS[kind]), "--length", "30", "--seed", str(seed))
+    title = f"fencepost serve against Kafka, random requests: {kind}"
+    return _run(title, ("-m", "fencepost_conformance.beside", *words), root)
+
+
+def _run(title: str, words: Sequence[str], root: Path) -> Finding:
     began = time.monotonic()
-    with subprocess.Popen([sys.executable, *TESTS], cwd=root) as tests:
+    with subprocess.Popen([sys.executable, *words], cwd=root) as command:
         with interruptible() as cut:
-            tests.wait()
+            command.wait()
         if cut.happened:
-            tests.terminate()  # a terminal's Ctrl-C has reached it too
-    verdict = {0: Verdict.PASSED, 1: Verdict.FAILED}.get(tests.returncode, Verdict.BROKEN)
-    return Finding(Stage("every test", ()), verdict, time.monotonic() - began, interrupted=cut.happened)
+            command.terminate()  # a terminal's Ctrl-C has reached it too
+    verdict = {0: Verdict.PASSED, 1: Verdict.FAILED}.get(command.returncode, Verdict.BROKEN)
+    return Finding(Stage(title, ()), verdict, time.monotonic() - began, interrupted=cut.happened)
 
 
 def main() -> None:
@@ -69,6 +84,14 @@ def main() -> None:
             break
         console.print(f"[bold]{stage.title}[/]  fencepost {' '.join(stage.words)}")
         findings.append(Finding(stage, None) if stage.needs_jdk and not has_jdk else run_stage(stage, root))
+    for kind, count in REQUESTS.items():
+        if findings[-1].interrupted:
+            break
+        console.print(f"[bold]fencepost serve against Kafka[/], {count:,} random requests: {kind}")
+        if has_jdk:
+            findings.append(run_requests(root, kind, seed))
+        else:
+            findings.append(Finding(Stage(f"fencepost serve against Kafka: {kind}", (), needs_jdk=True), None))
     console.print(table_of(findings))
     for note in notes_of(findings):
         console.print(note, soft_wrap=True)

@@ -17,7 +17,7 @@ from fencepost_conformance.virtual.loop import run
 from fencepost_conformance.virtual.store import FaultyStore
 
 #: schedules of each kind; half of them have fixed seeds, half have seeds of this run
-SCHEDULES = {"requests": 1_640, "workers": 280, "remote": 80}
+SCHEDULES = {"requests": 1_640, "workers": 240, "remote": 64, "secured": 56}
 PARTS = 8
 #: the parts that every run plays: two with fixed seeds, two with those of this run
 SAMPLED = 4
@@ -51,6 +51,7 @@ def test_schedules_have_failures_waits_and_moves() -> None:
         "requests": {"OffsetCommitResponse": 300, "SyncGroupResponse": 20, "ConsumerGroupHeartbeatResponse": 200},
         "workers": {"commit": 1_000, "move": 3, "crash": 3, "leave": 3, "cancel": 3, "slow program": 3},
         "remote": {"commit": 1_000, "cut": 3, "restart": 1, "share lost": 1},
+        "secured": {"commit": 1_000, "handshake": 300, "cut": 3, "strange certificate": 1},
     }.items():
         assert {what: number for what, number in least.items() if seen[kind][what] < number} == {}
 

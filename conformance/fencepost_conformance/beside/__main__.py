@@ -69,7 +69,8 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     if ":" in options.broker and (options.kind is not Kind.PLAIN or options.keep):
         parser.error("--keep and the kinds rights and exhausted need a release of Kafka (got an address)")
-    logging.getLogger("fencepost").setLevel(logging.CRITICAL)  # many requests are refused
+    for logger in ("fencepost", "fencepost_server"):  # many requests are rejected
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
     try:
         if options.keep:
             return _record(options)

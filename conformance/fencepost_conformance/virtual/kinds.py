@@ -28,16 +28,17 @@ def _requests(seed: int) -> tuple[Ran, Counter[str]]:
     return ran, schedule.answered
 
 
-def _workers(seed: int, *, remote: bool) -> tuple[Ran, Counter[str]]:
-    ran, schedule = workers.play(seed, remote=remote)
+def _workers(seed: int, *, way: workers.Way) -> tuple[Ran, Counter[str]]:
+    ran, schedule = workers.play(seed, way)
     return ran, schedule.seen
 
 
 #: runs the schedule of a seed
 KINDS: Final[dict[str, Callable[[int], tuple[Ran, Counter[str]]]]] = {
     "requests": _requests,
-    "workers": partial(_workers, remote=False),
-    "remote": partial(_workers, remote=True),
+    "workers": partial(_workers, way=workers.Way.WITHIN),
+    "remote": partial(_workers, way=workers.Way.PORT),
+    "secured": partial(_workers, way=workers.Way.SECURED),
 }
 
 

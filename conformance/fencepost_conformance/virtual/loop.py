@@ -11,6 +11,7 @@ queue, and leaves every other callback at its place.
 from __future__ import annotations
 
 import asyncio
+import asyncio.selector_events
 import gc
 import logging
 import os
@@ -25,14 +26,36 @@ import async_solipsism
 
 #: after this time (seconds of virtual time) a schedule waits for something that never happens
 LIMIT_S = 7_200.0
+_LOGGERS = ("fencepost", "fencepost_server")
 
 
 class VirtualLoop(async_solipsism.EventLoop):  # type: ignore[misc]  # the package has no types
-    """An event loop in virtual time; ``random`` decides which of the ready tasks runs next."""
+    """An event loop in virtual time; ``random`` decides which of the ready tasks runs next. async-solipsism has no TLS;
+    this loop puts asyncio's TLS over its sockets."""
 
     def __init__(self, random: Random) -> None:
         super().__init__()
         self._random = random
+
+    async def create_connection(
+        self, factory: Any, host: Any = None, port: Any = None, *, ssl: Any = None, sock: Any = None, **more: Any
+    ) -> Any:
+        if ssl is None or sock is not None:
+            return await super().create_connection(factory, host, port, sock=sock, **more)
+        where = (None, None, None, None, (host, port, 0, 0))
+        sock = await self.aiohappyeyeballs_start_connection([where])
+        more.setdefault("server_hostname", host)
+        return await asyncio.selector_events.BaseSelectorEventLoop.create_connection(
+            self, factory, ssl=ssl, sock=sock, **more
+        )
+
+    async def create_server(
+        self, factory: Any, host: Any = None, port: Any = None, *, ssl: Any = None, **more: Any
+    ) -> Any:
+        server = await super().create_server(factory, host, port, start_serving=False, **more)
+        server._ssl_context = ssl
+        await server.start_serving()
+        return server
 
     def _run_once(self) -> None:
         ready = self._ready
@@ -79,9 +102,11 @@ def run(main: Coroutine[Any, Any, None], random: Random) -> Ran:
     loop = VirtualLoop(random)
     unhandled: list[str] = []
     loop.set_exception_handler(lambda _, context: unhandled.append(_describe(context)))
-    lines, logger = _Lines(), logging.getLogger("fencepost")
-    logger.addHandler(lines)
-    propagated, logger.propagate = logger.propagate, False
+    lines, loggers = _Lines(), [logging.getLogger(each) for each in _LOGGERS]
+    propagated = [logger.propagate for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(lines)
+        logger.propagate = False
     chance, entropy = library_random.getstate(), os.urandom
     library_random.seed(random.random())  # jitter of members
     os.urandom = random.randbytes  # member ids, whose order decides the assignment
@@ -109,8 +134,9 @@ def run(main: Coroutine[Any, Any, None], random: Random) -> Ran:
     finally:
         library_random.setstate(chance)
         os.urandom = entropy
-        logger.removeHandler(lines)
-        logger.propagate = propagated
+        for logger, propagates in zip(loggers, propagated, strict=True):
+            logger.removeHandler(lines)
+            logger.propagate = propagates
         loop.close()
     return Ran(failure, leaked, tuple(unhandled), tuple(lines.lines))
 

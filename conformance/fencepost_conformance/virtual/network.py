@@ -1,7 +1,7 @@
 """A network between clients and a server on one virtual loop: it delays, stalls and closes connections.
 
 It is a proxy for frames. For each connection it keeps the correlation ids of open requests, and checks the answers:
-each must belong to the oldest open request.
+each must belong to the oldest open request. With TLS it sees only bytes, and may lose half a record.
 """
 
 from __future__ import annotations
@@ -43,10 +43,19 @@ class _Pair:
 
 
 class Network:
-    """A proxy that listens at ``at`` and forwards frames to ``to``; while ``calm`` is set it loses and stalls
-    nothing."""
+    """A proxy that listens at ``at`` and forwards frames to ``to``, or bytes if it is ``opaque``. While ``calm`` is set
+    it loses and stalls nothing."""
 
-    def __init__(self, at: tuple[str, int], to: tuple[str, int], faults: NetworkFaults, random: Random) -> None:
+    def __init__(
+        self,
+        at: tuple[str, int],
+        to: tuple[str, int],
+        faults: NetworkFaults,
+        random: Random,
+        *,
+        opaque: bool = False,
+    ) -> None:
+        self._opaque = opaque
         self.calm = False
         self.broken: Broken | None = None
         self._at, self._to = at, to
@@ -105,13 +114,13 @@ class Network:
         """Forward frames until one side closes or a frame is lost."""
         try:
             while True:
-                size = await source.readexactly(_SIZE_BYTES)
-                frame = await source.readexactly(int.from_bytes(size, "big"))
+                data = await self._next(source)
                 await asyncio.sleep(self._delay())
-                if not self.calm and self._random.random() < self._faults.lose:
+                if not data or (not self.calm and self._random.random() < self._faults.lose):
                     return
-                self._note(pair, frame, requests)
-                sink.write(size + frame)
+                if not self._opaque:
+                    self._note(pair, data[_SIZE_BYTES:], requests)
+                sink.write(data)
                 await sink.drain()
         except (OSError, asyncio.IncompleteReadError):
             return
@@ -120,6 +129,13 @@ class Network:
         finally:
             self._pairs.discard(pair)
             pair.close()
+
+    async def _next(self, source: asyncio.StreamReader) -> bytes:
+        """A frame with its size, or some bytes; none at the end."""
+        if self._opaque:
+            return await source.read(self._random.choice((100, 4_096, 4_096)))
+        size = await source.readexactly(_SIZE_BYTES)
+        return size + await source.readexactly(int.from_bytes(size, "big"))
 
     def _delay(self) -> float:
         delay = self._random.random() * self._faults.latency_s

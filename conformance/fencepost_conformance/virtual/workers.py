@@ -3,6 +3,8 @@
 The guarantees that are checked, under every failure:
 
 - While a worker works on a partition and the coordinator has it as a member, no other worker begins with the partition.
+  Static classic members over the port are an exception, as in Kafka: a member whose JoinGroup comes after the rebalance
+  timeout stays in the group, and the leader does not learn which partitions it owns.
 - A commit that returned is durable. Once another worker has committed a partition, no commit of an earlier share of it
   follows in the log. In one process none follows a later share of the same worker either. Over the port it can, as with
   Kafka: the network may delay a commit until after the worker has sent it again.
@@ -19,21 +21,26 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cache
 from random import Random
 from typing import Any, Final
 
 from fencepost import GroupBroker, Settings, Topic
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.remote import Groups
+from fencepost.remote import Groups, Sasl
+from fencepost.remote.sasl import Mechanism
 from fencepost.store import StoreError
 from fencepost.work import CommitFailed, Share, ShareLost, Worker, WorkerFailed
 from fencepost_server.node import Node
 from fencepost_server.options import Address, Limits, Options
 from fencepost_server.restore import restore
+from fencepost_server.security.sasl import Users
 from fencepost_server.server import Server
 
 from .broken import Broken
+from .certificates import NAME, contexts
 from .loop import Ran, run
 from .network import Network, NetworkFaults
 from .store import FaultyStore, StoreFaults
@@ -57,7 +64,29 @@ SETTLED_S: Final = 20.0
 #: a callback that hangs, the rebalance timeout, and the wait for the answer to the leave
 FAREWELL_S: Final = 15.0
 _SERVER: Final = ("server", 9092)
-_PROXY: Final = ("proxy", 9092)
+_PROXY: Final = (NAME, 9092)
+_USER, _PASSWORD = "alice", "secret of alice"
+
+
+class Way(Enum):
+    """How workers reach the coordinator."""
+
+    WITHIN = "in the same process"
+    PORT = "over the port"
+    SECURED = "over the port, with log-ins and TLS"
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """``sasl``: the log-in of the workers, None if there is none. ``login_ms``: how long it lasts; 0: it does not end.
+    ``tls``: whether TLS is spoken."""
+
+    sasl: Sasl | None = None
+    login_ms: int = 0
+    tls: bool = False
+
+
+NO_SECURITY: Final = Security()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +101,30 @@ class Plan:
     network: NetworkFaults
     disturbances: int
     restarts: bool
+    security: Security = NO_SECURITY
 
 
-def plan_of(random: Random, remote: bool) -> Plan:
+def plan_of(random: Random, way: Way) -> Plan:
     """The plan of a seed: half of them have failures of the store, and half of those over the port failures of the
     network."""
+    remote = way is not Way.WITHIN
     store, network = random.random() < 0.5, random.random() < 0.5
+    return replace(
+        _plan_of(random, remote, store=store, network=network),
+        security=_security_of(random) if way is Way.SECURED else NO_SECURITY,
+    )
+
+
+def _security_of(random: Random) -> Security:
+    mechanism: Mechanism = random.choice(("PLAIN", "PLAIN", "SCRAM-SHA-256"))
+    return Security(
+        sasl=Sasl(_USER, _PASSWORD, mechanism) if random.random() < 0.8 else None,
+        login_ms=random.choice((0, 1_500, 4_000, 15_000)),
+        tls=random.random() < 0.6,
+    )
+
+
+def _plan_of(random: Random, remote: bool, *, store: bool, network: bool) -> Plan:
     return Plan(
         remote=remote,
         protocol=random.choice(("consumer", "classic")),
@@ -119,9 +166,11 @@ class _Hand:
 class Schedule:
     """One run: call ``play``; ``seen`` then counts the events."""
 
-    def __init__(self, seed: int, *, remote: bool) -> None:
+    def __init__(self, seed: int, way: Way) -> None:
         self._random = Random(seed)
-        self.plan = plan_of(self._random, remote)
+        self.plan = plan_of(self._random, way)
+        self._tls = contexts() if self.plan.security.tls else None
+        self._strange = False
         self.seen: Counter[str] = Counter()
         self._store = FaultyStore(PARTITIONS, self.plan.store, Random(self._random.random()))
         self._broker: GroupBroker | None = None
@@ -154,17 +203,24 @@ class Schedule:
         await broker.start()
         if self.plan.remote:
             limits = Limits(drain_s=0.1)
+            security = self.plan.security
             options = Options(
                 listen=Address(host=_SERVER[0], port=_SERVER[1]),
                 advertised=Address(host=_PROXY[0], port=_PROXY[1]),
                 offsets_partitions=PARTITIONS,
                 limits=limits,
+                login_ms=security.login_ms,
             )
-            node = Node(options, SETTINGS, broker, self._store)
+            node = Node(options, SETTINGS, broker, self._store, users=None if security.sasl is None else _users())
             await restore(node)
-            self._server = Server(node)
+            tls = None if self._tls is None else self._tls.strange if self._strange else self._tls.trusted
+            self._server = Server(node, tls=tls, observe=self._observe)
             await self._server.start({"t": TOPIC.partitions})
         self._store.calm = self._calm
+
+    def _observe(self, api: str, version: int, seconds: float) -> None:
+        if api == "sasl_handshake":
+            self.seen["handshake"] += 1
 
     async def _hang_up(self) -> None:
         for hand in self._hands:
@@ -186,10 +242,13 @@ class Schedule:
         assert self._broker is not None
         if not self.plan.remote:
             return lambda *args, **options: self._here().worker(*args, **options)
-        self._network = Network(_PROXY, _SERVER, self.plan.network, Random(self._random.random()))
+        security = self.plan.security
+        faults, random = self.plan.network, Random(self._random.random())
+        self._network = Network(_PROXY, _SERVER, faults, random, opaque=security.tls)
         self._network.calm = True
         await self._network.start()
-        groups = await stack.enter_async_context(Groups(f"{_PROXY[0]}:{_PROXY[1]}"))
+        tls = None if self._tls is None else self._tls.client
+        groups = await stack.enter_async_context(Groups(f"{_PROXY[0]}:{_PROXY[1]}", tls=tls, sasl=security.sasl))
         self._network.calm = False
         return groups.worker
 
@@ -273,6 +332,9 @@ class Schedule:
             if other is hand or not other.works_on & share.partitions or other.share is None or other.share.lost:
                 continue
             if self._is_member(other):
+                if self.plan.static and self.plan.protocol == "classic" and self.plan.remote:
+                    self.seen["overlap of a static member"] += 1
+                    continue
                 both = sorted(other.works_on & share.partitions)[0]
                 raise Broken(f"{hand.name} begins with {both} while {other.name} works on it")
             self.seen["overlap after removal"] += 1
@@ -324,6 +386,8 @@ class Schedule:
             kinds += ["leave", "crash", "cancel", "return"]
         if self._network is not None:
             kinds += ["cut", "cut"]
+        if self.plan.security.tls:
+            kinds += ["strange certificate"]
         kind = random.choice(kinds)
         if kind == "restart" and not (self.plan.restarts and self.plan.remote):
             kind = "join"
@@ -335,14 +399,23 @@ class Schedule:
         elif kind == "grow":
             self._grow()
         elif kind == "restart":
-            await self._end()
-            await asyncio.sleep(random.choice((0.0, 1.0, 4.0)))
-            await self._begin()
+            await self._restart(random.choice((0.0, 1.0, 4.0)))
+        elif kind == "strange certificate":
+            self._strange = True
+            await self._restart(0.0)
+            await asyncio.sleep(random.choice((1.0, 4.0)))
+            self._strange = False
+            await self._restart(0.0)
         elif kind == "cut":
             assert self._network is not None
             self._network.cut()
         elif hand is not None:
             await self._dismiss(hand, kind, worker)
+
+    async def _restart(self, pause_s: float) -> None:
+        await self._end()
+        await asyncio.sleep(pause_s)
+        await self._begin()
 
     async def _dismiss(self, hand: _Hand, kind: str, worker: Callable[..., Worker]) -> None:
         self._hands.remove(hand)
@@ -462,7 +535,12 @@ def _named(partitions: list[TopicPartition]) -> str:
     return ", ".join(f"{each.topic}-{each.partition}" for each in partitions) or "nothing"
 
 
-def play(seed: int, *, remote: bool) -> tuple[Ran, Schedule]:
+@cache
+def _users() -> Users:
+    return Users({_USER: _PASSWORD})
+
+
+def play(seed: int, way: Way) -> tuple[Ran, Schedule]:
     """Run one schedule."""
-    schedule = Schedule(seed, remote=remote)
+    schedule = Schedule(seed, way)
     return run(schedule.play(), Random(seed)), schedule

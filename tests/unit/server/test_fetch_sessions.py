@@ -10,6 +10,8 @@ from kio.schema.errors import ErrorCode as Code
 from fencepost_server.data.producers import Refused
 from fencepost_server.data.sessions import STALE_S, FetchSessions
 
+from .served import Client, play, running
+
 A, B, C = ("t", 0), ("t", 1), ("u", 0)
 NONE = (0, -1)
 
@@ -112,3 +114,30 @@ def test_a_new_session_replaces_one_that_was_not_used_for_long() -> None:
     assert third
     assert reader.refused(second, 1) is Code.fetch_session_id_not_found
     assert reader.fetch((first, 2)) == (first, [])
+
+
+def test_a_session_knows_the_name_of_a_topic_that_is_gone() -> None:
+    """Kafka answers so, and not UNKNOWN_TOPIC_ID, for a topic that the session saw."""
+
+    async def session() -> None:
+        async with running(topics={"t": 1}) as ready:
+            client = await Client.to(ready.listen)
+            topic_id = (await client.ask("metadata", 12, topics=[{"name": "t"}])).topics[0].topic_id.bytes
+            row = {"partition": 0, "partition_max_bytes": 100}
+            asked: dict[str, Any] = {"max_wait": 0, "min_bytes": 0, "max_bytes": 100}
+            topics = [{"topic_id": topic_id, "partitions": [row]}]
+            begun = await client.ask("fetch", 15, **asked, session_id=0, session_epoch=0, topics=topics)
+            codes = []
+            for epoch in (1, 2):
+                if epoch == 1:
+                    await client.ask("delete_topics", 5, topic_names=["t"], timeout=1_000)
+                else:
+                    rows = [{"name": "t", "num_partitions": 1, "replication_factor": 1}]
+                    await client.ask("create_topics", 4, topics=rows, timeout=1_000)
+                told = await client.ask(
+                    "fetch", 15, **asked, session_id=begun.session_id, session_epoch=epoch, topics=[]
+                )
+                codes.append(told.responses[0].partitions[0].error_code)
+            assert codes == [Code.unknown_topic_or_partition, Code.inconsistent_topic_id]
+
+    play(session())

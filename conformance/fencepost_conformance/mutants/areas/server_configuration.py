@@ -6,6 +6,7 @@ from ..replacement import Replacement
 from .fault import Area, Fault
 
 ADMIN, METADATA = "fencepost_server/apis/admin.py", "fencepost_server/apis/metadata.py"
+REBALANCES = "fencepost_server/observe/rebalances.py"
 #: servers that are killed and started again
 RESTARTS = "tests/wire/test_serve_data.py"
 #: several servers on one database
@@ -184,5 +185,38 @@ FAULTS = (
             ),
         ),
         tests=(NODES,),
+    ),
+    Fault(
+        "undone-rebalance-shown-as-stable", Area.CONFIGURATION,
+        "a rebalance that the log did not take is shown as Stable",
+        "a write of a group fails during a rebalance: the status page must show the rebalance as undone",
+        (
+            Replacement(
+                REBALANCES, "Rebalances._take_up",
+                "UNDONE if state is None else state.value", '"Stable" if state is None else state.value',
+            ),
+        ),
+        tests=("tests/unit/server/test_rebalance_page.py",),
+    ),
+    Fault(
+        "unloaded-rebalance-stays-under-way", Area.CONFIGURATION,
+        "a rebalance stays under way on the status page when its coordinator gives up the group",
+        "move a coordinator during a rebalance: the status page must show the rebalance as unloaded",
+        (Replacement(REBALANCES, "Rebalances.watch", "if isinstance(one, Unload):", "if place < 0:"),),
+        tests=("tests/unit/server/test_rebalance_page.py",),
+    ),
+    Fault(
+        "superseded-rebalance-stays-under-way", Area.CONFIGURATION,
+        "a rebalance stays under way on the status page when the next one begins before its end",
+        "two members join one after the other: the status page must show the first rebalance as superseded",
+        (Replacement(REBALANCES, "Rebalances._start", "self._end(report.group_id, SUPERSEDED, at_ms)", "pass"),),
+        tests=("tests/unit/server/test_rebalance_page.py",),
+    ),
+    Fault(
+        "removed-members-not-shown", Area.CONFIGURATION,
+        "the status page does not show which members did not rejoin in time",
+        "two members, one does not rejoin within the rebalance timeout: the status page must show it as removed",
+        (Replacement(REBALANCES, "Rebalances._take_up", "if report.removed:", "if False:"),),
+        tests=("tests/unit/server/test_rebalance_page.py",),
     ),
 )  # fmt: skip

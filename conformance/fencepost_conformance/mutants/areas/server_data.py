@@ -6,7 +6,7 @@ from ..replacement import Replacement
 from .fault import Area, Fault
 
 APIS, PARTITION = "fencepost_server/apis/data.py", "fencepost_server/data/partition.py"
-SEARCH = "fencepost_server/data/search.py"
+SEARCH, SESSIONS = "fencepost_server/data/search.py", "fencepost_server/data/sessions.py"
 #: servers that are killed and started again
 RESTARTS = "tests/wire/test_serve_data.py"
 
@@ -251,7 +251,7 @@ FAULTS = (
         "Fetch v7 with session_id 7, epoch 3: it must answer FETCH_SESSION_ID_NOT_FOUND",
         (
             Replacement(
-                "fencepost_server/data/sessions.py", "FetchSessions.context",
+                SESSIONS, "FetchSessions.context",
                 'raise Refused(Code.fetch_session_id_not_found, f"there is no fetch session {number}")',
                 "return FetchContext(named)",
             ),
@@ -318,5 +318,58 @@ FAULTS = (
             ),
         ),
         tests=(RESTARTS,),
+    ),
+    Fault(
+        "fetch-session-repeats-an-epoch", Area.DATA,
+        "a Fetch with an earlier epoch of its session is served",
+        "Fetch that begins a session, then two Fetches with epoch 1: the second must answer "
+        "INVALID_FETCH_SESSION_EPOCH",
+        (Replacement(SESSIONS, "FetchSessions.context", "if session.epoch != epoch:", "if session.epoch < epoch:"),),
+        tests=("tests/unit/server/test_fetch_sessions.py",),
+    ),
+    Fault(
+        "fetch-session-forgets-nothing", Area.DATA,
+        "a partition that leaves a fetch session stays in it",
+        "Fetch that begins a session of t-0 and t-1, then Fetch that forgets t-0, then Produce to t-0: the next Fetch "
+        "must not return t-0",
+        (Replacement(SESSIONS, "FetchSessions.context", "session.partitions.pop(key, None)", "pass"),),
+        tests=("tests/unit/server/test_fetch_sessions.py",),
+    ),
+    Fault(
+        "fetch-session-hides-deleted-records", Area.DATA,
+        "a fetch session answers a partition again if its high watermark changes, not if its first offset does",
+        "Fetch that begins a session of t-0, then DeleteRecords of t-0: the next Fetch must return t-0",
+        (
+            Replacement(
+                SESSIONS, "_Cached.takes", "(high, start) != (self.high, self.start)", "high != self.high"
+            ),
+        ),
+        tests=("tests/unit/server/test_fetch_sessions.py",),
+    ),
+    Fault(
+        "late-answer-in-a-fetch-session", Area.DATA,
+        "the answer to a Fetch is sent although another request has continued its session meanwhile",
+        "Fetch in a session waits for records while another Fetch continues the session: the first must answer "
+        "INVALID_FETCH_SESSION_EPOCH",
+        (
+            Replacement(
+                SESSIONS, "FetchSessions.answered",
+                "if session.epoch != context.epoch:", "if session.epoch < context.epoch:",
+            ),
+        ),
+        tests=("tests/unit/server/test_fetch_sessions.py",),
+    ),
+    Fault(
+        "fetch-session-of-a-deleted-topic", Area.DATA,
+        "a fetch session by topic id answers UNKNOWN_TOPIC_ID for a topic that was deleted",
+        "Fetch v15 that begins a session, DeleteTopics, Fetch in the session: it must answer "
+        "UNKNOWN_TOPIC_OR_PARTITION, as Kafka does",
+        (
+            Replacement(
+                APIS, "fetch", 'if answer["error_code"] is Code.unknown_topic_id and known is not None:',
+                "if known is not None and not name:",
+            ),
+        ),
+        tests=("tests/unit/server/test_fetch_sessions.py",),
     ),
 )  # fmt: skip

@@ -227,4 +227,43 @@ FAULTS = (
             ),
         ),
     ),
+    Fault(
+        "ended-login-still-serves", Area.SECURITY,
+        "requests are served after the login has ended",
+        "serve with --max-reauth-ms 4000; log in, wait 5 s, Metadata: the connection must be closed (KIP-368)",
+        (Replacement("fencepost_server/security/session.py", "Session.has_ended", "now > self.ends_at", "now < 0"),),
+        tests=("tests/unit/server/test_logins_beside_kafka.py::test_renewals_are_answered_as_kafka_has_answered_them",),
+    ),
+    Fault(
+        "renewal-changes-the-user", Area.SECURITY,
+        "a login may be renewed as another user",
+        "log in as alice, then SaslHandshake and the password of carol: it must answer SASL_AUTHENTICATION_FAILED",
+        (
+            Replacement(
+                LOGIN, "_step", 'session.logged_in and session.principal != f"User:{name}"', "not name"
+            ),
+        ),
+        tests=("tests/unit/server/test_logins_beside_kafka.py::test_renewals_are_answered_as_kafka_has_answered_them",),
+    ),
+    Fault(
+        "renewal-by-another-mechanism", Area.SECURITY,
+        "a login may be renewed by another mechanism",
+        "log in by PLAIN, then SaslHandshake SCRAM-SHA-256 and a message: the connection must be closed",
+        (Replacement(LOGIN, "handshake", "other = session.logged_in and", "other = not mechanism and"),),
+        tests=("tests/unit/server/test_logins_beside_kafka.py::test_renewals_are_answered_as_kafka_has_answered_them",),
+    ),
+    Fault(
+        "renewals-without-a-pause", Area.SECURITY,
+        "a login may be renewed any number of times in a second",
+        "log in, and renew the login twice at once: the second SaslHandshake must answer ILLEGAL_SASL_STATE",
+        (Replacement("fencepost_server/security/session.py", "Session.may_renew", ">= _BETWEEN_RENEWALS_S", ">= 0"),),
+        tests=("tests/unit/server/test_logins_beside_kafka.py::test_renewals_are_answered_as_kafka_has_answered_them",),
+    ),
+    Fault(
+        "lifetime-of-a-login-not-announced", Area.SECURITY,
+        "a login ends, and SaslAuthenticate does not say when",
+        "serve with --max-reauth-ms 4000; log in: SaslAuthenticate must answer session_lifetime_ms 4000",
+        (Replacement(LOGIN, "authenticate", '"session_lifetime": lifetime_ms', '"session_lifetime": 0'),),
+        tests=("tests/unit/server/test_logins_beside_kafka.py::test_renewals_are_answered_as_kafka_has_answered_them",),
+    ),
 )  # fmt: skip
