@@ -13,17 +13,18 @@ import pytest
 import fencepost
 import fencepost.coordinator
 import fencepost.member
+import fencepost_consumer.quirks  # noqa: F401  registers its quirks
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
 from fencepost.quirks import Quirk, quirk, quirks_of, registered, varies
 from fencepost.rulebook.book import citations
 from fencepost_conformance.rulebook.texts import rule_book
 
-CORE = Path(fencepost.__file__).parent
+PRODUCT = Path(fencepost.__file__).parents[1]
 #: These modules define the switches, and the profile that has each.
-NAMES_THEM = {Path("protocol", "profile.py"), Path("protocol", "profiles.py")}
+NAMES_THEM = {Path("fencepost", "protocol", "profile.py"), Path("fencepost", "protocol", "profiles.py")}
 #: The host makes the random choices, so they are outside the core; the server is a host.
 OF_HOSTS = {"draws_no_hyphens"}
-HOST = "server"
+HOST = "fencepost_server"
 
 QUIRKS = registered()
 each_quirk = pytest.mark.parametrize("each", QUIRKS, ids=lambda each: f"{each.switch}-{each.function.__name__}")
@@ -38,7 +39,7 @@ def asked(source: str) -> Iterator[str]:
 
 
 def files() -> list[Path]:
-    return [path.relative_to(CORE) for path in sorted(CORE.rglob("*.py")) if "quirks" not in path.parts]
+    return [path.relative_to(PRODUCT) for path in sorted(PRODUCT.rglob("*.py")) if "quirks" not in path.parts]
 
 
 def test_nothing_but_quirks_asks_for_a_switch():
@@ -46,7 +47,7 @@ def test_nothing_but_quirks_asks_for_a_switch():
     found = {
         (str(path), row)
         for path in files()
-        for row in asked((CORE / path).read_text(encoding="utf-8"))
+        for row in asked((PRODUCT / path).read_text(encoding="utf-8"))
         if path not in NAMES_THEM and not (path.parts[0] == HOST and row.split()[-1] in OF_HOSTS)
     }
     assert found == set()

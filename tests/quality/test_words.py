@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CORE = Path(__file__).parents[2] / "impl" / "fencepost"
+CORE = Path(__file__).parents[2] / "impl"
 FILES = sorted(CORE.rglob("*.py"))
 _ID = re.compile(r"\b(?!KIP-)[A-Z]+(?:-[A-Z0-9]+)*-\d+[a-z]?(?:\([ivx]+\))?")
 _SHORTEST = 3

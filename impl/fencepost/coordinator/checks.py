@@ -33,7 +33,7 @@ Check: TypeAlias = Callable[[CoordinatorState, Request, Any], CheckFailed | None
 
 
 def of_join(state: CoordinatorState, request: Request, body: JoinGroupRequest) -> CheckFailed | None:
-    """JoinGroup (C-JOIN-02…07)."""
+    """Check a JoinGroup request (C-JOIN-02…07)."""
     if body.group_id in request.denied:
         return CheckFailed(ErrorCode.GROUP_AUTHORIZATION_FAILED)  # C-JOIN-02
     if not state.running:
@@ -47,7 +47,7 @@ def of_join(state: CoordinatorState, request: Request, body: JoinGroupRequest) -
 
 
 def of_sync(state: CoordinatorState, request: Request, body: SyncGroupRequest) -> CheckFailed | None:
-    """SyncGroup (C-SYNC-01…04)."""
+    """Check a SyncGroup request (C-SYNC-01…04)."""
     if request.version >= PROTOCOL_NAMED_SINCE and (body.protocol_type is None or body.protocol_name is None):
         return CheckFailed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # C-SYNC-01
     return of_one_group(state, request, body)
