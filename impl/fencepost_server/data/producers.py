@@ -66,7 +66,7 @@ class Producers:
         """Return the earlier copy of a duplicate batch; None if the batch is new. ``from_zero``: an unknown producer
         must begin with sequence number 0. Raises ``Refused`` for a gap in the sequence numbers and for an old producer
         epoch."""
-        if batch.producer_id == NO_PRODUCER:
+        if batch.producer_id <= NO_PRODUCER:  # as in Kafka, any negative id means that there is no producer
             return None
         known = self._known.get(batch.producer_id)
         self.check_epoch(batch)
@@ -103,7 +103,7 @@ class Producers:
 
     def wrote(self, batch: Batch, *, restored: bool) -> None:
         """Note a batch that is in the log. ``restored``: the batch was read at a start."""
-        if batch.producer_id == NO_PRODUCER:
+        if batch.producer_id <= NO_PRODUCER:  # as in Kafka, any negative id means that there is no producer
             return
         known = self._known.get(batch.producer_id)
         if known is None or batch.producer_epoch > known.epoch:

@@ -150,3 +150,11 @@ def test_an_old_format_is_recognised() -> None:
     data[16] = 1
     with pytest.raises(OldBatch):
         list(batches(bytes(data)))
+
+
+@pytest.mark.parametrize("producer", [-1, -5])
+def test_a_batch_without_a_producer_is_never_a_duplicate(producer: int) -> None:
+    """Kafka: any negative id means that there is no producer."""
+    log = PartitionLog(0)
+    made = batch(producer=producer, epoch=0, first=0)
+    assert [write(log, made), write(log, made)] == [0, 1]
