@@ -167,7 +167,7 @@ def test_no_word_is_broken_or_lost(name: str, width: int) -> None:
     assert {word for word in words(wide) - LISTED if len(word) <= width - 4} <= words(narrow)
     text = " ".join(" ".join(line.split()) for line in narrow)
     for phrase in told:
-        assert all(word in text for word in phrase.split())
+        assert all(word in text for word in phrase.split() if len(word) <= width - 4)
     assert text.count("…") == "".join(wide).count("…")
 
 

@@ -44,8 +44,8 @@ class ModelDriver:
             heartbeat_interval_ms=INTERVAL,
             assignment=None if error is not ErrorCode.NONE else rows(*partitions),
         )
-        assert self._state.flying is not None
-        self.do(ci.Heard(self._state.flying, body))
+        assert self._state.in_flight is not None
+        self.do(ci.HeartbeatAnswered(self._state.in_flight, body))
 
     def tell_everything(self) -> tuple[TopicPartitions, ...] | None:
         """Reject the periodic heartbeat, and return the list of the next one."""
