@@ -13,11 +13,19 @@ from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from fencepost.protocol.consumer_records import ConsumerGroupMetadataKey, ConsumerGroupRegularExpressionKey
+from fencepost.protocol.consumer_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3
+from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost_model.consumer import (
     CanonicalOracle,
@@ -360,3 +368,29 @@ def test_replay_gives_the_live_group(profile: Profile) -> None:
     for record in log:
         group = replay(profile, group, record)
     assert group == run.now_group._replace(refresh=None)
+
+
+STABLE_AT_0 = ConsumerGroupCurrentMemberAssignmentValue(
+    0, previous_member_epoch=-1, state=0, assigned_partitions=(), partitions_pending_revocation=()
+)
+
+
+@pytest.mark.parametrize("value", [None, STABLE_AT_0], ids=["tombstone", "value"])
+def test_any_record_of_a_member_maps_its_instance_id(value: ConsumerGroupCurrentMemberAssignmentValue | None) -> None:
+    """F-REPLAY-08: of two members with one instance id, the one that was written last holds it."""
+    static = ConsumerGroupMemberMetadataValue(
+        instance_id="i",
+        rack_id=None,
+        client_id="c",
+        client_host="/h",
+        subscribed_topic_names=(),
+        subscribed_topic_regex="",
+        rebalance_timeout_ms=1,
+        server_assignor=None,
+    )
+    records = [Record(ConsumerGroupMemberMetadataKey("g", name), static) for name in "ab"]
+    group = None
+    for record in (*records, Record(ConsumerGroupCurrentMemberAssignmentKey("g", "a"), value)):
+        group = replay(INTENDED, group, record)
+    assert group is not None
+    assert group.statics == (("i", "a"),)

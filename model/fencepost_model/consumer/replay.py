@@ -82,9 +82,12 @@ def _put(group: ConsumerGroup, member: Member) -> tuple[Member, ...]:
 
 
 def _with(group: ConsumerGroup, member: Member) -> ConsumerGroup:
-    """Return the group with a changed member; every such change computes the subscription type again (G-DATA-22)."""
-    members = _put(group, member)
-    return group._replace(members=members, type=subscription_type(members, group.regexes))
+    """Return the group with a changed member. Every such change computes the subscription type again (G-DATA-22), and
+    maps the member's instance id to it, even a tombstone of its assignment (F-REPLAY-08)."""
+    members, statics = _put(group, member), group.statics
+    if member.instance is not None and group.held_by(member.instance) != member.member_id:
+        statics = tuple(sorted({**dict(statics), member.instance: member.member_id}.items()))
+    return group._replace(members=members, type=subscription_type(members, group.regexes), statics=statics)
 
 
 def _metadata(
@@ -104,16 +107,10 @@ def _metadata(
         assignor=value.server_assignor,
         classic=value.classic_member_metadata,
     )
-    statics = group.statics
-    if old.instance != member.instance or (member.instance is not None and group.held_by(member.instance) != member_id):
-        mapped = dict(statics)
-        stays = profile.fault_relabelled_instance_stays
-        if not stays and old.instance is not None and mapped.get(old.instance) == member_id:
-            del mapped[old.instance]
-        if member.instance is not None:
-            mapped[member.instance] = member_id
-        statics = tuple(sorted(mapped.items()))
-    return _with(group, member)._replace(statics=statics)
+    stays = profile.fault_relabelled_instance_stays
+    if old.instance not in (None, member.instance) and not stays:
+        group = group._replace(statics=tuple([row for row in group.statics if row != (old.instance, member_id)]))
+    return _with(group, member)
 
 
 def _current(
