@@ -63,13 +63,13 @@ def test_v_95_before_4_2_the_background_begins_to_revoke():
         assert driver.member.subscription.pending_revocation == pending
 
 
-def test_n_rec_02_unknown_topics_are_asked_for_and_left_out_until_they_are_known():
+def test_n_rec_02_unknown_topics_are_requested_and_left_out_until_they_are_known():
     driver = ConsumerDriver()
     driver.start("t", "u")
     driver.do(ev.MetadataChanged(driver.now, CLUSTER[:1]))
     driver.answer(T0, U0)
     (asked,) = driver.all(ev.RequestMetadata)
-    assert asked.topic_ids == {T, U}
+    assert (asked.topics, asked.topic_ids) == ({"t", "u"}, frozenset())
     driver.poll()
     assert driver.calls() == [("assigned", (T0,))]
     assert (driver.state, driver.beat.topic_partitions) == ("RECONCILING", rows(T0, U0))
@@ -78,6 +78,16 @@ def test_n_rec_02_unknown_topics_are_asked_for_and_left_out_until_they_are_known
     driver.poll()
     assert driver.calls() == [("assigned", (U0,))]
     assert (driver.state, driver.beat.topic_partitions) == ("STABLE", rows(T0, U0))
+
+
+def test_n_rec_02_a_subscriber_by_expression_requests_the_topics_of_its_target_by_id():
+    driver = ConsumerDriver()
+    driver.found()
+    driver.do(ev.SubscribeRegex(driver.now, "u.*"))
+    driver.poll()
+    driver.answer(U0)
+    (asked,) = driver.all(ev.RequestMetadata)
+    assert (asked.topics, asked.topic_ids) == (frozenset(), {U})
 
 
 def test_n_rec_02_metadata_that_does_not_help_is_asked_for_again_by_the_next_poll_only():

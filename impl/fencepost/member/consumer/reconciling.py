@@ -85,8 +85,9 @@ def needs_poll(turn: ConsumerTurn, revoked: frozenset[TopicPartition]) -> bool:
 
 @varies
 def watched(turn: ConsumerTurn, topic_ids: frozenset[bytes]) -> frozenset[bytes]:
-    """Return the target's topics whose metadata is requested by id (N-REC-02)."""
-    return topic_ids
+    """Return the target's topics whose metadata is requested by id: all, if the member subscribes by an expression. One
+    that subscribes by name requests by name only (N-REC-02)."""
+    return frozenset() if turn.member.subscription.topics else topic_ids
 
 
 def _resolve(turn: ConsumerTurn, target: LocalAssignment) -> dict[bytes, str]:
