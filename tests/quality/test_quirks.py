@@ -5,8 +5,13 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from inspect import getdoc, signature
+from dataclasses import dataclass, fields
+from functools import partial
+from inspect import Parameter, getdoc, getsource, signature
+from itertools import combinations
 from pathlib import Path
+from textwrap import dedent
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -14,20 +19,39 @@ import fencepost
 import fencepost.coordinator
 import fencepost.member
 import fencepost_consumer.quirks  # noqa: F401  registers its quirks
+from fencepost.coordinator.kernel.rules import Rules
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
-from fencepost.quirks import Quirk, quirk, quirks_of, registered, varies
+from fencepost.quirk_order import COMMUTING, ORDER
+from fencepost.quirks import (
+    Next,
+    Quirk,
+    Value,
+    name_of,
+    quirk,
+    quirks_of,
+    register_values,
+    registered,
+    registered_values,
+    varies,
+)
 from fencepost.rulebook.book import citations
 from fencepost_conformance.rulebook.texts import rule_book
 
 PRODUCT = Path(fencepost.__file__).parents[1]
-#: These modules define the switches, and the profile that has each.
-NAMES_THEM = {Path("fencepost", "protocol", "profile.py"), Path("fencepost", "protocol", "profiles.py")}
+#: These modules define the switches, the profile that has each, and the order of those that change one function.
+NAMES_THEM = {
+    Path("fencepost", "protocol", "profile.py"),
+    Path("fencepost", "protocol", "profiles.py"),
+    Path("fencepost", "quirk_order.py"),
+}
 #: The host makes the random choices, so they are outside the core; the server is a host.
 OF_HOSTS = {"draws_no_hyphens"}
 HOST = "fencepost_server"
 
 QUIRKS = registered()
-each_quirk = pytest.mark.parametrize("each", QUIRKS, ids=lambda each: f"{each.switch}-{each.function.__name__}")
+VALUES = registered_values()
+each_quirk = pytest.mark.parametrize("each", QUIRKS, ids=lambda each: f"{each.switches[0]}-{each.function.__name__}")
+each_value = pytest.mark.parametrize("each", VALUES, ids=lambda each: f"{each.switch}-{each.field}")
 
 
 def asked(source: str) -> Iterator[str]:
@@ -39,7 +63,8 @@ def asked(source: str) -> Iterator[str]:
 
 
 def files() -> list[Path]:
-    return [path.relative_to(PRODUCT) for path in sorted(PRODUCT.rglob("*.py")) if "quirks" not in path.parts]
+    inside = (path.relative_to(PRODUCT) for path in sorted(PRODUCT.rglob("*.py")))
+    return [path for path in inside if "quirks" not in path.parts]
 
 
 def test_nothing_but_quirks_asks_for_a_switch():
@@ -60,8 +85,17 @@ def test_a_file_that_asks_is_found(line):
     assert list(asked(f"import this\n{line}\n")) == ["2: fault_timer_keys_collide"]
 
 
-def test_each_switch_has_a_quirk():
-    assert {each.switch for each in QUIRKS} == set(SWITCH_NAMES) - OF_HOSTS
+def test_each_switch_has_a_quirk_or_a_value():
+    changing = {switch for each in QUIRKS for switch in each.switches} | {each.switch for each in VALUES}
+    assert changing == set(SWITCH_NAMES) - OF_HOSTS
+
+
+@each_value
+def test_a_value_describes_kafkas_behaviour_and_names_the_rule(each: Value):
+    assert list(citations(each.says, rule_book())), f"the value of {each.field} names no rule of the book"
+    intended = next(field.default for field in fields(Rules) if field.name == each.field)
+    assert type(each.value) is type(intended)
+    assert each.value != intended
 
 
 @each_quirk
@@ -72,20 +106,46 @@ def test_a_quirk_describes_kafkas_behaviour_and_names_the_rule(each: Quirk):
 
 
 @each_quirk
-def test_a_quirk_is_in_a_package_of_quirks_and_has_the_signature_of_its_function(each: Quirk):
+def test_a_quirk_is_in_a_package_of_quirks_and_gets_the_next_function_before_the_arguments(each: Quirk):
     assert "quirks" in each.function.__module__.split(".")[:-1]
 
     def shape(function):
         return [(parameter.kind, parameter.default) for parameter in signature(function).parameters.values()]
 
-    assert shape(each.function) == shape(each.intended)
+    first, *others = shape(each.function)
+    assert next(iter(signature(each.function).parameters)) in ("call_next", "_")
+    assert first[1] is Parameter.empty
+    assert others == shape(each.intended)
 
 
 @each_quirk
-def test_a_quirk_is_taken_where_its_switch_alone_is_on(each: Quirk):
-    quirks = quirks_of(Profile(name="one", **{each.switch: True}))
-    assert quirks is not None
-    assert quirks.instead[each.intended] is each.function
+def test_a_quirk_is_taken_where_one_of_its_switches_alone_is_on(each: Quirk):
+    for switch in each.switches:
+        quirks = quirks_of(Profile(name="one", **{switch: True}))
+        assert quirks is not None
+        taken = quirks.instead[each.intended]
+        assert isinstance(taken, partial)
+        assert (taken.func, taken.args) == (each.function, (each.intended,))
+
+
+def named(function: FunctionType) -> Iterator[object]:
+    """Return the objects that the body of a function names: of its module, or of a module that it imports."""
+    [definition] = ast.parse(dedent(getsource(function))).body
+    assert isinstance(definition, ast.FunctionDef)
+    for node in (node for statement in definition.body for node in ast.walk(statement)):
+        if isinstance(node, ast.Name):
+            yield function.__globals__.get(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = function.__globals__.get(node.value.id)
+            yield getattr(module, node.attr, None) if isinstance(module, ModuleType) else None
+
+
+@each_quirk
+def test_a_quirk_names_neither_another_one_nor_the_function_that_it_changes(each: Quirk):
+    """A quirk gets the next function; otherwise the effect of a switch depends on other switches."""
+    found = list(named(each.function))
+    assert not [known for known in found if getattr(known, "__wrapped__", known) is each.intended]
+    assert not [known for known in found if any(known is other.function for other in QUIRKS)]
 
 
 def test_no_class_of_quirks_is_one_of_the_core():
@@ -97,8 +157,56 @@ def test_no_class_of_quirks_is_one_of_the_core():
 
 
 def test_no_function_has_two_quirks_of_one_switch():
-    pairs = [(each.switch, each.intended) for each in QUIRKS]
+    pairs = [(switch, each.intended) for each in QUIRKS for switch in each.switches]
     assert len(pairs) == len(set(pairs))
+
+
+def test_the_order_is_of_functions_that_several_switches_change():
+    changed: dict[str, list[str]] = {}
+    for each in QUIRKS:
+        changed.setdefault(name_of(each.intended), []).append(each.switches[0])
+    assert {name: tuple(switches) for name, switches in changed.items() if len(switches) > 1} == ORDER
+    assert {frozenset(pair) for order in ORDER.values() for pair in combinations(order, 2)} >= COMMUTING
+
+
+@varies
+def twice_changed(work: Work) -> int:
+    return 1
+
+
+def test_an_undeclared_overlap_is_refused_when_it_is_registered():
+    @quirk("fault_timer_keys_collide", of=twice_changed)
+    def one(call_next: Next[int], work: Work) -> int:
+        return call_next(work) + 1
+
+    with pytest.raises(ValueError, match=r"fault_timer_keys_collide and old_no_topic_ids change .*twice_changed; add"):
+
+        @quirk("old_no_topic_ids", of=twice_changed)
+        def other(_: Next[int], work: Work) -> int:
+            return 0
+
+    assert twice_changed(Work(Profile(name="kafka", fault_timer_keys_collide=True, old_no_topic_ids=True))) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        ([Value("fault_unheard_of", "value", 2, "")], "no profile has a switch 'fault_unheard_of'"),
+        ([Value("old_no_topic_ids", "valeu", 2, "")], "Numbers has no field 'valeu', which old_no_topic_ids sets"),
+        (
+            [Value("old_no_topic_ids", "value", 2, ""), Value("old_partitions_deleted", "value", 3, "")],
+            r"old_no_topic_ids and old_partitions_deleted set Numbers.value to different values",
+        ),
+    ],
+)
+def test_a_value_without_a_field_or_a_switch_or_with_a_rival_is_refused(values, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        register_values(Numbers, *values)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    value: int = 1
 
 
 class Work:
@@ -128,7 +236,7 @@ def test_one_with_keywords_too():
 
 @pytest.mark.parametrize(
     ("switch", "wrong"),
-    [("fault_unheard_of", "no profile has a switch 'fault_unheard_of'"), (QUIRKS[0].switch, "is not marked")],
+    [("fault_unheard_of", "no profile has a switch 'fault_unheard_of'"), (QUIRKS[0].switches[0], "is not marked")],
 )
 def test_a_quirk_of_nothing_is_refused(switch, wrong):
     with pytest.raises(ValueError, match=wrong):

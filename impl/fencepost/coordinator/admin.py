@@ -52,6 +52,11 @@ def _listed(group: Group) -> tuple[str, str, str]:
 
 @varies
 def delete(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
+    """Delete the groups at once (C-ADM-09)."""
+    delete_empty(step, request, body)
+
+
+def delete_empty(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
     """Delete groups that are empty, with one result for each name (C-ADM-09). Tombstones are the only records of a
     classic group that the live coordinator applies (C-SYNC-31)."""
     denied = request.denied

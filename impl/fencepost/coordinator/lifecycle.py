@@ -60,13 +60,13 @@ def loaded(step: Step, event: Load) -> None:
     if event.committed is not None and event.committed < len(log):
         log = tuple(log)  # the records that are not replicated come last, perhaps within a run of commits
     kept = len(log) if event.committed is None else event.committed
-    replayed = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
+    replayed = Replay({}, step.rules, step.memory.incarnations, step.appliers)
     try:
         _apply(step, replayed, log, 0, kept)
         groups, stored = outcome(replayed)
         before = groups, stored
         if kept < len(log):
-            replayed = Replay(groups, step.quirks, replayed.incarnations, step.appliers, stored)
+            replayed = Replay(groups, step.rules, replayed.incarnations, step.appliers, stored)
             _apply(step, replayed, log, kept, len(log))
             groups, stored = outcome(replayed)
     except InternalError:

@@ -48,7 +48,7 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
             f"(its log ends at {state.end}, replicated up to {state.committed}); start with initial_state(), "
             "or have a coordinator load the records with Load(records=...)"
         )
-    replayed = Replay(state.groups, state.quirks, state.incarnations, APPLIERS, state.offsets)
+    replayed = Replay(state.groups, state.rules, state.incarnations, APPLIERS, state.offsets)
     log = tuple(records)
     for record in log:
         expect(Record, record, "a record", "pass the records of outcomes")

@@ -5,6 +5,7 @@ import pytest
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind, Topic, Unload
+from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_2, KAFKA_4_4
 from fencepost.protocol.view import GroupState
 
@@ -100,6 +101,14 @@ class TestWhatIsStored:
         scene = OffsetScene(KAFKA_4_4)
         scene.commit(ONE, version=4, retention=30)
         assert scene.views()[0].topic_id == A
+
+    def test_each_switch_of_topic_ids_changes_only_its_own_commits(self) -> None:
+        """Transactions without topic ids leave an offset that expires as it is (V-129, O-COMMIT-14)."""
+        scene = OffsetScene(Profile(name="one", old_transactions_without_topic_ids=True))
+        scene.commit(ONE)
+        assert scene.views()[0].topic_id == A
+        scene.commit(ONE, version=4, retention=30)
+        assert scene.views()[0].topic_id == o.ZERO_ID
 
     def test_4_0_knows_no_ids(self) -> None:
         """V-02."""

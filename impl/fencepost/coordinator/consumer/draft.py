@@ -6,10 +6,11 @@ from collections.abc import Mapping, MutableMapping
 from typing import Final
 
 from fencepost.protocol.consumer_view import MemberState
-from fencepost.quirks import Quirks, varies
+from fencepost.quirks import varies
 
 from ..kernel.errors import InternalError
 from ..kernel.persistent import changed, edit, frozen, owned
+from ..kernel.rules import Rules
 from .group import (
     ByTopic,
     ConsumerGroup,
@@ -43,6 +44,7 @@ class ConsumerDraft:
         "partition_metadata",
         "quirks",
         "resolved",
+        "rules",
         "stable",
         "static_members",
         "subscription_type",
@@ -51,7 +53,7 @@ class ConsumerDraft:
         "votes",
     )
 
-    def __init__(self, group: ConsumerGroup, quirks: Quirks | None) -> None:
+    def __init__(self, group: ConsumerGroup, rules: Rules) -> None:
         self._before = group
         self.epoch = group.epoch
         self.assignment_epoch = group.assignment_epoch
@@ -71,7 +73,8 @@ class ConsumerDraft:
         self.classic_members = group.classic_members
         self.support = group.support
         self.stable = group.stable
-        self.quirks = quirks
+        self.rules = rules
+        self.quirks = rules.quirks
 
     def freeze(self) -> ConsumerGroup:
         """The group after the changes; the draft must not be changed afterwards."""

@@ -86,7 +86,7 @@ def _draft(replay: Replay, name: str, *, create: bool) -> ConsumerDraft | None:
             raise InternalError
         group = new_group(replay, name, replay.new_incarnation())
         replay.put(name, group)
-    draft = replay.drafts[name] = ConsumerDraft(group, replay.quirks)
+    draft = replay.drafts[name] = ConsumerDraft(group, replay.rules)
     return draft
 
 

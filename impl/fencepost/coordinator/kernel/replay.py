@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
 from fencepost.protocol.records import Record
-from fencepost.quirks import Quirks
 
+from .rules import Rules
 from .state import Group
 from .stored_offsets import NO_OFFSETS, OffsetDraft, OffsetStore
 
@@ -30,7 +30,7 @@ class Replay:
     def __init__(
         self,
         groups: Mapping[str, Group],
-        quirks: Quirks | None,
+        rules: Rules,
         incarnations: int,
         appliers: Appliers,
         offsets: OffsetStore = NO_OFFSETS,
@@ -40,7 +40,8 @@ class Replay:
         self.offsets = OffsetDraft(offsets)
         self.ownerless: dict[str, None] = {}
         self.place = 0
-        self.quirks = quirks
+        self.rules = rules
+        self.quirks = rules.quirks
         self.incarnations = incarnations
         self._appliers = appliers
 

@@ -23,8 +23,9 @@ from fencepost.protocol.misuse import expect, expect_methods
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.server_assignor import Assignor
 from fencepost.protocol.settings import Settings
-from fencepost.quirks import Quirks, quirks_of
+from fencepost.quirks import Quirks
 
+from .rules import Rules, rules_of
 from .stored_offsets import NO_OFFSETS, OffsetChange, OffsetStore
 from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
 from .topics import TopicImage, no_topics
@@ -138,7 +139,7 @@ class CoordinatorState(NamedTuple):
 
     settings: Settings
     profile: Profile
-    quirks: Quirks | None  #: how the profile differs
+    rules: Rules
     running: bool = True  #: the coordinator component of the broker is running (C-JOIN-03)
     status: Status = Status.CLOSED
     leader_epoch: int = NO_EPOCH
@@ -163,6 +164,11 @@ class CoordinatorState(NamedTuple):
     offsets: OffsetStore = NO_OFFSETS
     offset_changes: tuple[OffsetChange, ...] = ()  #: not yet replicated, in log order (F-RT-11)
     assignors: Mapping[str, Assignor] = {}  #: server assignors of the host, by name
+
+    @property
+    def quirks(self) -> Quirks | None:
+        """How the profile differs."""
+        return self.rules.quirks
 
     def armed(self, key: TimerKey) -> Armed | None:
         """The timer of this key, None if it is not set."""
@@ -193,7 +199,7 @@ def initial_state(
     state = CoordinatorState(
         settings,
         profile,
-        quirks_of(profile),
+        rules_of(profile),
         running,
         functions=functions or _STANDARD,
         assignors=dict(assignors or {}),

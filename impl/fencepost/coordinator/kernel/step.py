@@ -44,6 +44,7 @@ class Step:
         "rebalances",
         "remains",
         "requests",
+        "rules",
         "settings",
         "state",
         "status",
@@ -57,7 +58,8 @@ class Step:
         self.state = state
         self.settings = state.settings
         self.functions = state.functions
-        self.quirks = state.quirks
+        self.rules = state.rules
+        self.quirks = state.rules.quirks
         self.at_ms = at_ms
         self.choices = choices
         self.appliers = appliers
@@ -82,7 +84,7 @@ class Step:
         names = dict.fromkeys(record.key.group for record in records)
         groups = self.memory.groups
         before = {name: groups[name] for name in names if name in groups}
-        replayed = Replay(before, self.quirks, self.memory.incarnations, self.appliers)
+        replayed = Replay(before, self.rules, self.memory.incarnations, self.appliers)
         for record in records:
             replayed.apply(record)
         after = replayed.groups()
@@ -129,7 +131,7 @@ class Step:
         state = CoordinatorState(
             old.settings,
             old.profile,
-            old.quirks,
+            old.rules,
             old.running,
             self.status,
             self.leader_epoch,

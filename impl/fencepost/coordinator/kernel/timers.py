@@ -20,7 +20,7 @@ class Timers:
         self._changes: dict[Slot, Armed | None] = {}
         self._at_ms = at_ms
         self.commands: list[TimerCommand] = []
-        self.quirks: Quirks | None = state.quirks
+        self.quirks: Quirks | None = state.rules.quirks
 
     def armed(self, key: TimerKey) -> Armed | None:
         """The timer of this key, None if it is not set."""

@@ -116,7 +116,7 @@ def convert(step: Step, group: ClassicGroup) -> Upgrade:
     in_order = texts(group.members)  # of several members that cannot be converted, Kafka reports the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
     written = _records(step, group, members)
-    replayed = Replay({}, step.quirks, step.memory.incarnations, step.appliers)
+    replayed = Replay({}, step.rules, step.memory.incarnations, step.appliers)
     for record in written:
         replayed.apply(record)
     result = replayed.groups()[group.group_id]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import DeleteGroupsRequest
-from fencepost.quirks import intended, quirk
+from fencepost.quirks import Next, quirk
 
 from .. import admin, reversion
 from ..kernel import completion, operations, reads
@@ -16,18 +16,18 @@ from ..kernel.step import Step
 
 
 @quirk("fault_deletion_waits_twice", of=admin.delete)
-def asks_share_groups_first(step: Step, request: Request, body: DeleteGroupsRequest) -> None:
+def asks_share_groups_first(call_next: Next[None], step: Step, request: Request, body: DeleteGroupsRequest) -> None:
     """Kafka first asks for share groups, in a separate operation that waits for the log, and *then* deletes the groups
     that may be deleted (C-ADM-09, F-RT-16)."""
     asked = any(name not in request.denied for name in body.groups_names)
     if asked and step.log.committed < step.log.end:
         operations.done(step, request, callback=completion.AppendCallback())
     else:
-        intended(admin.delete)(step, request, body)
+        call_next(step, request, body)
 
 
 @quirk("fault_deletion_waits_twice", of=completion.replicated)
-def then_deletes(step: Step, offset: int) -> None:
+def then_deletes(call_next: Next[None], step: Step, offset: int) -> None:
     """The second operation is queued behind all others that the same high watermark has ended (C-ADM-09)."""
     due = [
         (operation.request, operation.request.body)
@@ -37,13 +37,13 @@ def then_deletes(step: Step, offset: int) -> None:
         and isinstance(operation.request.body, DeleteGroupsRequest)
         and operation.reply is None
     ]
-    intended(completion.replicated)(step, offset)
+    call_next(step, offset)
     for request, body in due:
-        intended(admin.delete)(step, request, body)
+        admin.delete_empty(step, request, body)
 
 
 @quirk("fault_failed_deletion_lists_twice", of=reversion.revert_groups)
-def entries_come_back_twice(step: Step, base: int) -> None:
+def entries_come_back_twice(call_next: Next[None], step: Step, base: int) -> None:
     """When an entry of a map is replaced, the old entry moves into the snapshot of its last moment. When an append
     fails, the entry is restored, and the snapshot keeps its own copy (C-ADM-05, F-RT-08)."""
     lost = [change for change in step.memory.changes if change.offset > base]
@@ -57,17 +57,19 @@ def entries_come_back_twice(step: Step, base: int) -> None:
             groups[change.group_id] = change.before
             again += tuple((base, entry) for entry in _exchanged(change.group_id, change.before, now))
     step.remains = step.remains._replace(relisted=again)
-    intended(reversion.revert_groups)(step, base)
+    call_next(step, base)
 
 
 @quirk("fault_failed_deletion_lists_twice", of=reads.visible_rows)
-def meets_twice(step: Step, rows: Mapping[Entry, reads.Row]) -> tuple[reads.Row, ...]:
+def meets_twice(
+    call_next: Next[tuple[reads.Row, ...]], step: Step, rows: Mapping[Entry, reads.Row]
+) -> tuple[reads.Row, ...]:
     """Until the high watermark has passed, a read that iterates over the map finds such an entry twice, and once more
     for every further place of the log where that happened. It may miss entries of a snapshot whose table has grown
     larger than the table of the map itself; which ones depends on hashes (C-ADM-05)."""
     again = _again(step)
     if not again:
-        return intended(reads.visible_rows)(step, rows)
+        return call_next(step, rows)
     return tuple(row for entry, row in rows.items() for _ in range(_copies(step, entry, again)))
 
 

@@ -7,7 +7,7 @@ from fencepost.protocol.events import Topic
 from fencepost.protocol.logged import Partition
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import Producer
-from fencepost.quirks import quirk
+from fencepost.quirks import Next, quirk
 
 from ..classic import sync
 from ..classic.group import ClassicGroup, GroupDraft, find_incarnation
@@ -23,14 +23,14 @@ from ..offsets.replay import simple_group
 
 
 @quirk("fault_refused_commit_leaves_group", of=access.begin_simple_group)
-def begins_at_once(step: Step, group_id: str) -> None:
+def begins_at_once(_: Next[None], step: Step, group_id: str) -> None:
     """Kafka creates the simple group when it checks the committer. If no partition is accepted then, there is a group
     without a record, until the next run of the offset expiry (O-COMMIT-39)."""
     step.memory.appear(simple_group(group_id, step.memory.new_incarnation()))
 
 
 @quirk("fault_refused_commit_leaves_group", of=sync.not_assigned)
-def acts_on_what_is_gone(step: Step, group_id: str, incarnation: int) -> GroupDraft | None:
+def acts_on_what_is_gone(_: Next[GroupDraft | None], step: Step, group_id: str, incarnation: int) -> GroupDraft | None:
     """Members have joined a group without a record; its first record, their assignment, is not appended, and the group
     is removed. Kafka still lets it prepare a rebalance, whose timer is set by the group's name (O-COMMIT-43)."""
     group = step.memory.undone.get(incarnation)
@@ -40,25 +40,29 @@ def acts_on_what_is_gone(step: Step, group_id: str, incarnation: int) -> GroupDr
 
 
 @quirk("old_no_assignment_epochs", of=validation.with_older_epoch)
-def refuses_older_epochs(step: Step, member: ConsumerMember, epoch: int) -> validation.Older | None:
+def refuses_older_epochs(
+    _: Next[validation.Older | None], step: Step, member: ConsumerMember, epoch: int
+) -> validation.Older | None:
     """Before 4.3 an older epoch is refused, whatever is committed (O-COMMIT-36)."""
     raise Rejected(validation.stale(member))
 
 
 @quirk("old_no_topic_ids", of=commit.id_to_store)
-def stores_no_ids(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+def stores_no_ids(_: Next[bytes], step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
     """4.0 stores no topic ids (V-02)."""
     return ZERO_ID
 
 
 @quirk("old_transactions_without_topic_ids", of=commit.id_to_store)
-def stores_no_ids_in_transactions(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+def stores_no_ids_in_transactions(
+    call_next: Next[bytes], step: Step, topic_id: bytes, expires: int, producer: Producer | None
+) -> bytes:
     """Before 4.4 offsets of transactions have no topic ids (V-129, O-TXN-12)."""
-    return keeps_id(step, topic_id, expires, producer) if producer is None else ZERO_ID
+    return call_next(step, topic_id, expires, producer) if producer is None else ZERO_ID
 
 
 @quirk("fault_expiring_offset_keeps_topic_id", of=commit.id_to_store)
-def keeps_id(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+def keeps_id(_: Next[bytes], step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
     """Kafka keeps the id in memory; after a reload, which reads the record, it is gone (O-COMMIT-14, F-REC-20)."""
     return topic_id
 
@@ -67,7 +71,7 @@ def keeps_id(step: Step, topic_id: bytes, expires: int, producer: Producer | Non
 
 
 @quirk("old_partitions_deleted", of=deletion.of_deleted)
-def by_number(step: Step, offsets: GroupOffsets, deleted: list[Topic]) -> list[Partition]:
+def by_number(_: Next[list[Partition]], step: Step, offsets: GroupOffsets, deleted: list[Topic]) -> list[Partition]:
     """Before 4.3 an offset is deleted by the name of its topic and the number of its partition, whatever id is stored
     with it (V-57)."""
     gone = {(topic.name, number) for topic in deleted for number in range(topic.partitions)}
@@ -78,7 +82,7 @@ def by_number(step: Step, offsets: GroupOffsets, deleted: list[Topic]) -> list[P
 
 
 @quirk("fault_fetch_without_member_fails", of=validation.nameless)
-def looks_up_nobody(step: Step) -> ErrorCode:
+def looks_up_nobody(_: Next[ErrorCode], step: Step) -> ErrorCode:
     """Kafka looks up a member without a name, which fails (O-FETCH-05)."""
     return ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -87,7 +91,7 @@ def looks_up_nobody(step: Step) -> ErrorCode:
 
 
 @quirk("fault_loaded_offset_makes_group", of=replay.meet_ownerless)
-def makes_group(work: Replay, group_id: str) -> None:
+def makes_group(_: Next[None], work: Replay, group_id: str) -> None:
     """Kafka creates a simple group immediately. If the group's own records begin with a tombstone, which is possible in
     a compacted log, the load may fail because of it (F-REPLAY-04, F-REPLAY-06)."""
     work.put(group_id, replay.simple_group(group_id, work.new_incarnation()))

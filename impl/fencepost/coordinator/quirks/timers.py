@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fencepost.protocol.events import TimerKey, TimerKind
-from fencepost.quirks import HasQuirks, quirk
+from fencepost.quirks import HasQuirks, Next, quirk
 
 from .. import lifecycle
 from ..kernel import timer_table
@@ -29,7 +29,7 @@ _NAMES: Final = {
 
 
 @quirk("fault_timer_keys_collide", of=timer_table.slot_of)
-def text_of(subject: HasQuirks, key: TimerKey) -> timer_table.Slot:
+def text_of(_: Next[timer_table.Slot], subject: HasQuirks, key: TimerKey) -> timer_table.Slot:
     """The slot is a string, which several timers may share: setting or cancelling one of them ends the other (M-TMR-01,
     C-TMR-11). Timers of operations have no such string in Kafka either."""
     kind = key.kind
@@ -41,7 +41,7 @@ def text_of(subject: HasQuirks, key: TimerKey) -> timer_table.Slot:
 
 
 @quirk("fault_timer_keys_collide", of=lifecycle.to_watch)
-def in_table_order(step: Step) -> Iterable[str]:
+def in_table_order(_: Next[Iterable[str]], step: Step) -> Iterable[str]:
     """The order in which timers are set; it is visible where timers of two groups may share a string (C-TMR-11)."""
     names = list(step.memory.groups)
     return step.choices.table("", names) if may_meet(names) else names

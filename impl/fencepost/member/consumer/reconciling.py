@@ -191,7 +191,6 @@ def tell_assigned(turn: ConsumerTurn, added: frozenset[TopicPartition]) -> None:
     turn.put(ListenerCall(Call.ASSIGNED, added, Reason.ASSIGNMENT))
 
 
-@varies
 def replace_assignment(turn: ConsumerTurn) -> None:
     """Own the reconciled partitions. New ones are not fetched before their callback has run (N-REC-08)."""
     reconciliation, subscription = working(turn), turn.member.subscription
@@ -203,11 +202,17 @@ def replace_assignment(turn: ConsumerTurn) -> None:
     turn.remember(reconciliation.partitions)
 
 
+@varies
+def replace_by_poll(turn: ConsumerTurn) -> None:
+    """Replace the assignment in the application's thread (N-REC-07)."""
+    replace_assignment(turn)
+
+
 def take_over(turn: ConsumerTurn) -> bool:
     """Replace the assignment in the application's thread. Return true if the listener must be called."""
     if turn.member.reconciliation is None or not (still_taken(turn) or wanted(turn)):
         return False
-    replace_assignment(turn)
+    replace_by_poll(turn)
     if turn.member.settings.listener:
         return True
     if wanted(turn):

@@ -19,7 +19,7 @@ from fencepost.protocol.consumer_records import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
-from fencepost.quirks import intended, quirk
+from fencepost.quirks import Next, quirk
 
 from ... import reversion
 from ...consumer import group_epoch, records, replay, target, views
@@ -29,12 +29,15 @@ from ...kernel.replay import Replay
 from ...kernel.state import CoordinatorState, Group
 from ...kernel.step import Step
 from ...kernel.topics import TopicImage
+from .. import conversion
 
 # The record of the topics in 4.0
 
 
 @quirk("old_partition_metadata", of=group_epoch.look_at_topics)
-def compares_partitions(step: Step, group: ConsumerGroup, names: Iterable[str]) -> group_epoch.TopicsLook:
+def compares_partitions(
+    _: Next[group_epoch.TopicsLook], step: Step, group: ConsumerGroup, names: Iterable[str]
+) -> group_epoch.TopicsLook:
     """4.0 compares the topics themselves, without their racks, and writes them before the epoch (V-34, V-35)."""
     rows = partitions_of(step.topics, names)
     if rows == (group.partition_metadata or ()):
@@ -43,13 +46,15 @@ def compares_partitions(step: Step, group: ConsumerGroup, names: Iterable[str]) 
 
 
 @quirk("old_partition_metadata", of=group_epoch.drop_partition_metadata)
-def nothing_superseded(step: Step, group: ConsumerGroup) -> list[Record]:
+def nothing_superseded(_: Next[list[Record]], step: Step, group: ConsumerGroup) -> list[Record]:
     """4.0 works from this record; later releases, which no longer read it, delete it (M-META-08)."""
     return []
 
 
 @quirk("old_partition_metadata", of=target.partitions_known)
-def knows_its_last_look(step: Step, group: ConsumerGroup, written: Sequence[Record]) -> Mapping[bytes, int]:
+def knows_its_last_look(
+    _: Next[Mapping[bytes, int]], step: Step, group: ConsumerGroup, written: Sequence[Record]
+) -> Mapping[bytes, int]:
     """An assignor of 4.0 sees the topics as the group last looked at them, in this request or before. A look whose
     records were not appended is forgotten, but its deadline is not. Until that passes, every request that needs a
     target may find a topic that the group does not know, and fail (V-136, F-RT-08, M-META-02)."""
@@ -59,13 +64,13 @@ def knows_its_last_look(step: Step, group: ConsumerGroup, written: Sequence[Reco
 
 
 @quirk("old_partition_metadata", of=replay.metadata_hash)
-def reads_no_hash(replayed: Replay, value: ConsumerGroupMetadataValue) -> int:
+def reads_no_hash(_: Next[int], replayed: Replay, value: ConsumerGroupMetadataValue) -> int:
     """4.0 does not know the field in which a later release has written a hash (V-71)."""
     return 0
 
 
 @quirk("old_partition_metadata", of=views.has_partition_metadata)
-def has_topics(state: CoordinatorState, group: ConsumerGroup) -> bool:
+def has_topics(_: Next[bool], state: CoordinatorState, group: ConsumerGroup) -> bool:
     """4.0 reads the record; an empty one counts as none (V-34, V-72)."""
     return bool(group.partition_metadata)
 
@@ -82,35 +87,40 @@ def partitions_of(topics: TopicImage, names: Iterable[str]) -> tuple[TopicMetada
 
 
 @quirk("fault_downgrade_leaves_topics", of=replay.give_way)
-def topics_stay(step: Step, group_id: str, successor: Group) -> None:
+def topics_stay(call_next: Next[None], step: Step, group_id: str, successor: Group) -> None:
     """Kafka removes a group from the index of topics and subscribers by the records of its members. In a downgrade none
     are applied, and its name stays in the index (X-DOWN-30)."""
-    left(step, group_id)
-    intended(replay.give_way)(step, group_id, successor)
+    _linger(step, group_id)
+    call_next(step, group_id, successor)
 
 
-def left(step: Step, group_id: str) -> None:
-    """The consumer group of this name is about to be removed without a record that is applied."""
-    if not step.state.profile.fault_downgrade_leaves_topics:
-        return
+@quirk("fault_downgrade_leaves_topics", of=conversion.drop_from_memory)
+def topics_stay_without_group(call_next: Next[None], step: Step, group_id: str) -> None:
+    """Nor are any applied where a group is removed from memory only (X-DOWN-30, C-JOIN-15)."""
+    _linger(step, group_id)
+    call_next(step, group_id)
+
+
+def _linger(step: Step, group_id: str) -> None:
+    """The topics of the consumer group, which is about to be removed, stay in the index."""
     topics = _topics(step.memory.groups.get(group_id))
     _set_lingering(step, group_id, step.remains.lingering.get(group_id, frozenset()) | topics)
 
 
 @quirk("fault_downgrade_leaves_topics", of=replay.write_records)
-def tells_otherwise(step: Step, records: Sequence[Record]) -> None:
+def tells_otherwise(call_next: Next[None], step: Step, records: Sequence[Record]) -> None:
     """A topic lingers until members of the next group of that name subscribe to it and unsubscribe, or have it when
     that group is removed (X-DOWN-30)."""
     names = [name for name in dict.fromkeys(record.key.group for record in records) if name in step.remains.lingering]
     before = {name: _topics(step.memory.groups.get(name)) for name in names}
-    intended(replay.write_records)(step, records)
+    call_next(step, records)
     for name in names:
         subscribed = _subscribed_topics(record for record in records if record.key.group == name)
         _set_lingering(step, name, step.remains.lingering[name] - subscribed - before[name])
 
 
 @quirk("fault_downgrade_leaves_topics", of=group_epoch.watched)
-def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
+def watches_lingering(_: Next[Iterable[str]], step: Step, group: ConsumerGroup) -> Iterable[str]:
     """The next group of that name reacts to topics that it does not subscribe to, without any effect (X-DOWN-30,
     M-META-03)."""
     left = step.remains.lingering.get(group.group_id)
@@ -119,10 +129,10 @@ def watches_lingering(step: Step, group: ConsumerGroup) -> Iterable[str]:
 
 
 @quirk("fault_downgrade_leaves_topics", of=reversion.append_failed)
-def lingers_as_before(step: Step, error: ErrorCode) -> None:
+def lingers_as_before(call_next: Next[None], step: Step, error: ErrorCode) -> None:
     """The lingering topics are restored together with the records of the step (X-DOWN-30, F-RT-08)."""
     step.remains = step.remains._replace(lingering=step.state.remains_base.lingering)
-    intended(reversion.append_failed)(step, error)
+    call_next(step, error)
 
 
 def _set_lingering(step: Step, group_id: str, topics: frozenset[str]) -> None:

@@ -1,0 +1,45 @@
+"""The order of quirks that change the same function.
+
+Two switches may change one function. ``ORDER`` has each such function, and its switches from the first to the last: the
+quirk of a switch is called before those after it, and gets the next one as ``call_next``. For a pair in ``COMMUTING``
+both orders do the same. A function with two quirks that is missing here cannot be imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+ORDER: Final[Mapping[str, tuple[str, ...]]] = {
+    # 4.0 knows no topic ids. The ids of transactions came later than those of plain commits (V-02, V-129).
+    "coordinator.offsets.commit.id_to_store": (
+        "old_no_topic_ids",
+        "old_transactions_without_topic_ids",
+        "fault_expiring_offset_keeps_topic_id",
+    ),
+    # A release that compares with the group's epoch does not look at targets, so no member starves (V-61, V-62).
+    "coordinator.mixed.classic_member.is_behind": (
+        "old_classic_members_follow_group_epoch",
+        "fault_classic_members_starve",
+    ),
+    # A release in which votes begin no epochs does not elect by two maps either (V-121).
+    "coordinator.consumer.target.is_other_assignor_preferred": ("old_vote_keeps_epoch", "fault_tied_vote_bumps"),
+    "coordinator.consumer.draft.ConsumerDraft.unmaps": (
+        "fault_relabelled_instance_stays",
+        "fault_superseded_records_loaded",
+    ),
+    "coordinator.consumer.regex.loses_topics": ("fault_resolved_regex_change_no_bump", "old_whole_target"),
+    # Up to 4.1 no error code is harmless, whatever the member's state (V-94).
+    "member.consumer.answers.harmless": ("old_leave_without_group_is_fatal", "fault_leave_answer_is_fatal"),
+    # In 4.1 a static member decides alone; only a dynamic one leaves although it should remain (V-92).
+    "member.consumer.heartbeats.stays_silent": ("old_static_remains_silently", "fault_remaining_member_leaves"),
+}
+
+#: Pairs of switches whose order makes no difference, on every function that both change.
+COMMUTING: Final[frozenset[frozenset[str]]] = frozenset(
+    {
+        frozenset({"old_no_topic_ids", "old_transactions_without_topic_ids"}),
+        frozenset({"fault_relabelled_instance_stays", "fault_superseded_records_loaded"}),
+        frozenset({"fault_resolved_regex_change_no_bump", "old_whole_target"}),
+    }
+)
