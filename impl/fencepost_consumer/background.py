@@ -19,9 +19,9 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import varies
 from fencepost_consumer import commits, committed, fetching, positions
 from fencepost_consumer.events import CallReturned, Problem, ProblemKind
-from fencepost_consumer.settings import Client
 from fencepost_consumer.state import LookupKey, PollEvent, Search, Waiting
-from fencepost_consumer.turn import Thrown, Turn
+from fencepost_consumer.turn import Turn
+from fencepost_consumer.working_copy import Thrown
 
 # --- the poll event ---
 
@@ -201,7 +201,7 @@ def go_on(turn: Turn) -> None:
                 _meets(turn, search, lookup.problem)
             else:
                 _reset(turn, replace(search, lookup=None))
-    for waiting in turn.reader.lookups if turn.client is Client.CONSUMER else ():
+    for waiting in turn.reader.lookups:
         committed.go_on(turn, waiting)
 
 

@@ -16,10 +16,9 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import varies
 from fencepost_consumer.events import CommitCallback, Offsets, Problem, ProblemKind, TellMember
 from fencepost_consumer.membership import Phase
-from fencepost_consumer.naming import ids_of
-from fencepost_consumer.settings import Client
-from fencepost_consumer.state import CallKind, Cause, Commit, Mode, Outcome, SentCommit
-from fencepost_consumer.turn import Thrown, Turn
+from fencepost_consumer.state import Cause, Commit, Mode, Outcome, SentCommit
+from fencepost_consumer.turn import Turn, ids_of
+from fencepost_consumer.working_copy import Thrown
 
 _E = ErrorCode
 _K = ProblemKind
@@ -51,25 +50,24 @@ def start(
     turn.reader = turn.reader._replace(commits=(*turn.reader.commits, commit), next_commit=turn.reader.next_commit + 1)
     if cause is Cause.ASYNC:
         turn.reader = turn.reader._replace(last_async=commit.number)
-    if turn.client is Client.CONSUMER and cause in _AUTOMATIC:
+    if turn.one_automatic_commit and cause in _AUTOMATIC:
         turn.reader = turn.reader._replace(committing=True)
     _attempt(turn, commit)
     return commit.number
 
 
 def maybe_auto_commit(turn: Turn) -> None:
-    """If the interval has passed, commit the positions of returned records (K-OFF-04), and none beyond (INV-CL-04). The
-    new consumer waits for the response to its last automatic commit, the classic one does not (K-OFF-19)."""
+    """If the interval has passed, commit the positions of returned records (K-OFF-04), and none beyond (INV-CL-04)."""
     settings, due = turn.reader.settings, turn.reader.commit_due_ms
     if not settings.auto_commit or due is None or turn.now < due:
         return
     if turn.reader.committing:
         return
     restart_interval(turn)
-    if turn.client is not Client.CONSUMER:
+    if not turn.in_background:
         run_callbacks(turn)
         if turn.reader.consumed:
-            turn.check_coordinator()
+            turn.throw_failed_lookup()
     start(turn, Cause.INTERVAL, turn.reader.consumed)  # K-OFF-04
 
 
@@ -86,14 +84,14 @@ def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *,
     if not turn.reader.mode.automatic:
         turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.DONE)))
         return
-    if closing and turn.client is not Client.CONSUMER:
+    if closing and not turn.in_background:
         if turn.reader.fenced:  # K-OFF-20
             turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.FAILED)))
             return
         run_callbacks(turn, throw=False)
     offsets = tuple((each, offset) for each, offset in turn.reader.consumed if each in partitions)
     deadline = turn.now + turn.reader.settings.max_poll_interval_ms
-    until = None if closing or turn.client is not Client.CONSUMER else deadline
+    until = deadline if turn.retries_member_commits and not closing else None
     start(turn, Cause.MEMBER, offsets, commit_id, closing=closing, deadline_ms=until)
 
 
@@ -119,7 +117,7 @@ def _others_first(turn: Turn, commit: Commit) -> bool:
     consumer it waits for unsent ones. Without offsets it waits for all, also for the one before a rejoin."""
     if not commit.closing:
         return False
-    if turn.client is Client.CONSUMER or not commit.offsets:
+    if turn.in_background or not commit.offsets:
         return open_async(turn) or flying_async(turn)
     return unsent_async(turn)
 
@@ -130,12 +128,12 @@ def _attempt(turn: Turn, commit: Commit) -> None:
         return
     if commit.retry_at is not None and turn.now < commit.retry_at:
         return
-    if not turn.coordinator_known(at_once=commit.cause in _QUEUED and turn.client is not Client.CONSUMER):
-        if commit.cause is Cause.MEMBER and turn.client is not Client.CONSUMER:
+    if not turn.coordinator_known(at_once=commit.cause in _QUEUED and not turn.commits_wait_for_coordinator):
+        if commit.cause is Cause.MEMBER and not turn.commits_wait_for_coordinator:
             _finish(turn, commit, _NOT_SENT)
         return
     phase = turn.reader.membership.phase
-    if turn.client is not Client.CONSUMER and turn.reader.mode.automatic and phase is not Phase.STABLE:  # K-OFF-02
+    if not turn.kip_848 and turn.reader.mode.automatic and phase is not Phase.STABLE:  # K-OFF-02
         kind = _K.COMMIT_FAILED if phase is Phase.OUT else _K.REBALANCE
         _finish(turn, commit, Outcome(Problem(kind)))
         return
@@ -144,7 +142,7 @@ def _attempt(turn: Turn, commit: Commit) -> None:
 
 def _send(turn: Turn, commit: Commit) -> None:
     """Send the commit, with the member's identity if there is a member (K-OFF-02, K-OFF-03, N-CMT-01)."""
-    member = turn.client is Client.CONSUMER or turn.reader.mode.automatic
+    member = turn.kip_848 or turn.reader.mode.automatic
     member_id, epoch = turn.reader.membership.identity if member else ("", -1)
     names = ids_of(turn, (each for each, _ in commit.offsets))
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
@@ -184,7 +182,7 @@ def answered(turn: Turn, request_id: int, sent: SentCommit, body: OffsetCommitRe
             _finish(turn, commit, Outcome(Problem(_K.API, _E.NETWORK_EXCEPTION), retriable=True))
         else:
             _finish(turn, commit, _read(turn, commit, body))
-    elif body is not None and turn.client is not Client.CONSUMER:
+    elif body is not None and not turn.kip_848:
         _classic_problem(turn, sent.identity, _deciding(body))  # the commit was given up, but the member must know
     return body is not None and _deciding(body) in _FORGET
 
@@ -214,7 +212,7 @@ def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
         return Outcome(plain, retriable=True)
     if error in _THROWN:
         return Outcome(plain)  # K-OFF-15
-    if turn.client is not Client.CONSUMER:
+    if not turn.kip_848:
         return Outcome(_classic_problem(turn, commit.identity, error))
     match error:  # N-CMT-02, N-CMT-03, N-CMT-06
         case ErrorCode.UNKNOWN_TOPIC_ID:
@@ -260,12 +258,12 @@ def _tell_refused(turn: Turn, error: ErrorCode) -> None:
 
 
 def fail(turn: Turn, problem: Problem, *, retriable: bool) -> None:
-    """Fail commits because the coordinator was not found. Those without a waiting call end. Others of the new consumer
-    keep looking while the error is retriable."""
+    """Fail commits because the coordinator was not found. While the error is retriable, those that may wait for the
+    coordinator keep looking."""
     for commit in turn.reader.commits:
         if commit.outcome is not None or commit.request_id is not None:
             continue
-        queued = commit.cause in _QUEUED and turn.client is not Client.CONSUMER
+        queued = commit.cause in _QUEUED and not turn.commits_wait_for_coordinator
         if not retriable or queued:
             _finish(turn, commit, Outcome(problem, retriable or queued, unfound=True))
 
@@ -290,9 +288,8 @@ def _finish(turn: Turn, commit: Commit, outcome: Outcome) -> None:
             outcome = Outcome(Problem(_K.COMMIT_FAILED, _E.STALE_MEMBER_EPOCH))
     elif commit.cause is Cause.ASYNC and outcome.retriable and outcome.problem is not None:  # N-CMT-06
         outcome = Outcome(replace(outcome.problem, kind=_K.RETRIABLE_COMMIT))
-    elif commit.cause is Cause.INTERVAL and turn.client is Client.CONSUMER:
+    elif commit.cause is Cause.INTERVAL and turn.one_automatic_commit:
         _drop(turn, commit)
-        _interval_over(turn, outcome)
         return
     problem = outcome.problem
     asynchronous = commit.cause in _QUEUED or (commit.cause is Cause.MEMBER and not commit.closing)
@@ -312,8 +309,8 @@ def _comes_again(turn: Turn, commit: Commit, outcome: Outcome) -> bool:
 
 
 def _interval_over(turn: Turn, outcome: Outcome) -> None:
-    """After a retriable error, shorten the classic consumer's wait for the next automatic commit (K-OFF-19)."""
-    if outcome.retriable and turn.client is not Client.CONSUMER:
+    """After a retriable error, shorten the wait for the next automatic commit (K-OFF-19)."""
+    if outcome.retriable:
         turn.reader = turn.reader._replace(commit_due_ms=turn.now + turn.reader.settings.retry_backoff_ms)  # K-OFF-19
 
 
@@ -331,9 +328,9 @@ def unsent_async(turn: Turn) -> bool:
     return any(each.cause in _QUEUED for each in unsent)
 
 
-def told(turn: Turn, commit: Commit) -> None:
-    """Record that callbacks have run for this commit."""
-    _put(turn, replace(commit, told=commit.told + 1))
+def told(turn: Turn, commit: Commit, attempts: int) -> None:
+    """Record that callbacks have run for this commit after so many attempts."""
+    _put(turn, replace(commit, told=attempts))
 
 
 def last_async(turn: Turn) -> bool:
@@ -344,23 +341,10 @@ def last_async(turn: Turn) -> bool:
 
 def flying_async(turn: Turn) -> bool:
     """Return whether such a commit is in flight; for the classic consumer also one before a rejoin."""
-    causes = _QUEUED if turn.client is Client.CONSUMER else (*_QUEUED, Cause.MEMBER)
+    causes = _QUEUED if turn.in_background else (*_QUEUED, Cause.MEMBER)
     return any(
         each.cause in causes and each.request_id is not None and not each.closing for each in turn.reader.commits
     )
-
-
-def attempted(turn: Turn) -> None:
-    """Run callbacks after an attempt of the classic consumer's synchronous commit, before the next attempt (K-OFF-18).
-    An attempt is over when it has a response, or when the call's time is over."""
-    waiting = turn.reader.waiting
-    commit = next((each for each in turn.reader.commits if waiting and each.number == waiting.commit), None)
-    if waiting is None or commit is None or commit.outcome is not None or turn.client is Client.CONSUMER:
-        return
-    over = commit.attempts > commit.told if commit.request_id is None else turn.now >= waiting.deadline_ms
-    if over:
-        _put(turn, replace(commit, told=commit.attempts))
-        run_callbacks(turn, throw=waiting.kind is not CallKind.CLOSE)
 
 
 def run_callbacks(turn: Turn, *, throw: bool = True) -> None:
@@ -405,8 +389,8 @@ def last_callbacks(turn: Turn) -> None:
 
 @varies
 def give_up_unsent(turn: Turn) -> None:
-    """Fail unsent commits of the new consumer's close if the coordinator is unknown (N-CLOSE-01)."""
-    if turn.client is Client.CONSUMER and turn.reader.coordinator.node is None:
+    """At a close, fail unsent commits that wait for an unknown coordinator (N-CLOSE-01)."""
+    if turn.commits_wait_for_coordinator and turn.reader.coordinator.node is None:
         for commit in turn.reader.commits:
             if commit.outcome is None and commit.request_id is None:
                 _finish(turn, commit, Outcome(Problem(_K.COMMIT_FAILED)))
@@ -425,7 +409,7 @@ def _tell(turn: Turn, commit: Commit, outcome: Outcome) -> None:
     result = CommitResult.FAILED
     if outcome.problem is None:
         result = CommitResult.DONE
-    elif outcome.retriable and turn.client is not Client.CONSUMER:
+    elif outcome.retriable and not turn.retries_member_commits:
         result = CommitResult.RETRIABLE
     _drop(turn, commit)
     turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit.label, result=result)))

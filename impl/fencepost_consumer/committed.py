@@ -17,11 +17,10 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import varies
 from fencepost_consumer.events import OffsetAndMetadata, Problem, ProblemKind
 from fencepost_consumer.membership import Phase
-from fencepost_consumer.naming import ids_of
 from fencepost_consumer.partition import FetchState, Position
-from fencepost_consumer.settings import Client
 from fencepost_consumer.state import Lookup, LookupKey, Purpose, SentLookup
-from fencepost_consumer.turn import Thrown, Turn
+from fencepost_consumer.turn import Turn, ids_of
+from fencepost_consumer.working_copy import Thrown
 
 _E = ErrorCode
 #: Errors of the group after which the look-up is retried; those of the second set also forget the coordinator.
@@ -38,9 +37,8 @@ def initialise(turn: Turn) -> bool:
     missing = turn.reader.initializing
     if not missing:
         return True
-    if turn.client is Client.CLASSIC:
-        drop_other(turn, missing)
-        turn.check_coordinator(waits=True)
+    drop_other(turn, missing)
+    turn.check_coordinator(waits=True)
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     if lookup is None or not (_one_for_all(turn) or _same(turn, lookup, missing)):
         deadline = turn.now + turn.reader.settings.default_api_timeout_ms
@@ -61,34 +59,31 @@ def initialise(turn: Turn) -> bool:
 def take(turn: Turn, lookup: Lookup) -> None:
     """Set partitions without a position to the committed offsets (K-POS-01)."""
     for partition, found in (lookup.found or {}).items():
+        if found is None or not turn.accepts_committed(partition, found):
+            continue
         state = turn.reader.partitions.get(partition)
-        if found is not None and turn.client is Client.CONSUMER:  # K-POS-08: whatever the partition's state
-            turn.saw_epoch(partition, found.leader_epoch)
-        if found is None or state is None or state.state is not FetchState.INITIALIZING:
+        if state is None or state.state is not FetchState.INITIALIZING:
             continue  # K-POS-08: no longer assigned, or the application has set a position
-        if turn.client is Client.CONSUMER and partition not in turn.reader.initializing:
-            continue  # it is about to be revoked or lost
         turn.saw_epoch(partition, found.leader_epoch)
         turn.place(partition, Position(found.offset, found.leader_epoch, turn.leader(partition)))
 
 
 def _one_for_all(turn: Turn) -> bool:
-    """Whether a call of the classic consumer uses any look-up: it checks the partitions once, when it begins
-    (K-POS-08)."""
-    return turn.client is Client.CLASSIC and turn.reader.waiting is not None and turn.reader.waiting.looked
+    """Whether a call uses any look-up, since it has checked the partitions when it began (K-POS-08)."""
+    return turn.loops_in_calls and turn.reader.waiting is not None and turn.reader.waiting.looked
 
 
 def _usable(turn: Turn, lookup: Lookup) -> bool:
-    """Return whether the look-up is over. The classic consumer needs a known coordinator before it uses a response."""
+    """Return whether the look-up is over, and may be used: a call with its own loop finds the coordinator first."""
     if not lookup.over:
         return False
-    return turn.client is not Client.CLASSIC or turn.coordinator_known()
+    return not turn.loops_in_calls or turn.coordinator_known()
 
 
 def _identity(turn: Turn) -> tuple[str, int]:
     """Return who sends the look-up. For a classic member, another generation needs another look-up (K-POS-08)."""
     membership = turn.reader.membership
-    if turn.client is Client.CONSUMER or membership.phase is not Phase.STABLE:
+    if turn.several_lookups or membership.phase is not Phase.STABLE:
         return "", -1
     return membership.identity
 
@@ -111,7 +106,7 @@ def begin(turn: Turn, key: LookupKey, partitions: tuple[TopicPartition, ...], de
     the same partitions share, for any purpose (K-POS-08). The new consumer can have several; one for the same
     partitions waits for the first (N-CMT-04)."""
     fresh = Lookup(partitions, _identity(turn), deadline_ms)
-    if turn.client is Client.CONSUMER:
+    if turn.several_lookups:
         alike = [
             other
             for other, each in turn.reader.lookups.items()
@@ -133,8 +128,7 @@ def begin(turn: Turn, key: LookupKey, partitions: tuple[TopicPartition, ...], de
 def go_on(turn: Turn, key: LookupKey) -> Lookup:
     """Send a look-up that waits for the coordinator or a back-off, if it may be sent now."""
     lookup = turn.reader.lookups[key]
-    waits = lookup.request_id is not None or lookup.over or lookup.shares is not None
-    waits |= turn.client is Client.CONSUMER and turn.reader.parting
+    waits = lookup.request_id is not None or lookup.over or lookup.shares is not None or turn.reader.parting
     if waits or (lookup.retry_at is not None and turn.now < lookup.retry_at) or not turn.coordinator_known():
         return lookup
     names = ids_of(turn, lookup.partitions)
@@ -142,7 +136,7 @@ def go_on(turn: Turn, key: LookupKey) -> Lookup:
     for each in lookup.partitions:
         topics.setdefault(each.topic, []).append(each.partition)
     membership = turn.reader.membership
-    known = turn.client is Client.CONSUMER and membership.epoch > 0  # N-CMT-04: both or neither
+    known = turn.kip_848 and membership.epoch > 0  # N-CMT-04: both or neither
     group = OffsetFetchRequestGroup(
         turn.reader.settings.group_id,
         member_id=membership.member_id if known else None,
@@ -177,12 +171,12 @@ def answered(turn: Turn, request_id: int, sent: SentLookup, body: OffsetFetchRes
 
 def _refused(turn: Turn, key: LookupKey, lookup: Lookup, error: ErrorCode) -> None:
     """Handle an error for the whole group (K-OFF-01, N-CMT-04)."""
-    stale = error is _E.STALE_MEMBER_EPOCH and turn.client is Client.CONSUMER and turn.reader.membership.epoch > 0
+    stale = error is _E.STALE_MEMBER_EPOCH and turn.kip_848 and turn.reader.membership.epoch > 0
     if error in _AGAIN or error in _FORGET or stale:
         _again(turn, key, lookup)
     else:
         plain = {_E.GROUP_AUTHORIZATION_FAILED}
-        if turn.client is Client.CONSUMER:  # N-CMT-04
+        if turn.kip_848:  # N-CMT-04
             plain |= {_E.UNKNOWN_MEMBER_ID, _E.STALE_MEMBER_EPOCH}
         kind = ProblemKind.API if error in plain else ProblemKind.KAFKA
         _end(turn, key, replace(lookup, problem=Problem(kind, error)))
@@ -227,7 +221,7 @@ def _read(
 def unknown_passes(turn: Turn) -> bool:
     """Return whether the look-up retries a topic that the coordinator does not know. For the new consumer, the topic
     may be so new that only the client knows it (N-CMT-04)."""
-    return turn.client is Client.CONSUMER
+    return turn.kip_848
 
 
 def _again(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
@@ -238,7 +232,7 @@ def _again(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
     for each in over:
         _put(turn, each, replace(turn.reader.lookups[each], shares=None, problem=late))
     left = [each for each in sharing if each not in over]
-    if turn.client is Client.CONSUMER and turn.now >= lookup.deadline_ms:
+    if turn.several_lookups and turn.now >= lookup.deadline_ms:
         if left:
             pass_on(turn, key, lookup, left)
         _put(turn, key, replace(lookup, request_id=None, problem=late))
@@ -297,7 +291,7 @@ def blocks(turn: Turn) -> bool:
     """Return whether the classic consumer is busy with a look-up of positions, and does nothing else meanwhile."""
     lookup = turn.reader.lookups.get(Purpose.POSITIONS)
     missing = turn.reader.initializing
-    if turn.client is not Client.CLASSIC or lookup is None or not missing:
+    if not turn.loops_in_calls or lookup is None or not missing:
         return False
     if not (_one_for_all(turn) or _same(turn, lookup, missing)):
         return False
@@ -318,7 +312,7 @@ def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
 def forgets(turn: Turn) -> bool:
     """Return whether a look-up is dropped when one of its partitions is no longer assigned. With manual assignment the
     classic consumer keeps it, as long as the next look-up is for the same partitions (K-POS-08)."""
-    return turn.client is not Client.CLASSIC or turn.reader.mode.automatic
+    return not turn.keeps_lookup_of_manual or turn.reader.mode.automatic
 
 
 def forget(turn: Turn) -> None:
@@ -332,7 +326,7 @@ def give_up(turn: Turn) -> None:
     """End the look-up of a call that no longer waits. The next call of the classic consumer may still use it."""
     lookup = turn.reader.lookups.get(Purpose.CALL)
     drop(turn, Purpose.CALL)
-    if lookup is not None and lookup.retry_at is None and turn.client is not Client.CONSUMER:
+    if lookup is not None and lookup.retry_at is None and not turn.several_lookups:
         _put(turn, Purpose.POSITIONS, lookup)
 
 

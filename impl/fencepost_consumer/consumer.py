@@ -10,9 +10,10 @@ the member throws. ``Unsubscribe`` ends with ``Returned``, ``Close`` with ``Call
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from fencepost.member.consumer.state import ConsumerMember
 from fencepost.member.consumer.step import consumer_step
@@ -116,30 +117,25 @@ def consumer_of(member: Member | ConsumerMember, reader: Reader) -> Consumer:
 
 def step(consumer: Consumer, event: ConsumerEvent, jitter: float = 1.0) -> tuple[Consumer, tuple[ConsumerCommand, ...]]:
     """Handle one event. Raises what the step functions of member and reader raise; then nothing has changed."""
-    both = _Both(consumer, event.at_ms, jitter)
-    both.take(event)
-    commands = both.commands if isinstance(both.member, Member) else _in_order(both.commands)
-    return Consumer(both.member, both.reader, both.stage, both.option), tuple(commands)
+    pair: _ClassicPair | _BackgroundPair
+    if isinstance(consumer.member, ConsumerMember):
+        pair = _BackgroundPair(consumer.member, consumer, event.at_ms, jitter)
+    else:
+        pair = _ClassicPair(consumer.member, consumer, event.at_ms, jitter)
+    pair.take(event)
+    return Consumer(pair.member, pair.reader, pair.stage, pair.option), tuple(pair.ordered())
 
 
-#: Order in which the new consumer's background sends requests (N-POLL-02).
-_SENT_FIRST = (OffsetCommitRequest, OffsetFetchRequest, ConsumerGroupHeartbeatRequest)
+M = TypeVar("M", Member, ConsumerMember)
 
 
-def _in_order(commands: list[ConsumerCommand]) -> list[ConsumerCommand]:
-    """Sort the requests of a step to the coordinator into the order of the new consumer's background; other commands
-    keep their places."""
-    sends = [each for each in commands if isinstance(each, Send)]
-    sends.sort(key=lambda each: next(at for at, kind in enumerate(_SENT_FIRST) if isinstance(each.body, kind)))
-    ordered = iter(sends)
-    return [next(ordered) if isinstance(each, Send) else each for each in commands]
+class _Pair(ABC, Generic[M]):
+    """Working copy of a member and its reader. The subclasses have what differs between the two protocols: the order
+    of work in a poll and in a close, and when an assignment is adopted."""
 
-
-class _Both:
-    """Working copy of member and reader."""
-
-    def __init__(self, consumer: Consumer, now: int, jitter: float) -> None:
-        self.member, self.reader, self.stage, self.option = consumer
+    def __init__(self, member: M, consumer: Consumer, now: int, jitter: float) -> None:
+        self.member: M = member
+        _, self.reader, self.stage, self.option = consumer
         self.now = now
         self.jitter = jitter
         self.commands: list[ConsumerCommand] = []
@@ -172,72 +168,69 @@ class _Both:
             case _:
                 self._read(event)  # type: ignore[arg-type]  # the reader rejects all other events
 
+    def ordered(self) -> list[ConsumerCommand]:
+        """Return the commands in the order in which they are carried out."""
+        return self.commands
+
+    # --- what the protocols do differently ---
+
+    @abstractmethod
+    def _poll_in_group(self, event: Poll) -> None:
+        """Poll the member, then the reader."""
+
+    @abstractmethod
+    def _member_polled(self, failure: Failure | None, *, again: bool) -> None:
+        """Continue a poll after the member's part."""
+
+    @abstractmethod
+    def _step_member(self, event: MemberEvent) -> tuple[Command, ...]:
+        """Let the member handle an event; return its commands."""
+
+    @abstractmethod
+    def _adoption(self, before: M, commands: tuple[Command, ...]) -> AssignmentAdopted | None:
+        """Return what the reader learns about an assignment that the member has taken over in this step."""
+
+    def _close(self, event: Close) -> None:
+        self.stage = Stage.CLOSE
+        self._join(event)
+
+    def _unsubscribed(self) -> None:
+        """Handle that the member has dropped its subscription."""
+
+    def _has_left(self) -> bool:
+        """Return whether earlier requests fail with the connection although the coordinator is unknown already
+        (K-ERR-13)."""
+        return False
+
     # --- calls of both ---
 
     def _poll(self, event: Poll) -> None:
-        if not self.reader.mode.automatic:
-            self._read(event)
-        elif self.reader.settings.client is Client.CONSUMER:
-            self._go_round()
+        if self.reader.mode.automatic:
+            self._poll_in_group(event)
         else:
-            self._read(RunCallbacks(self.now))  # K-POLL-01, step 2
-            if not self._thrown():
-                self.stage = Stage.POLL
-                self._join(event)
+            self._read(event)
 
     def _thrown(self) -> bool:
         """Return whether the reader has ended the poll."""
         return any(isinstance(each, PollReturned) for each in self.commands)
-
-    def _go_round(self) -> None:
-        """Run one pass of the new consumer's poll loop, up to its queued tasks (N-POLL-01)."""
-        self._read(Poll(self.now, PollPart.BEGIN))
-        if not self._thrown() and self.reader.polled is None:  # else it uses the last event
-            self._join(Poll(self.now, PollPart.BACKGROUND))
-        if not self._thrown():
-            self._read(Poll(self.now, PollPart.BACKGROUND))
-        if self._thrown():
-            return
-        self.stage = Stage.POLL
-        self._join(Poll(self.now, PollPart.ERRANDS))
-        if self.stage is Stage.POLL:  # a listener runs, and so does the background
-            self._read(Poll(self.now, PollPart.ERRANDS))
-
-    def _hand_out(self, *, again: bool) -> None:
-        """Finish the pass. The poll continues while it has nothing to return and the background has queued more."""
-        self._read(Poll(self.now, PollPart.END))
-        if PollReturned() in self.commands and again:
-            self.commands.remove(PollReturned())
-            self._go_round()
 
     def _leave(self, event: Unsubscribe | Close) -> None:
         if self.reader.mode is Mode.MANUAL and isinstance(event, Unsubscribe):
             self._read(event)
             self.commands.append(Returned())
             return
-        if isinstance(event, Close) and self.reader.settings.client is Client.CONSUMER:
-            self.stage, self.option = Stage.COMMIT, event.option
-            self._read(CommitOnClose(self.now, event.timeout_ms))
+        if isinstance(event, Close):
+            self._close(event)
             return
-        self.stage = Stage.CLOSE if isinstance(event, Close) else Stage.UNSUBSCRIBE
+        self.stage = Stage.UNSUBSCRIBE
         self._join(event)
 
     def _returned(self, failure: Failure | None, *, again: bool) -> None:
         """Handle the end of the member's part of a call; then the reader's part runs (K-POLL-01, K-LEAVE-04)."""
-        goes_on = self.stage is Stage.POLL and failure is None and self.reader.settings.client is not Client.CONSUMER
-        if goes_on and self.committed:
-            self.committed = False  # the commit that it waited for has ended: the poll loop makes another pass
-            self._join(Poll(self.now, PollPart.RESUMED))
-            return
         stage, self.stage = self.stage, None
         match stage:
-            case Stage.POLL if self.reader.settings.client is Client.CONSUMER:
-                if failure is None:
-                    self._hand_out(again=again)
-                else:
-                    self._read(Poll(self.now, PollPart.BROKEN))
-            case Stage.POLL if failure is None:
-                self._read(Poll(self.now))
+            case Stage.POLL:
+                self._member_polled(failure, again=again)
             case Stage.CLOSE:  # a listener that throws ends the close here (K-LEAVE-04)
                 self._read(Close(self.now, timeout_ms=None if failure is None else 0))
             case Stage.UNSUBSCRIBE if failure is None and self.reader.mode.automatic:
@@ -258,23 +251,15 @@ class _Both:
 
     def _join(self, event: MemberEvent) -> None:
         before = self.member
-        listens = True
-        if isinstance(self.member, ConsumerMember):
-            listens = self.member.settings.listener
-            self.member, commands = consumer_step(self.member, event, self.jitter)
-            adopted = isinstance(before, ConsumerMember) and self.member.current not in (None, before.current)
-        else:
-            self.member, commands = member_step(self.member, event, self.jitter)
-            adopted = any(isinstance(each, Listener) and each.call is Call.ASSIGNED for each in commands)
-        replaced = any(isinstance(each, Listener) and each.call is Call.ASSIGNED for each in commands)
-        if adopted or (replaced and isinstance(self.member, ConsumerMember)):  # K-CB-13: before it is replaced
-            self._read(AssignmentAdopted(self.now, replaced=replaced or not listens, adopted=adopted))
+        commands = self._step_member(event)
+        adoption = self._adoption(before, commands)
+        if adoption is not None:  # K-CB-13: before the assignment is replaced
+            self._read(adoption)
         view = membership_of(self.member)
         if view != self.reader.membership:
             self._read(MembershipChanged(self.now, view))
-        gives_up = before.subscription.subscribed and not self.member.subscription.subscribed
-        if gives_up and isinstance(self.member, ConsumerMember) and self.stage is Stage.UNSUBSCRIBE:
-            self._read(Unsubscribe(self.now))  # even if the call still waits, or throws (N-TR-07)
+        if before.subscription.subscribed and not self.member.subscription.subscribed:
+            self._unsubscribed()
         for command in commands:
             match command:
                 case Commit(commit_id=number) if self.reader.close_by_ms is not None:  # the close has committed first
@@ -327,10 +312,103 @@ class _Both:
         elif isinstance(event, NeverArrived) and _to_coordinator(before, event.request_id) and self._has_left():
             self._join(CoordinatorLost(self.now))
 
+
+class _ClassicPair(_Pair[Member]):
+    """A classic member and its reader: they work one after the other (K-POLL-01)."""
+
+    def _poll_in_group(self, event: Poll) -> None:
+        self._read(RunCallbacks(self.now))  # K-POLL-01, step 2
+        if not self._thrown():
+            self.stage = Stage.POLL
+            self._join(event)
+
+    def _member_polled(self, failure: Failure | None, *, again: bool) -> None:
+        """Let the reader poll. If the commit that the member waited for has ended meanwhile, the poll loop makes
+        another pass."""
+        if failure is not None:
+            return
+        if self.committed:
+            self.committed, self.stage = False, Stage.POLL
+            self._join(Poll(self.now, PollPart.RESUMED))
+        else:
+            self._read(Poll(self.now))
+
+    def _step_member(self, event: MemberEvent) -> tuple[Command, ...]:
+        self.member, commands = member_step(self.member, event, self.jitter)
+        return commands
+
+    def _adoption(self, before: Member, commands: tuple[Command, ...]) -> AssignmentAdopted | None:
+        return AssignmentAdopted(self.now) if _assigns(commands) else None
+
+
+#: Order in which the new consumer's background sends requests (N-POLL-02).
+_SENT_FIRST = (OffsetCommitRequest, OffsetFetchRequest, ConsumerGroupHeartbeatRequest)
+
+
+class _BackgroundPair(_Pair[ConsumerMember]):
+    """A consumer group's member and its reader: both work in the background of the new consumer (N-POLL-01)."""
+
+    def ordered(self) -> list[ConsumerCommand]:
+        """Return the commands, with the requests to the coordinator in the order of the background. Other commands keep
+        their places."""
+        sends = [each for each in self.commands if isinstance(each, Send)]
+        sends.sort(key=lambda each: next(at for at, kind in enumerate(_SENT_FIRST) if isinstance(each.body, kind)))
+        ordered = iter(sends)
+        return [next(ordered) if isinstance(each, Send) else each for each in self.commands]
+
+    def _poll_in_group(self, event: Poll) -> None:
+        """Run one pass of the poll loop, up to its queued tasks (N-POLL-01)."""
+        self._read(Poll(self.now, PollPart.BEGIN))
+        if not self._thrown() and self.reader.polled is None:  # else it uses the last event
+            self._join(Poll(self.now, PollPart.BACKGROUND))
+        if not self._thrown():
+            self._read(Poll(self.now, PollPart.BACKGROUND))
+        if self._thrown():
+            return
+        self.stage = Stage.POLL
+        self._join(Poll(self.now, PollPart.ERRANDS))
+        if self.stage is Stage.POLL:  # a listener runs, and so does the background
+            self._read(Poll(self.now, PollPart.ERRANDS))
+
+    def _member_polled(self, failure: Failure | None, *, again: bool) -> None:
+        """Finish the pass. The poll continues while it has nothing to return and the background has queued more."""
+        if failure is not None:
+            self._read(Poll(self.now, PollPart.BROKEN))
+            return
+        self._read(Poll(self.now, PollPart.END))
+        if PollReturned() in self.commands and again:
+            self.commands.remove(PollReturned())
+            self._poll_in_group(Poll(self.now))
+
+    def _step_member(self, event: MemberEvent) -> tuple[Command, ...]:
+        self.member, commands = consumer_step(self.member, event, self.jitter)
+        return commands
+
+    def _adoption(self, before: ConsumerMember, commands: tuple[Command, ...]) -> AssignmentAdopted | None:
+        """The assignment is adopted when the reconciliation ends, and replaced when the listener is called."""
+        adopted, replaced = self.member.current not in (None, before.current), _assigns(commands)
+        if not adopted and not replaced:
+            return None
+        listens = self.member.settings.listener
+        return AssignmentAdopted(self.now, replaced=replaced or not listens, adopted=adopted)
+
+    def _close(self, event: Close) -> None:
+        """Commit before the member leaves (N-CLOSE-01)."""
+        self.stage, self.option = Stage.COMMIT, event.option
+        self._read(CommitOnClose(self.now, event.timeout_ms))
+
+    def _unsubscribed(self) -> None:
+        """Unsubscribe the reader, even if the call still waits, or throws (N-TR-07)."""
+        if self.stage is Stage.UNSUBSCRIBE:
+            self._read(Unsubscribe(self.now))
+
     def _has_left(self) -> bool:
-        """Return whether the new consumer has no coordinator. Its earlier requests then fail only with the connection
-        (K-ERR-13)."""
-        return self.reader.settings.client is Client.CONSUMER and self.reader.coordinator.node is None
+        return self.reader.coordinator.node is None
+
+
+def _assigns(commands: tuple[Command, ...]) -> bool:
+    """Return whether the listener is called with an assignment."""
+    return any(isinstance(each, Listener) and each.call is Call.ASSIGNED for each in commands)
 
 
 def _to_coordinator(reader: Reader, request_id: int) -> bool:

@@ -9,23 +9,19 @@ from fencepost.member.lookup import RETRIABLE
 from fencepost.protocol.errors import ErrorCode
 from fencepost_consumer import commits, committed
 from fencepost_consumer.events import Problem, ProblemKind
-from fencepost_consumer.settings import Client
-from fencepost_consumer.state import CallKind, Coordinator, SentCommit, SentLookup
+from fencepost_consumer.state import Coordinator, SentCommit, SentLookup
 from fencepost_consumer.turn import Turn
 
 
 def found(turn: Turn, node: int) -> None:
-    """Store the coordinator; waiting requests are sent at the end of the step. The new consumer keeps a back-off before
-    its next look-up (K-FIND-01)."""
-    retry_at = turn.now + turn.backoff(0) if turn.client is Client.CONSUMER else None
-    problem = turn.reader.coordinator.problem if turn.client is Client.CONSUMER else None
-    turn.reader = turn.reader._replace(coordinator=Coordinator(node, retry_at=retry_at, problem=problem))
+    """Store the coordinator; waiting requests are sent at the end of the step."""
+    turn.reader = turn.reader._replace(coordinator=turn.coordinator_found(node))
 
 
 def keep(turn: Turn) -> None:
-    """Look up an unknown coordinator in the new consumer's background, even if no request waits for it, until a close
-    has committed (N-CLOSE-01)."""
-    if turn.client is Client.CONSUMER and turn.reader.settings.group_id and not turn.reader.parting:
+    """Look up an unknown coordinator in the background, even if no request waits for it, until a close has committed
+    (N-CLOSE-01)."""
+    if turn.looks_up_coordinator_unasked and turn.reader.settings.group_id and not turn.reader.parting:
         turn.coordinator_known()
 
 
@@ -41,44 +37,29 @@ def failed(turn: Turn, error: ErrorCode | None) -> None:
     )
     retriable = error is None or error in RETRIABLE
     problem = Problem(ProblemKind.API, error or ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if not retriable and _waits_to_be_thrown(turn):
+    kept = not retriable and turn.keeps_failed_lookup()
+    if kept:
         turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=problem))
-        commits.fail(turn, problem, retriable=retriable)
-        if turn.client is Client.CONSUMER:
-            committed.fail(turn, problem)
-        return
     commits.fail(turn, problem, retriable=retriable)
+    if retriable:
+        return
     waiting = turn.reader.waiting
     # a close ends its search here, and runs no callbacks
-    if not retriable and waiting is not None and waiting.seeks:
+    if not kept and waiting is not None and waiting.seeks:
         turn.reader = turn.reader._replace(waiting=replace(waiting, seeks=False, commit=None))
-    if not retriable and (turn.client is not Client.CLASSIC or turn.reader.mode.automatic):
+    if turn.fails_committed(kept=kept):
         committed.fail(turn, problem)
-
-
-def _waits_to_be_thrown(turn: Turn) -> bool:
-    """Return whether a fatal failure is kept for a later call to throw. In the classic consumer without membership, the
-    next call that needs the coordinator throws it, even if another call started the look-up. In the new consumer the
-    next poll throws it. A synchronous commit gets it from ``commits``."""
-    if turn.client is Client.CONSUMER:
-        return not turn.reader.mode.automatic
-    waiting = turn.reader.waiting
-    if waiting is not None and waiting.seeks:
-        own = any(each.number == waiting.commit for each in turn.reader.commits)
-        return waiting.kind is CallKind.COMMIT_SYNC or not own  # the commit of a close has no one to report to
-    asks = waiting is None or waiting.kind in (CallKind.COMMITTED, CallKind.POSITION)
-    return asks and turn.client is Client.CLASSIC and not turn.reader.mode.automatic
 
 
 def lost(turn: Turn, *, disconnected: bool) -> None:
     """Forget the coordinator, which fails every request to it (K-ERR-13). If the node has only said that it is not the
-    coordinator, the new consumer keeps the connection until that is lost too."""
+    coordinator, a client may keep the connection until that is lost too."""
     before = turn.reader.coordinator
     if before.node is not None:
         turn.reader = turn.reader._replace(coordinator=Coordinator(retry_at=before.retry_at, problem=before.problem))
     elif not disconnected:
         return
-    if not disconnected and turn.client is Client.CONSUMER:
+    if not disconnected and turn.keeps_former_connection:
         return  # requests already sent may still be answered
     if not disconnected:
         turn.emit(Disconnect())

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencepost.protocol.partitions import TopicPartition
-from fencepost_consumer import positions
 from fencepost_consumer.broker import FetchFrom, FetchRequest, FetchResponse
 from fencepost_consumer.partition import Leader
-from fencepost_consumer.settings import Client
 from fencepost_consumer.state import Buffered, SentFetch
 from fencepost_consumer.turn import Turn
 
@@ -17,10 +15,7 @@ def send_fetches(turn: Turn) -> None:
     """Fetch all fetchable partitions that are not buffered (K-FETCH-01, K-POLL-04).
 
     One request per broker is in flight. A broker whose records are still buffered gets none, so that no partition
-    starves another. Nor does a broker that has just failed to respond. The classic consumer also compares positions
-    with new metadata here, even in a poll where a rebalance prevents position look-ups (K-POS-07)."""
-    if turn.client is Client.CLASSIC:
-        positions.hold_against_metadata(turn)
+    starves another. Nor does a broker that has just failed to respond."""
     reader = turn.reader
     buffered = {each.partition for each in reader.buffer}
     busy = {sent.node for sent in reader.sent.values() if isinstance(sent, SentFetch)}
@@ -34,19 +29,16 @@ def send_fetches(turn: Turn) -> None:
         for each in partitions:
             position = reader.partitions[each].position
             assert position is not None  # fetchable
-            asked.append(
-                FetchFrom(each, offset=position.offset)
-                if turn.client is Client.KAFKA_PYTHON
-                else FetchFrom(each, offset=position.offset, current_leader_epoch=position.leader.epoch)
-            )
+            epoch = position.leader.epoch if turn.uses_leader_epochs else None
+            asked.append(FetchFrom(each, offset=position.offset, current_leader_epoch=epoch))
         turn.send_to(node, FetchRequest(tuple(asked)), SentFetch(node, {each.partition: each.offset for each in asked}))
 
 
 def _node(turn: Turn, partition: TopicPartition) -> Leader:
-    """Return the node to fetch from: the preferred replica (K-FETCH-05), else the leader of the position. For
-    kafka-python, whose positions have no leader, it is the current leader."""
+    """Return the node to fetch from: the preferred replica (K-FETCH-05), else the leader of the position. Without
+    leader epochs positions have no leader, so it is the current one."""
     state = turn.reader.partitions[partition]
-    if turn.client is Client.KAFKA_PYTHON:
+    if not turn.uses_leader_epochs:
         return turn.leader(partition)
     leader = Leader() if state.position is None else state.position.leader
     if leader.node is not None and state.preferred is not None and turn.now < state.preferred_until:
@@ -55,9 +47,9 @@ def _node(turn: Turn, partition: TopicPartition) -> Leader:
 
 
 def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
-    """Put a fetch response into the buffer; it is checked when a poll reaches it (K-FETCH-01). kafka-python drops
-    partitions that are not assigned. Java's consumers keep all, so a partition that is assigned again meanwhile may
-    still be read. ``body`` None: no response arrived."""
+    """Put a fetch response into the buffer; it is checked when a poll reaches it (K-FETCH-01). A partition that was
+    taken away and assigned again meanwhile may still be read, unless the client drops its records here. ``body`` None:
+    no response arrived."""
     if body is None:
         until = turn.now + turn.reader.settings.reconnect_backoff_ms
         turn.reader = turn.reader._replace(unavailable={**turn.reader.unavailable, sent.node: until})
@@ -65,7 +57,7 @@ def answered(turn: Turn, sent: SentFetch, body: FetchResponse | None) -> None:
             turn.change(each, replace(turn.reader.partitions[each], preferred=None))
         turn.want_metadata()
         return
-    whatever = turn.client is not Client.KAFKA_PYTHON
+    whatever = not turn.drops_unfetchable
     found = tuple(
         Buffered(each.partition, sent.offsets[each.partition], each)
         for each in body.partitions

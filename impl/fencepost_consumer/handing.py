@@ -11,9 +11,10 @@ from fencepost.quirks import varies
 from fencepost_consumer.broker import Record
 from fencepost_consumer.events import Problem, ProblemKind, Records
 from fencepost_consumer.partition import Position
-from fencepost_consumer.settings import Client, Reset
+from fencepost_consumer.settings import Reset
 from fencepost_consumer.state import Buffered
-from fencepost_consumer.turn import Thrown, Turn
+from fencepost_consumer.turn import Turn
+from fencepost_consumer.working_copy import Thrown
 
 _E = ErrorCode
 #: Fetch errors that newer metadata may fix.
@@ -79,7 +80,7 @@ def waits(turn: Turn, problem: Problem) -> bool:
 def _keeps(turn: Turn, partition: TopicPartition) -> bool:
     """Return whether a paused partition's records stay in the buffer."""
     state = turn.reader.partitions.get(partition)
-    return state is not None and state.paused and turn.client is not Client.KAFKA_PYTHON
+    return state is not None and state.paused and not turn.drops_unfetchable
 
 
 def _first_look(turn: Turn, head: Buffered, got: _Collected) -> None:

@@ -13,7 +13,6 @@ from fencepost.quirks import varies
 from fencepost_consumer.broker import ListOffsetsRequest, ListOffsetsResponse
 from fencepost_consumer.events import CallReturned
 from fencepost_consumer.partition import Partition
-from fencepost_consumer.settings import Client
 from fencepost_consumer.state import SentEnd
 from fencepost_consumer.subscribing import assigned
 from fencepost_consumer.turn import Turn
@@ -68,7 +67,7 @@ def _send_end(turn: Turn, node: int, partition: TopicPartition) -> None:
 
 
 def _watch_for_end(turn: Turn, partition: TopicPartition) -> None:
-    if turn.client is Client.CONSUMER:
+    if turn.watches_topics_of_lag:
         topics = turn.reader.transient_topics | {partition.topic}
         turn.reader = turn.reader._replace(transient_topics=topics)
 

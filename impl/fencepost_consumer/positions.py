@@ -17,9 +17,10 @@ from fencepost_consumer.broker import (
 )
 from fencepost_consumer.events import Problem, ProblemKind
 from fencepost_consumer.partition import FetchState, Position
-from fencepost_consumer.settings import Client, Reset
+from fencepost_consumer.settings import Reset
 from fencepost_consumer.state import SentReset, SentValidation
-from fencepost_consumer.turn import Thrown, Turn
+from fencepost_consumer.turn import Turn
+from fencepost_consumer.working_copy import Thrown
 
 #: Error of a leader that fails the whole response; any other error is retried.
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -29,13 +30,14 @@ def update(turn: Turn) -> None:
     """Run one pass of position look-ups: validate, set committed ones, reset the rest (K-POLL-01). The new consumer's
     is in ``background``.
 
-    kafka-python resets first and does not validate; each of its steps waits for the previous one (K-PY-02)."""
-    if turn.client is Client.KAFKA_PYTHON:
+    Without leader epochs there is nothing to validate. kafka-python resets first, and each of its steps waits for the
+    previous one (K-PY-02)."""
+    if turn.uses_leader_epochs:
+        validate(turn)
+    else:
         send_resets(turn)
         if any(state.state is FetchState.AWAIT_RESET for state in turn.reader.partitions.values()):
             return
-    else:
-        validate(turn)
     fill(turn)
 
 
@@ -88,9 +90,8 @@ def send_resets(turn: Turn) -> None:
 
 
 def unsent(turn: Turn, partitions: list[TopicPartition]) -> None:
-    """Handle a leader that has just failed to respond (K-FETCH-01). The classic consumer sends no request to it; the
-    new one treats the request as lost immediately."""
-    if turn.client is Client.CONSUMER:
+    """Handle a leader that has just failed to respond, so that no request is sent to it (K-FETCH-01)."""
+    if turn.loses_requests_to_unavailable:
         _retry(turn, partitions)
 
 
@@ -142,7 +143,7 @@ def validate(turn: Turn) -> None:
         if state.state is FetchState.AWAIT_VALIDATION and state.position is not None and not state.backs_off(turn.now)
     }
     for node, partitions in turn.by_leader({each: position.leader for each, position in unsure.items()}).items():
-        if turn.client is Client.CONSUMER and turn.left_alone(node):
+        if turn.loses_requests_to_unavailable and turn.left_alone(node):
             unsent(turn, partitions)
             continue
         put_off(turn, partitions, turn.reader.settings.request_timeout_ms)

@@ -40,6 +40,7 @@ from fencepost_consumer import (
     subscribing,
 )
 from fencepost_consumer.broker import FetchResponse, ListOffsetsResponse, OffsetForLeaderEpochResponse
+from fencepost_consumer.clients import turn_of
 from fencepost_consumer.events import (
     Arrived,
     AskCommitted,
@@ -68,7 +69,6 @@ from fencepost_consumer.events import (
     SeekToEnd,
     Wakeup,
 )
-from fencepost_consumer.settings import Client
 from fencepost_consumer.state import (
     Mode,
     Purpose,
@@ -81,7 +81,8 @@ from fencepost_consumer.state import (
     SentReset,
     SentValidation,
 )
-from fencepost_consumer.turn import Thrown, Turn
+from fencepost_consumer.turn import Turn
+from fencepost_consumer.working_copy import Thrown
 
 _EVENTS: Final = frozenset(get_args(ReaderEvent))
 #: Parts of a poll after which no fetches are sent, since later parts may still return records
@@ -119,14 +120,14 @@ def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reade
     if type(event) not in _EVENTS:
         raise IllegalEvent(f"{type(event).__name__} is not a reader event; use those in fencepost_consumer.events")
     _take(reader, event)
-    turn = Turn(reader, event.at_ms, jitter)
+    turn = turn_of(reader, event.at_ms, jitter)
     if reader.commit_due_ms is None:
         commits.restart_interval(turn)
     try:
         _handle(turn, event)
     except Thrown as thrown:
         turn.emit(_thrown(event, thrown))
-    background.go_on(turn)
+    turn.continue_background()
     fetches = not (isinstance(event, Poll) and event.part in _BEFORE_FETCHES)
     if fetches:
         background.send_fetches(turn)
@@ -185,8 +186,8 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
             coordinating.found(turn, node)
         case CoordinatorLost(moved=moved):
             if moved:
-                calls.coordinator_moved(turn)
-            coordinating.lost(turn, disconnected=not moved or turn.client is not Client.CONSUMER)
+                turn.coordinator_moved()
+            coordinating.lost(turn, disconnected=not moved or not turn.keeps_former_connection)
         case LookupFailed(error=error):
             coordinating.failed(turn, error)
         case LeadersChanged():
@@ -210,8 +211,7 @@ def _called(turn: Turn, event: ReaderEvent) -> None:
         case SubscribePattern():
             subscribing.choose(turn, Mode.PATTERN)
         case SubscribeRegex():
-            if turn.client is not Client.CONSUMER:
-                # K-SUB-01
+            if not turn.kip_848:  # K-SUB-01
                 raise Refused(
                     "a classic group cannot subscribe to a regex; use SubscribePattern", "IllegalArgumentException"
                 )
@@ -271,9 +271,9 @@ def _asked(sent: Sent) -> str:
 def _of_coordinator(turn: Turn, elsewhere: bool, body: object) -> None:
     """Forget the coordinator if no response arrived, or if the node is not the coordinator (K-OFF-11, K-ERR-13)."""
     if elsewhere and not turn.reader.fenced:
-        commits.attempted(turn)  # before the others fail; a fenced consumer learns of it at the end of the step
+        turn.commit_attempted()  # before the others fail; a fenced consumer learns of it at the end of the step
     if elsewhere:
-        calls.coordinator_moved(turn)
+        turn.coordinator_moved()
     if elsewhere or body is None:
         coordinating.lost(turn, disconnected=body is None)
 
@@ -317,15 +317,16 @@ def _arm(turn: Turn, event: ReaderEvent) -> None:
     waiting = turn.reader.waiting
     if waiting is not None:
         after[ReaderTimer.CALL] = waiting.deadline_ms
-    retries = [at for at in _retries(turn.reader) if at is not None and at > turn.now]
+    retries = [at for at in _retries(turn) if at is not None and at > turn.now]
     if retries:
         after[ReaderTimer.RETRY] = min(retries)
     turn.arm(before, after)
     turn.reader = turn.reader._replace(deadlines=after)
 
 
-def _retries(reader: Reader) -> list[int | None]:
+def _retries(turn: Turn) -> list[int | None]:
     """Return the times at which waiting work may continue without a poll."""
+    reader = turn.reader
     idle = [each for each in reader.commits if each.outcome is None and each.request_id is None]
     times = [at for each in idle for at in (each.retry_at, each.deadline_ms)]
     lookups = [each for key, each in reader.lookups.items() if key is not Purpose.POSITIONS]
@@ -333,7 +334,7 @@ def _retries(reader: Reader) -> list[int | None]:
         times += [each.retry_at for each in reader.partitions.values()]
         lookups += [each for purpose, each in reader.lookups.items() if purpose is Purpose.POSITIONS]
     times += [each.retry_at for each in lookups]
-    looks = reader.settings.client is Client.CONSUMER and reader.coordinator.node is None
+    looks = turn.looks_up_coordinator_unasked and reader.coordinator.node is None
     looks |= reader.waiting is not None and reader.waiting.seeks
     if idle or lookups or looks:
         times.append(reader.coordinator.retry_at)

@@ -11,7 +11,7 @@ from fencepost.quirks import varies
 from fencepost_consumer import background, commits, committed
 from fencepost_consumer.events import MembershipChanged, Refused, Seek
 from fencepost_consumer.partition import Partition, Position
-from fencepost_consumer.settings import Client, Reset, ResetPolicy
+from fencepost_consumer.settings import Reset, ResetPolicy
 from fencepost_consumer.state import Mode
 from fencepost_consumer.turn import Turn
 
@@ -21,9 +21,8 @@ _EXCLUSIVE = "cannot mix subscribing to topics, to a pattern or regex, and manua
 def choose(turn: Turn, mode: Mode, topics: frozenset[str] = frozenset()) -> None:
     """Subscribe in one mode. Raises ``Refused`` if another mode is in use (K-SUB-01)."""
     _take(turn, mode)
-    if turn.client is Client.CONSUMER:  # the member throws the failure of the coordinator's look-up
-        turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=None))
-    if turn.client is Client.CONSUMER and mode is Mode.TOPICS:
+    turn.forget_failed_lookup()
+    if turn.drops_records_early and mode is Mode.TOPICS:
         _drop_unwanted(turn, topics)
     more = not topics <= turn.reader.topics
     turn.reader = turn.reader._replace(topics=topics)
@@ -57,7 +56,7 @@ def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
             "IllegalArgumentException",
         )
     kept = partitions
-    if turn.client is Client.CONSUMER:  # it also drops fetched records of newly assigned partitions
+    if turn.drops_records_early:  # also those of newly assigned partitions
         kept = tuple(each for each in partitions if each in turn.reader.partitions)
     _keep(turn, kept)  # even if the call is then rejected
     commits.maybe_auto_commit(turn)
@@ -68,8 +67,7 @@ def assign(turn: Turn, partitions: tuple[TopicPartition, ...]) -> None:
 
 def unsubscribe(turn: Turn) -> None:
     """Drop subscription and assignment, without a commit (K-LEAVE-04)."""
-    if turn.client is Client.CONSUMER:  # N-TR-07: it ignores the failure of the coordinator's look-up
-        turn.reader = turn.reader._replace(coordinator=replace(turn.reader.coordinator, problem=None))
+    turn.forget_failed_lookup()
     nothing = replace(turn.reader.membership, owned=())
     turn.reader = turn.reader._replace(mode=Mode.NONE, topics=frozenset(), membership=nothing)
     _keep(turn, ())
@@ -158,7 +156,7 @@ def seek(turn: Turn, event: Seek) -> None:
     assigned(turn, event.partition)
     leader = turn.leader(event.partition)  # the leader known before this epoch was seen
     turn.saw_epoch(event.partition, event.leader_epoch)
-    if turn.client is Client.CONSUMER:  # the leader known after it
+    if turn.seek_forgets_old_leader:
         leader = turn.leader(event.partition)
     turn.place(event.partition, Position(event.offset, event.leader_epoch, leader))
 

@@ -1,193 +1,167 @@
-"""The working copy of a reader during one step."""
+"""One step of a consumer, as a client library takes it.
+
+The consumers of all client libraries read and commit by the same rules: a position is the offset of the next record, a
+commit contains positions, and the coordinator and the leaders answer everyone alike. They differ in how they arrange
+this work:
+
+- *Java's classic consumer* has one thread for calls, and a call that waits runs its own loop: coordinator first, then
+  one look-up at a time.
+- *Java's new consumer* (KIP-848) has two threads. The application's thread passes events to a background thread, which
+  sends requests and uses their responses when they arrive, with or without a call that waits for them.
+- *kafka-python* has the order of the classic consumer, without leader epochs.
+
+The modules of this package contain the common rules, and ask their ``Turn`` where libraries differ. ``Turn`` has the
+usual answer. The classes in ``clients``, one for each library, override what their library does differently; each
+override says why, with its rule or KIP.
+
+A difference that is a fact is a class attribute. A difference in the work itself is a method.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
-from fencepost.member.events import FindCoordinator, RequestMetadata, Send
-from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
+from fencepost.member.events import PollPart
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.quirks import Quirks
-from fencepost_consumer.broker import LeaderRequest
-from fencepost_consumer.events import (
-    CancelReaderTimer,
-    Problem,
-    ProblemKind,
-    ReaderCommand,
-    ReaderTimer,
-    SendToLeader,
-    SetReaderTimer,
-)
-from fencepost_consumer.partition import Leader, Partition, Position
-from fencepost_consumer.settings import Client
-from fencepost_consumer.state import Reader, Sent
+from fencepost.quirks import varies
+from fencepost_consumer.events import CallReturned, OffsetAndMetadata, Problem
+from fencepost_consumer.partition import Position
+from fencepost_consumer.state import CallKind, Coordinator, Waiting
+from fencepost_consumer.working_copy import WorkingCopy
 
 
-class Thrown(Exception):
-    """Ends the application's call with a problem. As in Kafka, earlier effects of the call remain."""
+class Turn(WorkingCopy, ABC):
+    """A step of a client library: the working copy of the reader, and the library's differences from the others."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    #: Whether the library is one of Java's. Some faults are in both of its consumers.
+    java: ClassVar[bool] = True
+    #: Whether requests and responses are handled by a background thread (N-POLL-01).
+    in_background: ClassVar[bool] = False
+    #: Whether offset requests and their errors are those of a consumer group (KIP-848, N-CMT-01 to N-CMT-06).
+    kip_848: ClassVar[bool] = False
 
+    #: Whether positions have leader epochs, and are validated (KIP-320, K-POS-07).
+    uses_leader_epochs: ClassVar[bool] = True
+    #: Whether fetched records of a partition that cannot be read now are dropped (K-PY-04).
+    drops_unfetchable: ClassVar[bool] = False
+    #: Whether a change of subscription or assignment drops the fetched records of partitions that are not in both
+    #: (K-SUB-03).
+    drops_records_early: ClassVar[bool] = False
+    #: Whether a seek with a newer leader epoch forgets the leader that was known before it (K-POS-08).
+    seek_forgets_old_leader: ClassVar[bool] = False
+    #: Whether the topic of a request for the log's end is watched until the response (K-POS-08).
+    watches_topics_of_lag: ClassVar[bool] = False
+    #: Whether a request to a leader that has just failed to respond counts as sent and lost (K-FETCH-01).
+    loses_requests_to_unavailable: ClassVar[bool] = False
 
-class Turn:
-    """``reader`` is replaced as the step proceeds; ``now``: the event's time; ``jitter``: factor of back-offs."""
+    #: Whether a call that waits runs its own loop. It finds the coordinator before it uses any response, counts its own
+    #: failed look-ups of the coordinator, and checks only at its beginning which partitions a look-up is for
+    #: (K-FIND-01, K-POS-08).
+    loops_in_calls: ClassVar[bool] = False
+    #: Whether several look-ups of committed offsets may be in progress (N-CMT-04). Else there is one at a time, for one
+    #: generation, and all calls share it (K-POS-08).
+    several_lookups: ClassVar[bool] = False
+    #: Whether a look-up for a manual assignment outlives the assignment of its partitions (K-POS-08).
+    keeps_lookup_of_manual: ClassVar[bool] = False
 
-    def __init__(self, reader: Reader, now: int, jitter: float) -> None:
-        self.reader = reader
-        self.now = now
-        self.jitter = jitter
-        self.commands: list[ReaderCommand] = []
+    #: Whether the coordinator is looked up even if no request waits for it (N-POLL-02).
+    looks_up_coordinator_unasked: ClassVar[bool] = False
+    #: Whether a node that is no longer the coordinator may still answer earlier requests (K-ERR-13).
+    keeps_former_connection: ClassVar[bool] = False
 
-    @property
-    def quirks(self) -> Quirks | None:
-        """The differences of the profile's client from the intended one; None: there are none."""
-        return self.reader.settings.quirks
+    #: Whether a commit waits for an unknown coordinator even if no call waits for the commit (N-CMT-06).
+    commits_wait_for_coordinator: ClassVar[bool] = False
+    #: Whether the reader retries the commit before a rebalance. Else the member does (K-CB-01, N-REC-04).
+    retries_member_commits: ClassVar[bool] = False
+    #: Whether at most one automatic commit is in flight; it is forgotten when it ends (K-OFF-19).
+    one_automatic_commit: ClassVar[bool] = False
 
-    @property
-    def client(self) -> Client:
-        """The client whose behaviour the reader follows."""
-        return self.reader.settings.client
+    # --- polls and positions ---
 
-    def emit(self, command: ReaderCommand) -> None:
-        """Append a command for the driver."""
-        self.commands.append(command)
+    @abstractmethod
+    def poll(self, part: PollPart) -> bool:
+        """Do the work of a poll before records are returned. Return whether records are returned after this part."""
 
-    def change(self, partition: TopicPartition, state: Partition) -> None:
-        """Replace the state of an assigned partition; its place in the order stays."""
-        self.reader = self.reader._replace(partitions={**self.reader.partitions, partition: state})
+    @abstractmethod
+    def fetch_on(self, found: bool) -> None:
+        """Fetch after a poll has collected its records; ``found``: a record, or a position that moved."""
+
+    @abstractmethod
+    def look_for_position(self, partition: TopicPartition, waiting: Waiting | None) -> CallReturned | None:
+        """Look for a position, and return it once it is known. ``waiting`` None: the call has just begun."""
 
     def place(self, partition: TopicPartition, position: Position) -> None:
-        """Read an assigned partition from ``position``, after its leader has confirmed it. kafka-python ignores epochs
-        (K-PY-02)."""
+        """Read an assigned partition from ``position``, after its leader has confirmed it."""
         state = self.reader.partitions[partition]
-        python = self.client is Client.KAFKA_PYTHON
-        self.change(partition, state.seek_validated(position) if python else state.seek(position))
+        self.change(partition, state.seek(position) if self.uses_leader_epochs else state.seek_validated(position))
 
-    def to_the_end(self, partition: TopicPartition) -> None:
-        """Move a partition to the end of the fetch order, after records of it were returned (K-SUB-14)."""
-        rest = dict(self.reader.partitions)
-        state = rest.pop(partition, None)
-        if state is not None:
-            self.reader = self.reader._replace(partitions={**rest, partition: state})
+    def accepts_committed(self, partition: TopicPartition, found: OffsetAndMetadata) -> bool:
+        """Return whether a committed offset that was looked up may become the position."""
+        return True
 
-    # --- requests ---
+    # --- calls that wait ---
 
-    def number(self) -> int:
-        """Return a fresh id for a request."""
-        number = self.reader.next_request_id
-        self.reader = self.reader._replace(next_request_id=number + 1)
-        return number
+    def throws_wakeup(self, kind: CallKind) -> bool:
+        """Return whether a wakeup ends a waiting call before it checks whether it can return (K-POLL-06)."""
+        return kind not in (CallKind.CLOSE, CallKind.CLOSE_COMMIT)
 
-    def fly(self, request_id: int, sent: Sent) -> None:
-        """Record a request as sent and unanswered."""
-        self.reader = self.reader._replace(sent={**self.reader.sent, request_id: sent})
+    @abstractmethod
+    def commit_result(self, waiting: Waiting) -> CallReturned | None:
+        """Return the result of a synchronous commit; None while it waits (K-OFF-18, K-OFF-21)."""
 
-    def landed(self, request_id: int) -> Sent | None:
-        """Remove and return an answered request; None if the reader gave it up."""
-        rest = dict(self.reader.sent)
-        sent = rest.pop(request_id, None)
-        self.reader = self.reader._replace(sent=rest)
-        return sent
+    @abstractmethod
+    def close_result(self, waiting: Waiting) -> CallReturned | None:
+        """Return the result of a close; None while it waits (K-LEAVE-04, N-CLOSE-01)."""
 
-    def send(self, body: OffsetCommitRequest | OffsetFetchRequest, sent: Sent) -> int:
-        """Send a request to the coordinator; return its id."""
-        request_id = self.number()
-        self.fly(request_id, sent)
-        self.emit(Send(request_id, body, timeout_ms=self.reader.settings.request_timeout_ms))
-        return request_id
+    def commit_attempted(self) -> None:
+        """Run callbacks after an attempt of a synchronous commit, before its next attempt."""
 
-    def send_to(self, node: int, body: LeaderRequest, sent: Sent) -> None:
-        """Send a request to the leader of partitions."""
-        request_id = self.number()
-        self.fly(request_id, sent)
-        self.emit(SendToLeader(node, request_id, body, timeout_ms=self.reader.settings.request_timeout_ms))
-
-    # --- the cluster ---
-
-    def leader(self, partition: TopicPartition) -> Leader:
-        """Return the leader in the metadata; unknown if a newer epoch than the metadata's has been seen (K-POS-08)."""
-        last = self.reader.last_epochs.get(partition)
-        known = self.reader.leaders.get(partition, Leader())
-        return Leader(None, last) if known.epoch is not None and last is not None and known.epoch < last else known
-
-    def watch(self) -> None:
-        """Restrict the known epochs to the watched topics, as new metadata does (K-POS-08)."""
-        reader, watched = self.reader, self.reader.watched_topics
-        told = {each: leader.epoch for each, leader in reader.leaders.items() if leader.epoch is not None}
-        epochs = {**told, **reader.last_epochs}
-        self.reader = reader._replace(last_epochs={each: at for each, at in epochs.items() if each.topic in watched})
-
-    def saw_epoch(self, partition: TopicPartition, epoch: int | None) -> None:
-        """Handle a leader epoch in a response: metadata with a lower one is old (K-POS-08). The first epoch of a
-        partition must be from metadata; a response alone is not kept."""
-        last = self.reader.last_epochs.get(partition)
-        if epoch is not None and last is not None and epoch > last:
-            self.reader = self.reader._replace(last_epochs={**self.reader.last_epochs, partition: epoch})
-            self.want_metadata()
-
-    def want_metadata(self) -> None:
-        """Request metadata, unless a request is pending."""
-        if not self.reader.metadata_requested:
-            self.reader = self.reader._replace(metadata_requested=True)
-            self.emit(RequestMetadata(self.reader.watched_topics))
-
-    def left_alone(self, node: int) -> bool:
-        """Return whether the broker failed to respond recently and must not be asked yet (K-FETCH-01)."""
-        return self.now < self.reader.unavailable.get(node, self.now)
-
-    def by_leader(self, partitions: Mapping[TopicPartition, Leader]) -> dict[int, list[TopicPartition]]:
-        """Group partitions by the node of their leader. Request metadata if a partition has none."""
-        nodes: dict[int, list[TopicPartition]] = {}
-        for partition, leader in partitions.items():
-            if leader.node is None:
-                self.want_metadata()
-            else:
-                nodes.setdefault(leader.node, []).append(partition)
-        return nodes
-
-    def coordinator_known(self, *, at_once: bool = False) -> bool:
-        """Return whether the coordinator is known. If not, look it up, unless a look-up is in progress or its back-off
-        runs; ``at_once`` ignores the back-off (K-FIND-01)."""
-        coordinator = self.reader.coordinator
-        if coordinator.node is not None:
-            return True
-        waits = not at_once and coordinator.retry_at is not None and self.now < coordinator.retry_at
-        if not coordinator.looking_up and not waits:
-            self.reader = self.reader._replace(coordinator=replace(coordinator, looking_up=True, retry_at=None))
-            self.emit(FindCoordinator(self.reader.settings.group_id))
+    def seeks_coordinator(self, waiting: Waiting) -> bool:
+        """Return whether the call looks up the coordinator only for asynchronous commits."""
         return False
 
-    def wake(self) -> None:
-        """Throw once if another thread has called wakeup (K-POLL-06)."""
-        if self.reader.wakeup:
-            self.reader = self.reader._replace(wakeup=False)
-            raise Thrown(Problem(ProblemKind.WAKEUP))
+    def continue_background(self) -> None:
+        """Continue work that no call waits for, at the end of each step."""
 
-    def check_coordinator(self, *, waits: bool = False) -> None:
-        """Throw the fatal error of the last look-up, if no call has thrown it yet (K-FIND-01). A call that ``waits``
-        for a look-up polls the network first, so a wakeup is thrown first (K-POLL-06)."""
-        problem = self.reader.coordinator.problem
-        if problem is not None:
-            if waits:
-                self.wake()
-            self.reader = self.reader._replace(coordinator=replace(self.reader.coordinator, problem=None))
-            raise Thrown(problem)
+    # --- the coordinator ---
 
-    # --- timers ---
+    def coordinator_found(self, node: int) -> Coordinator:
+        """Return what is known about a coordinator that was found."""
+        return Coordinator(node)
 
-    def backoff(self, attempts: int) -> int:
-        """Return the back-off in ms: exponential, base 2, with jitter (K-HB-05)."""
-        settings = self.reader.settings
-        exponential = settings.retry_backoff_ms * 2 ** min(attempts, 30)
-        return min(int(exponential * self.jitter), settings.retry_backoff_max_ms)
+    def coordinator_moved(self) -> None:
+        """Handle a response that says the coordinator has moved, before it is forgotten."""
 
-    def arm(self, before: Mapping[ReaderTimer, int], after: Mapping[ReaderTimer, int]) -> None:
-        """Emit a command for each timer that the step set, changed or cancelled."""
-        for timer in ReaderTimer:
-            if timer in after and after[timer] != before.get(timer):
-                self.emit(SetReaderTimer(timer, max(0, after[timer] - self.now)))
-            elif timer in before and timer not in after:
-                self.emit(CancelReaderTimer(timer))
+    @property
+    def failed_lookup(self) -> Problem | None:
+        """The fatal error of a look-up of the coordinator that the next call throws (K-FIND-01)."""
+        return self.reader.coordinator.problem
+
+    def throw_failed_lookup(self, *, waits: bool = False) -> None:
+        """Throw that error; ``waits``: the call waits for the coordinator."""
+        if self.failed_lookup is not None:
+            self.check_coordinator(waits=waits)
+
+    def forget_failed_lookup(self) -> None:
+        """Forget that error where the application changes the subscription, if the member throws it."""
+
+    def keeps_failed_lookup(self) -> bool:
+        """Return whether such an error is kept for a later call to throw."""
+        return False
+
+    def fails_committed(self, *, kept: bool) -> bool:
+        """Return whether such an error also ends look-ups of committed offsets; ``kept``: a later call throws it."""
+        return not kept
+
+
+@varies
+def ids_of(turn: Turn, partitions: Iterable[TopicPartition]) -> Mapping[bytes, str]:
+    """Return topic names by the ids to send; empty if the request sends names. Offset requests of consumer groups name
+    topics by id if all ids are known (N-CMT-01, G-WIRE-30)."""
+    known = turn.reader.topic_ids
+    topics = {each.topic for each in partitions}
+    if not turn.kip_848 or not topics <= known.keys():
+        return {}
+    return {known[name]: name for name in topics}

@@ -7,10 +7,9 @@ from operator import attrgetter
 
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import Next, quirk
-from fencepost_consumer import commits, naming
-from fencepost_consumer.settings import Client
+from fencepost_consumer import commits
 from fencepost_consumer.state import Cause, Commit
-from fencepost_consumer.turn import Turn
+from fencepost_consumer.turn import Turn, ids_of
 
 
 @quirk("fault_callbacks_overtake", of=commits.callbacks_due)
@@ -26,11 +25,11 @@ def untold(_: Next[None], turn: Turn) -> None:
     """Run no callbacks at the end of a close. The classic consumer waits there for the responses to its asynchronous
     commits, but never runs their callbacks. Nor does the new one, if it has already waited for the last of them, as in
     the commit of its close (K-LEAVE-04, N-CLOSE-01)."""
-    if turn.client is Client.CONSUMER and turn.reader.last_async >= 0:
+    if turn.in_background and turn.reader.last_async >= 0:
         commits.run_callbacks(turn, throw=False)
 
 
-@quirk("old_offsets_by_name", of=naming.ids_of)
+@quirk("old_offsets_by_name", of=ids_of)
 def names_always(_: Next[Mapping[bytes, str]], turn: Turn, partitions: Iterable[TopicPartition]) -> Mapping[bytes, str]:
     """Up to 4.1, offset requests contain topic names (V-99)."""
     return {}

@@ -7,7 +7,6 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import Next, quirk
 from fencepost_consumer import background, committed, handing, lag, positions, state, subscribing
 from fencepost_consumer.events import Problem, ProblemKind
-from fencepost_consumer.settings import Client
 from fencepost_consumer.state import Lookup, LookupKey, Reader
 from fencepost_consumer.turn import Turn
 
@@ -56,14 +55,14 @@ def while_it_is_for_the_same(_: Next[bool], turn: Turn) -> bool:
     """Reuse an old look-up. The classic consumer's, sent outside a stable generation and not taken, answers the next
     question for the same partitions outside a stable generation, however much later. The new consumer's is used for a
     partition that was taken away and assigned again (K-POS-08)."""
-    return turn.client is Client.KAFKA_PYTHON
+    return not turn.java
 
 
 @quirk("old_lag_waits_for_ever", of=lag.ends_with_failure)
 def never(_: Next[bool], turn: Turn) -> bool:
     """Up to 4.3, the new consumer asks for the log's end once. After new metadata it asks again if the leader returned
     an error or was unknown; if the request was lost, it never asks again (V-134, K-POS-09)."""
-    return turn.client is not Client.CONSUMER
+    return not turn.in_background
 
 
 @quirk("fault_poll_skips_the_check", of=background.checks_again)
@@ -77,7 +76,7 @@ def with_the_next_poll(_: Next[bool], turn: Turn) -> bool:
 def when_its_turn_comes(_: Next[bool], turn: Turn) -> bool:
     """Keep fetched records of a partition that is taken away. The new consumer in a group returns them if the partition
     is assigned again and read from that position (K-FETCH-01)."""
-    return turn.client is not Client.CONSUMER or not turn.reader.mode.automatic
+    return not turn.in_background or not turn.reader.mode.automatic
 
 
 @quirk("fault_search_fails_twice", of=background.tells_again)

@@ -18,11 +18,12 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost_consumer import Client, Reader, ReaderSettings, reset_policy, step
 from fencepost_consumer import events as ev
 from fencepost_consumer.broker import EpochEnd, ListedOffset, ListOffsetsResponse, OffsetForLeaderEpochResponse
+from fencepost_consumer.clients import turn_of
 from fencepost_consumer.membership import Membership
 from fencepost_consumer.partition import FetchState, Leader, Partition, Position
 from fencepost_consumer.positions import reset_answered, reset_initializing, validation_answered
 from fencepost_consumer.state import SentReset, SentValidation
-from fencepost_consumer.turn import Thrown, Turn
+from fencepost_consumer.working_copy import Thrown
 
 from .. import jars
 from ..builds import Build
@@ -175,7 +176,7 @@ class _Place:
                 self._about(what, words)
 
     def _about(self, what: str, words: list[str]) -> None:
-        turn = Turn(self.reader, 0, 1.0)
+        turn = turn_of(self.reader, 0, 1.0)
         if what == "initialise":
             try:
                 reset_initializing(turn, turn.reader.initializing)
