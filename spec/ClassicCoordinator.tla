@@ -43,13 +43,18 @@ RequireMemberId(w, fresh, caller) ==
   IN ReplyTo([w EXCEPT !.g = g], caller,
              JoinError(caller, "MEMBER_ID_REQUIRED", fresh))
 
+\* The old process of a static member is told that another has taken its place
+\* (C-STATIC-02).
+AnswerReplaced(w, member) ==
+  AnswerSyncError(AnswerJoinError(w, member.awaitingJoin, "FENCED_INSTANCE_ID"),
+                  member.awaitingSync, "FENCED_INSTANCE_ID")
+
 \* A static member returns under a fresh id and takes the place of its old id.
 \* Requests parked under the old id are answered FENCED_INSTANCE_ID. A Stable
 \* group does not rebalance (C-STATIC-02..04, 09, 10, 16, 20).
 ReplaceStatic(w, old, fresh, metadata, caller) ==
   LET before == w.g.members[old]
-      v == AnswerSyncError(AnswerJoinError(w, before.awaitingJoin, "FENCED_INSTANCE_ID"),
-                           before.awaitingSync, "FENCED_INSTANCE_ID")
+      v == AnswerReplaced(w, before)
       after == [before EXCEPT !.metadata = metadata, !.isNew = FALSE,
                               !.awaitingJoin = caller, !.awaitingSync = "no"]
       g == [w.g EXCEPT
@@ -63,13 +68,16 @@ ReplaceStatic(w, old, fresh, metadata, caller) ==
        [] g.state = "CompletingRebalance" -> PrepareRebalance(u)
        [] OTHER -> MaybeCompleteJoin(u)
 
+\* Unchanged metadata needs no rebalance (C-JOIN-61).
+IsSameMetadata(old, new) == old = new
+
 \* A known member joins again. The coordinator parks the request, or answers it
 \* at once if nothing changed for the current generation (C-JOIN-50..55).
 Rejoin(w, id, metadata, caller) ==
   LET g == [w.g EXCEPT !.members[id].metadata = metadata,
                        !.members[id].awaitingJoin = caller]
       v == [w EXCEPT !.g = g]
-      same == w.g.members[id].metadata = metadata   \* unchanged metadata (C-JOIN-61)
+      same == IsSameMetadata(w.g.members[id].metadata, metadata)
   IN CASE g.state = "PreparingRebalance" -> MaybeCompleteJoin(v)
        [] same /\ ~(g.state = "Stable" /\ id = g.leader) ->
             ReplyTo(w, caller, JoinAnswer(w.g, caller, id, FALSE))
@@ -232,18 +240,22 @@ CompleteIfAllJoined(w) ==
   IF w.g.state = "PreparingRebalance" /\ AllJoined(w.g)
   THEN CompleteJoin(w) ELSE w
 
+\* A member whose request is parked cannot send another, so it is not late
+\* (C-TMR-07).
+IsSpared(member) ==
+  ~member.isNew /\ (member.awaitingJoin # "no" \/ member.awaitingSync # "no")
+
 \* The session timer removes its member or pending id. A member with a parked
 \* request is spared unless it is new; for an unknown id nothing happens
 \* (C-TMR-06, 07, 09).
 SessionExpired(g, id) ==
   LET fired == [g EXCEPT !.sessionTimers = @ \ {id}]
       member == g.members[id]
-      parked == member.awaitingJoin # "no" \/ member.awaitingSync # "no"
       w == AnswerJoinError(Outcome(fired), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
       v == [w EXCEPT !.g = Remove(fired, {id})]
   IN CASE id \in g.pendingJoin -> CompleteIfAllJoined(Outcome(Remove(fired, {id})))
        [] id \notin DOMAIN g.members -> Outcome(fired)
-       [] ~member.isNew /\ parked -> Outcome(fired)
+       [] IsSpared(member) -> Outcome(fired)
        [] g.state \in {"CompletingRebalance", "Stable"} -> PrepareRebalance(v)
        [] OTHER -> CompleteIfAllJoined(v)
 
@@ -270,6 +282,9 @@ SyncExpired(g) ==
   IN IF g.pendingSync = {} \/ g.state \notin {"CompletingRebalance", "Stable"}
      THEN Outcome(fired) ELSE PrepareRebalance(Outcome(rest))
 
+\* The members whose session timers a load starts: all (F-LOAD-06).
+LoadedSessionTimers(ids) == ids
+
 \* The group that a new coordinator loads: Stable or Empty, with the members of
 \* the record, all session timers set, and no other soft state (C-ST-07,
 \* F-REPLAY-01, F-LOAD-06, F-SURV-02, F-SURV-03).
@@ -285,7 +300,7 @@ Loaded(record) ==
             metadata |-> Logged(m).metadata,
             assignment |-> Logged(m).assignment,
             isNew |-> FALSE, awaitingJoin |-> "no", awaitingSync |-> "no"]],
-        !.sessionTimers = ids]
+        !.sessionTimers = LoadedSessionTimers(ids)]
 
 \* A coordinator that loses the group answers every parked request
 \* NOT_COORDINATOR (F-UNLOAD-01).

@@ -57,6 +57,15 @@ EveryAssignmentIsLogged ==
              /\ Identity(l.memberId, l.instanceId) = IdentityOf(c)
              /\ l.assignment = client[c].owned
 
+\* INV-KIP-09: a partition assigned to one member is no longer owned by the
+\* client of another, unless that client is behind the generation.
+NoPartitionIsReassignedBeforeItIsReleased ==
+  \A c \in Clients :
+    /\ client[c].memberId \in DOMAIN group.members
+    /\ client[c].generation = group.generationId
+    => \A m \in DOMAIN group.members \ {client[c].memberId} :
+         client[c].owned \cap group.members[m].assignment = {}
+
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Fencing of requests. The right side repeats the rules C-JOIN-38e..g and *)
@@ -85,6 +94,26 @@ AStaleHeartbeatFencesItsClient ==
        /\ ClientHeartbeats(c)
        => /\ group' = group
           /\ client'[c].owned = {}]_vars
+
+\* Another member has the instance id of this one, so it was replaced.
+IsReplaced(g, id, inst) ==
+  /\ id # "" /\ inst # ""
+  /\ \E m \in DOMAIN g.members \ {id} : g.members[m].instanceId = inst
+
+\* No request of a replaced member succeeds, whatever the API: it changes
+\* nothing, and the answer ends the old process (INV-FENCE-01, C-JOIN-38f,
+\* C-SYNC-08, C-HB-08).
+EveryReplacedMemberIsFenced ==
+  [][/\ \A r \in requests \ requests' :
+          /\ r.api \in {"JoinGroup", "SyncGroup"}
+          /\ IsReplaced(group, r.memberId, InstanceOf[r.from])
+          => /\ group' = group /\ unreplicated' = unreplicated
+             /\ \A y \in replies' \ replies :
+                  y.error \in {"FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED"}
+     /\ \A c \in Clients :
+          IsReplaced(group, client[c].memberId, InstanceOf[c]) =>
+            /\ ~CanCommit(c)
+            /\ ClientHeartbeats(c) => group' = group /\ client'[c].state = "stopped"]_vars
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -120,6 +149,56 @@ ParkedSyncsExistOnlyWhileCompleting ==
 \* Every id in pendingSync is a member (INV-MEM-07).
 EveryPendingSyncIsAMember == group.pendingSync \subseteq DOMAIN group.members
 
+\* A change of a member's subscription is part of the next assignment: the
+\* JoinGroup is not answered within the generation (C-JOIN-52, C-JOIN-54).
+EveryChangedSubscriptionStartsARebalance ==
+  [][\A r \in requests \ requests' :
+       /\ r.api = "JoinGroup"
+       /\ r.memberId \in DOMAIN group.members
+       /\ group.members[r.memberId].metadata # r.metadata
+       /\ \E y \in replies' \ replies : y.to = r.from /\ y.error = "NONE"
+       => group'.generationId > group.generationId]_vars
+
+\* Before the join timer fires, a join phase ends only when every member has
+\* joined, the last one in this step, and no id is pending (C-ST-23, C-JOIN-41).
+NoJoinPhaseEndsEarly ==
+  [][\/ group'.generationId <= group.generationId
+     \/ JoinTimerFires \/ JoinTimerFiresEarly
+     \/ /\ group'.pendingJoin = {}
+        /\ Cardinality(DOMAIN group'.members \ Joined(group)) <= 1]_vars
+
+\* The join timer removed m: a dynamic member that has not joined (C-JOIN-44).
+IsLateToJoin(m) ==
+  /\ JoinTimerFires \/ JoinTimerFiresEarly
+  /\ m \notin Joined(group) \cup Static(group)
+
+\* The sync timer removed m, which has not synced (C-SYNC-20).
+IsLateToSync(m) ==
+  /\ SyncTimerFires \/ SyncTimerFiresEarly
+  /\ m \in group.pendingSync
+
+\* The session timer removed m, which has no request parked, or is new
+\* (C-TMR-07).
+IsExpired(m) ==
+  /\ SessionTimerFires(m) \/ SessionTimerFiresEarly(m)
+  /\ group.members[m].isNew \/ m \notin Joined(group) \cup Synced(group)
+
+\* The member's own request, a process with its instance id, or an operator
+\* ended the membership of m (C-LEAVE-14, C-STATIC-02, C-JOIN-23).
+IsEndedByRequest(m) ==
+  \/ OperatorRemovesMember(m)
+  \/ \E r \in requests \ requests' :
+       \/ r.memberId = m
+       \/ r.api = "JoinGroup" /\ InstanceOf[r.from] # ""
+          /\ InstanceOf[r.from] = group.members[m].instanceId
+
+\* A membership ends by its owner, by an operator, or by a timer whose reason
+\* applies to the member (C-LEAVE-14, C-STATIC-02, C-TMR-07, C-JOIN-44, C-SYNC-20).
+EveryMembershipEndsForAReason ==
+  [][\A m \in DOMAIN group.members \ DOMAIN group'.members :
+       \/ IsEndedByRequest(m) \/ IsExpired(m) \/ IsLateToJoin(m) \/ IsLateToSync(m)
+       \/ CoordinatorFailsOver]_vars
+
 \* Capacity counts the members that join; absent static members may come on top
 \* of them (C-JOIN-21, C-JOIN-22).
 NoMoreMembersJoinThanMaxSize ==
@@ -150,6 +229,20 @@ AJoinPhaseEndsWhenAllHaveJoined ==
 \* A completing group with pending syncs has its sync timer (LIV-03).
 EveryCompletingGroupHasASyncTimer ==
   group.state = "CompletingRebalance" /\ group.pendingSync # {} => group.syncTimer
+
+\* A sync timer runs only for members that have not synced; no rebalance inherits
+\* that of an earlier one (C-TMR-02, C-JOIN-42).
+ASyncTimerRunsOnlyForPendingSyncs ==
+  group.syncTimer => group.pendingSync # {} /\ group.state \in {"CompletingRebalance", "Stable"}
+
+\* A join timer runs only in a join phase (C-TMR-01).
+AJoinTimerRunsOnlyInAJoinPhase == group.joinTimer => group.state = "PreparingRebalance"
+
+\* Every pending id has a session timer, and every member that has no request
+\* parked; also after a load (C-TMR-03..05, F-LOAD-06).
+EveryMemberHasASessionTimer ==
+  group.pendingJoin \cup (DOMAIN group.members \ (Joined(group) \cup Synced(group)))
+    \subseteq group.sessionTimers
 
 \* A static member that returns needs no new room (C-STATIC-15, C-JOIN-75).
 NoReturningStaticMemberIsRejected ==

@@ -117,11 +117,15 @@ CompleteWithMembers(w) ==
       Answer(m)  == JoinAnswer(g, ParkedRequest(m), m, FALSE)
   IN ReplyAll([w EXCEPT !.g = done], parked, ParkedRequest, Answer)
 
+\* Absent members that the end of a join phase keeps: the static ones
+\* (C-JOIN-44).
+MayStayAbsent(g) == Static(g)
+
 \* The join phase ends. Dynamic members that have not joined are removed. If
 \* only absent static members are left, the join timer is set again (C-JOIN-44,
 \* C-JOIN-46).
 CompleteJoin(w) ==
-  LET late == DOMAIN w.g.members \ (Joined(w.g) \cup Static(w.g))
+  LET late == DOMAIN w.g.members \ (Joined(w.g) \cup MayStayAbsent(w.g))
       g == [Remove(w.g, late) EXCEPT
               !.joinTimer = FALSE, !.delaysLeft = 0,
               !.sessionTimers = @ \ late]
@@ -147,6 +151,9 @@ FailParkedSyncs(w, error) ==
                                        !.assignment = {}]]]
   IN ReplyAll([w EXCEPT !.g = g], DOMAIN g.members, ParkedRequest, Answer)
 
+\* The sync timer of the last generation is cancelled (C-JOIN-42).
+SyncTimerInJoinPhase(g) == FALSE
+
 \* A rebalance starts: parked SyncGroups fail, the sync timer is cancelled, the
 \* join timer is set. An Empty group starts its initial delay. If all members
 \* have joined already, the join phase ends at once (C-JOIN-42).
@@ -154,7 +161,8 @@ PrepareRebalance(w) ==
   LET v == IF w.g.state = "CompletingRebalance"
            THEN FailParkedSyncs(w, "REBALANCE_IN_PROGRESS") ELSE w
       g == [v.g EXCEPT !.state = "PreparingRebalance", !.initial = FALSE,
-                       !.pendingSync = {}, !.syncTimer = FALSE,
+                       !.pendingSync = {},
+                       !.syncTimer = SyncTimerInJoinPhase(v.g),
                        !.joinTimer = TRUE]
   IN IF w.g.state = "Empty"
      THEN [v EXCEPT !.g = [g EXCEPT !.initial = TRUE,

@@ -78,9 +78,11 @@ AllFaultsAndCommits == AllFaults \cup {"ClientCommits"}
 \* One fault of one kind, for configurations about that kind.
 Crashes   == {"ClientStarts", "ClientCrashes"}
 Stalls    == {"ClientStarts", "SessionTimerFiresEarly"}
+Rejoins   == {"ClientStarts", "ClientRequestsRejoin"}
 SlowJoins == {"ClientStarts", "JoinTimerFiresEarly"}
 SlowSyncs == {"ClientStarts", "SyncTimerFiresEarly"}
 FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
+Copies    == {"ClientStarts", "RequestDuplicated"}
 
 \* Two SyncGroups of one leader, and a new coordinator in between.
 RetriesAndFailOver == {"ClientStarts", "ClientGivesUp", "CoordinatorFailsOver"}

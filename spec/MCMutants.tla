@@ -112,6 +112,64 @@ UnloadedAfterRollback(g) ==
 \* For Surviving: replicated records may be lost with the others.
 ReplicatedStateIsLost(k) == IF k = 0 THEN FirstRecord ELSE unreplicated[k].record
 
+\* For IsWithheld: a partition is given away while another member holds it
+\* (A-COOP-01).
+NothingIsWithheld(M, m, p) == FALSE
+
+\* For HasValidClaim: a claim counts only if it is the only one, whatever the
+\* generations (A-COOP-05).
+HasTheOnlyClaim(M, m, p) ==
+  /\ p \in MetadataOf(M, m).owned
+  /\ \A n \in IdsIn(M) \ {m} : p \notin MetadataOf(M, n).owned
+
+\* For AfterJoinPrepare: a client keeps its partitions when it joins (K-CB-02).
+KeepsPartitionsAtJoin(p) == p
+
+\* For MemberError: the instance id is not checked (C-JOIN-38f, C-SYNC-08, C-HB-08).
+MemberErrorWithoutInstance(g, id, inst) ==
+  IF id \in DOMAIN g.members THEN "" ELSE "UNKNOWN_MEMBER_ID"
+
+\* For IsSpared: the session timer removes a member whose request is parked
+\* (C-TMR-07).
+NoMemberIsSpared(member) == FALSE
+
+\* For MayStayAbsent: the end of a join phase removes static members too
+\* (C-JOIN-44).
+NoMemberMayStayAbsent(g) == {}
+
+\* For IsSameMetadata: changed metadata counts as unchanged (C-JOIN-61).
+AnyMetadataIsTheSame(old, new) == TRUE
+
+\* For SyncTimerInJoinPhase: a new rebalance does not cancel the sync timer
+\* (C-JOIN-42).
+SyncTimerStays(g) == g.syncTimer
+
+\* For AnswerReplaced: the old process of a static member is not answered
+\* (C-STATIC-02).
+ReplacedIsNotAnswered(w, member) == w
+
+\* For AllJoined: pending ids are not awaited (C-ST-23).
+AllMembersJoined(g) == Joined(g) = DOMAIN g.members
+
+\* For LoadedSessionTimers: a load starts no session timers (F-LOAD-06).
+NoLoadedSessionTimers(ids) == {}
+
+\* For MaybeCompleteJoin: when all have joined, the join timer is not cancelled
+\* (C-JOIN-44).
+MaybeCompleteJoinKeepsTimer(w) ==
+  IF w.g.state = "PreparingRebalance" /\ ~w.g.initial /\ AllJoined(w.g)
+  THEN [CompleteJoin(w) EXCEPT !.g.joinTimer = TRUE] ELSE w
+
+\* For SyncExpired: the state of the group is not checked (C-SYNC-20). A sync
+\* timer never runs in another state (ASyncTimerRunsOnlyForPendingSyncs), so the
+\* check is redundant here, and its removal harmless.
+SyncExpiresInAnyState(g) ==
+  LET late == OverdueMembers(g)
+      fired == [g EXCEPT !.syncTimer = FALSE]
+      rest == [Remove(fired, late \cap DOMAIN g.members) EXCEPT
+                 !.sessionTimers = @ \ late]
+  IN IF g.pendingSync = {} THEN Outcome(fired) ELSE PrepareRebalance(Outcome(rest))
+
 \* For ExpectsAnswer: a client never stops waiting (K-ERR-13).
 AlwaysExpectsAnswer(c) == TRUE
 =============================================================================

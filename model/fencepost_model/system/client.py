@@ -44,13 +44,19 @@ def join_request(config: Config, client: Client) -> JoinRequest:
     return JoinRequest("JoinGroup", True, client.member_id, Metadata(client.owned, generation))
 
 
-def send_join(config: Config, endpoint: Endpoint) -> Endpoint | None:
-    """Prepare a join (K-CB-02…04) and send JoinGroup."""
-    client = endpoint.client
-    if client.state != "unjoined":
-        return None
+def after_join_prepare(config: Config, client: Client) -> Client:
+    """Return the client after it prepared a join: an eager one, or one without a generation, gives up its partitions
+    (K-CB-02…04)."""
     if not config.cooperative or client.generation == -1:
-        client = client._replace(owned=NO_PARTITIONS, owned_generation=-1)
+        return client._replace(owned=NO_PARTITIONS, owned_generation=-1)
+    return client
+
+
+def send_join(config: Config, endpoint: Endpoint) -> Endpoint | None:
+    """Prepare a join and send JoinGroup."""
+    if endpoint.client.state != "unjoined":
+        return None
+    client = after_join_prepare(config, endpoint.client)
     sent = join_request(config, client)
     return endpoint._replace(client=client._replace(state="joining"), requests=endpoint.requests | {sent})
 

@@ -14,18 +14,18 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, SyncGroupRequest
+from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, SyncGroupRequest
 from fencepost.protocol.records import Record
 
-from ..classic import Arrive, Durable, live, rebalance, requests, static, sync, work
+from ..classic import Arrive, Durable, live, rebalance, requests, static, sync, validate, work
 from ..classic import join as joining
 from ..classic.draft import Draft
 from ..classic.group import GroupState
-from ..classic.state import JOIN_TIMER, SYNC_TIMER, Group, Replaced
-from ..machines import EMPTY, PREPARING, STABLE
+from ..classic.state import JOIN_TIMER, SYNC_TIMER, Group, Member, Replaced, Timer
+from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from ..offsets import checks
 from ..offsets.checks import Checked, Committer
-from . import closed
+from . import assign, client, closed
 from .consumer import closed as consumer_closed
 from .consumer import state as consumer_state
 from .consumer.mutants import CONSUMER_MUTANTS
@@ -33,6 +33,7 @@ from .coordinator import FIRST_RECORD, Coordinator, Result
 from .log.mutants import LOG_MUTANTS
 from .mixed.mutants import EXPECTS_ANSWER_FOREVER, MIXED_MUTANTS
 from .offsets.mutants import OFFSET_MUTANTS
+from .values import NO_PARTITIONS, Metadata, Partitions
 
 Patches = list[tuple[Any, str, Any]]
 
@@ -192,6 +193,117 @@ def _rolls_back_on_unload() -> Patches:
     return _patch_everywhere("undo_replacement", undo_replacement)
 
 
+def _member_error_without_instance() -> Patches:
+    """The instance id of a request is not checked (C-JOIN-38f, C-SYNC-08, C-HB-08)."""
+    original = validate.member_error
+    return _patch_everywhere("member_error", lambda d, member_id, instance: original(d, member_id, None))
+
+
+def _no_member_is_spared() -> Patches:
+    """The session timer removes a member whose request is parked (C-TMR-07)."""
+    original = live.expire_session
+
+    def expire_session(d: Draft, member_id: str) -> None:
+        if member_id in d.members:
+            d.put(d.members[member_id]._replace(is_new=True))
+        original(d, member_id)
+
+    return _patch_everywhere("expire_session", expire_session)
+
+
+def _no_member_may_stay_absent() -> Patches:
+    """The end of a join phase removes static members too (C-JOIN-44)."""
+    original = rebalance.complete_join
+
+    def complete_join(d: Draft) -> None:
+        for member in [member for member in d.members.values() if member.join is None]:
+            d.remove(member.member_id)
+            d.cancel(Timer("session", member.member_id))
+        original(d)
+
+    return _patch_everywhere("complete_join", complete_join)
+
+
+def _any_metadata_is_the_same() -> Patches:
+    """Changed metadata counts as unchanged (C-JOIN-61)."""
+    original = joining.join_existing_member
+
+    def join_existing_member(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
+        member = d.members.get(body.member_id)
+        if member is not None and d.state != PREPARING and not (d.state == STABLE and body.member_id == d.leader):
+            body = replace(body, protocols=member.protocols)
+        original(d, request, body)
+
+    return _patch_everywhere("join_existing_member", join_existing_member)
+
+
+def _keeps_timer(function: str, timer: Timer) -> Callable[[], Patches]:
+    """The function does not cancel the timer."""
+
+    def patches() -> Patches:
+        original = getattr(rebalance, function)
+
+        def keeping(d: Draft, *args: Any) -> None:
+            original(d, *args)
+            if d.armed.get(timer, 0) is None:
+                del d.armed[timer]
+
+        return _patch_everywhere(function, keeping)
+
+    return patches
+
+
+def _replaced_is_not_answered() -> Patches:
+    """The old process of a static member is not answered (C-STATIC-02)."""
+    original = static.replace_member_id
+
+    def replace_member_id(d: Draft, old_id: str, new_id: str) -> Member:
+        d.put(d.members[old_id]._replace(join=None, sync=None))
+        return original(d, old_id, new_id)
+
+    return [(static, "replace_member_id", replace_member_id)]
+
+
+def _all_members_joined() -> Patches:
+    """Pending ids are not awaited (C-ST-23)."""
+    return [(Draft, "all_joined", lambda self: all(member.join is not None for member in self.members.values()))]
+
+
+def _no_loaded_session_timers() -> Patches:
+    """A load starts no session timers (F-LOAD-06)."""
+    original = work.Work.on_loaded
+
+    def on_loaded(self: work.Work, group_id: str) -> None:
+        original(self, group_id)
+        draft = self.draft(group_id)
+        if draft is not None:
+            draft.armed.clear()
+
+    return [(work.Work, "on_loaded", on_loaded)]
+
+
+def _has_the_only_claim() -> Patches:
+    """A claim counts only if it is the only one, whatever the generations (A-COOP-05)."""
+
+    def valid_claims(member: str, metadata: dict[str, Metadata]) -> Partitions:
+        others = (own.owned for name, own in metadata.items() if name != member)
+        return metadata[member].owned.difference(*others)
+
+    return [(assign, "valid_claims", valid_claims)]
+
+
+def _sync_expires_in_any_state() -> Patches:
+    """The sync timer does not ask for the state of the group (C-SYNC-20)."""
+    original = sync.expire_sync_timer
+
+    def expire_sync_timer(d: Draft) -> None:
+        if d.state not in (COMPLETING, STABLE) and d.pending_sync:
+            d.state = COMPLETING
+        original(d)
+
+    return _patch_everywhere("expire_sync_timer", expire_sync_timer)
+
+
 def _always_expects_answer() -> Patches:
     """A client never stops waiting (K-ERR-13)."""
     return [(closed, "parked", lambda group, client: True)]
@@ -226,6 +338,19 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "OverdueMembers <- EveryPendingMemberIsOverdue": _every_pending_member_is_overdue,
     "SessionExpired <- SessionExpiresWithoutRebalance": _expires_without_rebalance,
     "Unloaded <- UnloadedAfterRollback": _rolls_back_on_unload,
+    "MemberError <- MemberErrorWithoutInstance": _member_error_without_instance,
+    "IsSpared <- NoMemberIsSpared": _no_member_is_spared,
+    "MayStayAbsent <- NoMemberMayStayAbsent": _no_member_may_stay_absent,
+    "IsSameMetadata <- AnyMetadataIsTheSame": _any_metadata_is_the_same,
+    "SyncTimerInJoinPhase <- SyncTimerStays": _keeps_timer("prepare_rebalance", SYNC_TIMER),
+    "SyncExpired <- SyncExpiresInAnyState": _sync_expires_in_any_state,
+    "MaybeCompleteJoin <- MaybeCompleteJoinKeepsTimer": _keeps_timer("maybe_complete_join_phase", JOIN_TIMER),
+    "AnswerReplaced <- ReplacedIsNotAnswered": _replaced_is_not_answered,
+    "AllJoined <- AllMembersJoined": _all_members_joined,
+    "LoadedSessionTimers <- NoLoadedSessionTimers": _no_loaded_session_timers,
+    "IsWithheld <- NothingIsWithheld": lambda: [(assign, "_claimed_by_others", lambda member, metadata: NO_PARTITIONS)],
+    "HasValidClaim <- HasTheOnlyClaim": _has_the_only_claim,
+    "AfterJoinPrepare <- KeepsPartitionsAtJoin": lambda: [(client, "after_join_prepare", lambda config, its: its)],
     "ExpectsAnswer <- AlwaysExpectsAnswer": _always_expects_answer,
     "Surviving <- ReplicatedStateIsLost": _loses_replicated_state,
     **CONSUMER_MUTANTS,

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from fencepost.protocol.records import Record
 
 from ..classic.group import GroupState
-from ..classic.state import JOIN_TIMER, SYNC_TIMER
+from ..classic.state import JOIN_TIMER, SYNC_TIMER, Member, Timer
 from ..explore.interface import Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from .client import has_its_generation
@@ -22,7 +22,7 @@ from .coordinator import existing, parked
 from .durable import Durable, follows
 from .fairness import of_system
 from .gather import gather
-from .values import Client, Endpoint, SyncRequest, decode_partitions
+from .values import Client, Endpoint, JoinRequest, LeaveRequest, SyncRequest, decode_metadata, decode_partitions
 
 Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 Leases: TypeAlias = frozenset[tuple[str, int, frozenset[str]]]  #: member id, generation, partitions
@@ -102,6 +102,21 @@ def every_holder_may_commit(system: ClosedSystem) -> Iterable[Part]:
         yield Invariant("EveryHolderMayCommit", (GROUP, system.members[c]), holds)
 
 
+def no_partition_is_reassigned_before_it_is_released(system: ClosedSystem) -> Iterable[Part]:
+    """A partition assigned to one member is owned by no client of another that has the generation (INV-KIP-09)."""
+
+    def holds(state: GroupState, client: Client) -> bool:
+        group = existing(state)
+        if not client.owned or client.generation != group.generation:
+            return True
+        others = [member for member in group.members if member.member_id != client.member_id]
+        belongs = len(others) < len(group.members)
+        return not belongs or all(not client.owned & decode_partitions(member.assignment) for member in others)
+
+    for view in system.members:
+        yield Invariant("NoPartitionIsReassignedBeforeItIsReleased", (GROUP, view), holds)
+
+
 def every_assignment_is_logged(system: ClosedSystem) -> Iterable[Part]:
     """A member's assignment is its part of the logged one, and comes after it (INV-SYNC-01, INV-SYNC-02)."""
     for number, _, _ in _each_client(system):
@@ -173,6 +188,52 @@ def a_stale_heartbeat_fences_its_client(system: ClosedSystem) -> Iterable[Part]:
         yield StepInvariant("AStaleHeartbeatFencesItsClient", reads, holds, frozenset({"ClientHeartbeats"}))
 
 
+def is_replaced(group: GroupState, member_id: str, instance: str) -> bool:
+    """Return whether another member has the instance id of this one."""
+    others = (member for member in existing(group).members if member.member_id != member_id)
+    return bool(member_id and instance) and any(member.instance == instance for member in others)
+
+
+def every_replaced_member_is_fenced(system: ClosedSystem) -> Iterable[Part]:
+    """No request of a replaced member succeeds, whatever the API, and the answer ends the old process (INV-FENCE-01,
+    C-JOIN-38f, C-SYNC-08, C-HB-08)."""
+    for number, name, instance in _each_client(system):
+        if not instance:
+            continue
+
+        def is_refused(
+            label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
+        ) -> bool:
+            group, log, endpoint = before
+            replaced = [
+                request
+                for request in endpoint.requests - after[2].requests
+                if not isinstance(request, LeaveRequest) and is_replaced(group, request.member_id, instance)
+            ]
+            if name not in label or not replaced:
+                return True
+            answers = {reply.error for reply in after[2].replies - endpoint.replies}
+            return bool(after[:2] == (group, log) and answers <= {"FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED"})
+
+        def is_stopped(
+            label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
+        ) -> bool:
+            group, client = before
+            if label[1] != name or not is_replaced(group, client.member_id, instance):
+                return True
+            return bool(after[0] == group and after[1].state == "stopped")
+
+        def may_not_commit(group: GroupState, its: Client, number: int = number, instance: str = instance) -> bool:
+            return not (is_replaced(group, its.member_id, instance) and _can_commit(system, group, number, its))
+
+        promise, endpoint = "EveryReplacedMemberIsFenced", system.endpoints[number]
+        handles = frozenset({"CoordinatorHandlesJoin", "CoordinatorHandlesSync", "AppendFails"})
+        yield StepInvariant(promise, (GROUP, LOG, endpoint), is_refused, handles, (endpoint,))
+        reads = (GROUP, system.members[number])
+        yield StepInvariant(promise, reads, is_stopped, frozenset({"ClientHeartbeats"}))
+        yield Invariant(promise, reads, may_not_commit)
+
+
 def the_logged_generation_never_decreases(system: ClosedSystem) -> Iterable[Part]:
     """The generation in the log never falls (INV-GEN-02)."""
 
@@ -212,6 +273,92 @@ def every_join_phase_ends_in_a_new_generation(system: ClosedSystem) -> Iterable[
     yield StepInvariant("EveryJoinPhaseEndsInANewGeneration", (GROUP, system.record), holds, changed=(GROUP,))
 
 
+def every_changed_subscription_starts_a_rebalance(system: ClosedSystem) -> Iterable[Part]:
+    """A JoinGroup that changes a member's subscription is not answered within the generation (C-JOIN-52, C-JOIN-54)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        old, new = existing(before[0]), existing(after[0])
+        if new.generation > old.generation or all(
+            each.error != "NONE" for each in after[1].replies - before[1].replies
+        ):
+            return True
+        known = {member.member_id: decode_metadata(member.protocols[0].metadata) for member in old.members}
+        handled = [each for each in before[1].requests - after[1].requests if isinstance(each, JoinRequest)]
+        return all(known.get(request.member_id, request.metadata) == request.metadata for request in handled)
+
+    for endpoint in system.endpoints:
+        yield StepInvariant(
+            "EveryChangedSubscriptionStartsARebalance",
+            (GROUP, endpoint),
+            holds,
+            frozenset({"CoordinatorHandlesJoin"}),
+            (endpoint,),
+        )
+
+
+JOIN_TIMER_FIRES: Final = frozenset({"JoinTimerFires", "JoinTimerFiresEarly"})
+SYNC_TIMER_FIRES: Final = frozenset({"SyncTimerFires", "SyncTimerFiresEarly"})
+SESSION_TIMER_FIRES: Final = frozenset({"SessionTimerFires", "SessionTimerFiresEarly"})
+
+
+def no_join_phase_ends_early(system: ClosedSystem) -> Iterable[Part]:
+    """Before the join timer fires, a join phase ends only when every member has joined, the last one in this step, and
+    no id is pending (C-ST-23, C-JOIN-41)."""
+
+    def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        old, new = existing(before[0]), existing(after[0])
+        if new.generation <= old.generation or label[0] in JOIN_TIMER_FIRES:
+            return True
+        joined = {member.member_id for member in old.members if member.join is not None}
+        return not new.pending_join and len({member.member_id for member in new.members} - joined) <= 1
+
+    yield StepInvariant("NoJoinPhaseEndsEarly", (GROUP,), holds, changed=(GROUP,))
+
+
+def every_membership_ends_for_a_reason(system: ClosedSystem) -> Iterable[Part]:
+    """A membership ends by its owner, by an operator, or by a timer whose reason applies to the member (C-LEAVE-14,
+    C-STATIC-02, C-TMR-07, C-JOIN-44, C-SYNC-20)."""
+    promise = "EveryMembershipEndsForAReason"
+
+    def gone(before: GroupState, after: GroupState) -> list[Member]:
+        stay = {member.member_id for member in existing(after).members}
+        return [member for member in existing(before).members if member.member_id not in stay]
+
+    def has_reason(label: Label, group: GroupState, member: Member) -> bool:
+        action = label[0]
+        if action in JOIN_TIMER_FIRES:
+            return member.instance is None and member.join is None
+        if action in SYNC_TIMER_FIRES:
+            return member.member_id in existing(group).pending_sync
+        if action in SESSION_TIMER_FIRES:
+            waits = member.join is not None or member.sync is not None
+            return label[1] == member.member_id and (member.is_new or not waits)
+        return action == "CoordinatorFailsOver" or (action == "OperatorRemovesMember" and label[1] == member.member_id)
+
+    def by_itself(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        handles = label[0].startswith("CoordinatorHandles")
+        return handles or all(has_reason(label, before[0], member) for member in gone(before[0], after[0]))
+
+    yield StepInvariant(promise, (GROUP,), by_itself, changed=(system.shape,))
+    for number, name, instance in _each_client(system):
+
+        def by_request(
+            label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
+        ) -> bool:
+            if label[1] != name:
+                return True
+            handled = before[1].requests - after[1].requests
+            own = {request.member_id for request in handled}
+            returns = instance and any(isinstance(request, JoinRequest) for request in handled)
+            return all(
+                member.member_id in own or (returns and member.instance == instance)
+                for member in gone(before[0], after[0])
+            )
+
+        handles = frozenset({"CoordinatorHandlesJoin", "CoordinatorHandlesSync", "CoordinatorHandlesLeave"})
+        yield StepInvariant(promise, (GROUP, system.endpoints[number]), by_request, handles, (system.shape,))
+
+
 def _of_group(name: str, holds: Callable[[GroupState], bool]) -> Callable[[ClosedSystem], Iterable[Part]]:
     return lambda system: [Invariant(name, (GROUP,), holds)]
 
@@ -231,6 +378,17 @@ def _all_joined(state: GroupState) -> bool:
 def _pending_are_members(state: GroupState) -> bool:
     group = existing(state)
     return group.pending_sync <= {member.member_id for member in group.members}
+
+
+def _sync_timer_is_for_pending_syncs(state: GroupState) -> bool:
+    group = existing(state)
+    return SYNC_TIMER not in state.timers or (bool(group.pending_sync) and group.state in (COMPLETING, STABLE))
+
+
+def _has_all_session_timers(state: GroupState) -> bool:
+    group = existing(state)
+    waits_for_nothing = {member.member_id for member in group.members if member.join is None and member.sync is None}
+    return {Timer("session", each) for each in group.pending_join | waits_for_nothing} <= state.timers
 
 
 def no_more_members_join_than_max_size(system: ClosedSystem) -> Iterable[Part]:
@@ -359,7 +517,12 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
     "OnlyHoldersCommit": only_holders_commit,
     "EveryHolderMayCommit": every_holder_may_commit,
+    "NoPartitionIsReassignedBeforeItIsReleased": no_partition_is_reassigned_before_it_is_released,
     "EveryAssignmentIsLogged": every_assignment_is_logged,
+    "EveryReplacedMemberIsFenced": every_replaced_member_is_fenced,
+    "EveryChangedSubscriptionStartsARebalance": every_changed_subscription_starts_a_rebalance,
+    "NoJoinPhaseEndsEarly": no_join_phase_ends_early,
+    "EveryMembershipEndsForAReason": every_membership_ends_for_a_reason,
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
     "AStaleHeartbeatFencesItsClient": a_stale_heartbeat_fences_its_client,
     "TheLoggedGenerationNeverDecreases": the_logged_generation_never_decreases,
@@ -400,6 +563,17 @@ CATALOGUE: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
             existing(state).state != COMPLETING or not existing(state).pending_sync or SYNC_TIMER in state.timers
         ),
     ),
+    # A sync timer runs only for members that have not synced (C-TMR-02, C-JOIN-42).
+    "ASyncTimerRunsOnlyForPendingSyncs": _of_group(
+        "ASyncTimerRunsOnlyForPendingSyncs", _sync_timer_is_for_pending_syncs
+    ),
+    # A join timer runs only in a join phase (C-TMR-01).
+    "AJoinTimerRunsOnlyInAJoinPhase": _of_group(
+        "AJoinTimerRunsOnlyInAJoinPhase",
+        lambda state: JOIN_TIMER not in state.timers or existing(state).state == PREPARING,
+    ),
+    # Every pending id has a session timer, and every member without a parked request (C-TMR-03…05, F-LOAD-06).
+    "EveryMemberHasASessionTimer": _of_group("EveryMemberHasASessionTimer", _has_all_session_timers),
     "NoReturningStaticMemberIsRejected": no_returning_static_member_is_rejected,
     "NoFailOverFencesAMember": no_fail_over_fences_a_member,
     "TheGroupSettles": the_group_settles,

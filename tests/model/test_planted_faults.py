@@ -1,0 +1,62 @@
+"""The faults that an expert planted in the specification: each breaks a property by name, or changes nothing.
+
+A pinned count notices a fault, but does not say what is wrong. So each fault has a configuration that contains it and
+that must break one named property. A fault that changes no graph has a configuration that TLC compares with the model
+without the fault (link E1). The table in ``docs/spec.md`` is that of the manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from test_spec import family
+
+ROOT: Final = Path(__file__).parents[2]
+PLANTED: Final[list[dict[str, Any]]] = [
+    each
+    for each in json.loads((ROOT / "spec" / "manifest.json").read_text(encoding="utf-8"))["configurations"]
+    if "fault" in each
+]
+HEADING: Final = "## Faults planted in the specification"
+HARMLESS: Final = "none; its graph is that of the model"
+
+
+def table(planted: list[dict[str, Any]]) -> list[str]:
+    """Return the table of these configurations, one row for each family and fault."""
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in planted:
+        rows.setdefault((family(each["module"]), each["fault"]), []).append(each)
+    lines = ["| Groups | Fault | Property that it breaks | Configuration |", "|---|---|---|---|"]
+    for group in ("Classic", "Consumer", "Mixed"):
+        for fault, found in ((fault, found) for (of, fault), found in rows.items() if of == group):
+            properties = ", ".join(dict.fromkeys(map(broken, found)))
+            names = ", ".join(f"`{each['name']}`" for each in found)
+            lines.append(f"| {group.lower()} | {fault} | {properties} | {names} |")
+    return lines
+
+
+def broken(entry: dict[str, Any]) -> str:
+    return f"`{entry['property']}`" if entry["property"] else HARMLESS
+
+
+def test_every_planted_fault_breaks_a_named_property_or_changes_no_graph() -> None:
+    for each in PLANTED:
+        assert each["module"].endswith("Mutants"), each["name"]
+        if each["expected"] == "holds":
+            assert each["e1"], f"{each['name']} must be compared with the model, which lacks the fault"
+        else:
+            assert each["expected"] == "violates", each["name"]
+            assert each["property"], each["name"]
+
+
+def test_the_table_of_planted_faults_is_that_of_the_manifest() -> None:
+    """If this fails, replace the table by the one in the assertion's left side."""
+    section = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8").split(HEADING)[1].split("\n## ")[0]
+    assert "\n".join(table(PLANTED)) == "\n".join(line for line in section.splitlines() if line.startswith("|"))
+
+
+def test_a_row_that_is_not_measured_is_noticed() -> None:
+    (first, *_) = PLANTED
+    assert table([{**first, "property": "EveryWaitEnds"}]) != table([first])
