@@ -29,6 +29,8 @@ from fencepost_server.transactions.coordinator import COORDINATOR_EPOCH, Transac
 from fencepost_server.transactions.state import Transaction
 
 TOPIC_KIND = "topic"
+#: the producers and transactions of a partition from which records were deleted, by topic id and partition
+PRODUCERS_KIND = "producers"
 GROUP_CONFIG_KIND = "group settings"
 
 
@@ -125,7 +127,8 @@ class Node:
         """Delete a topic with its data."""
         self.topics.delete(topic)
         self.data_bytes -= sum(log.size for log in topic.logs)
-        await self.store.write([Put(TOPIC_KIND, topic.name, None), DropBatches(topic.topic_id)])
+        states = [Put(PRODUCERS_KIND, producers_key(topic, log.index), None) for log in topic.logs if log.start]
+        await self.store.write([Put(TOPIC_KIND, topic.name, None), DropBatches(topic.topic_id), *states])
 
     async def grow_topic(self, topic: Topic, partitions: int, *, validate_only: bool = False) -> None:
         """Add partitions, up to ``partitions`` in all. Raises ``Refused`` if that number is invalid."""
@@ -140,22 +143,29 @@ class Node:
         await self._keep(topic)
 
     async def delete_before(self, name: str, log: PartitionLog, offset: int) -> None:
-        """Delete the records below an offset."""
+        """Delete the records below an offset. What the partition knows of producers and transactions remains."""
         before = log.size
         first = await log.delete_before(offset)
         self.data_bytes -= before - log.size
         topic = self.topics.by_name[name]
-        await self.store.write([DropBatches(topic.topic_id, log.index, first)])
-        await self._keep(topic)
+        changes: list[Change] = [self._row(topic)]
+        if log.size < before:
+            changes.append(Put(PRODUCERS_KIND, producers_key(topic, log.index), json.dumps(log.state)))
+            changes.append(DropBatches(topic.topic_id, log.index, first))
+        await self.store.write(changes)
 
     async def _keep(self, topic: Topic) -> None:
+        await self.store.write([self._row(topic)])
+
+    @staticmethod
+    def _row(topic: Topic) -> Put:
         row = {
             "id": topic.topic_id.hex(),
             "partitions": len(topic.logs),
             "config": topic.config,
             "ends": {log.index: [log.start, log.end] for log in topic.logs if log.start},
         }
-        await self.store.write([Put(TOPIC_KIND, topic.name, json.dumps(row))])
+        return Put(TOPIC_KIND, topic.name, json.dumps(row))
 
     def retract(self, logs: Iterable[PartitionLog]) -> None:
         """Remove the batches of these partitions that could not be stored."""
@@ -181,7 +191,7 @@ class Node:
     async def _mark(self, known: Transaction, committed: bool) -> None:
         """Write the markers of a transaction to its partitions and to those of its offsets. Raises ``MarkerRefused`` if
         a coordinator rejects one."""
-        producer_id, epoch = known.marker
+        producer_id, epoch = known.producer_id, known.producer_epoch
         changes: list[Change] = []
         written: list[tuple[PartitionLog, int]] = []
         for name, index in sorted(known.partitions):
@@ -217,3 +227,8 @@ class Node:
     def status(self) -> dict[str, Any]:
         """Return the number of topics and the size of their data."""
         return {"topics": len(self.topics.by_name), "data_bytes": self.data_bytes}
+
+
+def producers_key(topic: Topic, index: int) -> str:
+    """Return the name under which the store keeps the producers of a partition."""
+    return f"{topic.topic_id.hex()}/{index}"

@@ -14,7 +14,7 @@ from fencepost.protocol.kafka_names import group_config
 from fencepost.store import StoreError
 from fencepost_server.data.batches import HEADER_BYTES, Batch, CorruptBatch, OldBatch, batches
 from fencepost_server.data.search import varint
-from fencepost_server.node import GROUP_CONFIG_KIND, TOPIC_KIND, Node
+from fencepost_server.node import GROUP_CONFIG_KIND, PRODUCERS_KIND, TOPIC_KIND, Node, producers_key
 from fencepost_server.transactions.coordinator import IDS_KIND, KIND
 
 #: the size of batches to read at a time, in bytes
@@ -27,7 +27,7 @@ async def restore(node: Node) -> None:
     kept = await node.store.kept()
     try:
         for name, text in kept.values.get(TOPIC_KIND, {}).items():
-            await _topic(node, name, json.loads(text))
+            await _topic(node, name, json.loads(text), kept.values.get(PRODUCERS_KIND, {}))
         node.transactions.restore(kept.values.get(KIND, {}), kept.values.get(IDS_KIND, {}).get(""))
         for group_id, text in kept.values.get(GROUP_CONFIG_KIND, {}).items():
             config: dict[str, str] = json.loads(text)
@@ -37,9 +37,11 @@ async def restore(node: Node) -> None:
         raise StoreError(f"the stored data cannot be read: {reason}") from None
 
 
-async def _topic(node: Node, name: str, row: Mapping[str, Any]) -> None:
+async def _topic(node: Node, name: str, row: Mapping[str, Any], states: Mapping[str, str]) -> None:
     topic = node.topics.create(name, row["partitions"], row["config"], bytes.fromhex(row["id"]))
     for log in topic.logs:
+        if (state := states.get(producers_key(topic, log.index))) is not None:
+            log.begin(json.loads(state))
         while found := await node.store.batches(topic.topic_id, log.index, log.end, _PIECE, within=False):
             for data in found:
                 (batch,) = batches(data)

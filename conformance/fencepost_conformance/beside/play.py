@@ -3,6 +3,9 @@
 Kafka answers some requests before their effect is complete. ``play`` waits until it is complete, so that both brokers
 are compared in the same state: a topic has leaders or is gone, a transaction that has ended has its markers, and a
 changed setting can be described. Like clients, it sends a request again that is answered CONCURRENT_TRANSACTIONS.
+
+Nothing orders a Produce with ``acks=0``, which has no answer, and a request over another connection. So before the
+other request, ``play`` sends one more over the connection of the Produce, and waits for its answer.
 """
 
 from __future__ import annotations
@@ -56,6 +59,16 @@ class Logins:
 NO_LOGINS: Final = Logins({}, "")
 
 
+class _Ended:
+    """A connection that the broker has closed."""
+
+    def send(self, _: bytes) -> None: ...
+
+    async def receive(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class Player:
     """A connection for each user; the next request opens it again if it was closed."""
 
@@ -66,6 +79,7 @@ class Player:
         self._logins = logins
         self._client_id = client_id
         self._lines: dict[_Place, Line] = {}
+        self._unanswered: set[_Place] = set()  #: connections whose last request has no answer
         self._count = 0
 
     async def ask(self, move: Move) -> Any:
@@ -74,7 +88,7 @@ class Player:
         place = self._of(move)
         if move.sent is Sent.CUT:
             frame = self._frame(move.api, move.version, values)
-            (await self._line(place)).send(frame[: -len(frame) // 2])
+            (await self._next(place)).send(frame[: -len(frame) // 2])
             await self._close(place)
             return NOT_ASKED
         for _ in range(_MOST_WAITS):
@@ -90,7 +104,7 @@ class Player:
     async def ask_together(self, moves: Sequence[Move]) -> list[Any]:
         """Send several requests of one connection in one packet; return the answers. None is sent again."""
         place = self._of(moves[0])
-        line = await self._line(place)
+        line = await self._next(place)
         line.send(b"".join(self._frame(move.api, move.version, self.run.resolve(move.values)) for move in moves))
         answers = []
         for move in moves:
@@ -117,7 +131,7 @@ class Player:
     async def _exchange(
         self, place: _Place, api: str, version: int, values: Any, sent: Sent = Sent.WHOLE
     ) -> tuple[Any, Any]:
-        line = await self._line(place)
+        line = await self._next(place)
         frame = self._frame(api, version, values)
         if sent is Sent.PIECES:
             for at in range(0, len(frame), max(len(frame) // _PIECES, 1)):
@@ -126,8 +140,19 @@ class Player:
         else:
             line.send(frame)
         if api == "produce" and values["acks"] == _NO_ACKS:
+            self._unanswered.add(place)
             return NOT_ASKED, None
         return await self._answer(place, api, version)
+
+    async def _next(self, place: _Place) -> Line:
+        """The connection for the next request, once the requests of others that have no answer are handled."""
+        for other in self._unanswered - {place}:
+            if other in self._lines:
+                self._lines[other].send(self._frame("api_versions", 0, {}))
+                if (await self._answer(other, "api_versions", 0))[0] == CLOSED:
+                    self._lines[other] = _Ended()  # its next request shows it
+        self._unanswered.clear()
+        return await self._line(place)
 
     async def _line(self, place: _Place) -> Line:
         """The connection; opens it if needed."""

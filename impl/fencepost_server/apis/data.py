@@ -293,7 +293,7 @@ async def _answers(
             readable = []
             break
         readable.append((log, int(each.fetch_offset)))
-    least = int(request.min_bytes)
+    least = min(int(request.min_bytes), int(request.max_bytes))
 
     def enough() -> bool:
         if call.node.ending or any(log.deleted for log, _ in readable):
@@ -317,7 +317,9 @@ async def _answers(
             most = min(int(each.partition_max_bytes), left)
             row, taken = await _fetched(log, each, most, committed=committed, one_at_least=nothing_yet)
             answer.update(row)
-            left = max(left - taken, 0)
+            left -= taken
+        if log is not None:  # a negative limit counts only for the first partition that is read, as in Kafka
+            left = max(left, 0)
         nothing_yet = nothing_yet and not answer["records"]
         answers.append((key, answer))
     return answers

@@ -116,6 +116,8 @@ async def _add(
                 known = node.transactions.check(name, producer_id, epoch, fencing=_knows_fenced(call))
                 if not verify_only:
                     await node.transactions.add(known, wanted)
+                elif known.state.ending:
+                    codes = dict.fromkeys(wanted, Code.concurrent_transactions)
                 else:
                     there = known.partitions if known.state is State.ONGOING else ()
                     codes = {each: Code.transaction_abortable for each in wanted if each not in there}

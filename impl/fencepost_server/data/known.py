@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from typing import Any
 
 from fencepost_server.data.batches import Batch
 from fencepost_server.data.producers import Producers
@@ -26,10 +28,9 @@ class Known:
     open: dict[int, int] = field(default_factory=dict)
     aborted: list[Aborted] = field(default_factory=list)
 
-    def wrote(self, put: Batch, *, committed: bool | None, restored: bool = False) -> None:
-        """Note a batch that is in the log. ``committed``: whether a marker commits its transaction. ``restored``: the
-        batch was read at a start."""
-        self.producers.wrote(put, restored=restored)
+    def wrote(self, put: Batch, *, committed: bool | None) -> None:
+        """Note a batch that is in the log. ``committed``: whether a marker commits its transaction."""
+        self.producers.wrote(put)
         if not put.transactional:
             return
         if not put.control:
@@ -39,6 +40,10 @@ class Known:
         if first is not None and not committed:
             self.aborted.append(Aborted(put.producer_id, first, put.last))
 
+    def ongoing(self, producer_id: int, epoch: int) -> bool:
+        """Return whether a producer has an open transaction in that epoch."""
+        return producer_id in self.open and self.producers.epoch(producer_id) == epoch
+
     def forget(self, offset: int) -> None:
         """Drop aborted transactions below an offset, since no client can read there."""
         self.aborted = [each for each in self.aborted if each.last >= offset]
@@ -46,3 +51,20 @@ class Known:
     def copy(self) -> Known:
         """Return an independent copy."""
         return Known(self.producers.copy(), dict(self.open), list(self.aborted))
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return {
+            "producers": self.producers.as_rows(),
+            "open": list(self.open.items()),
+            "aborted": [astuple(each) for each in self.aborted],
+        }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Known:
+        """Return the producers and transactions of stored values."""
+        return cls(
+            Producers.of_rows(row["producers"]),
+            {int(producer): int(first) for producer, first in row["open"]},
+            [Aborted(*each) for each in row["aborted"]],
+        )

@@ -7,16 +7,16 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost_server.data.batches import Batch, leader_epoch_of, placed, read_header
 from fencepost_server.data.index import Index
 from fencepost_server.data.known import Aborted, Known
-from fencepost_server.data.producers import MOST, Refused
+from fencepost_server.data.producers import MOST, LookedUp, Refused
 from fencepost_server.data.tail import Budget, Tail
 
 #: a write that takes longer is reported as failed
@@ -33,16 +33,6 @@ class Fetched:
 
     records: bytes = b""
     aborted: tuple[Aborted, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _LookedUp:
-    """The lowest sequence number, in one epoch, of a producer's batches that the transaction coordinator was asked
-    about. ``from_zero``: the producer must begin with sequence number 0."""
-
-    epoch: int
-    lowest: int
-    from_zero: bool
 
 
 class PartitionLog:
@@ -70,7 +60,8 @@ class PartitionLog:
         self._durable = Known()  #: from durable batches only, like after a restart
         self._pending: deque[tuple[Batch, bool | None]] = deque()
         self._gone = 0  #: bytes of batches that were deleted
-        self._looked_up: dict[int, _LookedUp] = {}  #: by producer id, until a batch is accepted
+        self._known_until = 0  #: the end of the log when the state that a start has read was stored
+        self._looked_up: dict[int, LookedUp] = {}  #: by producer id, until a transactional batch is accepted
         self._watchers: set[Callable[[], None]] = set()
 
     @property
@@ -88,11 +79,7 @@ class PartitionLog:
         """Append a batch. Returns it with its offsets, and whether it is new: a duplicate is not appended. Raises
         ``Refused``."""
         looked_up = self._looked_up.get(batch.producer_id)
-        if looked_up is not None and batch.base_sequence > looked_up.lowest:
-            words = f"sequence number {batch.base_sequence} follows the rejected {looked_up.lowest}"
-            raise Refused(Code.out_of_order_sequence_number, words)
-        from_zero = looked_up is not None and looked_up.from_zero
-        known = None if batch.control else self._now.producers.again(batch, from_zero=from_zero)
+        known = None if batch.control else self._now.producers.again(batch, looked_up)
         if known is not None:
             return replace(placed(batch, known.base, self.leader_epoch), max_timestamp=known.max_timestamp), False
         if batch.producer_id in self._now.open and not batch.transactional:
@@ -100,24 +87,23 @@ class PartitionLog:
             raise Refused(Code.invalid_txn_state, words)
         put = placed(batch, self.end, self.leader_epoch)
         self._put(put, committed=None)
-        self._looked_up.pop(batch.producer_id, None)
         return put, True
 
     def verify(self, batch: Batch, *, from_zero: bool) -> None:
         """Note a transactional batch that must be verified by the transaction coordinator, because its transaction is
         not open in this partition (KIP-890). If the coordinator rejects the batch, the log rejects later batches of the
-        producer until it accepts this one. ``from_zero``: an unknown producer must begin with sequence number 0. Raises
-        ``Refused`` if the producer has written in a later epoch."""
-        self._now.producers.check_epoch(batch)
-        if batch.producer_id in self._now.open:
+        producer until it accepts this one or the transaction ends. ``from_zero``: a producer without batches must begin
+        with sequence number 0. Raises ``Refused`` if the producer has written in a later epoch."""
+        if self._now.producers.epoch(batch.producer_id) != -1:
+            self._now.producers.check_epoch(batch)
+        if self._now.ongoing(batch.producer_id, batch.producer_epoch):
             return
+        epoch, sequence = batch.producer_epoch, batch.base_sequence
         found = self._looked_up.get(batch.producer_id)
         if found is None:
-            found = _LookedUp(batch.producer_epoch, batch.base_sequence, from_zero)
-        elif batch.producer_epoch > found.epoch:
-            found = _LookedUp(batch.producer_epoch, batch.base_sequence, found.from_zero)
-        elif batch.producer_epoch == found.epoch:
-            found = _LookedUp(found.epoch, min(found.lowest, batch.base_sequence), found.from_zero)
+            found = LookedUp(epoch, sequence, from_zero)
+        elif epoch > found.epoch or (epoch == found.epoch and sequence < found.lowest):
+            found = LookedUp(epoch, sequence, found.from_zero)
         self._looked_up[batch.producer_id] = found
         if len(self._looked_up) > MOST:
             del self._looked_up[next(iter(self._looked_up))]
@@ -134,14 +120,29 @@ class PartitionLog:
         self.size += len(put.data)
         self.end = put.last + 1
         self._now.wrote(put, committed=committed)
+        if put.transactional:
+            self._looked_up.pop(put.producer_id, None)
 
     def restore(self, put: Batch, *, committed: bool | None) -> None:
         """Add a batch from the store at a start. ``committed``: whether a marker commits its transaction."""
         self.size += len(put.data)
         self.end = put.last + 1
         self._wrote(put)
-        self._now.wrote(put, committed=committed, restored=True)
-        self._durable.wrote(put, committed=committed, restored=True)
+        if put.base >= self._known_until:
+            self._now.wrote(put, committed=committed)
+            self._durable.wrote(put, committed=committed)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The producers and transactions of the durable batches, as values for JSON. Kafka has them in a snapshot."""
+        return {"end": self.high, **self._durable.as_row()}
+
+    def begin(self, state: Mapping[str, Any]) -> None:
+        """Start with a stored ``state``, before the first ``restore``. It knows producers and transactions whose
+        batches were deleted. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for an invalid one."""
+        self._known_until = int(state["end"])
+        self._durable = Known.of_row(state)
+        self._now = self._durable.copy()
 
     def retract(self) -> None:
         """Remove the batches that could not be made durable."""

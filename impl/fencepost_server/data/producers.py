@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, field
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode as Code
 
@@ -39,12 +40,20 @@ class Written:
 
 @dataclass(slots=True)
 class ProducerState:
-    """A producer. ``epoch`` is its highest epoch, ``written`` its last batches in that epoch. ``lost``: only a marker
-    is left of its data, so it may continue with any sequence number."""
+    """A producer. ``epoch`` is its highest epoch, ``written`` its last batches in that epoch."""
 
     epoch: int
     written: deque[Written] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """The lowest sequence number, in one epoch, of a producer's batches that the transaction coordinator was asked
+    about. ``from_zero``: a producer without batches must begin with sequence number 0."""
+
+    epoch: int
+    lowest: int
+    from_zero: bool
 
 
 class Producers:
@@ -57,61 +66,83 @@ class Producers:
         """Return an independent copy."""
         made = Producers()
         made._known = {
-            each: ProducerState(state.epoch, deque(state.written, maxlen=_KEPT), state.lost)
-            for each, state in self._known.items()
+            each: ProducerState(state.epoch, deque(state.written, maxlen=_KEPT)) for each, state in self._known.items()
         }
         return made
 
-    def again(self, batch: Batch, *, from_zero: bool = False) -> Written | None:
-        """Return the earlier copy of a duplicate batch; None if the batch is new. ``from_zero``: an unknown producer
-        must begin with sequence number 0. Raises ``Refused`` for a gap in the sequence numbers and for an old producer
-        epoch."""
+    def as_rows(self) -> list[Any]:
+        """Return the producers as values for JSON."""
+        return [[each, state.epoch, [astuple(one) for one in state.written]] for each, state in self._known.items()]
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Any]) -> Producers:
+        """Return the producers of stored values."""
+        made = cls()
+        for each, epoch, written in rows:
+            made._known[int(each)] = ProducerState(int(epoch), deque((Written(*one) for one in written), maxlen=_KEPT))
+        return made
+
+    def epoch(self, producer_id: int) -> int:
+        """Return the highest epoch of a producer; -1, as in Kafka, if it has written nothing."""
+        known = self._known.get(producer_id)
+        return _NO_EPOCH if known is None else known.epoch
+
+    def again(self, batch: Batch, looked_up: LookedUp | None = None) -> Written | None:
+        """Return the earlier copy of a duplicate batch; None if the batch is new. ``looked_up``: what the transaction
+        coordinator was asked about the producer. Raises ``Refused`` for a gap in the sequence numbers and for an old
+        producer epoch."""
         if batch.producer_id <= NO_PRODUCER:  # as in Kafka, any negative id means that there is no producer
             return None
         known = self._known.get(batch.producer_id)
+        if known is not None and known.epoch == batch.producer_epoch:
+            for each in known.written:
+                if (each.first, each.last) == (batch.base_sequence, batch.last_sequence):
+                    return each
         self.check_epoch(batch)
-        if known is None:
-            if from_zero and batch.base_sequence != 0:
-                words = f"a new producer must begin with sequence number 0 (got {batch.base_sequence})"
-                raise Refused(Code.out_of_order_sequence_number, words)
-            return None
-        if known.epoch < 0:  # a producer without an epoch counts as unknown
-            return None
-        if batch.producer_epoch > known.epoch or not known.written:
-            if batch.base_sequence != 0 and not known.lost:
-                words = f"a new producer epoch must begin with sequence number 0 (got {batch.base_sequence})"
-                raise Refused(Code.out_of_order_sequence_number, words)
-            return None
-        for each in known.written:
-            if (each.first, each.last) == (batch.base_sequence, batch.last_sequence):
-                return each
-        last = known.written[-1].last
-        if batch.base_sequence != (last + 1) & 0x7FFFFFFF:
-            words = f"sequence number {batch.base_sequence} does not follow {last}"
-            raise Refused(Code.out_of_order_sequence_number, words)
+        self._check_sequence(batch, known, looked_up)
         return None
 
+    @staticmethod
+    def _check_sequence(batch: Batch, known: ProducerState | None, looked_up: LookedUp | None) -> None:
+        """Raise ``Refused`` for a gap in the sequence numbers."""
+        first = batch.base_sequence
+        if looked_up is not None:
+            if looked_up.from_zero and first != 0 and (known is None or not known.written):
+                raise _out_of_order(f"a new producer must begin with sequence number 0 (got {first})")
+            if first > looked_up.lowest:
+                raise _out_of_order(f"sequence number {first} follows the rejected {looked_up.lowest}")
+        if known is None or known.epoch < 0:  # a producer without an epoch counts as unknown
+            return
+        if batch.producer_epoch > known.epoch or not known.written:
+            if first != 0:
+                raise _out_of_order(f"a new producer epoch must begin with sequence number 0 (got {first})")
+            return
+        last = known.written[-1].last
+        if first != (last + 1) & 0x7FFFFFFF:
+            raise _out_of_order(f"sequence number {first} does not follow {last}")
+
     def check_epoch(self, batch: Batch) -> None:
-        """Raise ``Refused`` if the producer has written in a later epoch. A producer that has written nothing has epoch
-        -1, as in Kafka."""
-        known = self._known.get(batch.producer_id)
-        epoch = _NO_EPOCH if known is None else known.epoch
+        """Raise ``Refused`` if the producer has written in a later epoch."""
+        epoch = self.epoch(batch.producer_id)
         if batch.producer_epoch < epoch:
             raise Refused(
                 Code.invalid_producer_epoch, f"producer epoch must be >= {epoch} (got {batch.producer_epoch})"
             )
 
-    def wrote(self, batch: Batch, *, restored: bool) -> None:
-        """Note a batch that is in the log. ``restored``: the batch was read at a start."""
+    def wrote(self, batch: Batch) -> None:
+        """Note a batch that is in the log."""
         if batch.producer_id <= NO_PRODUCER:  # as in Kafka, any negative id means that there is no producer
             return
         known = self._known.get(batch.producer_id)
         if known is None or batch.producer_epoch > known.epoch:
-            known = ProducerState(batch.producer_epoch, lost=restored and known is None and batch.control)
+            known = ProducerState(batch.producer_epoch)
         self._known.pop(batch.producer_id, None)
         self._known[batch.producer_id] = known
         if len(self._known) > MOST:
             del self._known[next(iter(self._known))]
         if not batch.control:
-            known.lost = False
             known.written.append(Written(batch.base_sequence, batch.last_sequence, batch.base, batch.max_timestamp))
+
+
+def _out_of_order(words: str) -> Refused:
+    return Refused(Code.out_of_order_sequence_number, words)

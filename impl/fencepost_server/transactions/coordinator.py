@@ -92,52 +92,52 @@ class Transactions:
                     return await self._create(transactional_id, timeout_ms)
                 self._check_expected(known, expected, fencing=fencing)
                 if known.state is not State.ONGOING:
-                    return await self._initialize(known, timeout_ms, expected)
-                await self._fence(known, keeps=expected is not None)
+                    return await self._initialize(known, timeout_ms, expected, fencing=fencing)
+                await self._fence(known)
             await self._marked(known)
 
     async def _create(self, transactional_id: str, timeout_ms: int) -> tuple[int, int]:
         made = Transaction(transactional_id, await self.new_producer_id(), 0, timeout_ms)
+        made.previous_id = made.producer_id
         await self._keep(made)
         self.known[transactional_id] = made
         return _current(made)
 
     @staticmethod
     def _check_expected(known: Transaction, expected: tuple[int, int] | None, *, fencing: bool) -> None:
-        """Raise ``Refused`` if another producer has replaced this one, and while a transaction is ending."""
-        if expected is not None and expected[0] != known.producer_id and expected != known.previous:
-            raise Refused(_fenced(fencing), "another producer has the transactional id")
+        """Raise ``Refused`` if another producer has replaced this one, and while a transaction is ending. The epoch is
+        checked later, when no transaction is open."""
+        if expected is not None and expected[0] != known.producer_id:
+            rotated = expected[0] == known.previous_id and expected[1] >= LAST_EPOCH
+            if not rotated:
+                raise Refused(_fenced(fencing), "another producer has the transactional id")
         if known.state.ending:
             raise Refused(Code.concurrent_transactions, "a transaction is ending")
-        if known.state is State.ONGOING:  # the caller aborts it first, whatever the epoch
-            return
-        if expected is not None and expected not in (_current(known), known.previous):
-            raise Refused(_fenced(fencing), "another producer has the transactional id")
 
     async def _initialize(
-        self, known: Transaction, timeout_ms: int, expected: tuple[int, int] | None
+        self, known: Transaction, timeout_ms: int, expected: tuple[int, int] | None, *, fencing: bool
     ) -> tuple[int, int]:
         """Return the next epoch, or a new producer id when the epochs are exhausted; the current ones if the client
         repeats a request whose answer was lost."""
         before = copy(known)
-        if expected is not None and expected == known.previous:
-            known.forget_previous_id()
-        else:
-            exhausted = known.producer_epoch >= LAST_EPOCH
-            fresh = await self.new_producer_id() if exhausted else known.producer_id
-            known.previous = expected or (NO_PRODUCER, NO_EPOCH)
-            if exhausted:
-                known.producer_id, known.producer_epoch = fresh, 0
-            else:
-                self._bump(known)
+        epoch = None if expected is None else expected[1]
+        current = epoch in (None, known.producer_epoch)
+        exhausted = known.producer_epoch >= LAST_EPOCH
+        if exhausted and not current:
+            raise Refused(Code.unknown_server_error, "the producer epochs are used up")  # as in Kafka
+        if not current and epoch != known.last_epoch:
+            raise Refused(_fenced(fencing), "another producer has the transactional id")
+        fresh = await self.new_producer_id() if exhausted else known.producer_id
+        if current:
+            known.last_epoch = NO_EPOCH if epoch is None else epoch
+        known.previous_id = known.producer_id
+        if exhausted:
+            known.producer_id, known.producer_epoch = fresh, 0
+        elif current:
+            known.producer_epoch += 1
         known.timeout_ms, known.state = timeout_ms, State.EMPTY
-        answer = _current(known)
         await self._keep(known, before)
-        return answer
-
-    @staticmethod
-    def _bump(known: Transaction) -> None:
-        known.producer_epoch += 1
+        return _current(known)
 
     # partitions
 
@@ -147,7 +147,7 @@ class Transactions:
             raise Refused(Code.invalid_request, "the transactional id is empty")
         known = self.known.get(transactional_id)
         if known is None or known.producer_id != producer_id:
-            raise Refused(Code.invalid_producer_id_mapping, "the producer id does not belong to the transactional id")
+            raise _another_id()
         if known.producer_epoch != epoch:
             raise Refused(_fenced(fencing), f"producer epoch must be {known.producer_epoch} (got {epoch})")
         return known
@@ -178,7 +178,7 @@ class Transactions:
             known.version = version
             known.partitions = known.partitions.union(partitions)
             known.offsets = known.offsets.union(offsets)
-            known.forget_previous_id()
+            known.previous_id = known.producer_id
             await self._keep(known, before)
 
     # the end of a transaction
@@ -194,70 +194,67 @@ class Transactions:
         if known is None:
             raise Refused(Code.invalid_producer_id_mapping, "the transactional id is unknown")
         async with self._lock(transactional_id):
-            bumping = version >= BUMPING
-            if self._has_ended(known, (producer_id, epoch), committed=committed, bumping=bumping, fencing=fencing):
-                return known.producer_id, known.producer_epoch
-            before = copy(known)
-            known.marker = (known.producer_id, known.producer_epoch)
-            if bumping:
-                exhausted = known.producer_epoch >= LAST_EPOCH
-                fresh = await self.new_producer_id() if exhausted else known.producer_id
-                known.previous = (producer_id, epoch)
-                self._bump(known)
-                known.marker = (known.producer_id, known.producer_epoch)
-                if exhausted:
-                    known.producer_id, known.producer_epoch = fresh, 0
-            else:
-                known.forget_previous_id()
-            answer = known.producer_id, known.producer_epoch
-            await self._decide(known, before, committed=committed)
+            check = self._has_ended_bumping if version >= BUMPING else self._has_ended
+            if check(known, (producer_id, epoch), committed=committed, fencing=fencing):
+                return _current(known)
+            answer = await self._decide(known, committed=committed, version=version)
         await self._marked(known)
         return answer
 
     @staticmethod
-    def _has_ended(
-        known: Transaction, producer: tuple[int, int], *, committed: bool, bumping: bool, fencing: bool
-    ) -> bool:
+    def _has_ended(known: Transaction, producer: tuple[int, int], *, committed: bool, fencing: bool) -> bool:
         """Return whether the transaction has already ended in this way, so that the client only lost the answer. Raises
-        ``Refused`` if the producer cannot end it."""
-        done = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
-        preparing = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
-        wrong_state = Refused(Code.invalid_txn_state, f"the transaction is in state {known.state}")
-        previous = bumping and producer == known.previous
-        again = previous and (known.state.complete or known.state.ending)
-        if not again:
-            if known.producer_id != producer[0] and not previous:
-                words = "the producer id does not belong to the transactional id"
-                raise Refused(Code.invalid_producer_id_mapping, words)
-            if known.producer_epoch != producer[1] or (bumping and known.state.ending):
-                raise Refused(_fenced(fencing), f"producer epoch must be {known.producer_epoch} (got {producer[1]})")
+        ``Refused`` if the producer cannot end it. For transactions of version 1."""
+        if known.producer_id != producer[0]:
+            raise _another_id()
+        if known.producer_epoch != producer[1]:
+            raise Refused(_fenced(fencing), f"producer epoch must be {known.producer_epoch} (got {producer[1]})")
+        if known.state is State.ONGOING:
+            return False
+        return _is_decided(known, committed=committed, again=True)
+
+    @staticmethod
+    def _has_ended_bumping(known: Transaction, producer: tuple[int, int], *, committed: bool, fencing: bool) -> bool:
+        """As ``_has_ended``, for transactions of version 2. Their end bumps the epoch, so a repeated request has the
+        epoch before. An abort needs no open transaction."""
+        producer_id, epoch = producer
+        rotated = (producer_id, epoch, known.producer_epoch) == (known.previous_id, LAST_EPOCH, 0)
+        bumped = known.producer_epoch == epoch + 1  # also of epoch -1, as in Kafka
+        if known.producer_id != producer_id and not rotated:
+            raise _another_id()
         if known.state.ending:
-            if known.state is not preparing:
-                raise wrong_state
-            raise Refused(Code.concurrent_transactions, "the transaction is ending")
-        if again or not bumping:
-            if known.state is done:
-                return True
-            if known.state is not State.ONGOING:
-                raise wrong_state
-        elif known.state is not State.ONGOING and committed:
-            raise wrong_state
-        return False
+            valid = bumped
+        else:
+            valid = epoch == known.producer_epoch or (known.state.complete and (bumped or rotated))
+        if not valid:
+            raise Refused(_fenced(fencing), f"producer epoch must be {known.producer_epoch} (got {epoch})")
+        again = bumped or rotated
+        if known.state is State.ONGOING:
+            return False
+        if not known.state.ending and not committed and not again:
+            return False
+        return _is_decided(known, committed=committed, again=again)
 
-    async def _fence(self, known: Transaction, *, keeps: bool = False) -> None:
-        """Abort the open transaction and fence its producer. With ``keeps``, that producer gets the next epoch when it
-        asks again."""
+    async def _fence(self, known: Transaction) -> None:
+        """Abort the open transaction and fence its producer, which gets the new epoch when it asks for the next one."""
+        await self._decide(known, committed=False, version=BUMPING)
+
+    async def _decide(self, known: Transaction, *, committed: bool, version: int) -> tuple[int, int]:
+        """Store the decision and start writing markers, even if no client waits for them. Returns the producer id and
+        epoch of the next transaction."""
         before = copy(known)
-        known.previous = _current(known) if keeps else (NO_PRODUCER, NO_EPOCH)
-        self._bump(known)
-        known.marker = _current(known)
-        await self._decide(known, before, committed=False)
-
-    async def _decide(self, known: Transaction, before: Transaction, *, committed: bool) -> None:
-        """Store the decision and start writing markers, even if no client waits for them."""
+        bumping = version >= BUMPING
+        exhausted = known.producer_epoch >= LAST_EPOCH
+        known.next_id = await self.new_producer_id() if bumping and exhausted else NO_PRODUCER
+        known.previous_id = known.producer_id
+        if bumping:
+            known.last_epoch = known.producer_epoch
+            known.producer_epoch += 1
+        known.version = version
         known.state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
         await self._keep(known, before)
         self._completing(known)
+        return known.after
 
     async def _marked(self, known: Transaction) -> None:
         """Wait until the last marker is written."""
@@ -282,6 +279,9 @@ class Transactions:
                 async with self._lock(known.transactional_id):
                     before = copy(known)
                     known.state = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
+                    known.previous_id = known.producer_id
+                    known.producer_id, known.producer_epoch = known.after
+                    known.next_id = NO_PRODUCER
                     known.partitions, known.offsets, known.started_ms = set(), set(), -1
                     await self._keep(known, before)
                 return
@@ -335,3 +335,19 @@ def _current(known: Transaction) -> tuple[int, int]:
 
 def _fenced(known_to_client: bool) -> Code:
     return Code.producer_fenced if known_to_client else Code.invalid_producer_epoch
+
+
+def _another_id() -> Refused:
+    return Refused(Code.invalid_producer_id_mapping, "the producer id does not belong to the transactional id")
+
+
+def _is_decided(known: Transaction, *, committed: bool, again: bool) -> bool:
+    """Return True for a transaction that ended in this way, if its end may be repeated. Raises ``Refused`` in every
+    other state."""
+    done = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
+    preparing = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
+    if known.state is preparing:
+        raise Refused(Code.concurrent_transactions, "the transaction is ending")
+    if known.state is done and again:
+        return True
+    raise Refused(Code.invalid_txn_state, f"the transaction is in state {known.state}")

@@ -37,31 +37,38 @@ class State(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """The transaction of a transactional id. ``previous``: the producer id and epoch before the last bump, for a client
-    that repeats a request. ``marker``: the producer id and epoch in the markers of an ending transaction. ``offsets``:
-    partitions of the offsets topic."""
+    """The transaction of a transactional id, with the fields of Kafka's ``TransactionMetadata``.
+
+    - ``producer_id``, ``producer_epoch``: in a transaction that is ending, those of its markers.
+    - ``previous_id``: the producer id before the last change, of whatever field.
+    - ``last_epoch``: the epoch before the last bump, for a client that repeats a request.
+    - ``next_id``: the producer id after the end of the transaction, if its epochs are used up.
+    - ``offsets``: partitions of the offsets topic.
+    - ``version``: that of transactions (KIP-890), by the request that added partitions or ended the transaction.
+    """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     timeout_ms: int
     state: State = State.EMPTY
-    previous: tuple[int, int] = (NO_PRODUCER, NO_EPOCH)
-    marker: tuple[int, int] = (NO_PRODUCER, NO_EPOCH)
+    previous_id: int = NO_PRODUCER
+    last_epoch: int = NO_EPOCH
+    next_id: int = NO_PRODUCER
     partitions: set[tuple[str, int]] = field(default_factory=set)
     offsets: set[int] = field(default_factory=set)
     started_ms: int = -1
     version: int = 1
 
+    @property
+    def after(self) -> tuple[int, int]:
+        """The producer id and epoch after the end of the transaction."""
+        return (self.producer_id, self.producer_epoch) if self.next_id == NO_PRODUCER else (self.next_id, 0)
+
     def become(self, other: Transaction) -> None:
         """Copy all fields of another transaction."""
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
-
-    def forget_previous_id(self) -> None:
-        """Forget the previous producer id; as in Kafka, a request with it no longer counts as repeated."""
-        if self.previous[0] != self.producer_id:
-            self.previous = (NO_PRODUCER, NO_EPOCH)
 
     def as_text(self) -> str:
         """Return the transaction as JSON, for the store."""
@@ -71,8 +78,9 @@ class Transaction:
                 "producer_epoch": self.producer_epoch,
                 "timeout_ms": self.timeout_ms,
                 "state": self.state.value,
-                "previous": self.previous,
-                "marker": self.marker,
+                "previous_id": self.previous_id,
+                "last_epoch": self.last_epoch,
+                "next_id": self.next_id,
                 "partitions": sorted(self.partitions),
                 "offsets": sorted(self.offsets),
                 "started_ms": self.started_ms,
@@ -91,15 +99,11 @@ class Transaction:
             int(row["producer_epoch"]),
             int(row["timeout_ms"]),
             State(row["state"]),
-            _pair(row["previous"]),
-            _pair(row["marker"]),
+            int(row["previous_id"]),
+            int(row["last_epoch"]),
+            int(row["next_id"]),
             {(str(name), int(index)) for name, index in row["partitions"]},
             {int(index) for index in row["offsets"]},
             int(row["started_ms"]),
             int(row["version"]),
         )
-
-
-def _pair(values: Any) -> tuple[int, int]:
-    first, second = values
-    return int(first), int(second)

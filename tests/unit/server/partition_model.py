@@ -63,7 +63,6 @@ class ProducerEntry:
 
     epoch: int
     batches: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=5))
-    any_sequence: bool = False  #: a restart has found only a marker, where Kafka would have a snapshot
     began: int | None = None
 
 
@@ -88,17 +87,14 @@ class Replayed:
     producers: dict[int, ProducerEntry] = field(default_factory=dict)
     aborted: list[tuple[int, int, int]] = field(default_factory=list)
 
-    def take(self, entry: Entry, *, restored: bool) -> None:
+    def take(self, entry: Entry) -> None:
         if entry.producer < 0:
             return
-        new = ProducerEntry(entry.epoch, any_sequence=restored and entry.committed is not None)
-        state = self.producers.setdefault(entry.producer, new)
+        state = self.producers.setdefault(entry.producer, ProducerEntry(entry.epoch))
         if entry.epoch > state.epoch:
             state.epoch = entry.epoch
             state.batches.clear()
-            state.any_sequence = False
         if entry.committed is None:
-            state.any_sequence = False
             state.batches.append((entry.sequence, _last_sequence(entry), entry.base))
             if entry.transactional and state.began is None:
                 state.began = entry.base
@@ -108,12 +104,20 @@ class Replayed:
         state.began = None
 
 
-def replayed(entries: Iterable[Entry], restored: int) -> Replayed:
-    """``restored``: the number of entries that a restart has found."""
+def replayed(entries: Iterable[Entry]) -> Replayed:
     made = Replayed()
-    for at, entry in enumerate(entries):
-        made.take(entry, restored=at < restored)
+    for entry in entries:
+        made.take(entry)
     return made
+
+
+@dataclass(slots=True)
+class Verification:
+    """VerificationStateEntry: ``lowest`` sequence number of the ``epoch``. ``bumps``: supportsEpochBump."""
+
+    epoch: int
+    lowest: int
+    bumps: bool
 
 
 @dataclass(slots=True)
@@ -121,14 +125,14 @@ class Model:
     """A partition.
 
     - ``entries``: the log, of which ``durable`` entries are below the high watermark.
-    - ``history``: everything that producers wrote since the last restart, including deleted entries; the first
-      ``restored`` of them were there before it.
+    - ``history``: everything that producers wrote, including deleted entries.
+    - ``verifications``: by producer, until one of its transactional batches or markers is in the log.
     """
 
     entries: list[Entry] = field(default_factory=list)
     durable: int = 0
     history: list[Entry] = field(default_factory=list)
-    restored: int = 0
+    verifications: dict[int, Verification] = field(default_factory=dict)
     start: int = 0
     first_end: int = 0  #: the end while the log is empty
     leader_epoch: int = 0
@@ -143,7 +147,7 @@ class Model:
 
     @property
     def known(self) -> Replayed:
-        return replayed(self.history, self.restored)
+        return replayed(self.history)
 
     @property
     def durable_history(self) -> list[Entry]:
@@ -152,11 +156,7 @@ class Model:
 
     @property
     def stable(self) -> int:
-        began = [
-            each.began
-            for each in replayed(self.durable_history, self.restored).producers.values()
-            if each.began is not None
-        ]
+        began = [each.began for each in replayed(self.durable_history).producers.values() if each.began is not None]
         return min([self.high, *(max(each, self.start) for each in began)])
 
     def answer(self, entry: Entry) -> Answer:
@@ -169,18 +169,42 @@ class Model:
                         return Answer(base=base)
             if entry.epoch < state.epoch:
                 return Answer("invalid_producer_epoch")
+        verification = self.verifications.get(entry.producer)
+        if verification is not None:
+            unknown = state is None or not state.batches
+            if entry.sequence > (0 if verification.bumps and unknown else verification.lowest):
+                return Answer("out_of_order_sequence_number")
+            if entry.sequence > verification.lowest:
+                return Answer("out_of_order_sequence_number")
+        if state is not None:
             last = state.batches[-1][1] if state.batches and entry.epoch == state.epoch else -1
             expected = 0 if last == LAST_SEQUENCE else last + 1
-            if entry.sequence != expected and not state.any_sequence:
+            if entry.sequence != expected:
                 return Answer("out_of_order_sequence_number")
             if state.began is not None and not entry.transactional:
                 return Answer("invalid_txn_state")
         return Answer(base=self.end, new=True)
 
+    def verify(self, entry: Entry, *, bumps: bool) -> Answer:
+        """maybeStartTransactionVerification."""
+        state = self.known.producers.get(entry.producer)
+        if state is not None and entry.epoch < state.epoch:
+            return Answer("invalid_producer_epoch")
+        if state is not None and state.began is not None and entry.epoch == state.epoch:
+            return Answer()
+        made = self.verifications.setdefault(entry.producer, Verification(entry.epoch, entry.sequence, bumps))
+        if entry.epoch == made.epoch:
+            made.lowest = min(made.lowest, entry.sequence)
+        elif entry.epoch > made.epoch:
+            made.epoch, made.lowest = entry.epoch, entry.sequence
+        return Answer()
+
     def append(self, entry: Entry) -> None:
         placed = replace(entry, base=self.end, last=self.end + entry.last - entry.base, leader_epoch=self.leader_epoch)
         self.entries.append(placed)
         self.history.append(placed)
+        if entry.transactional:
+            self.verifications.pop(entry.producer, None)
 
     def retract(self) -> None:
         gone = len(self.entries) - self.durable
@@ -198,8 +222,7 @@ class Model:
 
     def restart(self) -> None:
         self.retract()
-        self.history = list(self.entries)
-        self.restored = len(self.history)
+        self.verifications.clear()
 
     # visible to readers
 
@@ -216,7 +239,7 @@ class Model:
         return found
 
     def aborted(self, offset: int, found: Sequence[Entry]) -> list[tuple[int, int, int]]:
-        rows = replayed(self.durable_history, self.restored).aborted
+        rows = replayed(self.durable_history).aborted
         return [each for each in rows if found and each[2] >= offset and each[1] <= found[-1].last]
 
     def times(self, limit: int) -> list[tuple[int, int]]:

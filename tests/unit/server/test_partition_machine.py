@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -55,6 +56,7 @@ class PartitionMachine(RuleBasedStateMachine):
     def begin(self, stored: bool, cached: int, first: int, written: list[tuple[int, int]]) -> None:
         self.stored, self.cached = stored, cached
         self.rows: dict[int, bytes] = {}
+        self.state: dict[str, Any] | None = None  #: stored when batches are deleted
         self.model = Model()
         self.log = self._new()
         for producer, count in written:
@@ -92,7 +94,7 @@ class PartitionMachine(RuleBasedStateMachine):
             self.become_durable(0)
 
     def _continue(self, producer: int, times: Sequence[int], *, transactional: bool, first: int = 0) -> None:
-        """A batch that no broker rejects."""
+        """A batch that no broker rejects, unless it must be verified first."""
         epoch = sequence = -1
         state = self.model.known.producers.get(producer)
         if producer < 0:
@@ -156,6 +158,28 @@ class PartitionMachine(RuleBasedStateMachine):
         if new:
             self.model.append(replace(entry, data=put.data))
 
+    @rule(
+        data=st.data(),
+        producer=st.sampled_from(PRODUCERS[1:]),
+        sequence=st.sampled_from((0, 0, 1, 2, 5)),
+        later=st.sampled_from((0, 0, 1, -1)),
+        bumps=st.booleans(),
+    )
+    def verify(self, data: Any, producer: int, sequence: int, later: int, bumps: bool) -> None:
+        """The transaction coordinator is asked about a batch, which is written later or never."""
+        state = self.model.known.producers.get(producer)
+        epoch = max((state.epoch if state else 0) + later, 0)
+        times = [1_001] * data.draw(st.integers(1, 2))
+        made = produced(times, producer, epoch, sequence, transactional=True, zipped=False, padding=0)
+        (sent,) = batches(made)
+        expected = self.model.verify(self._entry(sent, None, tuple(times)), bumps=bumps)
+        if expected.error:
+            with pytest.raises(Refused) as refused:
+                self.log.verify(sent, from_zero=bumps)
+            assert refused.value.code.name == expected.error
+        else:
+            self.log.verify(sent, from_zero=bumps)
+
     @staticmethod
     def _entry(batch: Batch, ends: bool | None, times: tuple[int, ...]) -> Entry:
         return Entry(
@@ -183,7 +207,9 @@ class PartitionMachine(RuleBasedStateMachine):
         for count in counts:
             self._continue(producer, [1_005] * count, transactional=True)
             self._continue(-1, [1_004], transactional=False)
-        self._end(producer, commits=False, bump=False)
+        state = self.model.known.producers.get(producer)
+        if state is not None and state.began is not None:
+            self._end(producer, commits=False, bump=False)
         self.become_durable(0)
 
     @precondition(lambda self: self.model.durable < len(self.model.entries))
@@ -207,7 +233,10 @@ class PartitionMachine(RuleBasedStateMachine):
         self.model.delete_before(offset)
         first = now(self.log.delete_before(offset))
         assert first == (self.model.entries[0].base if self.model.durable else self.model.high)
-        self.rows = {base: data for base, data in self.rows.items() if base >= first}
+        kept = {base: data for base, data in self.rows.items() if base >= first}
+        if kept != self.rows:
+            self.state = json.loads(json.dumps(self.log.state))
+        self.rows = kept
 
     @precondition(lambda self: self.stored)
     @rule(elected=st.booleans())
@@ -216,6 +245,8 @@ class PartitionMachine(RuleBasedStateMachine):
         self.model.restart()
         self.model.leader_epoch += elected
         self.log = self._new()
+        if self.state is not None:
+            self.log.begin(self.state)
         while found := [self.rows[base] for base in sorted(self.rows) if base >= self.log.end][:2]:
             for data in found:
                 (batch,) = batches(data)

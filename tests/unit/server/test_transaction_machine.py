@@ -53,7 +53,7 @@ class TransactionMachine(RuleBasedStateMachine):
         changes = [] if ids is None else [Put(IDS_KIND, "", str(ids))]
         if epoch is not None:
             self.model.initialized("a", "new id", 60_000, None, 3)
-            self.model.known["a"].epoch = epoch
+            self.model.known["a"].epoch, self.model.known["a"].previous_id = epoch, NONE
             self.pairs["a"].append((3, epoch))
             self.given.add(3)
             changes += [Put(KIND, "a", Transaction("a", 3, epoch, 60_000).as_text())]
@@ -89,8 +89,9 @@ class TransactionMachine(RuleBasedStateMachine):
     async def _mark(self, known: Transaction, committed: bool) -> None:
         if self.stuck:
             raise ConnectionError("no partition answers")
+        pair = known.producer_id, known.producer_epoch
         self.marks.append(
-            (known.transactional_id, known.marker, committed, set(known.partitions), set(known.offsets))
+            (known.transactional_id, pair, committed, set(known.partitions), set(known.offsets))
         )  # fmt: skip
 
     def _ask(self, asked: Coroutine[Any, Any, _Value]) -> asyncio.Task[_Value]:
@@ -122,6 +123,7 @@ class TransactionMachine(RuleBasedStateMachine):
         it = self.model.known.get(name)
         right = [] if it is None else [(it.producer_id, it.epoch)] * 5
         near = [] if it is None else [(it.producer_id, it.epoch + 1), (it.producer_id, max(it.epoch - 1, 0)), (77, 0)]
+        near += [] if it is None else [(it.producer_id, NONE)]
         return data.draw(st.sampled_from([*right, *near, *self.pairs[name][-3:], (99, 0)]))  # type: ignore[no-any-return]
 
     # requests
@@ -143,13 +145,12 @@ class TransactionMachine(RuleBasedStateMachine):
             return
         failing = self.store.failing is not None
         if what == "abort" and not failing:
-            self.model.fence(name, keeps=expected is not None)
+            task = self._ask(asked)
+            self.model.fence(name, self._next_id(name))
             if self.stuck:
-                task = self._ask(asked)
                 assert not task.done()
                 self.loop.run_until_complete(self._cancelled(task))
                 return
-            task = self._ask(asked)
             self._ended(name)
             try:
                 what = self.model.init(name, timeout_ms, expected)
@@ -180,6 +181,15 @@ class TransactionMachine(RuleBasedStateMachine):
     def _give(self, producer_id: int) -> None:
         assert producer_id not in self.given
         self.given.add(producer_id)
+
+    def _next_id(self, name: str) -> int:
+        """The id that the coordinator has drawn for the next transaction, if the model needs one for this end."""
+        if self.model.known[name].epoch < LAST:
+            return NONE
+        it = self.it.known[name]
+        fresh = it.next_id if it.state.ending else it.producer_id
+        self._give(fresh)
+        return fresh
 
     @precondition(lambda self: self.store.failing is None)
     @rule()
@@ -242,12 +252,9 @@ class TransactionMachine(RuleBasedStateMachine):
             with pytest.raises(AppendError):
                 task.result()
             return
-        fresh = self.it.known[name].producer_id if what == "rotate" else NONE
-        if what == "rotate":
-            self._give(fresh)
+        fresh = self._next_id(name) if version >= 2 else NONE
         self.model.prepare(name, committed=committed, version=version, fresh=fresh)
-        it = self.model.known[name]
-        answer = it.producer_id, it.epoch
+        answer = self.model.known[name].after
         self.pairs[name].append(answer)
         if self.stuck:
             assert not task.done()
@@ -329,7 +336,7 @@ class TransactionMachine(RuleBasedStateMachine):
         for at in ticks:
             for name, it in self.model.known.items():
                 if it.state == "Ongoing" and at - it.started_ms > it.timeout_ms:
-                    self.model.fence(name)
+                    self.model.fence(name, self._next_id(name))
                     if not self.stuck and self.marks:
                         row = (name, it.marker, False, it.partitions, it.offsets)
                         assert row in self.marks
@@ -367,6 +374,8 @@ class TransactionMachine(RuleBasedStateMachine):
                 it.timeout_ms,
             )
             assert (found.partitions, found.offsets, found.started_ms) == (it.partitions, it.offsets, it.started_ms)
+            ids = found.previous_id, found.last_epoch, found.next_id
+            assert ids == (it.previous_id, it.last_epoch, it.next_id)
 
 
 def chosen(examples: int, steps: int) -> settings:

@@ -109,3 +109,20 @@ def test_records_of_an_open_transaction_do_not_end_the_wait_of_a_reader_of_commi
         assert await answer == [Code.none]
 
     session(steps)
+
+
+def test_a_negative_size_counts_for_the_first_partition_alone() -> None:
+    """Kafka fails to read the first one, and has no bytes left for the next ones."""
+
+    async def steps(client: Client, other: Client) -> None:
+        for index in (0, 1):
+            await write(other, "t", index, batch(1).data)
+        asked = rows(("u", 0), ("t", 0), ("t", 1))
+        for topics, expected in (
+            (asked, [Code.none, Code.none, Code.none]),  # nothing to read in the first one
+            (asked[1:], [Code.unknown_server_error, Code.none]),
+        ):
+            client.send("fetch", 11, max_wait=0, min_bytes=1, max_bytes=-1, session_epoch=-1, topics=topics)
+            assert await codes(client) == expected
+
+    session(steps)

@@ -1,8 +1,7 @@
 """Kafka's transaction coordinator for requests one after the other: TransactionMetadata and its transitions.
 
-Fencepost differs in two ways. InitProducerId waits until the transaction that it aborts has ended, where Kafka answers
-CONCURRENT_TRANSACTIONS and the client asks again. A transaction that the coordinator aborts costs one epoch, where
-Kafka with transaction.version 2 uses two.
+Fencepost differs in one way. InitProducerId waits until the transaction that it aborts has ended, where Kafka answers
+CONCURRENT_TRANSACTIONS and the client asks again.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LONGEST_MS: Final = 900_000
 
 @dataclass(slots=True)
 class Metadata:
-    """Fields under Kafka's names. ``retries``: producer id and epoch whose request may be repeated."""
+    """Fields under Kafka's names."""
 
     producer_id: int
     epoch: int
@@ -25,7 +24,7 @@ class Metadata:
     state: str = "Empty"
     previous_id: int = NONE
     last_epoch: int = NONE
-    marker: tuple[int, int] = (NONE, NONE)
+    next_id: int = NONE
     partitions: set[tuple[str, int]] = field(default_factory=set)
     offsets: set[int] = field(default_factory=set)
     started_ms: int = NONE
@@ -38,13 +37,15 @@ class Metadata:
     def complete(self) -> bool:
         return self.state.startswith("Complete")
 
-    def retried(self, producer_id: int, epoch: int) -> bool:
-        """Whether an EndTxn v5 with that epoch repeats the last one."""
-        if self.last_epoch != epoch:
-            return False
-        if producer_id == self.producer_id:
-            return self.epoch == epoch + 1
-        return producer_id == self.previous_id and epoch == LAST and self.epoch == 0
+    @property
+    def marker(self) -> tuple[int, int]:
+        """Producer id and epoch of the markers, while the transaction is ending."""
+        return self.producer_id, self.epoch
+
+    @property
+    def after(self) -> tuple[int, int]:
+        """What prepareComplete makes of producer id and epoch."""
+        return (self.producer_id, self.epoch) if self.next_id == NONE else (self.next_id, 0)
 
 
 class Error(Exception):
@@ -75,26 +76,23 @@ class Coordinator:
             raise Error("concurrent_transactions")
         if it.state == "Ongoing":
             return "abort"  # whatever the epoch of the request
-        if it.epoch >= LAST and (expected is None or expected[1] == it.epoch):
-            return "rotate"
+        if it.epoch >= LAST:
+            if expected is None or expected[1] == it.epoch:
+                return "rotate"
+            raise Error("unknown_server_error")  # prepareIncrementProducerEpoch throws IllegalStateException
         if expected is None or expected[1] == it.epoch:
             return "bump"
         if expected[1] == it.last_epoch:
             return "again"
         raise Error("fenced")
 
-    def fence(self, name: str, *, keeps: bool = False) -> None:
-        """The coordinator aborts the transaction itself; with ``keeps`` its producer may ask for the next epoch."""
-        it = self.known[name]
-        it.last_epoch = it.epoch if keeps else NONE
-        it.epoch += 1
-        it.previous_id = it.producer_id
-        it.marker = it.producer_id, it.epoch
-        it.state = "PrepareAbort"
+    def fence(self, name: str, fresh: int) -> None:
+        """The coordinator aborts the transaction itself. ``fresh``: as in ``prepare``."""
+        self.prepare(name, committed=False, version=2, fresh=fresh)
 
     def initialized(self, name: str, what: str, timeout_ms: int, expected: tuple[int, int] | None, fresh: int) -> None:
         if what == "new id":
-            self.known[name] = Metadata(fresh, 0, timeout_ms)
+            self.known[name] = Metadata(fresh, 0, timeout_ms, previous_id=fresh)
             return
         it = self.known[name]
         it.previous_id = it.producer_id
@@ -134,35 +132,53 @@ class Coordinator:
         it = self.known.get(name)
         if it is None:
             raise Error("invalid_producer_id_mapping")
-        bumping = version >= 2
-        again = bumping and it.retried(producer_id, epoch)
-        if it.producer_id != producer_id and not again:
+        wanted = "Commit" if committed else "Abort"
+        if version < 2:
+            if it.producer_id != producer_id:
+                raise Error("invalid_producer_id_mapping")
+            if it.epoch != epoch:
+                raise Error("fenced")
+            return "prepare" if it.state == "Ongoing" else self._decided(it, wanted, retry=True)
+        on_overflow = it.previous_id == producer_id and epoch == LAST and it.epoch == 0
+        on_bump = it.epoch == epoch + 1
+        if it.producer_id != producer_id and not on_overflow:
             raise Error("invalid_producer_id_mapping")
-        valid = again if bumping and it.ending else epoch == it.epoch or (again and it.complete)
+        if it.ending:
+            valid = on_bump
+        elif it.complete:
+            valid = on_bump or on_overflow or epoch == it.epoch
+        else:
+            valid = epoch == it.epoch
         if not valid:
             raise Error("fenced")
-        wanted = "Commit" if committed else "Abort"
-        if it.ending:
-            raise Error("concurrent_transactions" if it.state == f"Prepare{wanted}" else "invalid_txn_state")
-        if it.state != "Ongoing":
-            if it.state == f"Complete{wanted}" and (again or not bumping):
-                return "answer"
-            if again or committed or not bumping:
-                raise Error("invalid_txn_state")
-        return "rotate" if bumping and it.epoch >= LAST else "prepare"
+        retry = on_bump or on_overflow
+        fits = it.state in ("Empty", "CompleteAbort", "CompleteCommit") and not committed and not retry
+        if it.state == "Ongoing" or fits:
+            return "rotate" if it.epoch >= LAST else "prepare"
+        return self._decided(it, wanted, retry=retry)
+
+    @staticmethod
+    def _decided(it: Metadata, wanted: str, *, retry: bool) -> str:
+        if it.state == f"Prepare{wanted}":
+            raise Error("concurrent_transactions")
+        if it.state == f"Complete{wanted}" and retry:
+            return "answer"
+        raise Error("invalid_txn_state")
 
     def prepare(self, name: str, *, committed: bool, version: int, fresh: int) -> None:
+        """``fresh``: the producer id of the next transaction; ``NONE`` while the epochs last."""
         it = self.known[name]
         it.state = "PrepareCommit" if committed else "PrepareAbort"
         it.previous_id = it.producer_id
+        it.next_id = fresh
         if version >= 2:
             it.last_epoch = it.epoch
             it.epoch += 1
-        it.marker = it.producer_id, it.epoch
-        if fresh != NONE:  # the markers of the last epoch still carry the old id
-            it.producer_id, it.epoch = fresh, 0
 
     def complete(self, name: str) -> None:
         it = self.known[name]
         it.state = it.state.replace("Prepare", "Complete")
+        it.previous_id = it.producer_id
+        it.producer_id, it.epoch = it.after
+        it.next_id = NONE
         it.partitions, it.offsets, it.started_ms = set(), set(), NONE

@@ -27,7 +27,7 @@ FAULTS = (
         "transactions of one producer until epoch 32,766, then EndTxn v5: it must answer a new producer id, epoch 0",
         (
             Replacement(
-                COORDINATOR, "Transactions.end",
+                COORDINATOR, "Transactions._decide",
                 "exhausted = known.producer_epoch >= LAST_EPOCH", "exhausted = known.producer_epoch > LAST_EPOCH",
             ),
         ),
@@ -39,8 +39,8 @@ FAULTS = (
         (
             Replacement(
                 COORDINATOR, "Transactions._initialize",
-                "if expected is not None and expected == known.previous:",
-                "if (expected or (NO_PRODUCER, NO_EPOCH)) == known.previous:",
+                "epoch = None if expected is None else expected[1]",
+                "epoch = NO_EPOCH if expected is None else expected[1]",
             ),
         ),
     ),
@@ -49,7 +49,7 @@ FAULTS = (
         "a transaction that timed out is aborted, but its producer is not fenced",
         "InitProducerId with timeout 1 s, AddPartitionsToTxn, wait 12 s, AddPartitionsToTxn again: it must answer "
         "PRODUCER_FENCED",
-        (Replacement(COORDINATOR, "Transactions._fence", "self._bump(known)", "pass"),),
+        (Replacement(COORDINATOR, "Transactions._fence", "version=BUMPING", "version=1"),),
     ),
     Fault(
         "timeout-of-the-first-init-stays", Area.TRANSACTIONS,
@@ -102,8 +102,8 @@ FAULTS = (
         "EndTxn v5 commit, then EndTxn v5 abort with the same producer id and epoch: it must answer INVALID_TXN_STATE",
         (
             Replacement(
-                COORDINATOR, "Transactions._has_ended",
-                "if known.state is done:", "if known.state is done or (again and known.state.complete):",
+                COORDINATOR, "Transactions._has_ended_bumping",
+                "return _is_decided(", "return (again and known.state.complete) or _is_decided(",
             ),
         ),
     ),
@@ -114,7 +114,7 @@ FAULTS = (
         (
             Replacement(
                 COORDINATOR, "Transactions._has_ended",
-                "if known.state is done:", "if known.state is done or (not bumping and known.state.complete):",
+                "return _is_decided(", "return known.state.complete or _is_decided(",
             ),
         ),
     ),
@@ -124,8 +124,8 @@ FAULTS = (
         "InitProducerId, EndTxn v5 commit: it must answer INVALID_TXN_STATE",
         (
             Replacement(
-                COORDINATOR, "Transactions._has_ended",
-                "elif known.state is not State.ONGOING and committed:", "elif False:",
+                COORDINATOR, "Transactions._has_ended_bumping",
+                "not known.state.ending and not committed and not again", "not known.state.ending and not again",
             ),
         ),
     ),
@@ -164,13 +164,14 @@ FAULTS = (
         tests=(RESTARTS,),
     ),
     Fault(
-        "restart-forgets-the-previous-epoch", Area.TRANSACTIONS,
-        "after a restart a repeated EndTxn v5 is fenced",
-        "EndTxn v5, restart before the answer is read, EndTxn v5 with the same epoch: it must answer the new epoch",
+        "restart-forgets-the-last-epoch", Area.TRANSACTIONS,
+        "after a restart a repeated InitProducerId is fenced",
+        "InitProducerId with the current epoch, restart before the answer is read, the same again: it must answer the "
+        "new epoch",
         (
             Replacement(
                 STATE, "Transaction.of_text",
-                '_pair(row["previous"]),', "(NO_PRODUCER, NO_EPOCH),",
+                'int(row["last_epoch"]),', "NO_EPOCH,",
             ),
         ),
         tests=(RESTARTS,),
