@@ -10,6 +10,7 @@ from typing import Final
 
 from . import requests, workers
 from .loop import Ran
+from .worker_plan import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ def _requests(seed: int) -> tuple[Ran, Counter[str]]:
     return ran, schedule.answered
 
 
-def _workers(seed: int, *, way: workers.Way) -> tuple[Ran, Counter[str]]:
+def _workers(seed: int, *, way: Way) -> tuple[Ran, Counter[str]]:
     ran, schedule = workers.play(seed, way)
     return ran, schedule.seen
 
@@ -36,9 +37,9 @@ def _workers(seed: int, *, way: workers.Way) -> tuple[Ran, Counter[str]]:
 #: runs the schedule of a seed
 KINDS: Final[dict[str, Callable[[int], tuple[Ran, Counter[str]]]]] = {
     "requests": _requests,
-    "workers": partial(_workers, way=workers.Way.WITHIN),
-    "remote": partial(_workers, way=workers.Way.PORT),
-    "secured": partial(_workers, way=workers.Way.SECURED),
+    "workers": partial(_workers, way=Way.WITHIN),
+    "remote": partial(_workers, way=Way.PORT),
+    "secured": partial(_workers, way=Way.SECURED),
 }
 
 

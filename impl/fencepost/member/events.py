@@ -42,6 +42,8 @@ class CommitResult(Enum):
 class MemberTimer(Enum):
     """Timers that a member sets."""
 
+    __hash__ = object.__hash__  # a member equals only itself; timers are looked up in every step
+
     HEARTBEAT = "heartbeat"  #: the next heartbeat is due
     SESSION = "session"  #: no good heartbeat for a session timeout (K-HB-02)
     POLL = "poll"  #: no poll for a poll interval (K-HB-03)
